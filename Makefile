@@ -1,0 +1,8 @@
+.PHONY: lab lab-down test lint bench drills
+
+lab:      ; @lab/bootstrap.sh --root && exec .venv/bin/python -m lab.up
+lab-down: ; @lab/bootstrap.sh --root && exec .venv/bin/python -m lab.down
+test:     ; @lab/bootstrap.sh --root --dev && exec lab/test.sh
+lint:     ; @lab/bootstrap.sh --dev && exec lab/lint.sh
+bench:    ; @lab/bootstrap.sh --root --dev && exec .venv/bin/python -m lab.bench
+drills:   ; @lab/bootstrap.sh --root --dev && exec .venv/bin/python -m lab.drills

@@ -1,0 +1,1 @@
+"""The lab: the clouds and the racks on one machine."""

@@ -1,0 +1,127 @@
+"""Shows what a long command is doing: one line a step with its elapsed time, the step's details in a log of its own."""
+
+from __future__ import annotations
+
+import re
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TextIO
+
+_TICK_S = 1.0
+_CLEAR_LINE = "\r\x1b[K"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Done:
+    """A step that is over."""
+
+    title: str
+    seconds: float
+    failed: bool
+    note: str
+
+
+class Step:
+    """The step under way: where its log is, and how to tell of its progress."""
+
+    def __init__(self, *, title: str, log: Path, screen: _Screen) -> None:
+        self.title = title
+        self.log = log
+        self.note = ""
+        self._screen = screen
+        self._began = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """Time since the step began."""
+        return time.monotonic() - self._began
+
+    def say(self, line: str) -> None:
+        """Show a line of progress below the step, and keep it in the log."""
+        self.write(line)
+        self._screen.show(f"[{self.seconds:6.1f} s]   {line}")
+
+    def write(self, text: str) -> None:
+        """Keep ``text`` in the log only."""
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        with self.log.open("a", encoding="utf-8") as file:
+            file.write(text.rstrip("\n") + "\n")
+
+
+@dataclass
+class _Screen:
+    """The output. On a terminal its last line tells the running step and its time."""
+
+    out: TextIO
+    live: bool
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def show(self, line: str) -> None:
+        with self.lock:
+            self.out.write(f"{_CLEAR_LINE if self.live else ''}{line}\n")
+            self.out.flush()
+
+    def tick(self, line: str) -> None:
+        with self.lock:
+            self.out.write(f"{_CLEAR_LINE}{line}")
+            self.out.flush()
+
+
+class Steps:
+    """Runs steps one after the other, and remembers how long each took.
+
+    ``log_dir`` gets one file a step, named after it, begun afresh. Output is plain where ``out`` is no terminal.
+    """
+
+    def __init__(self, *, log_dir: Path, out: TextIO | None = None) -> None:
+        self.log_dir = log_dir
+        self.done: list[Done] = []
+        self._began = time.monotonic()
+        stream = out or sys.stdout
+        self._screen = _Screen(out=stream, live=stream.isatty())
+
+    @contextmanager
+    def step(self, title: str) -> Iterator[Step]:
+        """One step. Its line is printed when it is over; an exception marks it failed and goes on up."""
+        log = self.log_dir / f"{_file_name(title)}.log"
+        log.unlink(missing_ok=True)
+        step = Step(title=title, log=log, screen=self._screen)
+        over = threading.Event()
+        ticker = threading.Thread(target=self._tick, args=(step, over), daemon=True)
+        if self._screen.live:
+            ticker.start()
+        failed = True
+        try:
+            yield step
+            failed = False
+        finally:
+            over.set()
+            if self._screen.live:
+                ticker.join()
+            seconds = step.seconds
+            self.done.append(Done(title=title, seconds=seconds, failed=failed, note=step.note))
+            self._screen.show(
+                f"[{seconds:6.1f} s] {title}{': failed' if failed else ''}{f' ({step.note})' if step.note else ''}"
+            )
+
+    def table(self) -> str:
+        """Every step with its time, and the whole."""
+        rows = [(done.title + (" (failed)" if done.failed else ""), done.seconds) for done in self.done]
+        rows.append(("in all", time.monotonic() - self._began))
+        width = max(len(title) for title, _ in rows)
+        return "\n".join(f"{title:<{width}}  {seconds:7.1f} s" for title, seconds in rows)
+
+    def _tick(self, step: Step, over: threading.Event) -> None:
+        while True:
+            self._screen.tick(f"[{step.seconds:6.1f} s] {step.title} …")
+            if over.wait(_TICK_S):
+                return
+
+
+def _file_name(title: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "step"

@@ -1,0 +1,222 @@
+"""The pinned tools of ``tools.toml``: fetched or built once, cached by version and by what they are made of.
+
+From Python: :func:`ensure` and :func:`bin_dir`. From a shell::
+
+    python3 -m lab.tools ensure [NAME…]     # NAME: a tool, a binary or a release of tools.toml; all of them without
+    python3 -m lab.tools list [--json]
+    python3 -m lab.tools bin-dir
+
+Needs nothing but Python 3.11: it runs before there is a virtual environment. ``LONGHAUL_TOOLS_FROM`` may be
+``download`` or ``module`` to allow only that source.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+
+from lab import packages
+from lab.toolchain.cache import Progress, cache_root, digest, ensure_folder, locked, sha256_file, write_json
+from lab.toolchain.download import Downloader, UnreachableError
+from lab.toolchain.errors import CommandError, SetupError
+from lab.toolchain.golang import Compiler, NoGoError, find_compiler, make_binary
+from lab.toolchain.process import output_of
+from lab.toolchain.spec import Spec, Tool, load, machine_arch, repository
+
+_SOURCES = {"": ("download", "module"), "download": ("download",), "module": ("module",)}
+
+
+def ensure(
+    names: Iterable[str] = (), *, log_dir: Path, progress: Progress, spec: Spec | None = None
+) -> dict[str, Path]:
+    """Have the named tools, and return the path of each of their binaries by its name.
+
+    Names may be of tools, binaries or releases; none means all. A tool that is cached costs no network and no compiler.
+    Raises :class:`SetupError`.
+    """
+    spec = spec or load()
+    maker = _Maker(spec=spec, log_dir=log_dir, progress=progress)
+    found: dict[str, Path] = {}
+    for tool in spec.select(names):
+        place = tool_dir(tool, spec=spec)
+        ensure_folder(place, partial(maker.make, tool), what=f"{tool.name} {tool.version}", progress=progress)
+        found |= {binary.name: place / binary.name for binary in tool.binaries}
+    _link(found, bin_dir(spec=spec))
+    return found
+
+
+def tool_dir(tool: Tool, *, spec: Spec) -> Path:
+    """Where the tool is, or will be, in the cache: its name tells version and everything it is made of."""
+    sums = [
+        (spec.modules_dir / module / name).read_bytes()
+        for module in sorted({binary.module for binary in tool.binaries})
+        for name in ("go.mod", "go.sum")
+    ]
+    return cache_root() / tool.name / tool.version / digest(machine_arch(), spec.go.version, tool.plain(), *sums)
+
+
+def bin_dir(*, spec: Spec | None = None) -> Path:
+    """A folder for PATH with a link to every tool that :func:`ensure` has got for this ``tools.toml``."""
+    spec = spec or load()
+    return cache_root() / "bin" / digest([str(tool_dir(tool, spec=spec)) for tool in spec.tools])
+
+
+def _link(found: dict[str, Path], folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder.parent / f".{folder.name}.lock", waiting=lambda: None):
+        for name, path in found.items():
+            link = folder / name
+            if not (link.is_symlink() and link.readlink() == path):
+                fresh = folder / f".{name}"
+                fresh.unlink(missing_ok=True)
+                fresh.symlink_to(path)
+                fresh.rename(link)
+
+
+class _Maker:
+    """Makes tools; remembers what it found out about this machine meanwhile."""
+
+    def __init__(self, *, spec: Spec, log_dir: Path, progress: Progress) -> None:
+        self._spec = spec
+        self._log_dir = log_dir
+        self._progress = progress
+        self._downloader = Downloader()
+        self._compiler: Compiler | None = None
+
+    def make(self, tool: Tool, into: Path) -> None:
+        """Put the tool's binaries and a note on where they are from into the folder ``into``."""
+        began = time.monotonic()
+        source = self._get(tool, into)
+        self._check(tool, into, source=source)
+        note = {
+            "tool": tool.name,
+            "version": tool.version,
+            "source": source,
+            "seconds": round(time.monotonic() - began, 1),
+            "sha256": {binary.name: sha256_file(into / binary.name) for binary in tool.binaries},
+        }
+        write_json(into / "tool.json", note)
+        self._progress(f"{tool.name} {tool.version}: {source}, {note['seconds']} s")
+
+    def _get(self, tool: Tool, into: Path) -> str:
+        chosen = os.environ.get("LONGHAUL_TOOLS_FROM", "")
+        if chosen not in _SOURCES:
+            raise SetupError(f"LONGHAUL_TOOLS_FROM is {chosen!r}; it can be download or module")
+        download = tool.downloads.get(machine_arch())
+        reason = "tools.toml has no checksum of an official download for this machine" if download is None else ""
+        if download is not None and "download" in _SOURCES[chosen]:
+            try:
+                self._downloader.fetch(tool, download, into=into)
+            except UnreachableError as error:
+                reason = str(error)
+            else:
+                return "downloaded"
+        if "module" not in _SOURCES[chosen]:
+            raise SetupError(f"{tool.name} {tool.version}: {reason}, and LONGHAUL_TOOLS_FROM forbids building it")
+        self._progress(
+            f"{tool.name} {tool.version}: building it from its Go module" + (f", for {reason}" if reason else "")
+        )
+        self._build(tool, into)
+        return "built"
+
+    def _build(self, tool: Tool, into: Path) -> None:
+        log = self._log_dir / f"tool-{tool.name}.log"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        compiler = self._get_compiler(log)
+        for binary in tool.binaries:
+            make_binary(binary, compiler=compiler, modules_dir=self._spec.modules_dir, into=into, log=log)
+
+    def _get_compiler(self, log: Path) -> Compiler:
+        if self._compiler is None:
+            try:
+                self._compiler = find_compiler(self._spec.go, log=log, progress=self._progress)
+            except NoGoError:
+                packages.ensure(packages.GO, log_dir=self._log_dir, progress=self._progress)
+                self._compiler = find_compiler(self._spec.go, log=log, progress=self._progress)
+        return self._compiler
+
+    def _check(self, tool: Tool, into: Path, *, source: str) -> None:
+        for binary in tool.binaries:
+            if not binary.check:
+                continue
+            try:
+                said = output_of([str(into / binary.name), *binary.check], env={"PULUMI_SKIP_UPDATE_CHECK": "true"})
+            except CommandError as error:
+                raise SetupError(f"{tool.name} {tool.version} was {source} but does not run: {error}") from error
+            if binary.answer not in said.splitlines():
+                raise SetupError(
+                    f"{binary.name} was {source} but says {said.strip()!r}, not {binary.answer!r}: correct tools.toml"
+                )
+
+
+def listing(spec: Spec | None = None) -> list[dict[str, object]]:
+    """Every tool: version, whether it is cached and where, and where it is from."""
+    spec = spec or load()
+    rows: list[dict[str, object]] = []
+    for tool in spec.tools:
+        place = tool_dir(tool, spec=spec)
+        note = json.loads((place / "tool.json").read_text(encoding="utf-8")) if place.is_dir() else None
+        binaries = [binary.name for binary in tool.binaries]
+        row = {
+            "tool": tool.name,
+            "version": tool.version,
+            "binaries": binaries,
+            "path": str(place),
+            "cached": note is not None,
+        }
+        rows.append(
+            row | ({"source": note["source"], "seconds": note["seconds"], "sha256": note["sha256"]} if note else {})
+        )
+    return rows
+
+
+def main(argv: list[str] | None = None) -> int:
+    """The shell's side of this module."""
+    parser = argparse.ArgumentParser(prog="python3 -m lab.tools", description="The pinned tools of tools.toml.")
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    get = verbs.add_parser("ensure", help="fetch or build what is not cached")
+    get.add_argument("names", nargs="*", metavar="NAME", help="a tool, a binary or a release; all of them without")
+    get.add_argument("--log-dir", type=Path, default=repository() / ".lab" / "log", help="default: .lab/log")
+    show = verbs.add_parser("list", help="what there is")
+    show.add_argument("--json", action="store_true", help="for programs")
+    verbs.add_parser("bin-dir", help="print the folder for PATH")
+    args = parser.parse_args(argv)
+    run: dict[str, Callable[[], None]] = {
+        "ensure": lambda: _print_paths(ensure(args.names, log_dir=args.log_dir, progress=_say)),
+        "list": lambda: _print_listing(as_json=args.json),
+        "bin-dir": lambda: print(bin_dir()),
+    }
+    try:
+        run[args.verb]()
+    except SetupError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _print_paths(found: dict[str, Path]) -> None:
+    for name, path in found.items():
+        print(f"{name} {path}")
+
+
+def _print_listing(*, as_json: bool) -> None:
+    rows = listing()
+    if as_json:
+        print(json.dumps(rows, indent=2))
+        return
+    for row in rows:
+        print(f"{row['tool']:<26} {row['version']:<10} {row.get('source', 'not here yet')}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
