@@ -1,0 +1,35 @@
+"""The environment: every value a human chooses, checked once, and everything that follows from it by arithmetic alone.
+
+Nothing here imports Pulumi or touches a network.
+"""
+
+from components.model.certificates import Authority, Certificate, Usage, authorities, certificates
+from components.model.environment import Environment
+from components.model.errors import ConfigurationError, Problem
+from components.model.load import load, load_directory, parse
+from components.model.machines import Machine, Role, control_machines
+from components.model.network import AddressPlan, SitePlan, plan
+from components.model.vault import SharedSecret, shared_secrets, vault_name
+
+__all__ = [
+    "AddressPlan",
+    "Authority",
+    "Certificate",
+    "ConfigurationError",
+    "Environment",
+    "Machine",
+    "Problem",
+    "Role",
+    "SharedSecret",
+    "SitePlan",
+    "Usage",
+    "authorities",
+    "certificates",
+    "control_machines",
+    "load",
+    "load_directory",
+    "parse",
+    "plan",
+    "shared_secrets",
+    "vault_name",
+]

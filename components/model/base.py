@@ -1,0 +1,80 @@
+"""What every part of the environment has in common."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Network
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Section(BaseModel):
+    """A frozen part of the environment that knows every key it may hold.
+
+    The docstring under a field is its reference documentation. ``examples`` give a value that fits where bounds and choices
+    alone do not say one: errors and editors show it. ``patternErrorMessage`` is a pattern in words, a key that the YAML
+    language server shows too.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+Name = Annotated[
+    str,
+    Field(
+        pattern=r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$",
+        max_length=20,
+        json_schema_extra={"patternErrorMessage": "lower-case letters, digits and single hyphens, a letter first, at most 20"},
+    ),
+]
+"""Part of host names and of the clouds' resource names: Azure refuses two hyphens in a row in a vault's name
+(learn.microsoft.com, "Naming rules and restrictions for Azure resources")."""
+
+Range = Annotated[IPv4Network, Field(json_schema_extra={"format": "ipv4network"})]
+"""An IPv4 range in CIDR notation, without host bits."""
+
+LABEL = r"([A-Za-z0-9][A-Za-z0-9_.-]*)?[A-Za-z0-9]"
+"""Kubernetes' qualified name (k8s.io/apimachinery, ``validation.IsQualifiedName``), its length left out."""
+
+LabelKey = Annotated[
+    str,
+    Field(
+        pattern=rf"^([a-z0-9]([a-z0-9.-]*[a-z0-9])?/)?{LABEL}$",
+        max_length=317,
+        json_schema_extra={"patternErrorMessage": "a Kubernetes label key, `name` or `domain/name`"},
+    ),
+]
+"""Key of a node label or taint: a DNS name of at most 253, a slash and 63 characters."""
+
+LabelValue = Annotated[
+    str,
+    Field(
+        pattern=rf"^({LABEL})?$",
+        max_length=63,
+        json_schema_extra={"patternErrorMessage": "letters, digits, `-`, `_` and `.`, at most 63"},
+    ),
+]
+"""Value of a node label or taint, may be empty."""
+
+HostKey = Annotated[
+    str,
+    Field(
+        pattern=r"^(ssh-ed25519|ecdsa-sha2-nistp256|ssh-rsa) [A-Za-z0-9+/]+=*$",
+        examples=["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8VQtMAAl2UUtHkVsmz0sSN0oGVSwoL2Ktm4xLZLyXS"],
+        json_schema_extra={"patternErrorMessage": "type and key as `ssh-keyscan` prints them, without the host"},
+    ),
+]
+"""A machine's SSH host key, pinned."""
+
+Uuid = Annotated[
+    str,
+    Field(
+        pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
+        examples=["00000000-0000-4000-8000-000000000001"],
+        json_schema_extra={"patternErrorMessage": "a UUID in lower case"},
+    ),
+]
+"""An id that Azure gives."""
+
+Principal = Uuid
+"""Object id of a person or program in Entra."""

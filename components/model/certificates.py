@@ -1,0 +1,179 @@
+"""Which certificates exist, who holds them, for what and for how long.
+
+Authorities: Kubernetes, front proxy, one for peers and servers of each etcd store, and one for the clients of both stores:
+kube-apiserver uses one client identity for the main store and its overrides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from ipaddress import IPv4Address
+
+from components.model.environment import Environment
+from components.model.machines import Machine, Role, control_machines
+from components.model.network import FRONTEND, AddressPlan
+
+OPERATOR = "operator"
+"""Holder of the break-glass administrator's certificate."""
+
+AUTHORITY_DAYS = 3650
+"""Lifetime of an authority: ten years, as kubeadm's (kubernetes.io, "Certificate Management with kubeadm")."""
+
+LEAF_DAYS = 365
+"""Lifetime of a certificate: one year, as kubeadm's; renewed when less than a third is left."""
+
+LOOPBACK = IPv4Address("127.0.0.1")
+
+
+class Usage(StrEnum):
+    """Extended key usage."""
+
+    SERVER = "server"
+    CLIENT = "client"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Authority:
+    """A certificate authority; its key is the secret ``ca-<name>``."""
+
+    name: str
+    common_name: str
+    days: int = AUTHORITY_DAYS
+
+    @property
+    def secret(self) -> str:
+        """Name of the vault secret that holds key and certificate."""
+        return f"ca-{self.name}"
+
+    @property
+    def trust_secret(self) -> str:
+        """Name of the vault secret that holds the certificate alone, for machines that check others against it."""
+        return f"trust-{self.name}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Certificate:
+    """A certificate for one holder; key, certificate and issuer are the vault secret of the same name."""
+
+    name: str
+    """Unique in the environment; ``<holder>-<part>``."""
+    part: str
+    """What it is for, unique for its holder: the stem of its files."""
+    authority: str
+    """Name of the issuing :class:`Authority`."""
+    holder: str
+    """Name of the machine, or :data:`OPERATOR`."""
+    common_name: str
+    organizations: tuple[str, ...] = ()
+    dns_names: tuple[str, ...] = ()
+    addresses: tuple[IPv4Address, ...] = ()
+    usages: tuple[Usage, ...]
+    days: int = LEAF_DAYS
+
+
+def authorities(environment: Environment) -> tuple[Authority, ...]:
+    """Every authority of the environment."""
+    names = {
+        "kubernetes": "Kubernetes",
+        "front-proxy": "front proxy",
+        "etcd": "etcd",
+        "events": "etcd events",
+        "etcd-client": "etcd clients",
+    }
+    return tuple(
+        Authority(name=name, common_name=f"{environment.name} {title}") for name, title in names.items()
+    )
+
+
+def certificates(environment: Environment, addresses: AddressPlan) -> tuple[Certificate, ...]:
+    """Every certificate of the control plane and its administrator."""
+    machines = control_machines(environment, addresses)
+    members = (certificate for machine in machines for certificate in _member(machine) if machine.role.is_store)
+    servers = (
+        certificate
+        for machine in machines
+        if machine.role is Role.API
+        for certificate in _api_server(environment, addresses, machine)
+    )
+    return (*members, *servers, _administrator())
+
+
+def _leaf(machine: Machine, part: str, authority: str, common_name: str, *usages: Usage) -> Certificate:
+    return Certificate(
+        name=f"{machine.name}-{part}",
+        part=part,
+        authority=authority,
+        holder=machine.name,
+        common_name=common_name,
+        usages=usages,
+    )
+
+
+def _member(machine: Machine) -> tuple[Certificate, ...]:
+    """A member is server to clients, and both server and client to its peers. Its own client certificate lets it ask the
+    other members, and its watchdogs ask itself."""
+    return (
+        Certificate(
+            name=f"{machine.name}-member",
+            part="member",
+            authority=str(machine.role),
+            holder=machine.name,
+            common_name=machine.fqdn,
+            dns_names=(machine.fqdn, machine.name, "localhost"),
+            addresses=(machine.address, LOOPBACK),
+            usages=(Usage.SERVER, Usage.CLIENT),
+        ),
+        _leaf(machine, "client", "etcd-client", machine.name, Usage.CLIENT),
+    )
+
+
+def _api_server(environment: Environment, addresses: AddressPlan, machine: Machine) -> tuple[Certificate, ...]:
+    frontend = addresses.sites[environment.control_plane.site].subnet("api")[FRONTEND]
+    serving = Certificate(
+        name=f"{machine.name}-apiserver",
+        part="apiserver",
+        authority="kubernetes",
+        holder=machine.name,
+        common_name="kube-apiserver",
+        dns_names=(
+            environment.api_name,
+            machine.fqdn,
+            "localhost",
+            "kubernetes",
+            "kubernetes.default",
+            "kubernetes.default.svc",
+            "kubernetes.default.svc.cluster.local",
+        ),
+        addresses=(machine.address, frontend, addresses.kubernetes_service, LOOPBACK),
+        usages=(Usage.SERVER,),
+    )
+    kubelet = Certificate(
+        name=f"{machine.name}-kubelet-client",
+        part="kubelet-client",
+        authority="kubernetes",
+        holder=machine.name,
+        common_name="kube-apiserver-kubelet-client",
+        organizations=("longhaul:kubelet-clients",),
+        usages=(Usage.CLIENT,),
+    )
+    return (
+        serving,
+        kubelet,
+        _leaf(machine, "etcd-client", "etcd-client", "kube-apiserver", Usage.CLIENT),
+        _leaf(machine, "front-proxy-client", "front-proxy", "front-proxy-client", Usage.CLIENT),
+        _leaf(machine, "controller-manager", "kubernetes", "system:kube-controller-manager", Usage.CLIENT),
+        _leaf(machine, "scheduler", "kubernetes", "system:kube-scheduler", Usage.CLIENT),
+    )
+
+
+def _administrator() -> Certificate:
+    return Certificate(
+        name="operator-admin",
+        part="admin",
+        authority="kubernetes",
+        holder=OPERATOR,
+        common_name="longhaul-admin",
+        organizations=("system:masters",),
+        usages=(Usage.CLIENT,),
+    )

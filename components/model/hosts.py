@@ -1,0 +1,36 @@
+"""Bare-metal hosts, listed in a file of their own: a stack configuration beyond about 120 kB breaks the engine."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address
+
+from pydantic import Field
+
+from components.model.base import HostKey, Name, Section
+
+
+class BareMetalHost(Section):
+    """One machine in a rack."""
+
+    name: str = Field(
+        pattern=r"^[a-z]([a-z0-9-]*[a-z0-9])?$",
+        max_length=63,
+        examples=["colo-gpu-000"],
+        json_schema_extra={"patternErrorMessage": "lower-case letters, digits and hyphens, a letter first, at most 63"},
+    )
+    """Host name, unique in the environment."""
+    site: Name = Field(examples=["colo"])
+    """The on-prem site it stands in."""
+    address: IPv4Address | None = None
+    """Address on the site's network; left out, the next one of the site's node range by the host's place in the list."""
+    host_key: HostKey | None = None
+    """SSH host key, pinned."""
+    gpus: int = Field(default=0, ge=0, le=16)
+    """Whole GPUs."""
+
+
+class Hosts(Section):
+    """The hosts file. Its order gives addresses: append, and leave a gap's entry in place when a host is gone."""
+
+    hosts: tuple[BareMetalHost, ...] = ()
+    """The hosts."""

@@ -1,0 +1,238 @@
+"""The address plan: one supernet in, every range out.
+
+A site's block of prefix length *p* is laid out so that each part is one range, whatever the block's size:
+
+========  ==================  ==========================================
+Part      Prefix              Of a /16
+========  ==================  ==========================================
+infra     p+4, first          x.y.0.0/20: sixteen subnets of p+8 (/24)
+nodes     p+3, second         x.y.32.0/19
+pods      p+1, second         x.y.128.0/17: 2,048 nodes of /28
+========  ==================  ==========================================
+
+The last sixteenth of the supernet is not any site's: its first half holds the services, the next quarter the operators'
+machines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network
+
+from components.model.environment import Environment
+from components.model.errors import Location
+
+POD_PREFIX = 28
+"""Pod range of one node: 16 addresses, the prefix that EC2 delegates to an interface (docs.aws.amazon.com, "Assign
+prefixes to Amazon EC2 network interfaces") and used for every other site so that all nodes hold alike."""
+
+INFRA_SUBNETS = ("gateway", "etcd", "events", "api", "system")
+"""Which sixteenth of the infrastructure range is whose, in order; the rest is spare."""
+
+FIRST_MACHINE = 10
+"""Offset of a role's first machine in its subnet: Azure keeps the first four addresses and the last (learn.microsoft.com,
+"Azure Virtual Network FAQ"), the load balancer takes :data:`FRONTEND`."""
+
+FRONTEND = 5
+"""Offset of the API's load balancer in the ``api`` subnet."""
+
+
+PRIVATE = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))
+"""Where a supernet may lie (RFC 1918)."""
+
+
+class PlanError(ValueError):
+    """The ranges asked for do not fit; ``key`` names the value at fault, ``write`` what would do."""
+
+    def __init__(self, *, key: Location, wrong: str, write: str) -> None:
+        super().__init__(f"{'.'.join(map(str, key))}: {wrong}")
+        self.key, self.wrong, self.write = key, wrong, write
+
+
+@dataclass(frozen=True, kw_only=True)
+class SitePlan:
+    """One site's ranges."""
+
+    block: IPv4Network
+    infra: IPv4Network
+    nodes: IPv4Network
+    pods: IPv4Network
+
+    def subnet(self, part: str) -> IPv4Network:
+        """The infrastructure subnet of ``part``, one of :data:`INFRA_SUBNETS`."""
+        return nth_subnet(self.infra, self.infra.prefixlen + 4, INFRA_SUBNETS.index(part))
+
+    def zone_subnet(self, index: int) -> IPv4Network:
+        """The node subnet of availability zone ``index``, at most four a site."""
+        return nth_subnet(self.nodes, self.nodes.prefixlen + 2, index)
+
+    def zone_pods(self, index: int) -> IPv4Network:
+        """The pod range of availability zone ``index``, at most four a site."""
+        return nth_subnet(self.pods, self.pods.prefixlen + 2, index)
+
+    @property
+    def hosts(self) -> int:
+        """Bare-metal hosts that the block has node addresses and pod ranges for."""
+        return min(machine_capacity(self.nodes), 1 << (POD_PREFIX - self.pods.prefixlen))
+
+    def node_address(self, index: int) -> IPv4Address:
+        """Address of the site's bare-metal host ``index``; ``IndexError`` when the node range is full."""
+        return machine_address(self.nodes, index)
+
+    def pod_range(self, index: int) -> IPv4Network:
+        """Pod range of the site's bare-metal host ``index``; ``IndexError`` when the pod range is full."""
+        return nth_subnet(self.pods, POD_PREFIX, index)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddressPlan:
+    """Every range of an environment."""
+
+    supernet: IPv4Network
+    sites: Mapping[str, SitePlan]
+    services: IPv4Network
+    operators: IPv4Network
+
+    @property
+    def kubernetes_service(self) -> IPv4Address:
+        """Address of the ``kubernetes`` service: the first of the service range, as kube-apiserver assigns it."""
+        return self.services[1]
+
+    @property
+    def dns_service(self) -> IPv4Address:
+        """Address of the cluster's DNS service."""
+        return self.services[10]
+
+
+def nth_subnet(network: IPv4Network, prefix: int, index: int) -> IPv4Network:
+    """Subnet ``index`` of length ``prefix`` inside ``network``, without walking the ones before it; ``IndexError`` when
+    there are not so many."""
+    if not 0 <= index < 2 ** (prefix - network.prefixlen):
+        raise IndexError(f"{network} has no /{prefix} number {index}")
+    return IPv4Network((int(network.network_address) + index * 2 ** (32 - prefix), prefix))
+
+
+def site_plan(block: IPv4Network) -> SitePlan:
+    """Lay out one site's block."""
+    prefix = block.prefixlen
+    return SitePlan(
+        block=block,
+        infra=nth_subnet(block, prefix + 4, 0),
+        nodes=nth_subnet(block, prefix + 3, 1),
+        pods=nth_subnet(block, prefix + 1, 1),
+    )
+
+
+def role_addresses(subnet: IPv4Network, count: int) -> tuple[IPv4Address, ...]:
+    """Addresses of a role's machines in its subnet, by index; ``IndexError`` when it has not so many."""
+    return tuple(machine_address(subnet, index) for index in range(count))
+
+
+def machine_address(subnet: IPv4Network, index: int) -> IPv4Address:
+    """Address of machine ``index`` in its subnet; ``IndexError`` when the subnet has not so many."""
+    if not 0 <= index < machine_capacity(subnet):
+        raise IndexError(f"{subnet} has no address for machine {index}")
+    return subnet[FIRST_MACHINE + index]
+
+
+def machine_capacity(subnet: IPv4Network) -> int:
+    """How many machines a subnet holds: all addresses but those before the first machine's and the broadcast's."""
+    return subnet.num_addresses - FIRST_MACHINE - 1
+
+
+def plan(environment: Environment) -> AddressPlan:
+    """The environment's address plan; ``PlanError`` when it cannot be made. Deterministic in the file's order: what comes
+    later in the file moves nothing that comes earlier."""
+    blocks, errors = _place(environment)
+    if errors:
+        raise errors[0]
+    shared = _shared(environment.supernet)
+    return AddressPlan(
+        supernet=environment.supernet,
+        sites={name: site_plan(block) for name, block in blocks.items()},
+        services=nth_subnet(shared, shared.prefixlen + 1, 0),
+        operators=nth_subnet(shared, shared.prefixlen + 2, 2),
+    )
+
+
+def plan_errors(environment: Environment) -> tuple[PlanError, ...]:
+    """Everything that keeps the address plan from being made."""
+    return _place(environment)[1]
+
+
+def _shared(supernet: IPv4Network) -> IPv4Network:
+    return nth_subnet(supernet, supernet.prefixlen + 4, 15)
+
+
+def _place(environment: Environment) -> tuple[dict[str, IPv4Network], tuple[PlanError, ...]]:
+    """A block for each site in the file's order, and every reason why one has none."""
+    supernet = environment.supernet
+    error = _supernet_error(supernet)
+    if error is not None:
+        return {}, (error,)
+    taken = {"the services and operators": _shared(supernet)}
+    blocks: dict[str, IPv4Network] = {}
+    errors: list[PlanError] = []
+    for name, site in environment.sites.items():
+        try:
+            block = _free(name, site.prefix, supernet, taken) if site.range is None else _given(name, site.range, supernet, taken)
+        except PlanError as error:
+            errors.append(error)
+        else:
+            taken[name] = blocks[name] = block
+    return blocks, tuple(errors)
+
+
+def _supernet_error(supernet: IPv4Network) -> PlanError | None:
+    key = ("supernet",)
+    if supernet.prefixlen > 16:
+        return PlanError(key=key, wrong=f"{supernet} is smaller than /16", write="a range of /16 or larger")
+    if not any(supernet.subnet_of(private) for private in PRIVATE):
+        inside = ", ".join(map(str, PRIVATE))
+        return PlanError(key=key, wrong=f"{supernet} is not private", write=f"a range inside one of {inside}")
+    return None
+
+
+def _given(
+    name: str, block: IPv4Network, supernet: IPv4Network, taken: Mapping[str, IPv4Network]
+) -> IPv4Network:
+    """The block that the file gives a site, once it is known to fit."""
+    key = ("sites", name, "range")
+    if not 8 <= block.prefixlen <= 20:
+        raise PlanError(key=key, wrong=f"{block} of {name} is not between /8 and /20", write="a block of such a size")
+    if not block.subnet_of(supernet):
+        wrong = f"{block} of {name} is outside the supernet {supernet}"
+        raise PlanError(key=key, wrong=wrong, write=f"a range inside {supernet}, or leave `range` out")
+    clash = next((other for other, range_ in taken.items() if block.overlaps(range_)), None)
+    if clash is not None:
+        wrong = f"{block} of {name} overlaps {taken[clash]} of {clash}"
+        free = _free_block(supernet, block.prefixlen, taken.values())
+        write = "a range of its own" if free is None else f"a range of its own, such as {free}"
+        raise PlanError(key=key, wrong=wrong, write=write)
+    return block
+
+
+def _free(name: str, prefix: int, supernet: IPv4Network, taken: Mapping[str, IPv4Network]) -> IPv4Network:
+    """The next free block for a site that gives none."""
+    block = _free_block(supernet, prefix, taken.values())
+    if block is None:
+        raise PlanError(
+            key=("sites", name, "prefix"),
+            wrong=f"no /{prefix} is left for {name} in {supernet}",
+            write=f"a smaller block (a `prefix` above {prefix}), or a larger supernet",
+        )
+    return block
+
+
+def _free_block(supernet: IPv4Network, prefix: int, taken: Iterable[IPv4Network]) -> IPv4Network | None:
+    """First free block of length ``prefix``; jumps past each range in the way, so its cost is the number of ranges."""
+    size = 2 ** (32 - prefix)
+    start = int(supernet.network_address)
+    for range_ in sorted(taken):
+        if start + size <= int(range_.network_address):
+            break
+        end = int(range_.broadcast_address) + 1
+        start = max(start, -(-end // size) * size)
+    fits = start + size - 1 <= int(supernet.broadcast_address)
+    return IPv4Network((start, prefix)) if fits else None

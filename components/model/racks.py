@@ -1,0 +1,90 @@
+"""Where each bare-metal host is in the address plan."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network
+
+from components.model.environment import Environment
+from components.model.network import AddressPlan, PlanError, SitePlan
+
+
+@dataclass(frozen=True, kw_only=True)
+class RackPlace:
+    """One host's addresses."""
+
+    name: str
+    site: str
+    address: IPv4Address
+    pods: IPv4Network
+
+
+def rack_places(environment: Environment, addresses: AddressPlan) -> Iterator[RackPlace]:
+    """Address and pod range of every host, by its place among its site's hosts; hosts of unknown sites are left to the
+    check that names them. ``PlanError`` at the first that has no place."""
+    counts: defaultdict[str, int] = defaultdict(int)
+    for host in environment.hosts:
+        site = addresses.sites.get(host.site)
+        if site is None:
+            continue
+        index = counts[host.site]
+        counts[host.site] += 1
+        yield RackPlace(
+            name=host.name,
+            site=host.site,
+            address=host.address or site.node_address(index),
+            pods=site.pod_range(index),
+        )
+
+
+def rack_errors(environment: Environment, addresses: AddressPlan) -> Iterator[PlanError]:
+    """Everything that keeps hosts from having a place of their own."""
+    overfull = list(_overfull(environment, addresses))
+    yield from overfull
+    yield from _misplaced(environment, addresses)
+    if not overfull:
+        yield from _shared(environment, addresses)
+
+
+def _overfull(environment: Environment, addresses: AddressPlan) -> Iterator[PlanError]:
+    for name, count in Counter(host.site for host in environment.hosts).items():
+        site = addresses.sites.get(name)
+        if site is not None and count > site.hosts:
+            yield PlanError(
+                key=("sites", name, "prefix"),
+                wrong=f"{site.block} of {name} has room for {site.hosts} hosts, the hosts file lists {count}",
+                write=f"a larger block: a `prefix` below {site.block.prefixlen}, or such a `range`",
+            )
+
+
+def _misplaced(environment: Environment, addresses: AddressPlan) -> Iterator[PlanError]:
+    for index, host in enumerate(environment.hosts):
+        site = addresses.sites.get(host.site)
+        if site is not None and host.address is not None and not _usable(site, host.address):
+            yield PlanError(
+                key=("hosts", index, "address"),
+                wrong=f"{host.address} of {host.name} is not an address of {host.site}'s node range {site.nodes}",
+                write=f"{site.nodes[1]} to {site.nodes[-2]}, or leave it out",
+            )
+
+
+def _usable(site: SitePlan, address: IPv4Address) -> bool:
+    return address in site.nodes and address not in (site.nodes.network_address, site.nodes.broadcast_address)
+
+
+def _shared(environment: Environment, addresses: AddressPlan) -> Iterator[PlanError]:
+    """Addresses that two hosts have: both written, or one written where the other's place in the list is."""
+    written = {host.name for host in environment.hosts if host.address is not None}
+    positions = {host.name: index for index, host in enumerate(environment.hosts)}
+    holders: dict[IPv4Address, str] = {}
+    for place in rack_places(environment, addresses):
+        other = holders.setdefault(place.address, place.name)
+        if other != place.name:
+            blamed, spared = (place.name, other) if place.name in written else (other, place.name)
+            yield PlanError(
+                key=("hosts", positions[blamed], "address"),
+                wrong=f"{place.address} of {blamed} is also the address of {spared}",
+                write="an address that no other host has, or leave it out",
+            )

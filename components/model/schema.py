@@ -1,0 +1,133 @@
+"""JSON Schema of what a human writes, and finding one's way in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from components.model.base import Section
+from components.model.environment import Environment
+from components.model.errors import Location
+from components.model.hosts import Hosts
+
+CONFIG_KEY = "longhaul:environment"
+"""Key of the environment in a stack file's ``config``."""
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+Schema = dict[str, Any]
+Node = Mapping[str, Any]
+
+
+def schema_of(model: type[Section]) -> Schema:
+    """The schema of one section, its internal fields and what only they refer to left out."""
+    schema = model.model_json_schema()
+    internal = [key for key, node in schema["properties"].items() if node.get("internal")]
+    for key in internal:
+        del schema["properties"][key]
+    definitions = schema.pop("$defs", {})
+    used = set(_references(schema, definitions))
+    return {**schema, "$defs": {name: node for name, node in definitions.items() if name in used}}
+
+
+def stack_schema() -> Schema:
+    """Schema of a whole stack file, ``Pulumi.<env>.yaml``: the environment in the place where it is written, and the keys
+    that Pulumi itself knows beside it."""
+    environment = schema_of(Environment)
+    definitions = environment.pop("$defs")
+    return {
+        "$schema": DIALECT,
+        "title": "Longhaul stack file",
+        "description": "Pulumi.<env>.yaml: one environment of Longhaul.",
+        "type": "object",
+        "properties": {
+            "config": {
+                "description": "The stack's configuration.",
+                "type": "object",
+                "properties": {CONFIG_KEY: {"$ref": "#/$defs/Environment"}},
+                "required": [CONFIG_KEY],
+            }
+        },
+        "required": ["config"],
+        "$defs": {"Environment": environment, **definitions},
+    }
+
+
+def hosts_schema() -> Schema:
+    """Schema of a hosts file."""
+    return {"$schema": DIALECT, **schema_of(Hosts), "title": "Longhaul hosts file"}
+
+
+def _references(node: object, definitions: Mapping[str, Node], seen: frozenset[str] = frozenset()) -> Iterator[str]:
+    if isinstance(node, dict):
+        name = str(node.get("$ref", "")).removeprefix("#/$defs/")
+        if name and name not in seen:
+            yield name
+            yield from _references(definitions[name], definitions, seen | {name})
+    for value in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        yield from _references(value, definitions, seen)
+
+
+def resolve(schema: Schema, node: Node) -> Node:
+    """``node`` without indirection: references followed, and of "this or nothing" the thing itself. What is written beside
+    a reference counts more than what it refers to."""
+    while True:
+        beside = {key: value for key, value in node.items() if key not in ("$ref", "anyOf")}
+        if "$ref" in node:
+            node = {**schema["$defs"][node["$ref"].removeprefix("#/$defs/")], **beside}
+        elif "anyOf" in node:
+            node = {**next(option for option in node["anyOf"] if option.get("type") != "null"), **beside}
+        else:
+            return node
+
+
+def walk(schema: Schema, path: Location) -> tuple[Location, Node | None]:
+    """Follow pydantic's ``path`` to the location in the document (without the names of union members that pydantic puts
+    into it) and the schema there, ``None`` where the schema knows nothing of it."""
+    node: Node | None = resolve(schema, schema)
+    location: list[str | int] = []
+    for part in path:
+        if node is not None and "discriminator" in node and part in node["discriminator"]["mapping"]:
+            node = resolve(schema, {"$ref": node["discriminator"]["mapping"][part]})
+            continue
+        location.append(part)
+        node = None if node is None else _inside(schema, node, part)
+    return tuple(location), node
+
+
+def _inside(schema: Schema, node: Node, part: str | int) -> Node | None:
+    if isinstance(part, int):
+        items = node.get("prefixItems", [])
+        found = items[part] if part < len(items) else node.get("items")
+    else:
+        values = [node.get("additionalProperties"), *node.get("patternProperties", {}).values()]
+        found = node.get("properties", {}).get(part) or next((value for value in values if isinstance(value, dict)), None)
+    return None if found is None else resolve(schema, found)
+
+
+def sample(schema: Schema, node: Node) -> Any:
+    """A value that ``node`` accepts: its example, or the least that it asks for."""
+    node = resolve(schema, node)
+    for key in ("examples", "enum"):
+        if key in node:
+            return node[key][0]
+    for key in ("const", "default"):
+        if key in node:
+            return node[key]
+    if "oneOf" in node:
+        return sample(schema, node["oneOf"][0])
+    return _least(schema, node)
+
+
+def _least(schema: Schema, node: Node) -> Any:
+    kind = node.get("type")
+    if kind == "object":
+        required = {key: sample(schema, node["properties"][key]) for key in node.get("required", ())}
+        values = next(iter(node.get("patternProperties", {}).values()), node.get("additionalProperties"))
+        if not required and node.get("minProperties") and isinstance(values, dict):
+            return {"example": sample(schema, values)}
+        return required
+    if kind == "array":
+        items = node.get("prefixItems") or [node.get("items", {})] * node.get("minItems", 0)
+        return [sample(schema, item) for item in items]
+    return {"integer": node.get("minimum", 0), "boolean": False}.get(str(kind), "text")

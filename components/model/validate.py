@@ -1,0 +1,90 @@
+"""One section's fields, each checked by itself: pydantic's findings in Longhaul's words.
+
+Conclusions across sections need a whole section. So where a value is wrong, a sample stands in for it, and what is wrong
+elsewhere is found in the same run; ``broken`` says where, so that nothing is concluded from a sample.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from components.model.base import Section
+from components.model.errors import Finding, Location
+from components.model.schema import Schema, sample, schema_of, walk
+from components.model.words import describe
+
+SectionT = TypeVar("SectionT", bound=Section)
+
+_ROUNDS = 3
+"""A sample may uncover that a neighbour is wrong; deeper than this nothing was ever seen."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Validated(Generic[SectionT]):
+    """What became of a section."""
+
+    value: SectionT | None
+    """The section, with samples where it is broken; ``None`` when even these did not help."""
+    findings: tuple[Finding, ...] = ()
+    broken: frozenset[Location] = frozenset()
+    """Places that hold a sample."""
+
+
+def validate(model: type[SectionT], raw: dict[str, Any]) -> Validated[SectionT]:
+    """Check ``raw`` against ``model``. JSON's strict types: ``"3"`` is not a number, ``1`` is not true."""
+    try:
+        return Validated(value=_read(model, raw))
+    except ValidationError as error:
+        errors = error.errors(include_url=False)
+    schema = schema_of(model)
+    findings = tuple(describe(item, schema) for item in errors)
+    broken: set[Location] = set()
+    for _ in range(_ROUNDS):
+        raw = _mend(raw, errors, schema=schema, broken=broken)
+        try:
+            return Validated(value=_read(model, raw), findings=findings, broken=frozenset(broken))
+        except ValidationError as error:
+            errors = error.errors(include_url=False)
+    return Validated(value=None, findings=findings, broken=frozenset(broken))
+
+
+def _read(model: type[SectionT], raw: dict[str, Any]) -> SectionT:
+    # YAML's data is JSON's: whatever else a caller's mapping holds is shown as text and refused as such.
+    return model.model_validate_json(json.dumps(raw, default=str), strict=True)
+
+
+def _mend(raw: dict[str, Any], errors: Sequence[ErrorDetails], *, schema: Schema, broken: set[Location]) -> dict[str, Any]:
+    """``raw`` with a sample for each wrong value; adds their places to ``broken``."""
+    raw = copy.deepcopy(raw)
+    for item in errors:
+        location, node = walk(schema, item["loc"])
+        if item["type"] == "extra_forbidden":
+            _container(raw, location).pop(location[-1], None)
+        elif location[-1:] == ("[key]",):
+            _container(raw, location[:-1]).pop(location[-2], None)
+            broken.add(location[:-2])
+        elif location and node is not None:
+            _put(_container(raw, location), location[-1], sample(schema, node))
+            broken.add(location)
+    return raw
+
+
+def _container(raw: dict[str, Any], location: Location) -> Any:
+    value: Any = raw
+    for part in location[:-1]:
+        value = value[part]
+    return value
+
+
+def _put(container: Any, part: str | int, value: Any) -> None:
+    if isinstance(container, list) and part == len(container):
+        container.append(value)
+    else:
+        container[part] = value

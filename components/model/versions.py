@@ -1,0 +1,42 @@
+"""Versions of what runs on the machines; written once, in ``tools.toml`` at the top of the project."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from components.model.base import Section
+
+PINNED = Path(__file__).parents[2] / "tools.toml"
+
+_DEFAULT: dict[str, Any] = {"default_in_words": "the one `tools.toml` pins"}
+
+
+@cache
+def pinned(release: str) -> str:
+    """The version that ``tools.toml`` pins for ``release``; ``KeyError`` if it lists no such release."""
+    with PINNED.open("rb") as file:
+        return str(tomllib.load(file)["release"][release]["version"])
+
+
+class Versions(Section):
+    """What the environment expects its image to hold. The defaults are the versions this release was tested with."""
+
+    kubernetes: str = Field(
+        default_factory=lambda: pinned("kubernetes"),
+        pattern=r"^\d+\.\d+\.\d+$",
+        examples=["1.2.3"],
+        json_schema_extra=_DEFAULT,
+    )
+    """Version of kube-apiserver, controller-manager and scheduler, without a leading v."""
+    etcd: str = Field(
+        default_factory=lambda: pinned("etcd"),
+        pattern=r"^\d+\.\d+\.\d+$",
+        examples=["1.2.3"],
+        json_schema_extra=_DEFAULT,
+    )
+    """Version of etcd, without a leading v."""

@@ -1,0 +1,186 @@
+"""pydantic's findings in Longhaul's words: what is wrong with a value, and what to write."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from ipaddress import IPv4Network
+from typing import Any
+
+from pydantic_core import ErrorDetails
+
+from components.model.errors import Finding, Location
+from components.model.schema import Node, Schema, sample, walk
+
+_KINDS: Mapping[str, str] = {
+    "string_type": "text",
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+    "model_attributes_type": "a mapping",
+    "tuple_type": "a list",
+    "list_type": "a list",
+}
+
+
+def describe(item: ErrorDetails, schema: Schema) -> Finding:
+    """What one of pydantic's errors means to the person who wrote the file."""
+    location, node = walk(schema, item["loc"])
+    kind = item["type"]
+    if kind == "missing":
+        return Finding(at=location, wrong="is missing", write=_entry(schema, location, node))
+    if kind == "extra_forbidden":
+        return _unknown_key(location, schema, item["loc"])
+    if kind.startswith("union_tag"):
+        return _wrong_kind(item, location, node)
+    if location[-1:] == ("[key]",):
+        wrong = f"{show(item['input'])} cannot be a key here"
+        return Finding(at=location[:-1], wrong=wrong, write=_key_hint(schema, item["loc"][:-2]))
+    return Finding(at=location, wrong=_wrong(item, node or {}), write=_write(item, schema, node or {}))
+
+
+def choices(known: Iterable[str], given: str) -> str:
+    """What to write instead of ``given``: the closest of the known names first."""
+    names = sorted(known)
+    if not names:
+        return "nothing: there is none to choose"
+    close = get_close_matches(given, names, n=1)
+    if len(names) == 1:
+        return names[0]
+    return f"{close[0]} (or one of: {', '.join(names)})" if close else f"one of: {', '.join(names)}"
+
+
+def show(value: object) -> str:
+    """``value`` as the reader would recognise it."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, list):
+        return "a list"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return repr(value)
+
+
+def _flow(value: Any) -> str:
+    """``value`` in YAML on one line; JSON, but for texts that need no quotes."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {_flow(inside)}" for key, inside in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(_flow(inside) for inside in value) + "]"
+    if isinstance(value, str) and value[:1].isalpha() or isinstance(value, str) and "." in value:
+        return value
+    return json.dumps(value)
+
+
+def _entry(schema: Schema, location: Location, node: Node | None) -> str:
+    value = _flow(sample(schema, node or {}))
+    return f"{location[-1]}: {value}" if isinstance(location[-1], str) else value
+
+
+def _unknown_key(location: Location, schema: Schema, path: Location) -> Finding:
+    _, parent = walk(schema, path[:-1])
+    known = list((parent or {}).get("properties", {}))
+    close = get_close_matches(str(location[-1]), known, n=1)
+    write = f"{close[0]}, if that was meant" if close else f"one of the keys there are: {', '.join(known)}"
+    return Finding(at=location, wrong="is not a key that Longhaul knows", write=write)
+
+
+def _wrong_kind(item: ErrorDetails, location: Location, node: Node | None) -> Finding:
+    kinds = _either((node or {}).get("discriminator", {}).get("mapping", {}))
+    if item["type"] == "union_tag_not_found":
+        return Finding(at=(*location, "kind"), wrong="is missing", write=f"kind: {kinds}")
+    return Finding(at=(*location, "kind"), wrong=f"{show(item['ctx']['tag'])} is not a kind of site", write=kinds)
+
+
+def _key_hint(schema: Schema, path: Location) -> str:
+    """What the keys of the mapping at ``path`` must look like: pydantic keeps their pattern alone, and whatever else has
+    that pattern has it in words."""
+    _, node = walk(schema, path)
+    pattern = next(iter((node or {}).get("patternProperties", {})), None)
+    named = (inside for inside in _nodes(schema) if inside.get("pattern") == pattern and "patternErrorMessage" in inside)
+    return _hint(next(named, {"pattern": pattern}))
+
+
+def _nodes(schema: object) -> Iterator[Node]:
+    if isinstance(schema, dict):
+        yield schema
+    for value in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
+        yield from _nodes(value)
+
+
+def _hint(node: Node) -> str:
+    if "patternErrorMessage" in node:
+        return str(node["patternErrorMessage"])
+    return f"text that matches {node['pattern']}" if "pattern" in node else "other text"
+
+
+def _wrong(item: ErrorDetails, node: Node) -> str:
+    kind, given, context = item["type"], show(item["input"]), item.get("ctx", {})
+    if kind in _KINDS:
+        return f"{given} is not {_KINDS[kind]}"
+    if kind == "literal_error":
+        return f"{given} is not among the choices"
+    if kind == "greater_than_equal":
+        return f"{given} is less than {context['ge']}"
+    if kind == "less_than_equal":
+        return f"{given} is more than {context['le']}"
+    if kind in ("too_short", "too_long"):
+        return f"has {context['actual_length']} entries"
+    if kind == "string_too_long":
+        return f"{given} has {len(item['input'])} characters, at most {context['max_length']} fit"
+    if kind == "value_error" and str(node.get("format", "")).startswith("ipv4"):
+        return f"{given} is not {_FORMATS[node['format']]}: {_reason(context)}"
+    if kind == "string_pattern_mismatch":
+        return f"{given} is not {_hint(node)}" if "patternErrorMessage" in node else f"{given} does not fit"
+    return f"{given}: {item['msg'][0].lower()}{item['msg'][1:]}"
+
+
+_FORMATS: Mapping[str, str] = {"ipv4": "an IPv4 address", "ipv4network": "an IPv4 range"}
+
+
+def _reason(context: Mapping[str, Any]) -> str:
+    """The ipaddress module's reason; it repeats the value, which the line already shows."""
+    said = str(context.get("error", "")).split(" in ")[0]
+    said = "the address has bits beyond the prefix" if "host bits" in said else said
+    return said[:1].lower() + said[1:]
+
+
+def _write(item: ErrorDetails, schema: Schema, node: Node) -> str:
+    kind, given = item["type"], item["input"]
+    if kind == "string_type" and isinstance(given, int | float) and not isinstance(given, bool):
+        return f'"{given}", in quotes'
+    if kind == "literal_error" and "enum" in node:
+        return _either(node["enum"])
+    if kind == "literal_error":
+        return _flow(node["const"])
+    if kind == "value_error" and node.get("format") == "ipv4network" and "host bits" in item["msg"]:
+        return str(IPv4Network(given, strict=False))
+    if kind in ("too_short", "too_long"):
+        return f"{_between(node.get('minItems', node.get('minProperties')), node.get('maxItems'))} entries"
+    if "minimum" in node or "maximum" in node:
+        return f"a whole number, {_between(node.get('minimum'), node.get('maximum'))}"
+    if kind == "bool_type":
+        return "true or false"
+    if "examples" in node:
+        return f"for example {_flow(node['examples'][0])}"
+    if kind == "string_too_long" or kind == "string_pattern_mismatch":
+        return _hint(node)
+    return f"for example {_flow(sample(schema, node))}"
+
+
+def _between(least: int | None, most: int | None) -> str:
+    if least == most:
+        return str(least)
+    if most is None:
+        return f"at least {least}"
+    return f"at most {most}" if least is None else f"{least} to {most}"
+
+
+def _either(values: Iterable[object]) -> str:
+    *first, last = [str(value) for value in values]
+    return f"{', '.join(first)} or {last}" if first else last
