@@ -120,7 +120,7 @@ class _Maker:
         if "module" not in _SOURCES[chosen]:
             raise SetupError(f"{tool.name} {tool.version}: {reason}, and LONGHAUL_TOOLS_FROM forbids building it")
         self._progress(
-            f"{tool.name} {tool.version}: building it from its Go module" + (f", for {reason}" if reason else "")
+            f"{tool.name} {tool.version}: building it from its Go module" + (f", since {reason}" if reason else "")
         )
         self._build(tool, into)
         return "built"

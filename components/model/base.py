@@ -5,15 +5,15 @@ from __future__ import annotations
 from ipaddress import IPv4Network
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 
 class Section(BaseModel):
     """A frozen part of the environment that knows every key it may hold.
 
-    The docstring under a field is its reference documentation. ``examples`` give a value that fits where bounds and choices
-    alone do not say one: errors and editors show it. ``patternErrorMessage`` is a pattern in words, a key that the YAML
-    language server shows too.
+    The docstring under a field is its reference documentation. ``examples`` give a value that fits where bounds and
+    choices alone do not say one: errors and editors show it. ``patternErrorMessage`` is a pattern in words, a key that
+    the YAML language server shows too.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
@@ -24,13 +24,17 @@ Name = Annotated[
     Field(
         pattern=r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$",
         max_length=20,
-        json_schema_extra={"patternErrorMessage": "lower-case letters, digits and single hyphens, a letter first, at most 20"},
+        json_schema_extra={
+            "patternErrorMessage": "lower-case letters, digits, single hyphens, a letter first, at most 20"
+        },
     ),
 ]
 """Part of host names and of the clouds' resource names: Azure refuses two hyphens in a row in a vault's name
 (learn.microsoft.com, "Naming rules and restrictions for Azure resources")."""
 
-Range = Annotated[IPv4Network, Field(json_schema_extra={"format": "ipv4network"})]
+Range = Annotated[
+    IPv4Network, WithJsonSchema({"type": "string", "format": "ipv4network", "examples": ["198.51.100.0/24"]})
+]
 """An IPv4 range in CIDR notation, without host bits."""
 
 LABEL = r"([A-Za-z0-9][A-Za-z0-9_.-]*)?[A-Za-z0-9]"

@@ -1,7 +1,7 @@
 """Which certificates exist, who holds them, for what and for how long.
 
-Authorities: Kubernetes, front proxy, one for peers and servers of each etcd store, and one for the clients of both stores:
-kube-apiserver uses one client identity for the main store and its overrides.
+Authorities: Kubernetes, front proxy, one for peers and servers of each etcd store, and one for the clients of both
+stores: kube-apiserver uses one client identity for the main store and its overrides.
 """
 
 from __future__ import annotations
@@ -81,9 +81,7 @@ def authorities(environment: Environment) -> tuple[Authority, ...]:
         "events": "etcd events",
         "etcd-client": "etcd clients",
     }
-    return tuple(
-        Authority(name=name, common_name=f"{environment.name} {title}") for name, title in names.items()
-    )
+    return tuple(Authority(name=name, common_name=f"{environment.name} {title}") for name, title in names.items())
 
 
 def certificates(environment: Environment, addresses: AddressPlan) -> tuple[Certificate, ...]:
@@ -111,8 +109,8 @@ def _leaf(machine: Machine, part: str, authority: str, common_name: str, *usages
 
 
 def _member(machine: Machine) -> tuple[Certificate, ...]:
-    """A member is server to clients, and both server and client to its peers. Its own client certificate lets it ask the
-    other members, and its watchdogs ask itself."""
+    """A member is server to clients, and both server and client to its peers. Its own client certificate lets it ask
+    the other members, and its watchdogs ask itself."""
     return (
         Certificate(
             name=f"{machine.name}-member",

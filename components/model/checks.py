@@ -1,161 +1,238 @@
-"""Checks across the environment's sections, and across environments. Each returns what it found; none stops the others."""
+"""Checks across the environment's sections. Each yields what it found; none stops the others."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from difflib import get_close_matches
-from itertools import combinations
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
 from components.model.environment import Environment
-from components.model.errors import Problem
-from components.model.network import PlanError, plan
+from components.model.errors import Finding, Location
+from components.model.links import links
+from components.model.machine_types import MachineType, known_machine_types
+from components.model.machines import Role
+from components.model.network import PlanError, machine_capacity, plan, plan_errors
+from components.model.racks import rack_errors
 from components.model.sites import AwsSite, AzureSite, OnpremSite
-
-Finding = tuple[str, str, str]
-"""Key, what is wrong, what to write."""
+from components.model.words import choices
 
 
-def check(environment: Environment, *, source: str, stack: str) -> list[Problem]:
-    """Everything that is wrong with one environment whose fields are each valid."""
+def check(environment: Environment, *, stack: str) -> Iterator[Finding]:
+    """Everything that is wrong with an environment whose fields are each valid."""
+    if environment.name != stack:
+        wrong = f"{environment.name!r} is not the name of its stack, {stack!r}"
+        yield Finding(at=("name",), wrong=wrong, write=stack)
     checks: tuple[Callable[[Environment], Iterator[Finding]], ...] = (
         _check_control_plane,
         _check_pools,
         _check_machine_types,
         _check_hosts,
+        _check_names,
         _check_links,
         _check_plan,
     )
-    found = [finding for one in checks for finding in one(environment)]
-    if environment.name != stack:
-        found.insert(0, ("name", f"{environment.name!r} is not the name of its stack, {stack!r}", f"name: {stack}"))
-    return [Problem(file=source, key=key, wrong=wrong, write=write) for key, wrong, write in found]
+    for one in checks:
+        yield from one(environment)
 
 
-def check_disjoint(environments: Mapping[str, Environment]) -> list[Problem]:
-    """Overlaps between environments, by the file each is in; both are named."""
-    return [
-        Problem(
-            file=second,
-            key="supernet",
-            wrong=f"{b.supernet} of {b.name} overlaps {a.supernet} of {a.name} in {first}",
-            write="a supernet of its own for each environment",
-        )
-        for (first, a), (second, b) in combinations(environments.items(), 2)
-        if a.supernet.overlaps(b.supernet)
-    ]
-
-
-def _choices(known: Iterator[str] | list[str], given: str) -> str:
-    names = sorted(known)
-    close = get_close_matches(given, names, n=1)
-    listed = ", ".join(names) or "none is declared"
-    return f"{close[0]} (or one of: {listed})" if close else f"one of: {listed}"
+def _of_kind(environment: Environment, *kinds: type[AzureSite | AwsSite | OnpremSite]) -> list[str]:
+    return [name for name, site in environment.sites.items() if isinstance(site, kinds)]
 
 
 def _check_control_plane(environment: Environment) -> Iterator[Finding]:
     name = environment.control_plane.site
-    site = environment.sites.get(name)
-    if site is None:
-        yield "control_plane.site", f"{name!r} is not a site", _choices(list(environment.sites), name)
-    elif not isinstance(site, AzureSite):
-        azure = [other for other, s in environment.sites.items() if isinstance(s, AzureSite)]
-        yield "control_plane.site", f"{name!r} is not on Azure, the only place a control plane can be yet", _choices(
-            azure, name
-        )
+    azure = _of_kind(environment, AzureSite)
+    if name not in environment.sites:
+        wrong = f"{name!r} is not a site"
+    elif name not in azure:
+        wrong = f"{name!r} is not on Azure, the only place a control plane can be yet"
+    else:
+        return
+    basis: tuple[Location, ...] = (("sites",), ("sites", name, "kind"))
+    yield Finding(at=("control_plane", "site"), wrong=wrong, write=choices(azure, name), basis=basis)
 
 
 def _check_pools(environment: Environment) -> Iterator[Finding]:
+    clouds = _of_kind(environment, AzureSite, AwsSite)
     for name, pool in environment.pools.items():
-        site = environment.sites.get(pool.site)
-        clouds = [other for other, s in environment.sites.items() if not isinstance(s, OnpremSite)]
-        if site is None:
-            yield f"pools.{name}.site", f"{pool.site!r} is not a site", _choices(clouds, pool.site)
-        elif isinstance(site, OnpremSite):
-            yield f"pools.{name}.site", f"{pool.site!r} is on-prem; its hosts go into the hosts file", _choices(
-                clouds, pool.site
+        at = ("pools", name)
+        if pool.site not in clouds:
+            on_prem = pool.site in environment.sites
+            wrong = "is on-prem; its hosts go into the hosts file" if on_prem else "is not a site"
+            yield Finding(
+                at=(*at, "site"),
+                wrong=f"{pool.site!r} {wrong}",
+                write=choices(clouds, pool.site),
+                basis=(("sites",), ("sites", pool.site, "kind")),
             )
         if pool.min > pool.max:
-            yield f"pools.{name}.min", f"{pool.min} is more than max, {pool.max}", f"min: {pool.max} or less"
-        for fallback in pool.fallbacks:
-            if fallback == name or fallback not in environment.pools:
-                others = [other for other in environment.pools if other != name]
-                yield f"pools.{name}.fallbacks", f"{fallback!r} is not another pool", _choices(others, fallback)
+            wrong = f"{pool.min} is more than max, {pool.max}"
+            yield Finding(at=(*at, "min"), wrong=wrong, write=f"at most {pool.max}", basis=((*at, "max"),))
+        others = [other for other in environment.pools if other != name]
+        for index, fallback in enumerate(pool.fallbacks):
+            if fallback not in others:
+                wrong = f"{fallback!r} is not another pool"
+                place = (*at, "fallbacks", index)
+                yield Finding(at=place, wrong=wrong, write=choices(others, fallback), basis=(("pools",),))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Wanted:
+    """A machine type that is asked for."""
+
+    at: Location
+    site: Location
+    """Where the site is said."""
+    site_name: str
+    name: str
+    needs_ssd: bool = False
+
+
+def _wanted(environment: Environment) -> Iterator[_Wanted]:
+    control = environment.control_plane
+    site = ("control_plane", "site")
+    for part, name, needs_ssd in (
+        ("etcd", control.etcd.machine_type, True),
+        ("events", control.events.machine_type, True),
+        ("api", control.api.machine_type, False),
+    ):
+        at = ("control_plane", part, "machine_type")
+        yield _Wanted(at=at, site=site, site_name=control.site, name=name, needs_ssd=needs_ssd)
+    for pool_name, pool in environment.pools.items():
+        at = ("pools", pool_name, "machine_type")
+        yield _Wanted(at=at, site=("pools", pool_name, "site"), site_name=pool.site, name=pool.machine_type)
 
 
 def _check_machine_types(environment: Environment) -> Iterator[Finding]:
-    control = environment.control_plane
-    wanted: list[tuple[str, str, str, bool]] = [
-        ("control_plane.etcd.machine_type", control.site, control.etcd.machine_type, True),
-        ("control_plane.events.machine_type", control.site, control.events.machine_type, True),
-        ("control_plane.api.machine_type", control.site, control.api.machine_type, False),
-        *((f"pools.{name}.machine_type", pool.site, pool.machine_type, False) for name, pool in environment.pools.items()),
-    ]
-    for key, site_name, name, needs_ssd in wanted:
-        site = environment.sites.get(site_name)
-        if site is None or isinstance(site, OnpremSite):
-            continue
-        yield from _check_machine_type(environment, key=key, cloud=site.kind, name=name, needs_ssd=needs_ssd)
-
-
-def _check_machine_type(
-    environment: Environment, *, key: str, cloud: str, name: str, needs_ssd: bool
-) -> Iterator[Finding]:
-    from components.model.machine_types import known_machine_types
-
     types = {**known_machine_types(), **environment.machine_types}
-    fitting = [other for other, t in types.items() if t.cloud == cloud and (t.local_ssd_gb > 0 or not needs_ssd)]
-    machine_type = types.get(name)
+    for wanted in _wanted(environment):
+        site = environment.sites.get(wanted.site_name)
+        # A control plane on AWS or in a rack is wrong itself; what its machine types are wrong for follows from that.
+        possible = (AzureSite,) if wanted.at[0] == "control_plane" else (AzureSite, AwsSite)
+        if isinstance(site, possible):
+            yield from _check_machine_type(types, wanted=wanted, cloud=site.kind)
+
+
+def _check_machine_type(types: dict[str, MachineType], *, wanted: _Wanted, cloud: str) -> Iterator[Finding]:
+    fitting = [name for name, t in types.items() if t.cloud == cloud and (t.local_ssd_gb > 0 or not wanted.needs_ssd)]
+    write = choices(fitting, wanted.name)
+    machine_type = types.get(wanted.name)
     if machine_type is None:
-        yield key, f"{name!r} is not a machine type Longhaul knows", (
-            f"{_choices(fitting, name)}; a new type is declared under `machine_types`"
-        )
+        wrong = "is not a machine type that Longhaul knows"
+        write = f"{write}; or declare it under `machine_types`"
     elif machine_type.cloud != cloud:
-        yield key, f"{name!r} is a type of {machine_type.cloud}, the site is on {cloud}", _choices(fitting, name)
-    elif needs_ssd and not machine_type.local_ssd_gb:
-        yield key, f"{name!r} has no local SSD, which etcd needs", _choices(fitting, name)
+        wrong = f"is a type of {machine_type.cloud}, and {wanted.site_name} is on {cloud}"
+    elif wanted.needs_ssd and not machine_type.local_ssd_gb:
+        wrong = "has no local SSD, which etcd needs"
+    else:
+        return
+    basis: tuple[Location, ...] = (
+        wanted.site,
+        ("sites", wanted.site_name, "kind"),
+        ("machine_types", wanted.name),
+        *(("machine_types", wanted.name, key) for key in ("cloud", "local_ssd_gb")),
+    )
+    yield Finding(at=wanted.at, wrong=f"{wanted.name!r} {wrong}", write=write, basis=basis)
 
 
 def _check_hosts(environment: Environment) -> Iterator[Finding]:
-    racks = [name for name, site in environment.sites.items() if isinstance(site, OnpremSite)]
-    counts = Counter(host.name for host in environment.hosts)
+    racks = _of_kind(environment, OnpremSite)
+    first: dict[str, int] = {}
     for index, host in enumerate(environment.hosts):
-        key = f"hosts.{index}"
         if host.site not in racks:
-            yield f"{key}.site", f"{host.site!r} of {host.name} is not an on-prem site", _choices(racks, host.site)
-        if counts[host.name] > 1:
-            yield f"{key}.name", f"{host.name!r} is in the list {counts[host.name]} times", "a name of its own"
-    if environment.hosts and environment.bare_metal is None:
-        yield "bare_metal", "is missing though hosts are given", "the name of the hosts file"
+            yield Finding(
+                at=("hosts", index, "site"),
+                wrong=f"{host.site!r} is not an on-prem site",
+                write=choices(racks, host.site),
+                basis=(("sites",), ("sites", host.site, "kind")),
+            )
+        earlier = first.setdefault(host.name, index)
+        if earlier != index:
+            yield Finding(
+                at=("hosts", index, "name"),
+                wrong=f"{host.name!r} is already the name of hosts.{earlier}",
+                write="a name that no other host has",
+                basis=(("hosts", earlier, "name"),),
+            )
+
+
+def _check_names(environment: Environment) -> Iterator[Finding]:
+    """Machines are ``<env>-<role>-<index>``, ``<env>-<pool>-…``, ``<env>-<gateway>``, and a host has its own name."""
+    reserved = tuple(str(role) for role in Role)
+    for pool in environment.pools:
+        if pool in reserved:
+            wrong = "is the name of a control-plane role"
+            yield Finding(at=("pools", pool), wrong=wrong, write=f"a name that is none of {', '.join(reserved)}")
+    taken: dict[str, Location] = {}
+    for site, gateway, at in _gateways(environment):
+        earlier = taken.setdefault(gateway, at)
+        if earlier != at:
+            wrong = f"{gateway!r} is already a gateway of {earlier[1]}"
+            yield Finding(at=at, wrong=wrong, write=f"another name, such as {site}-{gateway}", basis=(earlier,))
+        elif gateway.startswith(tuple(f"{role}-" for role in reserved)):
+            wrong = f"{gateway!r} begins as the name of a control-plane machine does"
+            yield Finding(at=at, wrong=wrong, write=f"another name, such as {site}-{gateway}")
+    machines = {f"{environment.name}-{gateway}" for gateway in taken}
+    prefixes = tuple(f"{environment.name}-{role}-" for role in reserved)
+    for index, host in enumerate(environment.hosts):
+        if host.name in machines or host.name.startswith(prefixes):
+            wrong = f"{host.name!r} is a name that Longhaul gives a machine of its own"
+            yield Finding(at=("hosts", index, "name"), wrong=wrong, write="another name", basis=(("name",),))
+
+
+def _gateways(environment: Environment) -> Iterator[tuple[str, str, Location]]:
+    for name, site in environment.sites.items():
+        if isinstance(site, OnpremSite):
+            for index, gateway in enumerate(site.gateways):
+                yield name, gateway.name, ("sites", name, "gateways", index, "name")
 
 
 def _check_links(environment: Environment) -> Iterator[Finding]:
+    seen: dict[frozenset[str], int] = {}
     for index, link in enumerate(environment.links):
-        for site in link.between:
+        at = ("links", index, "between")
+        for end, site in enumerate(link.between):
             if site not in environment.sites:
-                yield f"links.{index}.between", f"{site!r} is not a site", _choices(list(environment.sites), site)
+                wrong, write = f"{site!r} is not a site", choices(environment.sites, site)
+                yield Finding(at=(*at, end), wrong=wrong, write=write, basis=(("sites",),))
         if link.between[0] == link.between[1]:
-            yield f"links.{index}.between", "names one site twice", "two sites"
+            yield Finding(at=at, wrong=f"{link.between[0]!r} is both ends", write="two different sites")
+        earlier = seen.setdefault(frozenset(link.between), index)
+        if earlier != index:
+            wrong = f"{' and '.join(link.between)} are already connected by links.{earlier}"
+            yield Finding(at=at, wrong=wrong, write="each pair of sites once", basis=(("links", earlier),))
+    names: dict[str, str] = {}
+    for planned in links(environment):
+        pair = f"{planned.first} and {planned.second}"
+        other = names.setdefault(planned.name, pair)
+        if other != pair:
+            wrong = f"the links of {pair} and of {other} would both be called {planned.name}"
+            yield Finding(at=("sites", planned.second), wrong=wrong, write="another name for one of these sites")
 
 
 def _check_plan(environment: Environment) -> Iterator[Finding]:
-    try:
-        addresses = plan(environment)
-        yield from _check_host_addresses(environment)
-    except PlanError as error:
-        yield error.key, error.wrong, error.write
+    """The address plan rests on every site's size; where one is unknown, only what concerns written ranges is said."""
+    sizes = [("sites", name, key) for name in environment.sites for key in ("range", "prefix")]
+    basis: tuple[Location, ...] = (("supernet",), ("sites", "[key]"), *sizes)
+    errors = plan_errors(environment)
+    yield from _findings(errors, basis)
+    if errors:
         return
-    for name, site in environment.sites.items():
-        if isinstance(site, AzureSite | AwsSite) and len(site.zones) > 4:
-            yield f"sites.{name}.zones", f"{len(site.zones)} zones, the address plan holds four", "at most four"
-    del addresses
+    addresses = plan(environment)
+    yield from _findings(rack_errors(environment, addresses), basis)
+    control = environment.control_plane
+    site = addresses.sites.get(control.site)
+    if site is None:
+        return
+    counts = {"etcd.members": control.etcd.members, "events.members": control.events.members}
+    for key, count in {**counts, "api.servers": control.api.servers}.items():
+        part, field = key.split(".")
+        subnet = site.subnet(part)
+        if count > machine_capacity(subnet):
+            wrong = f"{count} machines do not fit into {subnet}, the {part} subnet of {control.site}"
+            write = f"at most {machine_capacity(subnet)}, or a larger block for {control.site}"
+            yield Finding(at=("control_plane", part, field), wrong=wrong, write=write, basis=basis)
 
 
-def _check_host_addresses(environment: Environment) -> Iterator[Finding]:
-    from components.model.racks import rack_places
-
-    seen: dict[object, str] = {}
-    for place in rack_places(environment, plan(environment)):
-        if place.address in seen:
-            yield "hosts", f"{place.name} and {seen[place.address]} both have {place.address}", "an address each"
-        seen[place.address] = place.name
+def _findings(errors: Iterable[PlanError], basis: tuple[Location, ...]) -> Iterator[Finding]:
+    for error in errors:
+        yield Finding(at=error.key, wrong=error.wrong, write=error.write, basis=basis)

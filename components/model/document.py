@@ -1,8 +1,8 @@
 """YAML files as plain data with line numbers.
 
-YAML 1.2's core schema: ``no`` and ``2024-01-01`` are text. A key that is given twice is an error, as it is to the engine (Go's
-yaml.v3), where PyYAML silently takes the last. Building from PyYAML's events is also five times faster than its own
-constructor, which a hosts file of thousands notices.
+YAML 1.2's core schema: ``no`` and ``2024-01-01`` are text. A key given twice is an error, as it is to the engine
+(Go's yaml.v3), where PyYAML silently takes the last. Building from PyYAML's events is also five times faster than its
+own constructor, which a hosts file of thousands notices.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class _Builder:
             if isinstance(event, yaml.DocumentStartEvent):
                 documents += 1
                 if documents > 1:
-                    raise DocumentError("holds more than one document", "one document", event.start_mark.line + 1)
+                    raise DocumentError("holds more than one document", "one document", _line(event))
                 data = self._value(next(self.events))
         return data
 
@@ -115,7 +115,7 @@ class _Builder:
         elif isinstance(event, yaml.AliasEvent):
             if event.anchor not in self.anchors:
                 raise DocumentError(
-                    f"*{event.anchor} stands for nothing above it", f"&{event.anchor} first", event.start_mark.line + 1
+                    f"*{event.anchor} stands for nothing above it", f"&{event.anchor} first", _line(event)
                 )
             return self.anchors[event.anchor]
         elif isinstance(event, yaml.MappingStartEvent):
@@ -130,7 +130,7 @@ class _Builder:
         items: list[Any] = []
         where: dict[str | int, int] = {}
         while not isinstance(event := next(self.events), yaml.SequenceEndEvent):
-            where[len(items)] = event.start_mark.line + 1
+            where[len(items)] = _line(event)
             items.append(self._value(event))
         self.lines[id(items)] = where
         return items
@@ -140,7 +140,7 @@ class _Builder:
         merged: dict[str, Any] = {}
         where: dict[str | int, int] = {}
         while not isinstance(event := next(self.events), yaml.MappingEndEvent):
-            line = event.start_mark.line + 1
+            line = _line(event)
             if not isinstance(event, yaml.ScalarEvent):
                 raise DocumentError("holds a key that is not text", "text as key", line)
             key = event.value
@@ -166,10 +166,14 @@ def _mergeable(value: Any, line: int) -> dict[str, Any]:
     return result
 
 
+def _line(event: yaml.Event) -> int:
+    return 0 if event.start_mark is None else event.start_mark.line + 1
+
+
 def _scalar(event: Any) -> Any:
     text: str = event.value
     if event.tag not in (None, "!", _TEXT_TAG):
-        raise DocumentError(f"holds the tag {event.tag!r}", "the value without a tag", event.start_mark.line + 1)
+        raise DocumentError(f"holds the tag {event.tag!r}", "the value without a tag", _line(event))
     if not event.implicit[0] or event.tag is not None:
         return text
     if text in _CONSTANTS:

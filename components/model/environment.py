@@ -104,7 +104,9 @@ class Access(Section):
         json_schema_extra={"patternErrorMessage": "an SSH public key, as in `~/.ssh/id_ed25519.pub`"},
     )
     """SSH public key that cloud machines are made with: the way in through the cloud's bastion when all else fails."""
-    vault_officers: dict[Principal, Literal["user", "service"]] = Field(min_length=1)
+    vault_officers: dict[Principal, Literal["user", "service"]] = Field(
+        min_length=1, examples=[{"00000000-0000-4000-8000-000000000003": "service"}]
+    )
     """Object ids of the people and CI identities that run `up`, with what each is: they may write to the vault."""
     operators: tuple[Range, ...] = ()
     """Public ranges that operators and CI runners come from: admitted to the vault's network rules, nothing else."""

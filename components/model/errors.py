@@ -22,9 +22,7 @@ class Finding:
 
     def holds(self, broken: frozenset[Location]) -> bool:
         """Whether everything it rests on was readable."""
-        return not any(
-            place[: len(part)] == part for place in (self.at, *self.basis) for part in broken
-        )
+        return not any(place[: len(part)] == part for place in (self.at, *self.basis) for part in broken)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,8 +33,8 @@ class Problem:
     line: int | None = None
     """Counted from 1; ``None`` when the value is in no file, or its place there is not known."""
     key: str
-    """Dotted path of the value below ``longhaul:environment``, such as ``pools.gpu.site``; in a hosts file from its top.
-    Empty when the whole file is meant."""
+    """Dotted path of the value below ``longhaul:environment``, such as ``pools.gpu.site``; in a hosts file from its
+    top. Empty when the whole file is meant."""
     wrong: str
     write: str
     """What to write instead."""

@@ -21,8 +21,8 @@ class BareMetalHost(Section):
     """Host name, unique in the environment."""
     site: Name = Field(examples=["colo"])
     """The on-prem site it stands in."""
-    address: IPv4Address | None = None
-    """Address on the site's network; left out, the next one of the site's node range by the host's place in the list."""
+    address: IPv4Address | None = Field(default=None, examples=["10.80.32.10"])
+    """Address in the site's node range; left out, the one that the host's place among its site's hosts gives."""
     host_key: HostKey | None = None
     """SSH host key, pinned."""
     gpus: int = Field(default=0, ge=0, le=16)

@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import combinations
 from pathlib import Path
-from typing import Any
 
-import yaml
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
-from components.model.checks import check, check_disjoint
+from components.model.base import Range
+from components.model.checks import check
+from components.model.document import Document, read_document
 from components.model.environment import Environment
-from components.model.errors import ConfigurationError, Problem
+from components.model.errors import ConfigurationError, Finding, Location, Problem
 from components.model.hosts import Hosts
-from components.model.migrate import Raw, migrate
+from components.model.migrate import FormatError, Raw, migrate, steps
+from components.model.schema import CONFIG_KEY
+from components.model.validate import Validated, validate
 
-CONFIG_KEY = "longhaul:environment"
-"""Key of the environment in a stack file's ``config``."""
+
+@dataclass(frozen=True, kw_only=True)
+class _Source:
+    """A file that findings are about."""
+
+    path: Path
+    document: Document | None = None
+    top: Location = ()
+    """Where in the document the part lies that findings are about."""
+
+    def problem(self, finding: Finding) -> Problem:
+        line = None if self.document is None else self.document.line((*self.top, *finding.at))
+        key = ".".join(map(str, finding.at))
+        return Problem(file=str(self.path), line=line, key=key, wrong=finding.wrong, write=finding.write)
 
 
 def stack_name(path: Path) -> str:
@@ -26,123 +42,128 @@ def stack_name(path: Path) -> str:
 
 def load(path: Path) -> Environment:
     """Read the environment of one stack file; ``ConfigurationError`` with everything that is wrong."""
-    raw = _read_yaml(path)
-    config = raw.get("config")
-    environment = config.get(CONFIG_KEY) if isinstance(config, Mapping) else None
-    if not isinstance(environment, Mapping):
-        wrong = "is missing"
-        write = f"config:\n      {CONFIG_KEY}:\n        format: 1\n        …"
-        raise ConfigurationError([Problem(file=str(path), key=CONFIG_KEY, wrong=wrong, write=write)])
-    return parse(dict(environment), source=path, stack=stack_name(path))
+    document = read_document(path)
+    source = _Source(path=path, document=document, top=("config", CONFIG_KEY))
+    return _parse(_section(document, path), source=source, stack=stack_name(path))
 
 
 def parse(raw: Raw, *, source: Path, stack: str) -> Environment:
-    """Check ``raw``, the value of ``longhaul:environment`` in the file ``source``, and the hosts file it names."""
-    migrated, problems = migrate(raw, source=str(source))
-    migrated.pop("hosts", None)
-    hosts, host_problems = _hosts(migrated.get("bare_metal"), source=source)
-    problems += host_problems
-    try:
-        environment = Environment.model_validate({**migrated, "hosts": hosts.hosts})
-    except ValidationError as error:
-        raise ConfigurationError([*problems, *_problems(error, str(source))]) from None
-    problems += check(environment, source=str(source), stack=stack)
-    if problems:
-        raise ConfigurationError(problems)
-    return environment
+    """Check ``raw``, the value of ``longhaul:environment`` in the file ``source``, and the hosts file it names;
+    ``ConfigurationError`` with everything that is wrong."""
+    return _parse(raw, source=_Source(path=source), stack=stack)
 
 
 def load_directory(directory: Path) -> dict[str, Environment]:
     """Every environment in ``stacks/`` by name, which must not overlap; one report for all files."""
-    environments: dict[Path, Environment] = {}
+    environments: dict[str, Environment] = {}
+    claims: dict[Path, _Claim] = {}
     problems: list[Problem] = []
     for path in sorted(directory.glob("Pulumi.*.yaml")):
         try:
-            environments[path] = load(path)
+            environments[stack_name(path)] = load(path)
         except ConfigurationError as error:
             problems += error.problems
-    problems += check_disjoint({str(path): environment for path, environment in environments.items()})
+        claim = _claim(path)
+        if claim is not None:
+            claims[path] = claim
+    for first, second in combinations(claims.values(), 2):
+        problems += _overlap(second, first)
     if problems:
         raise ConfigurationError(problems)
-    return {environment.name: environment for environment in environments.values()}
+    return environments
 
 
 def check_neighbours(environment: Environment, *, source: Path) -> None:
-    """Refuse ``environment`` when it overlaps another one beside its stack file. A neighbour that cannot be read is its
-    own file's problem, and is left out."""
-    others: dict[str, Environment] = {str(source): environment}
-    for path in sorted(source.parent.glob("Pulumi.*.yaml")):
-        if path != source:
-            try:
-                others[str(path)] = load(path)
-            except ConfigurationError:
-                continue
-    problems = [problem for problem in check_disjoint(others) if str(source) in (problem.file, *problem.wrong.split())]
+    """Refuse ``environment``, read from ``source``, when it overlaps another one beside its stack file. Whatever else
+    is wrong with a neighbour is its own file's problem."""
+    own = _Claim(path=source, name=environment.name, supernet=environment.supernet)
+    others = (_claim(path) for path in sorted(source.parent.glob("Pulumi.*.yaml")) if path != source)
+    problems = [problem for other in others if other is not None for problem in _overlap(own, other)]
     if problems:
         raise ConfigurationError(problems)
 
 
-def _read_yaml(path: Path) -> dict[str, Any]:
+@dataclass(frozen=True, kw_only=True)
+class _Claim:
+    """The range that an environment takes."""
+
+    path: Path
+    name: str
+    supernet: Range
+    line: int | None = None
+
+
+def _claim(path: Path) -> _Claim | None:
+    """What ``path`` claims, so far as that can be read; the rest of the file may be wrong."""
     try:
-        raw = yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except FileNotFoundError:
-        write = "the name of a file that exists"
-        raise ConfigurationError([Problem(file=str(path), key="-", wrong="does not exist", write=write)]) from None
-    except yaml.YAMLError as error:
-        wrong = " ".join(str(error).split())
-        raise ConfigurationError([Problem(file=str(path), key="-", wrong=wrong, write="valid YAML")]) from None
-    if not isinstance(raw, dict):
-        raise ConfigurationError([Problem(file=str(path), key="-", wrong="is not a mapping", write="keys and values")])
-    return raw
+        document = read_document(path)
+        raw = migrate(_section(document, path), steps=steps())
+        supernet = TypeAdapter[Range](Range).validate_python(raw.get("supernet"))
+    except (ConfigurationError, FormatError, ValidationError):
+        return None
+    line = document.line(("config", CONFIG_KEY, "supernet"))
+    return _Claim(path=path, name=stack_name(path), supernet=supernet, line=line)
 
 
-def _hosts(name: object, *, source: Path) -> tuple[Hosts, list[Problem]]:
+def _overlap(one: _Claim, other: _Claim) -> Iterator[Problem]:
+    if one.supernet.overlaps(other.supernet):
+        wrong = f"{one.supernet} of {one.name} overlaps {other.supernet} of {other.name}, in {other.path}"
+        write = "a range that no other environment has"
+        yield Problem(file=str(one.path), line=one.line, key="supernet", wrong=wrong, write=write)
+
+
+def _section(document: Document, path: Path) -> Raw:
+    """The environment in a stack file."""
+    config = document.data.get("config")
+    found = config.get(CONFIG_KEY) if isinstance(config, Mapping) else None
+    if isinstance(found, dict):
+        return found
+    wrong = "is missing" if found is None else "is not a mapping"
+    write = f"config:\n      {CONFIG_KEY}:\n        format: 1\n        …"
+    line = document.line(("config", CONFIG_KEY))
+    raise ConfigurationError([Problem(file=str(path), line=line, key=f"config.{CONFIG_KEY}", wrong=wrong, write=write)])
+
+
+def _parse(raw: Raw, *, source: _Source, stack: str) -> Environment:
+    try:
+        raw = migrate(raw, steps=steps())
+    except FormatError as error:
+        raise ConfigurationError([source.problem(error.finding)]) from None
+    problems: list[Problem] = []
+    if "hosts" in raw:
+        wrong = "belongs in a file of its own"
+        problems.append(source.problem(Finding(at=("hosts",), wrong=wrong, write="bare_metal: <name of that file>")))
+    read = validate(Environment, {key: value for key, value in raw.items() if key != "hosts"})
+    problems += map(source.problem, read.findings)
+    hosts, hosts_source = _hosts(raw.get("bare_metal"), beside=source, problems=problems)
+    if read.value is not None:
+        environment = read.value.model_copy(update={"hosts": hosts.value.hosts if hosts.value else ()})
+        broken = read.broken | hosts.broken
+        concluded = [finding for finding in check(environment, stack=stack) if finding.holds(broken)]
+        problems += [(hosts_source if finding.at[0] == "hosts" else source).problem(finding) for finding in concluded]
+        if not problems:
+            return environment
+    raise ConfigurationError(_in_order(problems))
+
+
+def _hosts(name: object, *, beside: _Source, problems: list[Problem]) -> tuple[Validated[Hosts], _Source]:
+    """What the hosts file says; adds to ``problems`` what is wrong with it."""
     if not isinstance(name, str):
-        return Hosts(), []
-    path = source.parent / name
+        return Validated(value=None), beside
+    source = _Source(path=beside.path.parent / name)
     try:
-        return Hosts.model_validate(_read_yaml(path)), []
-    except ValidationError as error:
-        return Hosts(), _problems(error, str(path))
+        document = read_document(source.path)
     except ConfigurationError as error:
-        return Hosts(), list(error.problems)
+        said_by = f"named by bare_metal in {beside.path}"
+        problems += [replace(problem, wrong=f"{problem.wrong}, {said_by}") for problem in error.problems]
+        return Validated(value=None), source
+    source = replace(source, document=document)
+    hosts = validate(Hosts, document.data)
+    problems += map(source.problem, hosts.findings)
+    return hosts, source
 
 
-def _problems(error: ValidationError, file: str) -> list[Problem]:
-    """pydantic's findings in Longhaul's words."""
-    return [
-        Problem(file=file, key=_key(item["loc"]), wrong=_wrong(item), write=_write(item)) for item in error.errors()
-    ]
-
-
-def _key(location: tuple[int | str, ...]) -> str:
-    """Dotted path, without the name of the union's member that pydantic puts after ``sites.<name>``."""
-    parts = [str(part) for part in location]
-    if len(parts) > 2 and parts[0] == "sites" and parts[2] in ("azure", "aws", "onprem"):
-        del parts[2]
-    return ".".join(parts) or "-"
-
-
-def _wrong(item: Mapping[str, Any]) -> str:
-    kind, given = item["type"], item.get("input")
-    if kind == "missing":
-        return "is missing"
-    if kind == "extra_forbidden":
-        return "is not a key that Longhaul knows"
-    shown = f"{given!r} " if isinstance(given, (str, int, float, bool)) else ""
-    return f"{shown}{item['msg'][0].lower()}{item['msg'][1:]}"
-
-
-def _write(item: Mapping[str, Any]) -> str:
-    context = item.get("ctx") or {}
-    if item["type"] == "extra_forbidden":
-        return "nothing, or the key it was meant to be: docs/reference/environment.md lists them all"
-    if "expected" in context or "expected_tags" in context:
-        return f"one of {context.get('expected') or context['expected_tags']}"
-    if "pattern" in context:
-        return f"a value that matches {context['pattern']}"
-    bound = next((f"{word} {context[key]}" for key, word in _BOUNDS.items() if key in context), None)
-    return bound or "a value as docs/reference/environment.md describes it"
-
-
-_BOUNDS = {"ge": "at least", "le": "at most", "gt": "more than", "lt": "less than"}
+def _in_order(problems: list[Problem]) -> list[Problem]:
+    """File by file, from top to bottom."""
+    files = list(dict.fromkeys(problem.file for problem in problems))
+    return sorted(problems, key=lambda problem: (files.index(problem.file), problem.line or 0))

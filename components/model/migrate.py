@@ -1,7 +1,7 @@
 """Older environment formats, brought to the one this code reads.
 
-Each step takes the raw mapping of one format to the next; a file is read as its own format says and never rewritten. To change
-the format: raise ``FORMAT``, add the step here, keep the old file as a test.
+Each step takes the raw mapping of one format to the next; a file is read as its own format says and never rewritten.
+To change the format: raise ``FORMAT``, add the step here, keep the old file as a test.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def steps() -> Steps:
 
 
 def migrate(raw: Raw, *, steps: Steps, current: int = FORMAT) -> Raw:
-    """``raw`` in the format ``current``; ``FormatError`` when no step leads there. Without a format it is left as it is:
-    that it lacks one is found with everything else."""
+    """``raw`` in the format ``current``; ``FormatError`` when no step leads there. Without a format it is left as it
+    is: that it lacks one is found with everything else."""
     if "format" not in raw:
         return raw
     version = raw["format"]
@@ -47,5 +47,7 @@ def _unreadable(version: object, current: int) -> Finding:
     readable = str(current) if current == 1 else f"1 to {current}"
     if isinstance(version, int) and not isinstance(version, bool) and version > current:
         wrong = f"{version} is newer than this release, which reads {readable}"
-        return Finding(at=("format",), wrong=wrong, write=f"{current}, or use the release that the file was written for")
-    return Finding(at=("format",), wrong=f"{version!r} is not a format; this release reads {readable}", write=str(current))
+        write = f"{current}, or use the release that the file was written for"
+    else:
+        wrong, write = f"{version!r} is not a format; this release reads {readable}", str(current)
+    return Finding(at=("format",), wrong=wrong, write=write)

@@ -31,8 +31,8 @@ INFRA_SUBNETS = ("gateway", "etcd", "events", "api", "system")
 """Which sixteenth of the infrastructure range is whose, in order; the rest is spare."""
 
 FIRST_MACHINE = 10
-"""Offset of a role's first machine in its subnet: Azure keeps the first four addresses and the last (learn.microsoft.com,
-"Azure Virtual Network FAQ"), the load balancer takes :data:`FRONTEND`."""
+"""Offset of a role's first machine in its subnet: Azure keeps the first four addresses and the last
+(learn.microsoft.com, "Azure Virtual Network FAQ"), the load balancer takes :data:`FRONTEND`."""
 
 FRONTEND = 5
 """Offset of the API's load balancer in the ``api`` subnet."""
@@ -142,8 +142,8 @@ def machine_capacity(subnet: IPv4Network) -> int:
 
 
 def plan(environment: Environment) -> AddressPlan:
-    """The environment's address plan; ``PlanError`` when it cannot be made. Deterministic in the file's order: what comes
-    later in the file moves nothing that comes earlier."""
+    """The environment's address plan; ``PlanError`` when it cannot be made. Deterministic in the file's order: what
+    comes later in the file moves nothing that comes earlier."""
     blocks, errors = _place(environment)
     if errors:
         raise errors[0]
@@ -168,15 +168,18 @@ def _shared(supernet: IPv4Network) -> IPv4Network:
 def _place(environment: Environment) -> tuple[dict[str, IPv4Network], tuple[PlanError, ...]]:
     """A block for each site in the file's order, and every reason why one has none."""
     supernet = environment.supernet
-    error = _supernet_error(supernet)
-    if error is not None:
-        return {}, (error,)
+    refused = _supernet_error(supernet)
+    if refused is not None:
+        return {}, (refused,)
     taken = {"the services and operators": _shared(supernet)}
     blocks: dict[str, IPv4Network] = {}
     errors: list[PlanError] = []
     for name, site in environment.sites.items():
         try:
-            block = _free(name, site.prefix, supernet, taken) if site.range is None else _given(name, site.range, supernet, taken)
+            if site.range is None:
+                block = _free(name, site.prefix, supernet, taken)
+            else:
+                block = _given(name, site.range, supernet, taken)
         except PlanError as error:
             errors.append(error)
         else:
@@ -194,9 +197,7 @@ def _supernet_error(supernet: IPv4Network) -> PlanError | None:
     return None
 
 
-def _given(
-    name: str, block: IPv4Network, supernet: IPv4Network, taken: Mapping[str, IPv4Network]
-) -> IPv4Network:
+def _given(name: str, block: IPv4Network, supernet: IPv4Network, taken: Mapping[str, IPv4Network]) -> IPv4Network:
     """The block that the file gives a site, once it is known to fit."""
     key = ("sites", name, "range")
     if not 8 <= block.prefixlen <= 20:

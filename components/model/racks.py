@@ -22,20 +22,28 @@ class RackPlace:
 
 
 def rack_places(environment: Environment, addresses: AddressPlan) -> Iterator[RackPlace]:
-    """Address and pod range of every host, by its place among its site's hosts; hosts of unknown sites are left to the
-    check that names them. ``PlanError`` at the first that has no place."""
+    """Address and pod range of every host, by its place among its site's hosts. Of an environment that was checked:
+    ``IndexError`` when a site has no room left; hosts of unknown sites are passed over."""
+    return (place for _, place in _numbered(environment, addresses))
+
+
+def _numbered(environment: Environment, addresses: AddressPlan) -> Iterator[tuple[int, RackPlace]]:
+    """Each place with the host's index in the hosts file."""
     counts: defaultdict[str, int] = defaultdict(int)
-    for host in environment.hosts:
+    for number, host in enumerate(environment.hosts):
         site = addresses.sites.get(host.site)
         if site is None:
             continue
         index = counts[host.site]
         counts[host.site] += 1
-        yield RackPlace(
-            name=host.name,
-            site=host.site,
-            address=host.address or site.node_address(index),
-            pods=site.pod_range(index),
+        yield (
+            number,
+            RackPlace(
+                name=host.name,
+                site=host.site,
+                address=host.address or site.node_address(index),
+                pods=site.pod_range(index),
+            ),
         )
 
 
@@ -65,7 +73,7 @@ def _misplaced(environment: Environment, addresses: AddressPlan) -> Iterator[Pla
         if site is not None and host.address is not None and not _usable(site, host.address):
             yield PlanError(
                 key=("hosts", index, "address"),
-                wrong=f"{host.address} of {host.name} is not an address of {host.site}'s node range {site.nodes}",
+                wrong=f"{host.address} is not a host's address in {site.nodes}, the node range of {host.site}",
                 write=f"{site.nodes[1]} to {site.nodes[-2]}, or leave it out",
             )
 
@@ -76,15 +84,14 @@ def _usable(site: SitePlan, address: IPv4Address) -> bool:
 
 def _shared(environment: Environment, addresses: AddressPlan) -> Iterator[PlanError]:
     """Addresses that two hosts have: both written, or one written where the other's place in the list is."""
-    written = {host.name for host in environment.hosts if host.address is not None}
-    positions = {host.name: index for index, host in enumerate(environment.hosts)}
-    holders: dict[IPv4Address, str] = {}
-    for place in rack_places(environment, addresses):
-        other = holders.setdefault(place.address, place.name)
-        if other != place.name:
-            blamed, spared = (place.name, other) if place.name in written else (other, place.name)
+    holders: dict[IPv4Address, int] = {}
+    for index, place in _numbered(environment, addresses):
+        other = holders.setdefault(place.address, index)
+        if other != index:
+            blamed, spared = (other, index) if environment.hosts[index].address is None else (index, other)
+            given = "" if environment.hosts[spared].address else ", by its place in the list"
             yield PlanError(
-                key=("hosts", positions[blamed], "address"),
-                wrong=f"{place.address} of {blamed} is also the address of {spared}",
+                key=("hosts", blamed, "address"),
+                wrong=f"{place.address} is also the address of hosts.{spared}{given}",
                 write="an address that no other host has, or leave it out",
             )

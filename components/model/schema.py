@@ -31,8 +31,8 @@ def schema_of(model: type[Section]) -> Schema:
 
 
 def stack_schema() -> Schema:
-    """Schema of a whole stack file, ``Pulumi.<env>.yaml``: the environment in the place where it is written, and the keys
-    that Pulumi itself knows beside it."""
+    """Schema of a whole stack file, ``Pulumi.<env>.yaml``: the environment in the place where it is written, and
+    whatever Pulumi itself has beside it."""
     environment = schema_of(Environment)
     definitions = environment.pop("$defs")
     return {
@@ -69,8 +69,8 @@ def _references(node: object, definitions: Mapping[str, Node], seen: frozenset[s
 
 
 def resolve(schema: Schema, node: Node) -> Node:
-    """``node`` without indirection: references followed, and of "this or nothing" the thing itself. What is written beside
-    a reference counts more than what it refers to."""
+    """``node`` without indirection: references followed, and of "this or nothing" the thing itself. What is written
+    beside a reference counts more than what it refers to."""
     while True:
         beside = {key: value for key, value in node.items() if key not in ("$ref", "anyOf")}
         if "$ref" in node:
@@ -100,9 +100,14 @@ def _inside(schema: Schema, node: Node, part: str | int) -> Node | None:
         items = node.get("prefixItems", [])
         found = items[part] if part < len(items) else node.get("items")
     else:
-        values = [node.get("additionalProperties"), *node.get("patternProperties", {}).values()]
-        found = node.get("properties", {}).get(part) or next((value for value in values if isinstance(value, dict)), None)
+        found = node.get("properties", {}).get(part) or values_of(node)
     return None if found is None else resolve(schema, found)
+
+
+def values_of(node: Node) -> Node | None:
+    """The schema of a mapping's values, where its keys are free."""
+    values = (*node.get("patternProperties", {}).values(), node.get("additionalProperties"))
+    return next((value for value in values if isinstance(value, dict)), None)
 
 
 def sample(schema: Schema, node: Node) -> Any:
@@ -112,7 +117,7 @@ def sample(schema: Schema, node: Node) -> Any:
         if key in node:
             return node[key][0]
     for key in ("const", "default"):
-        if key in node:
+        if node.get(key) is not None:
             return node[key]
     if "oneOf" in node:
         return sample(schema, node["oneOf"][0])
@@ -123,9 +128,9 @@ def _least(schema: Schema, node: Node) -> Any:
     kind = node.get("type")
     if kind == "object":
         required = {key: sample(schema, node["properties"][key]) for key in node.get("required", ())}
-        values = next(iter(node.get("patternProperties", {}).values()), node.get("additionalProperties"))
-        if not required and node.get("minProperties") and isinstance(values, dict):
-            return {"example": sample(schema, values)}
+        values = values_of(node)
+        if values is not None and node.get("minProperties"):
+            return {**required, "example": sample(schema, values)}
         return required
     if kind == "array":
         items = node.get("prefixItems") or [node.get("items", {})] * node.get("minItems", 0)

@@ -17,8 +17,8 @@ class SiteBase(Section):
     """What every site has."""
 
     range: Range | None = Field(default=None, examples=["10.64.0.0/16"])
-    """The site's block, /8 to /20. Left out, the next free block of `prefix` bits out of the supernet, in the file's order:
-    append new sites at the end, or write the range, so that no site's block moves."""
+    """The site's block, /8 to /20. Left out, the next free block of `prefix` bits out of the supernet, in the file's
+    order: append new sites at the end, or write the range, so that no site's block moves."""
     prefix: int = Field(default=16, ge=8, le=20)
     """Size of the site's block when `range` is left out: /16 holds 8,192 node addresses and 2,048 nodes' pods."""
 
@@ -28,7 +28,11 @@ class AzureSite(SiteBase):
 
     kind: Literal["azure"]
     """Azure."""
-    region: str = Field(pattern=r"^[a-z0-9]+$", examples=["westeurope"])
+    region: str = Field(
+        pattern=r"^[a-z0-9]+$",
+        examples=["westeurope"],
+        json_schema_extra={"patternErrorMessage": "Azure's name of a region"},
+    )
     """Azure's name of the region, such as `westeurope`."""
     subscription: Uuid
     """The subscription's id."""
@@ -54,7 +58,11 @@ class AwsSite(SiteBase):
 
     kind: Literal["aws"]
     """AWS."""
-    region: str = Field(pattern=r"^[a-z]{2}(-[a-z]+)+-\d$", examples=["us-east-1"])
+    region: str = Field(
+        pattern=r"^[a-z]{2}(-[a-z]+)+-\d$",
+        examples=["us-east-1"],
+        json_schema_extra={"patternErrorMessage": "AWS's name of a region"},
+    )
     """AWS's name of the region, such as `us-east-1`."""
     zones: tuple[Annotated[str, Field(pattern=r"^[a-z]$", examples=["a"])], ...] = Field(
         default=("a", "b"), min_length=2, max_length=ZONES

@@ -1,6 +1,6 @@
 """One section's fields, each checked by itself: pydantic's findings in Longhaul's words.
 
-Conclusions across sections need a whole section. So where a value is wrong, a sample stands in for it, and what is wrong
+Conclusions across sections need whole sections. So where a value is wrong, a sample stands in for it, and what is wrong
 elsewhere is found in the same run; ``broken`` says where, so that nothing is concluded from a sample.
 """
 
@@ -44,7 +44,7 @@ def validate(model: type[SectionT], raw: dict[str, Any]) -> Validated[SectionT]:
     except ValidationError as error:
         errors = error.errors(include_url=False)
     schema = schema_of(model)
-    findings = tuple(describe(item, schema) for item in errors)
+    findings = tuple(describe(item, schema) for item in errors if not _echoes(item, errors))
     broken: set[Location] = set()
     for _ in range(_ROUNDS):
         raw = _mend(raw, errors, schema=schema, broken=broken)
@@ -55,24 +55,36 @@ def validate(model: type[SectionT], raw: dict[str, Any]) -> Validated[SectionT]:
     return Validated(value=None, findings=findings, broken=frozenset(broken))
 
 
+def _echoes(item: ErrorDetails, errors: Sequence[ErrorDetails]) -> bool:
+    """Whether a list is only too short because its entries are wrong."""
+    path = item["loc"]
+    return item["type"] == "too_short" and any(e["loc"] != path and e["loc"][: len(path)] == path for e in errors)
+
+
 def _read(model: type[SectionT], raw: dict[str, Any]) -> SectionT:
     # YAML's data is JSON's: whatever else a caller's mapping holds is shown as text and refused as such.
     return model.model_validate_json(json.dumps(raw, default=str), strict=True)
 
 
-def _mend(raw: dict[str, Any], errors: Sequence[ErrorDetails], *, schema: Schema, broken: set[Location]) -> dict[str, Any]:
+def _mend(
+    raw: dict[str, Any], errors: Sequence[ErrorDetails], *, schema: Schema, broken: set[Location]
+) -> dict[str, Any]:
     """``raw`` with a sample for each wrong value; adds their places to ``broken``."""
     raw = copy.deepcopy(raw)
-    for item in errors:
+    superfluous: list[Location] = []
+    # The innermost first: what is around them may be replaced too.
+    for item in sorted(errors, key=lambda item: -len(item["loc"])):
         location, node = walk(schema, item["loc"])
         if item["type"] == "extra_forbidden":
-            _container(raw, location).pop(location[-1], None)
+            superfluous.append(location)
         elif location[-1:] == ("[key]",):
-            _container(raw, location[:-1]).pop(location[-2], None)
-            broken.add(location[:-2])
+            superfluous.append(location[:-1])
+            broken.add((*location[:-2], location[-1]))
         elif location and node is not None:
             _put(_container(raw, location), location[-1], sample(schema, node))
             broken.add(location)
+    for location in superfluous:
+        _container(raw, location).pop(location[-1], None)
     return raw
 
 

@@ -19,7 +19,8 @@ class SecretKind(StrEnum):
     ENCRYPTION_KEY = "encryption-key"
     """32 random bytes, base64: encrypts Secrets at rest."""
     STORE_STATE = "store-state"
-    """``new`` until a store's first member was healthy, then ``existing``: whether an empty member may found a cluster."""
+    """``new`` until a store's first member was healthy, then ``existing``: whether an empty member may found a
+    cluster."""
 
 
 @dataclass(frozen=True, kw_only=True)

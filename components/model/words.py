@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from ipaddress import IPv4Network
 from typing import Any
 
 from pydantic_core import ErrorDetails
 
+from components.model.document import DocumentError, parse_document
 from components.model.errors import Finding, Location
 from components.model.schema import Node, Schema, sample, walk
 
@@ -30,8 +31,11 @@ def describe(item: ErrorDetails, schema: Schema) -> Finding:
     """What one of pydantic's errors means to the person who wrote the file."""
     location, node = walk(schema, item["loc"])
     kind = item["type"]
+    if kind == "missing" and isinstance(location[-1], int):
+        _, whole = walk(schema, item["loc"][:-1])
+        return Finding(at=location[:-1], wrong=_count(len(item["input"])), write=entries(whole or {}))
     if kind == "missing":
-        return Finding(at=location, wrong="is missing", write=_entry(schema, location, node))
+        return Finding(at=location, wrong="is missing", write=f"{location[-1]}: {_flow(sample(schema, node or {}))}")
     if kind == "extra_forbidden":
         return _unknown_key(location, schema, item["loc"])
     if kind.startswith("union_tag"):
@@ -67,19 +71,19 @@ def show(value: object) -> str:
 
 
 def _flow(value: Any) -> str:
-    """``value`` in YAML on one line; JSON, but for texts that need no quotes."""
+    """``value`` in YAML on one line: JSON, but for texts that need no quotes."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key}: {_flow(inside)}" for key, inside in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(_flow(inside) for inside in value) + "]"
-    if isinstance(value, str) and value[:1].isalpha() or isinstance(value, str) and "." in value:
-        return value
-    return json.dumps(value)
+    return value if isinstance(value, str) and _plain(value) else json.dumps(value)
 
 
-def _entry(schema: Schema, location: Location, node: Node | None) -> str:
-    value = _flow(sample(schema, node or {}))
-    return f"{location[-1]}: {value}" if isinstance(location[-1], str) else value
+def _plain(text: str) -> bool:
+    try:
+        return bool(parse_document(f"flow: [{text}]").data["flow"] == [text])
+    except DocumentError:
+        return False
 
 
 def _unknown_key(location: Location, schema: Schema, path: Location) -> Finding:
@@ -98,19 +102,10 @@ def _wrong_kind(item: ErrorDetails, location: Location, node: Node | None) -> Fi
 
 
 def _key_hint(schema: Schema, path: Location) -> str:
-    """What the keys of the mapping at ``path`` must look like: pydantic keeps their pattern alone, and whatever else has
-    that pattern has it in words."""
+    """What the keys of the mapping at ``path`` must look like."""
     _, node = walk(schema, path)
     pattern = next(iter((node or {}).get("patternProperties", {})), None)
-    named = (inside for inside in _nodes(schema) if inside.get("pattern") == pattern and "patternErrorMessage" in inside)
-    return _hint(next(named, {"pattern": pattern}))
-
-
-def _nodes(schema: object) -> Iterator[Node]:
-    if isinstance(schema, dict):
-        yield schema
-    for value in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
-        yield from _nodes(value)
+    return _hint({"pattern": pattern, **(node or {}).get("propertyNames", {})})
 
 
 def _hint(node: Node) -> str:
@@ -130,7 +125,7 @@ def _wrong(item: ErrorDetails, node: Node) -> str:
     if kind == "less_than_equal":
         return f"{given} is more than {context['le']}"
     if kind in ("too_short", "too_long"):
-        return f"has {context['actual_length']} entries"
+        return _count(context["actual_length"])
     if kind == "string_too_long":
         return f"{given} has {len(item['input'])} characters, at most {context['max_length']} fit"
     if kind == "value_error" and str(node.get("format", "")).startswith("ipv4"):
@@ -161,9 +156,9 @@ def _write(item: ErrorDetails, schema: Schema, node: Node) -> str:
     if kind == "value_error" and node.get("format") == "ipv4network" and "host bits" in item["msg"]:
         return str(IPv4Network(given, strict=False))
     if kind in ("too_short", "too_long"):
-        return f"{_between(node.get('minItems', node.get('minProperties')), node.get('maxItems'))} entries"
+        return entries(node)
     if "minimum" in node or "maximum" in node:
-        return f"a whole number, {_between(node.get('minimum'), node.get('maximum'))}"
+        return f"a whole number, {between(node.get('minimum'), node.get('maximum'))}"
     if kind == "bool_type":
         return "true or false"
     if "examples" in node:
@@ -173,7 +168,18 @@ def _write(item: ErrorDetails, schema: Schema, node: Node) -> str:
     return f"for example {_flow(sample(schema, node))}"
 
 
-def _between(least: int | None, most: int | None) -> str:
+def _count(count: int) -> str:
+    return "has 1 entry" if count == 1 else f"has {count or 'no'} entries"
+
+
+def entries(node: Node) -> str:
+    """How many entries a list or mapping may have."""
+    least, most = node.get("minItems", node.get("minProperties")), node.get("maxItems")
+    return f"{between(least, most)} {'entry' if (most or least) == 1 else 'entries'}"
+
+
+def between(least: int | None, most: int | None) -> str:
+    """A range of numbers in words."""
     if least == most:
         return str(least)
     if most is None:

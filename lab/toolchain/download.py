@@ -102,8 +102,9 @@ class Downloader:
             response.close()
         if total.hexdigest() != download.sha256:
             raise SetupError(
-                f"{what}: the file at {download.url} is not the pinned one (SHA-256 {total.hexdigest()}, tools.toml says "
-                f"{download.sha256}).\nIf a proxy here answers with a page of its own, build from source instead: set "
+                f"{what}: the file at {download.url} is not the pinned one.\n"
+                f"Its SHA-256 is {total.hexdigest()}, tools.toml says {download.sha256}.\n"
+                "If a proxy here answers with a page of its own, build from source instead: set "
                 "LONGHAUL_TOOLS_FROM=module and run it again. Otherwise do not trust that file."
             )
 
@@ -121,8 +122,9 @@ class Downloader:
             return opening.response
         if isinstance(opening.error, urllib.error.HTTPError):
             raise UnreachableError(f"{host} answers {opening.error.code} for it")
-        reason = opening.error or f"no answer within {self.answer_s:g} s"
-        self.unreachable[host] = f"{host} cannot be reached ({getattr(reason, 'reason', reason)})"
+        reason: object = opening.error or f"no answer within {self.answer_s:g} s"
+        reason = getattr(reason, "reason", reason)
+        self.unreachable[host] = f"{host} cannot be reached ({getattr(reason, 'strerror', None) or reason})"
         raise UnreachableError(self.unreachable[host])
 
 

@@ -49,8 +49,8 @@ def disk_full(path: Path, *, doing: str) -> SetupError:
     """The error for a full disk below ``path``."""
     return SetupError(
         f"{doing}: the disk that holds {path} is full.\n"
-        f"Free some space there (see `df -h {path}`) or point LONGHAUL_CACHE at a folder on a larger disk, and run it again: "
-        "nothing half-made was kept."
+        f"Free some space there (see `df -h {path}`) or point LONGHAUL_CACHE at a folder on a larger disk, and run it "
+        "again: nothing half-made was kept."
     )
 
 

@@ -15,8 +15,8 @@ from lab.toolchain.process import output_of, run_logged
 from lab.toolchain.spec import Binary, Go, machine_arch
 
 _NO_REGISTRY = (
-    "No Go module registry can be reached, and neither can the official release. Connect this machine, or name a module proxy that "
-    "it can reach (`go env -w GOPROXY=…`), and run it again."
+    "neither the official release nor a Go module registry can be reached. Connect this machine, or name a module "
+    "proxy that it can reach (`go env -w GOPROXY=…`), and run it again."
 )
 
 
@@ -31,7 +31,7 @@ class Compiler:
     go: Path
 
     def env(self) -> dict[str, str]:
-        """What a build sets, so that nothing of the machine's or user's Go settings but its registry and caches has a say."""
+        """What a build sets, so that of the user's Go settings only the registry and the caches have a say."""
         return {
             "PATH": f"{self.go.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
             "GOROOT": str(self.go.parent.parent),
@@ -47,10 +47,11 @@ class Compiler:
 
 def find_compiler(pinned: Go, *, log: Path, progress: Progress) -> Compiler:
     """The machine's Go where it is the pinned one, else the pinned one fetched with it. Raises :class:`NoGoError`."""
-    found = shutil.which("go")
+    # Where Go's own instructions install it, which sudo's PATH lacks.
+    found = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin")
     if found is None:
         raise NoGoError(
-            "there is no Go on this machine: install the package golang-go (any version will do to fetch the pinned one)"
+            "there is no Go on this machine: install golang-go (any version will do, it fetches the pinned one)"
         )
     root = output_of([found, "env", "GOROOT"], env={"GOTOOLCHAIN": "local"}).strip()
     here = Path(root) / "bin" / "go"
@@ -59,7 +60,7 @@ def find_compiler(pinned: Go, *, log: Path, progress: Progress) -> Compiler:
     arch = machine_arch()
     if arch not in pinned.sums:
         raise SetupError(
-            f"tools.toml: go: `sums` has no entry for {arch}; add what `go mod download -json` says of golang.org/toolchain"
+            f"tools.toml: [go] has no `sums.{arch}`; add what `go mod download -json` says of golang.org/toolchain"
         )
     place = cache_root() / "go" / pinned.version / digest(pinned.sums[arch])
     ensure_folder(
@@ -91,11 +92,11 @@ def _fetch(go: Path, pinned: Go, *, into: Path, log: Path, progress: Progress) -
     fetched = json.loads(answer)
     if fetched["Sum"] != pinned.sums[arch]:
         raise SetupError(
-            f"Go {pinned.version}: the module {module} has the sum {fetched['Sum']}, tools.toml says {pinned.sums[arch]}"
+            f"Go {pinned.version}: {module} has the sum {fetched['Sum']}, tools.toml says {pinned.sums[arch]}"
         )
     shutil.copytree(fetched["Dir"], into, dirs_exist_ok=True, symlinks=True, copy_function=shutil.copyfile)
     for folder, _, files in os.walk(into):
-        os.chmod(folder, 0o755)
+        Path(folder).chmod(0o755)
         if "_go.mod" in files:
             shutil.copyfile(Path(folder) / "_go.mod", Path(folder) / "go.mod")
     for program in (*(into / "bin").iterdir(), *(into / "pkg" / "tool").rglob("*")):

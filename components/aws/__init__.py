@@ -1,0 +1,1 @@
+"""Sites on AWS: network, node pools, VPN and peering."""

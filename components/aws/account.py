@@ -1,0 +1,35 @@
+"""The one provider for every AWS site, and the tags that all of them carry."""
+
+from __future__ import annotations
+
+import pulumi_aws as aws
+from pulumi import ResourceOptions
+
+from components.model import Environment
+from components.model.sites import AwsSite
+
+
+def account_provider(environment: Environment, opts: ResourceOptions | None = None) -> aws.Provider | None:
+    """The provider of the environment's account, or None when it has no AWS site.
+
+    Since its version 7 the provider takes a region on every regional resource, so one serves all sites; every component
+    here names the region, and the provider's own is only where global services (IAM) are called from. It is explicit so
+    that no `aws:region` has to stand in the stack file beside the environment.
+    """
+    regions = [site.region for site in environment.sites.values() if isinstance(site, AwsSite)]
+    if not regions:
+        return None
+    return aws.Provider(f"{environment.name}-aws", region=regions[0], opts=opts)
+
+
+def aws_site(environment: Environment, name: str) -> AwsSite:
+    """The site called ``name``; ``TypeError`` when it is not on AWS."""
+    site = environment.sites[name]
+    if not isinstance(site, AwsSite):
+        raise TypeError(f"site {name} is {site.kind}, not aws")
+    return site
+
+
+def tags(environment: Environment, site: str) -> dict[str, str]:
+    """Tags of every resource of a site."""
+    return {**environment.tags, "longhaul-environment": environment.name, "longhaul-site": site}

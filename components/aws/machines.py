@@ -1,0 +1,190 @@
+"""Node pools on AWS: what a node is (identity, launch template) and how many there are (auto scaling group)."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pulumi
+import pulumi_aws as aws
+from pulumi import ComponentResource, Output, ResourceOptions
+
+from components.aws.account import aws_site
+from components.model import Environment
+
+USER_DATA_LIMIT = 16 * 1024
+"""Bytes of user data before its encoding (docs.aws.amazon.com, "Run commands when you launch an EC2 instance")."""
+
+ROOT_DEVICE = "/dev/sda1"
+"""Root device of the node image, as on Ubuntu's own."""
+
+ROOT_GIB = 200
+"""Root disk, GiB: system, logs, and images where the type has no local SSD."""
+
+
+class UserDataTooLargeError(ValueError):
+    """The cloud would refuse the machine."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AwsNodeIdentityArgs:
+    """Whose identity it is."""
+
+    environment: Environment
+    site_name: str
+    tags: Mapping[str, str]
+
+
+class AwsNodeIdentity(ComponentResource):
+    """Role and instance profile of a site's nodes.
+
+    The role has no policy: a node learns its addresses and its place from instance metadata, and proves what it is with
+    a signed `GetCallerIdentity`, which needs no permission. What runs in pods brings its own identity, since the
+    metadata is closed to pods. Whatever is granted here would be granted to everyone who becomes root on a node.
+    """
+
+    role_arn: Output[str]
+    """Whom a node is, to AWS."""
+    instance_profile_arn: Output[str]
+    """What a launch template names."""
+
+    def __init__(self, name: str, args: AwsNodeIdentityArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("longhaul:aws:NodeIdentity", name, None, opts)
+        child = ResourceOptions(parent=self)
+        role_name = f"{args.environment.name}-{args.site_name}-node"
+        trust = {"Effect": "Allow", "Principal": {"Service": "ec2.amazonaws.com"}, "Action": "sts:AssumeRole"}
+        role = aws.iam.Role(
+            f"{name}-role",
+            name=role_name,
+            description="A Longhaul node; has no permissions.",
+            assume_role_policy=json.dumps({"Version": "2012-10-17", "Statement": [trust]}),
+            tags=args.tags,
+            opts=child,
+        )
+        profile = aws.iam.InstanceProfile(f"{name}-profile", name=role_name, role=role.name, tags=args.tags, opts=child)
+        self.role_arn, self.instance_profile_arn = role.arn, profile.arn
+        self.register_outputs({"role_arn": self.role_arn})
+
+
+@dataclass(frozen=True, kw_only=True)
+class AwsPoolArgs:
+    """What a pool is made of."""
+
+    environment: Environment
+    pool_name: str
+    """A pool of the environment on an AWS site."""
+    subnet_ids: Sequence[pulumi.Input[str]]
+    """The node subnets of the site."""
+    security_group_id: pulumi.Input[str]
+    instance_profile_arn: pulumi.Input[str]
+    tags: Mapping[str, str]
+    user_data: pulumi.Input[str] | None = None
+    """cloud-init's input, plain; :class:`UserDataTooLargeError` beyond 16 KiB."""
+
+
+class AwsPool(ComponentResource):
+    """Like machines in one site. How many there are is the autoscaler's, from the group's creation on."""
+
+    group_name: Output[str]
+    """The auto scaling group that the autoscaler sizes."""
+    group_arn: Output[str]
+    """The same, for policies."""
+
+    def __init__(self, name: str, args: AwsPoolArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("longhaul:aws:Pool", name, None, opts)
+        self._name, self._args = name, args
+        self._pool = args.environment.pools[args.pool_name]
+        self._site = aws_site(args.environment, self._pool.site)
+        self._tags = {**args.tags, "longhaul-pool": args.pool_name}
+        self._child = ResourceOptions(parent=self)
+        group = self._group(self._template())
+        self.group_name, self.group_arn = group.name, group.arn
+        self.register_outputs({"group_name": self.group_name})
+
+    def _template(self) -> aws.ec2.LaunchTemplate:
+        user_data = self._args.user_data
+        spot = aws.ec2.LaunchTemplateInstanceMarketOptionsArgs(
+            market_type="spot",
+            spot_options=aws.ec2.LaunchTemplateInstanceMarketOptionsSpotOptionsArgs(
+                spot_instance_type="one-time", instance_interruption_behavior="terminate"
+            ),
+        )
+        return aws.ec2.LaunchTemplate(
+            f"{self._name}-template",
+            region=self._site.region,
+            name=self._name,
+            update_default_version=True,
+            image_id=self._site.image,
+            instance_type=self._pool.machine_type,
+            iam_instance_profile=aws.ec2.LaunchTemplateIamInstanceProfileArgs(arn=self._args.instance_profile_arn),
+            # Tokens only, and no hop further than the machine itself: a pod cannot take the node's identity.
+            metadata_options=aws.ec2.LaunchTemplateMetadataOptionsArgs(
+                http_endpoint="enabled", http_tokens="required", http_put_response_hop_limit=1
+            ),
+            network_interfaces=[self._interface()],
+            block_device_mappings=[_root_disk()],
+            ebs_optimized="true",
+            instance_initiated_shutdown_behavior="terminate",
+            instance_market_options=spot if self._pool.spot else None,
+            tag_specifications=[
+                aws.ec2.LaunchTemplateTagSpecificationArgs(resource_type=kind, tags=self._tags)
+                for kind in ("volume", "network-interface")
+            ],
+            user_data=None if user_data is None else Output.from_input(user_data).apply(self._encode),
+            tags=self._tags,
+            opts=self._child,
+        )
+
+    def _interface(self) -> aws.ec2.LaunchTemplateNetworkInterfaceArgs:
+        """One interface with one /28 for the node's pods; the group chooses the subnet."""
+        return aws.ec2.LaunchTemplateNetworkInterfaceArgs(
+            device_index=0,
+            ipv4_prefix_count=1,
+            associate_public_ip_address="false",
+            delete_on_termination="true",
+            security_groups=[self._args.security_group_id],
+        )
+
+    def _encode(self, text: str) -> str:
+        raw = text.encode()
+        if len(raw) > USER_DATA_LIMIT:
+            wrong = f"user data of pool {self._args.pool_name} has {len(raw)} bytes, EC2 takes {USER_DATA_LIMIT}"
+            raise UserDataTooLargeError(f"{wrong}; put what all nodes have into the image")
+        return base64.b64encode(raw).decode()
+
+    def _group(self, template: aws.ec2.LaunchTemplate) -> aws.autoscaling.Group:
+        return aws.autoscaling.Group(
+            f"{self._name}-group",
+            region=self._site.region,
+            name=self._name,
+            min_size=self._pool.min,
+            max_size=self._pool.max,
+            desired_capacity=self._pool.min,
+            vpc_zone_identifiers=list(self._args.subnet_ids),
+            launch_template=aws.autoscaling.GroupLaunchTemplateArgs(
+                id=template.id, version=template.latest_version.apply(str)
+            ),
+            health_check_type="EC2",
+            # Evening out the zones would end machines that are in the middle of a job.
+            suspended_processes=["AZRebalance"],
+            capacity_rebalance=self._pool.spot,
+            # A GPU type may be out of capacity for days; that is the autoscaler's to handle, not a reason for `up` to
+            # fail.
+            wait_for_capacity_timeout="0",
+            tags=[
+                aws.autoscaling.GroupTagArgs(key=key, value=value, propagate_at_launch=True)
+                for key, value in {**self._tags, "Name": self._name}.items()
+            ],
+            opts=ResourceOptions(parent=self, ignore_changes=["desiredCapacity"]),
+        )
+
+
+def _root_disk() -> aws.ec2.LaunchTemplateBlockDeviceMappingArgs:
+    return aws.ec2.LaunchTemplateBlockDeviceMappingArgs(
+        device_name=ROOT_DEVICE,
+        ebs=aws.ec2.LaunchTemplateBlockDeviceMappingEbsArgs(
+            volume_type="gp3", volume_size=ROOT_GIB, encrypted="true", delete_on_termination="true"
+        ),
+    )

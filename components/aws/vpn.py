@@ -1,0 +1,173 @@
+"""The AWS end of site-to-site IPsec: a site's gateway, and one VPN connection for each address of a remote site."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Network
+from typing import Any
+
+import pulumi
+import pulumi_aws as aws
+from pulumi import ComponentResource, Output, ResourceOptions
+
+UNUSED_ASN = "65000"
+"""AWS wants a number for the remote gateway's BGP even where routes are static; 65000 is its documentation's
+example."""
+
+DPD_SECONDS = 30
+"""Silence after which a peer counts as dead, seconds: the least AWS takes."""
+
+
+def tunnel_options(tunnel: int) -> dict[str, Any]:
+    """Arguments of tunnel 1 or 2: IKEv2, AES-256-GCM, ECP-384 (group 20), the suite that all three kinds of gateway
+    offer; `components/azure/vpn.py` and `components/onprem/site.py` say the same in their own words. AWS dials as well,
+    so that a tunnel is up before there is traffic, whichever side comes back first."""
+    options: dict[str, Any] = {
+        "ike_versions": ["ikev2"],
+        "phase1_encryption_algorithms": ["AES256-GCM-16"],
+        "phase1_integrity_algorithms": ["SHA2-384"],
+        "phase1_dh_group_numbers": [20],
+        "phase1_lifetime_seconds": 28800,
+        "phase2_encryption_algorithms": ["AES256-GCM-16"],
+        "phase2_integrity_algorithms": ["SHA2-384"],
+        "phase2_dh_group_numbers": [20],
+        "phase2_lifetime_seconds": 3600,
+        "dpd_timeout_seconds": DPD_SECONDS,
+        "dpd_timeout_action": "restart",
+        "startup_action": "start",
+    }
+    return {f"tunnel{tunnel}_{name}": value for name, value in options.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class AwsVpnGatewayArgs:
+    """Where the gateway is."""
+
+    region: str
+    vpc_id: pulumi.Input[str]
+    tags: Mapping[str, str]
+
+
+class AwsVpnGateway(ComponentResource):
+    """A site's virtual private gateway: one for all its connections."""
+
+    gateway_id: Output[str]
+
+    def __init__(self, name: str, args: AwsVpnGatewayArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("longhaul:aws:VpnGateway", name, None, opts)
+        gateway = aws.ec2.VpnGateway(
+            f"{name}-gateway",
+            region=args.region,
+            vpc_id=args.vpc_id,
+            tags={**args.tags, "Name": name},
+            opts=ResourceOptions(parent=self),
+        )
+        self.gateway_id = gateway.id
+        self.register_outputs({"gateway_id": self.gateway_id})
+
+
+@dataclass(frozen=True, kw_only=True)
+class AwsTunnel:
+    """One of a connection's two tunnels, as the remote end needs it."""
+
+    address: Output[str]
+    """Public address of AWS's end."""
+    key: Output[str]
+    """Pre-shared key, secret; AWS makes it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AwsVpnPeerArgs:
+    """One remote gateway."""
+
+    region: str
+    gateway_id: pulumi.Input[str]
+    """The site's virtual private gateway."""
+    remote_address: pulumi.Input[str]
+    """Static public address of the remote gateway."""
+    local: IPv4Network
+    """The AWS site's block."""
+    remote: IPv4Network
+    """The remote site's block."""
+    tags: Mapping[str, str]
+
+
+class AwsVpnPeer(ComponentResource):
+    """A VPN connection to one remote gateway: two tunnels, one pair of site blocks in each."""
+
+    tunnels: tuple[AwsTunnel, AwsTunnel]
+
+    def __init__(self, name: str, args: AwsVpnPeerArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("longhaul:aws:VpnPeer", name, None, opts)
+        child = ResourceOptions(parent=self)
+        tags = {**args.tags, "Name": name}
+        remote = aws.ec2.CustomerGateway(
+            f"{name}-remote",
+            region=args.region,
+            type="ipsec.1",
+            bgp_asn=UNUSED_ASN,
+            ip_address=args.remote_address,
+            tags=tags,
+            opts=child,
+        )
+        connection = aws.ec2.VpnConnection(
+            f"{name}-connection",
+            region=args.region,
+            type="ipsec.1",
+            vpn_gateway_id=args.gateway_id,
+            customer_gateway_id=remote.id,
+            static_routes_only=True,
+            # AWS calls the other side "local" and its own "remote".
+            local_ipv4_network_cidr=str(args.remote),
+            remote_ipv4_network_cidr=str(args.local),
+            tags=tags,
+            opts=child,
+            **tunnel_options(1),
+            **tunnel_options(2),
+        )
+        aws.ec2.VpnConnectionRoute(
+            f"{name}-route",
+            region=args.region,
+            vpn_connection_id=connection.id,
+            destination_cidr_block=str(args.remote),
+            opts=child,
+        )
+        self.tunnels = (
+            AwsTunnel(address=connection.tunnel1_address, key=Output.secret(connection.tunnel1_preshared_key)),
+            AwsTunnel(address=connection.tunnel2_address, key=Output.secret(connection.tunnel2_preshared_key)),
+        )
+        self.register_outputs({})
+
+
+@dataclass(frozen=True, kw_only=True)
+class AwsRoutesArgs:
+    """Where packets to a remote site go."""
+
+    region: str
+    route_table_ids: Sequence[pulumi.Input[str]]
+    destination: IPv4Network
+    """The remote site's block."""
+    gateway_id: pulumi.Input[str] | None = None
+    """A virtual private gateway, or else"""
+    peering_id: pulumi.Input[str] | None = None
+    """a peering connection."""
+
+
+class AwsRoutes(ComponentResource):
+    """A route to a remote site in each of a site's tables. Written from the address plan, not propagated: what is
+    routed does not depend on which tunnel happens to be up, and the gateway itself picks a live one."""
+
+    def __init__(self, name: str, args: AwsRoutesArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("longhaul:aws:Routes", name, None, opts)
+        for index, table in enumerate(args.route_table_ids):
+            aws.ec2.Route(
+                f"{name}-{index}",
+                region=args.region,
+                route_table_id=table,
+                destination_cidr_block=str(args.destination),
+                gateway_id=args.gateway_id,
+                vpc_peering_connection_id=args.peering_id,
+                opts=ResourceOptions(parent=self),
+            )
+        self.register_outputs({})

@@ -1,0 +1,1 @@
+"""Longhaul on Azure."""

@@ -1,0 +1,208 @@
+"""Azure's REST interfaces as far as Longhaul asks them itself, without Pulumi: run command, machine states, the vault.
+
+Credentials are those of ``azure-identity``'s default chain: environment variables, workload identity, managed identity, the
+Azure CLI. Names and versions are from learn.microsoft.com, "Azure REST API reference" (Compute 2024-07-01, Key Vault 7.5).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import requests
+
+MANAGEMENT = "https://management.azure.com"
+COMPUTE_VERSION = "2024-07-01"
+VAULT_VERSION = "7.5"
+TIMEOUT_S = 60.0
+"""How long one request may take, seconds."""
+
+
+class AzureError(Exception):
+    """Azure refused or did not answer; the message says which resource and what to do where that is known."""
+
+    def __init__(self, message: str, *, status: int = 0, code: str = "") -> None:
+        super().__init__(message)
+        self.status, self.code = status, code
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineView:
+    """One virtual machine as the cloud sees it."""
+
+    name: str
+    provisioning: str
+    """Azure's provisioning state, such as ``Succeeded``."""
+    power: str
+    """Azure's power state without its prefix, such as ``running``; empty when unknown."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommandOutput:
+    """What a script run in a machine wrote."""
+
+    stdout: str
+    stderr: str
+
+
+class Session:
+    """Authorised requests to one audience."""
+
+    def __init__(self, audience: str) -> None:
+        self._scope = f"{audience}/.default"
+
+    @cached_property
+    def _http(self) -> requests.Session:
+        import requests
+
+        return requests.Session()
+
+    @cached_property
+    def _credential(self) -> Any:
+        from azure.identity import DefaultAzureCredential
+
+        return DefaultAzureCredential()
+
+    def request(self, method: str, url: str, *, body: Mapping[str, Any] | None = None) -> requests.Response:
+        """One request; ``AzureError`` for anything but success."""
+        import requests
+        from azure.core.exceptions import ClientAuthenticationError
+
+        try:
+            token = self._credential.get_token(self._scope).token
+            headers = {"Authorization": f"Bearer {token}"}
+            response = self._http.request(method, url, json=body, headers=headers, timeout=TIMEOUT_S)
+        except requests.RequestException as error:
+            raise AzureError(f"{url.split('?')[0]} does not answer: {type(error).__name__}") from error
+        except ClientAuthenticationError as error:
+            reason = str(error).splitlines()[0]
+            raise AzureError(f"no Azure credential works: {reason} Sign in with `az login` or set AZURE_*.") from error
+        if response.status_code >= 400:
+            raise _refusal(method, url, response)
+        return response
+
+
+def _refusal(method: str, url: str, response: requests.Response) -> AzureError:
+    try:
+        error = response.json().get("error", {})
+    except ValueError:
+        error = {}
+    inner = (error.get("innererror") or {}).get("code")
+    code = str(inner or error.get("code") or response.status_code)
+    message = f"{method} {url.split('?')[0]}: {code}: {error.get('message', response.reason)}"
+    return AzureError(message, status=response.status_code, code=code)
+
+
+class AzureApi:
+    """The management interface for one subscription."""
+
+    def __init__(self, *, subscription: str) -> None:
+        self._root = f"{MANAGEMENT}/subscriptions/{subscription}"
+        self._session = Session(MANAGEMENT)
+
+    def machines(self, resource_group: str) -> list[MachineView]:
+        """Every virtual machine of a group; empty when the group does not exist."""
+        base = f"{self._root}/resourceGroups/{resource_group}/providers/Microsoft.Compute/virtualMachines"
+        try:
+            found = list(self._pages(f"{base}?api-version={COMPUTE_VERSION}"))
+        except AzureError as error:
+            if error.status == 404:
+                return []
+            raise
+        return [self._view(base, machine) for machine in found]
+
+    def run_command(self, resource_group: str, machine: str, script: str, *, timeout_s: float = 120.0) -> CommandOutput:
+        """Run a shell script as root in a machine through the cloud's agent: no route to the machine is needed."""
+        path = f"resourceGroups/{resource_group}/providers/Microsoft.Compute/virtualMachines/{machine}/runCommand"
+        url = f"{self._root}/{path}?api-version={COMPUTE_VERSION}"
+        body = {"commandId": "RunShellScript", "script": [script]}
+        started = time.monotonic()
+        response = self._session.request("POST", url, body=body)
+        while response.status_code == 202:
+            if time.monotonic() - started > timeout_s:
+                raise AzureError(f"{machine}: the run command did not end within {timeout_s:.0f} s", code="TimedOut")
+            time.sleep(min(float(response.headers.get("Retry-After", "1")), 10.0))
+            response = self._session.request("GET", response.headers.get("Location", url))
+        return _command_output(response.json())
+
+    def _pages(self, url: str) -> Iterator[dict[str, Any]]:
+        while url:
+            page = self._session.request("GET", url).json()
+            yield from page.get("value", [])
+            url = page.get("nextLink", "")
+
+    def _view(self, base: str, machine: Mapping[str, Any]) -> MachineView:
+        name = str(machine["name"])
+        url = f"{base}/{name}?$expand=instanceView&api-version={COMPUTE_VERSION}"
+        properties = self._session.request("GET", url).json().get("properties", {})
+        codes = [str(status.get("code", "")) for status in properties.get("instanceView", {}).get("statuses", [])]
+        power = next((code.removeprefix("PowerState/") for code in codes if code.startswith("PowerState/")), "")
+        provisioning = str(properties.get("provisioningState", ""))
+        return MachineView(name=name, provisioning=provisioning, power=power)
+
+
+def _command_output(body: Mapping[str, Any]) -> CommandOutput:
+    """Split the message of a Linux run command, which carries both streams under headings."""
+    values = body.get("value") or body.get("properties", {}).get("output", {}).get("value") or []
+    message = str(values[0].get("message", "")) if values else ""
+    _, _, rest = message.partition("[stdout]\n")
+    stdout, _, stderr = rest.partition("[stderr]\n")
+    return CommandOutput(stdout=stdout.rstrip("\n"), stderr=stderr.rstrip("\n"))
+
+
+class Vault:
+    """The secrets of one Key Vault."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url.rstrip("/")
+        self._session = Session("https://vault.azure.net")
+
+    def get(self, name: str) -> str | None:
+        """The newest value, or None when there is no such secret."""
+        try:
+            return str(self._session.request("GET", self._address(f"secrets/{name}")).json()["value"])
+        except AzureError as error:
+            if error.status == 404:
+                return None
+            raise
+
+    def set(self, name: str, value: str, *, content_type: str = "") -> str:
+        """Write a new version and return its id; a secret that was deleted earlier is recovered first."""
+        body = {"value": value, "contentType": content_type}
+        try:
+            return self._put(name, body)
+        except AzureError as error:
+            if error.code != "ObjectIsDeletedButRecoverable":
+                raise
+            self._session.request("POST", self._address(f"deletedsecrets/{name}/recover"))
+        return _retry_conflict(lambda: self._put(name, body))
+
+    def delete(self, name: str) -> None:
+        """Delete a secret; one that is gone already is no error."""
+        try:
+            self._session.request("DELETE", self._address(f"secrets/{name}"))
+        except AzureError as error:
+            if error.status != 404:
+                raise
+
+    def _put(self, name: str, body: Mapping[str, str]) -> str:
+        return str(self._session.request("PUT", self._address(f"secrets/{name}"), body=body).json()["id"])
+
+    def _address(self, path: str) -> str:
+        return f"{self._url}/{path}?api-version={VAULT_VERSION}"
+
+
+def _retry_conflict(call: Any, *, attempts: int = 30) -> str:
+    """Recovery of a deleted secret takes Azure some seconds, during which a write answers 409."""
+    for attempt in range(attempts):
+        try:
+            return str(call())
+        except AzureError as error:
+            if error.status != 409 or attempt == attempts - 1:
+                raise
+            time.sleep(1.0)
+    raise AzureError("unreachable")

@@ -1,0 +1,110 @@
+"""The one internal address in front of all API servers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pulumi
+from pulumi import ComponentResource, Output, ResourceOptions
+from pulumi_azure_native import network, privatedns
+
+from components.azure import names
+from components.model import AddressPlan, Environment
+from components.model.network import FRONTEND
+from components.render.kubernetes import READY_PATH
+
+FRONT, BACK, PROBE = "api", "api-servers", "ready"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApiLoadBalancerArgs:
+    """Where the API servers are."""
+
+    environment: Environment
+    addresses: AddressPlan
+    resource_group: pulumi.Input[str]
+    subnet_id: pulumi.Input[str]
+    zone_name: pulumi.Input[str]
+    """The private DNS zone that names the frontend."""
+
+
+class ApiLoadBalancer(ComponentResource):
+    """Standard internal load balancer; a server that is not ready gets no new connection."""
+
+    backend_pool_id: Output[str]
+    """The pool that the API servers' interfaces join."""
+
+    def __init__(self, name: str, args: ApiLoadBalancerArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("longhaul:azure:ApiLoadBalancer", name, None, opts)
+        environment, child = args.environment, ResourceOptions(parent=self)
+        site = environment.control_plane.site
+        frontend = str(args.addresses.sites[site].subnet("api")[FRONTEND])
+        port = environment.control_plane.api.port
+        own_id = _own_id(environment, args.resource_group, name)
+        balancer = network.LoadBalancer(
+            name,
+            load_balancer_name=name,
+            resource_group_name=args.resource_group,
+            location=environment.sites[site].region,  # type: ignore[union-attr]
+            sku=network.LoadBalancerSkuArgs(name="Standard"),
+            frontend_ip_configurations=[
+                network.FrontendIPConfigurationArgs(
+                    name=FRONT,
+                    private_ip_address=frontend,
+                    private_ip_allocation_method="Static",
+                    subnet=network.SubnetArgs(id=args.subnet_id),
+                )
+            ],
+            backend_address_pools=[network.BackendAddressPoolArgs(name=BACK)],
+            probes=[
+                network.ProbeArgs(
+                    name=PROBE,
+                    protocol="Https",
+                    port=port,
+                    request_path=READY_PATH,
+                    interval_in_seconds=5,
+                    probe_threshold=2,
+                )
+            ],
+            load_balancing_rules=[
+                network.LoadBalancingRuleArgs(
+                    name=FRONT,
+                    protocol="Tcp",
+                    frontend_port=port,
+                    backend_port=port,
+                    # Watches are long and may be silent; the longest idle time Azure keeps is 30 minutes.
+                    idle_timeout_in_minutes=30,
+                    enable_tcp_reset=True,
+                    frontend_ip_configuration=network.SubResourceArgs(
+                        id=own_id.apply(lambda own: f"{own}/frontendIPConfigurations/{FRONT}")
+                    ),
+                    backend_address_pool=network.SubResourceArgs(
+                        id=own_id.apply(lambda own: f"{own}/backendAddressPools/{BACK}")
+                    ),
+                    probe=network.SubResourceArgs(id=own_id.apply(lambda own: f"{own}/probes/{PROBE}")),
+                )
+            ],
+            tags=names.tags(environment, site),
+            opts=child,
+        )
+        privatedns.PrivateRecordSet(
+            f"{name}-name",
+            private_zone_name=args.zone_name,
+            resource_group_name=args.resource_group,
+            record_type="A",
+            relative_record_set_name="api",
+            ttl=60,
+            a_records=[privatedns.ARecordArgs(ipv4_address=frontend)],
+            opts=child,
+        )
+        self.backend_pool_id = balancer.id.apply(lambda own: f"{own}/backendAddressPools/{BACK}")
+        self.register_outputs({"backend_pool_id": self.backend_pool_id})
+
+
+def _own_id(environment: Environment, resource_group: pulumi.Input[str], name: str) -> Output[str]:
+    """A load balancer's rules name its own parts by their full ids, before it exists."""
+    site = environment.sites[environment.control_plane.site]
+    root = f"/subscriptions/{site.subscription}/resourceGroups"  # type: ignore[union-attr]
+    return Output.from_input(resource_group).apply(
+        lambda group: f"{root}/{group}/providers/Microsoft.Network/loadBalancers/{name}"
+    )

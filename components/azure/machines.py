@@ -1,0 +1,185 @@
+"""One control-plane machine on Azure: its identity and what it may read, its address, the machine."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pulumi
+from pulumi import ComponentResource, Output, ResourceOptions
+from pulumi_azure_native import authorization, compute, managedidentity, network, privatedns
+
+from components import render
+from components.azure import names
+from components.azure.roles import SECRETS_USER, role_assignment_name, role_definition_id
+from components.model import AddressPlan, Environment, Machine
+from components.model.sites import AzureSite
+
+ADMINISTRATOR = "longhaul"
+"""User that Azure wants on every machine."""
+
+REPLACED_BY = ["osProfile.customData", "storageProfile.imageReference", "hardwareProfile.vmSize"]
+"""Changes that make a new machine. Azure refuses the first two in place; the third would move the machine and lose the
+local disk under a member that believes it still has it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ControlMachineArgs:
+    """What a control-plane machine needs."""
+
+    environment: Environment
+    addresses: AddressPlan
+    machine: Machine
+    resource_group: pulumi.Input[str]
+    subnet_id: pulumi.Input[str]
+    vault_id: pulumi.Input[str]
+    zone_name: pulumi.Input[str]
+    backend_pool_id: pulumi.Input[str] | None = None
+    """The load balancer's pool, for API servers."""
+    secrets_ready: Sequence[pulumi.Resource] = ()
+    """What has written the secrets that the machine reads."""
+    after: Sequence[pulumi.Resource] = ()
+    """What the machine itself waits for: the readiness of the machine before it."""
+    hooks: pulumi.ResourceHookBinding | None = None
+
+
+class ControlMachine(ComponentResource):
+    """Cattle with a name: replaced by deleting first, since name, address and place in quorum are kept."""
+
+    machine_id: Output[str]
+    """Changes whenever the machine is made anew."""
+
+    def __init__(self, name: str, args: ControlMachineArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("longhaul:azure:ControlMachine", name, None, opts)
+        site = args.environment.sites[args.machine.site]
+        if not isinstance(site, AzureSite):
+            raise TypeError(f"site {args.machine.site} is {site.kind}, not azure")
+        self._name, self._args, self._site = name, args, site
+        self._child = ResourceOptions(parent=self)
+        self._tags = {**names.tags(args.environment, args.machine.site), "longhaul-role": str(args.machine.role)}
+        identity = managedidentity.UserAssignedIdentity(
+            f"{name}-identity",
+            resource_name_=name,
+            resource_group_name=args.resource_group,
+            location=site.region,
+            tags=self._tags,
+            opts=self._child,
+        )
+        grants = self._grants(identity)
+        interface = self._interface()
+        self._record()
+        machine = self._machine(identity, interface, depends_on=[*grants, *args.secrets_ready, *args.after])
+        self.machine_id = machine.vm_id
+        self.register_outputs({"machine_id": self.machine_id})
+
+    def _grants(self, identity: managedidentity.UserAssignedIdentity) -> list[pulumi.Resource]:
+        """The right to read its own secrets, one by one."""
+        environment, machine = self._args.environment, self._args.machine
+        return [
+            authorization.RoleAssignment(
+                f"{self._name}-reads-{secret}",
+                role_assignment_name=role_assignment_name(environment.name, machine.name, secret),
+                scope=Output.from_input(self._args.vault_id).apply(lambda vault, s=secret: f"{vault}/secrets/{s}"),
+                principal_id=identity.principal_id,
+                principal_type="ServicePrincipal",
+                role_definition_id=role_definition_id(self._site.subscription, SECRETS_USER),
+                opts=self._child,
+            )
+            for secret in render.vault_secrets(environment, self._args.addresses, machine)
+        ]
+
+    def _interface(self) -> network.NetworkInterface:
+        pool = self._args.backend_pool_id
+        return network.NetworkInterface(
+            f"{self._name}-interface",
+            network_interface_name=self._name,
+            resource_group_name=self._args.resource_group,
+            location=self._site.region,
+            enable_accelerated_networking=True,
+            ip_configurations=[
+                network.NetworkInterfaceIPConfigurationArgs(
+                    name="primary",
+                    primary=True,
+                    private_ip_address=str(self._args.machine.address),
+                    private_ip_allocation_method="Static",
+                    subnet=network.SubnetArgs(id=self._args.subnet_id),
+                    load_balancer_backend_address_pools=[network.BackendAddressPoolArgs(id=pool)] if pool else None,
+                )
+            ],
+            tags=self._tags,
+            opts=self._child,
+        )
+
+    def _record(self) -> None:
+        privatedns.PrivateRecordSet(
+            f"{self._name}-address",
+            private_zone_name=self._args.zone_name,
+            resource_group_name=self._args.resource_group,
+            record_type="A",
+            relative_record_set_name=self._name,
+            ttl=60,
+            a_records=[privatedns.ARecordArgs(ipv4_address=str(self._args.machine.address))],
+            opts=self._child,
+        )
+
+    def _machine(
+        self,
+        identity: managedidentity.UserAssignedIdentity,
+        interface: network.NetworkInterface,
+        *,
+        depends_on: list[pulumi.Resource],
+    ) -> compute.VirtualMachine:
+        args = self._args
+        user_data = render.user_data(args.environment, args.addresses, args.machine)
+        return compute.VirtualMachine(
+            self._name,
+            vm_name=self._name,
+            resource_group_name=args.resource_group,
+            location=self._site.region,
+            zones=[args.machine.zone],
+            hardware_profile=compute.HardwareProfileArgs(vm_size=args.machine.machine_type),
+            identity=compute.VirtualMachineIdentityArgs(type="UserAssigned", user_assigned_identities=[identity.id]),
+            os_profile=compute.OSProfileArgs(
+                computer_name=self._name,
+                custom_data=base64.b64encode(user_data.encode()).decode(),
+                admin_username=ADMINISTRATOR,
+                linux_configuration=_linux(args.environment.access.administrator_key),
+            ),
+            network_profile=compute.NetworkProfileArgs(
+                network_interfaces=[
+                    compute.NetworkInterfaceReferenceArgs(id=interface.id, primary=True, delete_option="Detach")
+                ]
+            ),
+            storage_profile=compute.StorageProfileArgs(
+                image_reference=compute.ImageReferenceArgs(id=self._site.image),
+                os_disk=compute.OSDiskArgs(
+                    name=self._name,
+                    create_option="FromImage",
+                    delete_option="Delete",
+                    caching="ReadOnly",
+                    managed_disk=compute.ManagedDiskParametersArgs(storage_account_type="Premium_LRS"),
+                ),
+            ),
+            security_profile=compute.SecurityProfileArgs(encryption_at_host=True),
+            tags=self._tags,
+            opts=ResourceOptions(
+                parent=self,
+                depends_on=depends_on,
+                delete_before_replace=True,
+                replace_on_changes=REPLACED_BY,
+                hooks=args.hooks,
+            ),
+        )
+
+
+def _linux(public_key: str) -> compute.LinuxConfigurationArgs:
+    return compute.LinuxConfigurationArgs(
+        disable_password_authentication=True,
+        provision_vm_agent=True,
+        ssh=compute.SshConfigurationArgs(
+            public_keys=[
+                compute.SshPublicKeyArgs(key_data=public_key, path=f"/home/{ADMINISTRATOR}/.ssh/authorized_keys")
+            ]
+        ),
+    )

@@ -1,0 +1,243 @@
+"""A site's virtual network on Azure: subnets, security groups, egress, private names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from ipaddress import IPv4Network
+
+import pulumi
+from pulumi import ComponentResource, Output, ResourceOptions
+from pulumi_azure_native import network, privatedns, resources
+from pulumi_azure_native.network import SecurityRuleArgs
+
+from components.azure import names
+from components.model import AddressPlan, Environment, SitePlan
+from components.model.sites import AzureSite
+
+VAULT_ENDPOINT = "Microsoft.KeyVault"
+"""Service endpoint that lets a subnet reach vaults without leaving Azure's network."""
+
+CONTROL_PLANE_SUBNETS = ("etcd", "events", "api")
+"""Subnets that only a site with a control plane has."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SiteNetworkArgs:
+    """What a site's network is made of."""
+
+    environment: Environment
+    addresses: AddressPlan
+    site: str
+    control_plane: bool
+    """Whether the site holds the control plane."""
+
+
+class SiteNetwork(ComponentResource):
+    """Resource group, virtual network and what belongs to it."""
+
+    resource_group: Output[str]
+    """Name of the site's group."""
+    network_id: Output[str]
+    """Id of the virtual network."""
+    subnet_ids: Mapping[str, Output[str]]
+    """Id of each subnet by its part of the address plan; ``nodes-<zone>`` for the node subnets."""
+    zone_name: Output[str] | None
+    """Name of the private DNS zone, where the site holds the control plane."""
+
+    def __init__(self, name: str, args: SiteNetworkArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("longhaul:azure:SiteNetwork", name, None, opts)
+        site = args.environment.sites[args.site]
+        if not isinstance(site, AzureSite):
+            raise TypeError(f"site {args.site} is {site.kind}, not azure")
+        self._name, self._args, self._site = name, args, site
+        self._child = ResourceOptions(parent=self)
+        self._plan = args.addresses.sites[args.site]
+        self._tags = names.tags(args.environment, args.site)
+        group = resources.ResourceGroup(
+            name,
+            resource_group_name=names.resource_group(args.environment, args.site),
+            location=site.region,
+            tags=self._tags,
+            opts=self._child,
+        )
+        self.resource_group = group.name
+        self._network = network.VirtualNetwork(
+            f"{name}-network",
+            virtual_network_name=name,
+            resource_group_name=group.name,
+            location=site.region,
+            address_space=network.AddressSpaceArgs(address_prefixes=[str(self._plan.block)]),
+            tags=self._tags,
+            # Subnets are resources of their own; without this the provider would compare the network's own list.
+            opts=ResourceOptions.merge(self._child, ResourceOptions(ignore_changes=["subnets"])),
+        )
+        self.network_id = self._network.id
+        self._nat = self._egress()
+        self.subnet_ids = self._subnets()
+        self.zone_name = self._private_zone() if args.control_plane else None
+        self.register_outputs({"network_id": self.network_id})
+
+    def _egress(self) -> network.NatGateway:
+        """One address for everything that leaves the site; static, so that others can admit it."""
+        address = network.PublicIPAddress(
+            f"{self._name}-egress",
+            public_ip_address_name=f"{self._name}-egress",
+            resource_group_name=self.resource_group,
+            location=self._site.region,
+            public_ip_allocation_method="Static",
+            sku=network.PublicIPAddressSkuArgs(name="Standard"),
+            tags=self._tags,
+            opts=self._child,
+        )
+        return network.NatGateway(
+            f"{self._name}-nat",
+            nat_gateway_name=f"{self._name}-nat",
+            resource_group_name=self.resource_group,
+            location=self._site.region,
+            public_ip_addresses=[network.SubResourceArgs(id=address.id)],
+            sku=network.NatGatewaySkuArgs(name="Standard"),
+            tags=self._tags,
+            opts=self._child,
+        )
+
+    def _subnets(self) -> dict[str, Output[str]]:
+        """Azure changes one subnet of a network at a time, so each waits for the one before."""
+        wanted: dict[str, tuple[IPv4Network, list[SecurityRuleArgs], bool]] = {}
+        if self._args.control_plane:
+            for part in CONTROL_PLANE_SUBNETS:
+                rules = _api_rules(self._args) if part == "api" else _store_rules(self._plan, part)
+                wanted[part] = (self._plan.subnet(part), rules, part == "api")
+        wanted["nodes"] = (self._plan.nodes, _node_rules(self._args.addresses), True)
+        made: dict[str, Output[str]] = {}
+        previous: pulumi.Resource | None = None
+        for part, (range_, rules, egress) in wanted.items():
+            previous = self._subnet(part, range_, rules, egress=egress, after=previous)
+            made[part] = previous.id
+        return made
+
+    def _subnet(
+        self,
+        part: str,
+        range_: IPv4Network,
+        rules: list[SecurityRuleArgs],
+        *,
+        egress: bool,
+        after: pulumi.Resource | None,
+    ) -> network.Subnet:
+        group = network.NetworkSecurityGroup(
+            f"{self._name}-{part}-rules",
+            network_security_group_name=f"{self._name}-{part}",
+            resource_group_name=self.resource_group,
+            location=self._site.region,
+            security_rules=rules,
+            tags=self._tags,
+            opts=self._child,
+        )
+        needs_vault = part in CONTROL_PLANE_SUBNETS
+        return network.Subnet(
+            f"{self._name}-{part}",
+            subnet_name=part,
+            resource_group_name=self.resource_group,
+            virtual_network_name=self._network.name,
+            address_prefix=str(range_),
+            default_outbound_access=False,
+            network_security_group=network.NetworkSecurityGroupArgs(id=group.id),
+            nat_gateway=network.SubResourceArgs(id=self._nat.id) if egress else None,
+            service_endpoints=[network.ServiceEndpointPropertiesFormatArgs(service=VAULT_ENDPOINT)]
+            if needs_vault
+            else None,
+            opts=ResourceOptions(parent=self, depends_on=[after] if after else None),
+        )
+
+    def _private_zone(self) -> Output[str]:
+        zone = privatedns.PrivateZone(
+            f"{self._name}-zone",
+            private_zone_name=self._args.environment.domain,
+            resource_group_name=self.resource_group,
+            location="global",
+            tags=self._tags,
+            opts=self._child,
+        )
+        privatedns.VirtualNetworkLink(
+            f"{self._name}-zone-link",
+            virtual_network_link_name=self._name,
+            private_zone_name=zone.name,
+            resource_group_name=self.resource_group,
+            location="global",
+            registration_enabled=False,
+            virtual_network=privatedns.SubResourceArgs(id=self.network_id),
+            tags=self._tags,
+            opts=self._child,
+        )
+        return zone.name
+
+
+def _rule(
+    name: str,
+    priority: int,
+    *,
+    direction: str = "Inbound",
+    access: str = "Allow",
+    protocol: str = "Tcp",
+    sources: list[str],
+    destination: str = "*",
+    ports: list[str],
+) -> SecurityRuleArgs:
+    single = sources[0] if len(sources) == 1 else None
+    return SecurityRuleArgs(
+        name=name,
+        priority=priority,
+        direction=direction,
+        access=access,
+        protocol=protocol,
+        source_address_prefix=single,
+        source_address_prefixes=None if single else sources,
+        source_port_range="*",
+        destination_address_prefix=destination,
+        destination_port_ranges=ports,
+    )
+
+
+def _deny_rest() -> SecurityRuleArgs:
+    """Above Azure's own rule that admits the whole virtual network, its peers and its VPN."""
+    return _rule("deny-rest", 4096, access="Deny", protocol="*", sources=["*"], ports=["0-65535"])
+
+
+def _store_rules(plan: SitePlan, part: str) -> list[SecurityRuleArgs]:
+    """Members talk to each other, API servers to members; members reach nothing but the network and the vault."""
+    own = str(plan.subnet(part))
+    return [
+        _rule("peers", 100, sources=[own], ports=["2379-2380"]),
+        _rule("api-servers", 110, sources=[str(plan.subnet("api"))], ports=["2379"]),
+        _deny_rest(),
+        _rule("vault", 100, direction="Outbound", sources=["*"], destination="AzureKeyVault", ports=["443"]),
+        _rule(
+            "no-internet",
+            4096,
+            direction="Outbound",
+            access="Deny",
+            protocol="*",
+            sources=["*"],
+            destination="Internet",
+            ports=["0-65535"],
+        ),
+    ]
+
+
+def _api_rules(args: SiteNetworkArgs) -> list[SecurityRuleArgs]:
+    """The API is for the environment's own addresses: nodes, pods and operators of every site."""
+    port = str(args.environment.control_plane.api.port)
+    return [
+        _rule("api", 100, sources=[str(args.addresses.supernet)], ports=[port]),
+        _rule("probes", 110, sources=["AzureLoadBalancer"], ports=[port]),
+        _deny_rest(),
+    ]
+
+
+def _node_rules(addresses: AddressPlan) -> list[SecurityRuleArgs]:
+    """Nodes and pods are one flat network inside the environment."""
+    return [
+        _rule("environment", 100, protocol="*", sources=[str(addresses.supernet)], ports=["0-65535"]),
+        _deny_rest(),
+    ]

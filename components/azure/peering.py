@@ -1,0 +1,49 @@
+"""The backbone between two Azure sites: virtual network peering, which is not transitive, so every pair has its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pulumi
+from pulumi import ComponentResource, ResourceOptions
+from pulumi_azure_native import network
+
+
+@dataclass(frozen=True, kw_only=True)
+class AzurePeeringSide:
+    """One of the two sites."""
+
+    site_name: str
+    resource_group: pulumi.Input[str]
+    network_name: pulumi.Input[str]
+    network_id: pulumi.Input[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AzurePeeringArgs:
+    """Which sites."""
+
+    first: AzurePeeringSide
+    second: AzurePeeringSide
+
+
+class AzurePeering(ComponentResource):
+    """A peering from each side; the routes come with it."""
+
+    def __init__(self, name: str, args: AzurePeeringArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("longhaul:azure:Peering", name, None, opts)
+        for near, far in ((args.first, args.second), (args.second, args.first)):
+            network.VirtualNetworkPeering(
+                f"{name}-{near.site_name}",
+                virtual_network_peering_name=far.site_name,
+                resource_group_name=near.resource_group,
+                virtual_network_name=near.network_name,
+                remote_virtual_network=network.SubResourceArgs(id=far.network_id),
+                allow_virtual_network_access=True,
+                # Each site has its own gateway and its own links: nothing is forwarded for a third.
+                allow_forwarded_traffic=False,
+                allow_gateway_transit=False,
+                use_remote_gateways=False,
+                opts=ResourceOptions(parent=self),
+            )
+        self.register_outputs({})

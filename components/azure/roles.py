@@ -1,0 +1,21 @@
+"""Azure's built-in roles that Longhaul assigns, and how assignments are named."""
+
+from __future__ import annotations
+
+import uuid
+
+SECRETS_OFFICER = "b86a8fe4-44ce-4948-aee5-eccb2c155cd7"
+"""Key Vault Secrets Officer: reads and writes secrets (learn.microsoft.com, "Azure built-in roles for Security")."""
+
+SECRETS_USER = "4633458b-17de-408a-b874-0445c86b69e6"
+"""Key Vault Secrets User: reads secrets (same page)."""
+
+
+def role_definition_id(subscription: str, role: str) -> str:
+    """Full id of a built-in role."""
+    return f"/subscriptions/{subscription}/providers/Microsoft.Authorization/roleDefinitions/{role}"
+
+
+def role_assignment_name(*parts: str) -> str:
+    """Assignments are named by UUIDs; one derived from what is assigned is found again by a run that repeats another."""
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, "/".join(("longhaul", *parts))))

@@ -1,0 +1,81 @@
+"""The environment's vault: the only place of private keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pulumi
+from pulumi import ComponentResource, Output, ResourceOptions
+from pulumi_azure_native import authorization, keyvault
+
+from components.azure import names
+from components.azure.roles import SECRETS_OFFICER, role_assignment_name, role_definition_id
+from components.model import Environment, vault_name
+from components.model.sites import AzureSite
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnvironmentVaultArgs:
+    """Who may reach the vault."""
+
+    environment: Environment
+    resource_group: pulumi.Input[str]
+    subnet_ids: Mapping[str, Output[str]]
+    """Subnets that may reach it."""
+
+
+class EnvironmentVault(ComponentResource):
+    """A Key Vault that trusts roles only, admits named networks only, and keeps what is deleted for a week."""
+
+    vault_id: Output[str]
+    """Id of the vault."""
+    url: Output[str]
+    """Its address; known once administrators may write to it."""
+
+    def __init__(self, name: str, args: EnvironmentVaultArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("longhaul:azure:EnvironmentVault", name, None, opts)
+        environment, site_name = args.environment, args.environment.control_plane.site
+        site = environment.sites[site_name]
+        if not isinstance(site, AzureSite):
+            raise TypeError(f"site {site_name} is {site.kind}, not azure")
+        vault = keyvault.Vault(
+            name,
+            vault_name=vault_name(environment),
+            resource_group_name=args.resource_group,
+            location=site.region,
+            properties=keyvault.VaultPropertiesArgs(
+                tenant_id=site.tenant,
+                sku=keyvault.SkuArgs(family="A", name="standard"),
+                enable_rbac_authorization=True,
+                enable_soft_delete=True,
+                soft_delete_retention_in_days=7,
+                network_acls=keyvault.NetworkRuleSetArgs(
+                    bypass="None",
+                    default_action="Deny",
+                    ip_rules=[keyvault.IPRuleArgs(value=str(range_)) for range_ in environment.access.operators],
+                    virtual_network_rules=[
+                        keyvault.VirtualNetworkRuleArgs(id=args.subnet_ids[part]) for part in sorted(args.subnet_ids)
+                    ],
+                ),
+            ),
+            tags=names.tags(environment, site_name),
+            opts=ResourceOptions(parent=self),
+        )
+        officers = [
+            authorization.RoleAssignment(
+                f"{name}-officer-{index}",
+                role_assignment_name=role_assignment_name(environment.name, "officer", principal),
+                scope=vault.id,
+                principal_id=principal,
+                principal_type="ServicePrincipal" if kind == "service" else "User",
+                role_definition_id=role_definition_id(site.subscription, SECRETS_OFFICER),
+                opts=ResourceOptions(parent=self),
+            )
+            for index, (principal, kind) in enumerate(environment.access.vault_officers.items())
+        ]
+        self.vault_id = vault.id
+        self.url = Output.all(vault.properties.vault_uri, *(officer.id for officer in officers)).apply(
+            lambda known: str(known[0]).rstrip("/")
+        )
+        self.register_outputs({"url": self.url})

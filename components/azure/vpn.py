@@ -1,0 +1,187 @@
+"""The Azure end of site-to-site IPsec: a site's gateway, and one connection for each address of a remote site."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Network
+
+import pulumi
+from pulumi import ComponentResource, Output, Resource, ResourceOptions
+from pulumi_azure_native import network
+
+GATEWAY_SUBNET = "GatewaySubnet"
+"""The name by which Azure knows the subnet of a network's gateway."""
+
+SKU = "VpnGw2AZ"
+"""1 Gbit/s in all, 30 tunnels, spread over zones (learn.microsoft.com, "About gateway SKUs")."""
+
+DPD_SECONDS = 30
+"""Silence after which a peer counts as dead, seconds; the same on all gateways."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AzureVpnGatewayArgs:
+    """Where the gateway is."""
+
+    region: str
+    zones: Sequence[str]
+    resource_group: pulumi.Input[str]
+    network_name: pulumi.Input[str]
+    """Name of the site's virtual network."""
+    subnet: IPv4Network
+    """Range of the gateway's subnet: the `gateway` part of the site's plan."""
+    tags: Mapping[str, str]
+    after: Sequence[Resource] = ()
+    """What the gateway's subnet waits for: Azure changes one subnet of a network at a time."""
+
+
+class AzureVpnGateway(ComponentResource):
+    """A site's virtual network gateway, both of its instances active. Making one takes Azure half an hour; its
+    addresses are there at once, so the other sites do not wait for it."""
+
+    gateway_id: Output[str]
+    addresses: tuple[Output[str], Output[str]]
+    """Static public address of each instance."""
+
+    def __init__(self, name: str, args: AzureVpnGatewayArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("longhaul:azure:VpnGateway", name, None, opts)
+        self._name, self._args, self._child = name, args, ResourceOptions(parent=self)
+        first, second = self._address(0), self._address(1)
+        subnet = network.Subnet(
+            f"{name}-subnet",
+            subnet_name=GATEWAY_SUBNET,
+            resource_group_name=args.resource_group,
+            virtual_network_name=args.network_name,
+            address_prefix=str(args.subnet),
+            opts=ResourceOptions(parent=self, depends_on=list(args.after)),
+        )
+        gateway = network.VirtualNetworkGateway(
+            f"{name}-gateway",
+            virtual_network_gateway_name=name,
+            resource_group_name=args.resource_group,
+            location=args.region,
+            gateway_type="Vpn",
+            vpn_type="RouteBased",
+            vpn_gateway_generation="Generation2",
+            sku=network.VirtualNetworkGatewaySkuArgs(name=SKU, tier=SKU),
+            active_active=True,
+            enable_bgp=False,
+            ip_configurations=[
+                network.VirtualNetworkGatewayIPConfigurationArgs(
+                    name=f"instance-{index}",
+                    private_ip_allocation_method="Dynamic",
+                    public_ip_address=network.SubResourceArgs(id=address.id),
+                    subnet=network.SubResourceArgs(id=subnet.id),
+                )
+                for index, address in enumerate((first, second))
+            ],
+            tags=args.tags,
+            opts=self._child,
+        )
+        self.gateway_id = gateway.id
+        self.addresses = (_known(first), _known(second))
+        self.register_outputs({"gateway_id": self.gateway_id})
+
+    def _address(self, index: int) -> network.PublicIPAddress:
+        return network.PublicIPAddress(
+            f"{self._name}-address-{index}",
+            public_ip_address_name=f"{self._name}-{index}",
+            resource_group_name=self._args.resource_group,
+            location=self._args.region,
+            public_ip_allocation_method="Static",
+            sku=network.PublicIPAddressSkuArgs(name="Standard", tier="Regional"),
+            zones=list(self._args.zones),
+            tags=self._args.tags,
+            opts=self._child,
+        )
+
+
+def _known(address: network.PublicIPAddress) -> Output[str]:
+    """A static address is assigned when it is made; Azure's answer without one is an error, not an empty peer."""
+
+    def check(value: str | None) -> str:
+        if not value:
+            raise RuntimeError("Azure made a public address without an address; run `longhaul up` again")
+        return value
+
+    return address.ip_address.apply(check)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AzureVpnPeerArgs:
+    """One remote gateway."""
+
+    region: str
+    resource_group: pulumi.Input[str]
+    gateway_id: pulumi.Input[str]
+    """The site's virtual network gateway."""
+    remote_address: pulumi.Input[str]
+    """Static public address of the remote gateway."""
+    local: IPv4Network
+    """The Azure site's block."""
+    remote: IPv4Network
+    """The remote site's block."""
+    key: pulumi.Input[str]
+    """Pre-shared key; made secret here whatever is given. Printable ASCII but space, hyphen and tilde
+    (learn.microsoft.com, "VPN Gateway FAQ")."""
+    tags: Mapping[str, str]
+
+
+class AzureVpnPeer(ComponentResource):
+    """The remote gateway as Azure knows it, and the connection to it from both instances."""
+
+    connection_id: Output[str]
+
+    def __init__(self, name: str, args: AzureVpnPeerArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("longhaul:azure:VpnPeer", name, None, opts)
+        remote = network.LocalNetworkGateway(
+            f"{name}-remote",
+            local_network_gateway_name=name,
+            resource_group_name=args.resource_group,
+            location=args.region,
+            gateway_ip_address=args.remote_address,
+            local_network_address_space=network.AddressSpaceArgs(address_prefixes=[str(args.remote)]),
+            tags=args.tags,
+            opts=ResourceOptions(parent=self),
+        )
+        connection = network.VirtualNetworkGatewayConnection(
+            f"{name}-connection",
+            virtual_network_gateway_connection_name=name,
+            resource_group_name=args.resource_group,
+            location=args.region,
+            connection_type="IPsec",
+            connection_protocol="IKEv2",
+            connection_mode="Default",
+            virtual_network_gateway1=network.VirtualNetworkGatewayArgs(id=args.gateway_id),
+            local_network_gateway2=network.LocalNetworkGatewayArgs(id=remote.id),
+            shared_key=Output.secret(args.key),
+            enable_bgp=False,
+            dpd_timeout_seconds=DPD_SECONDS,
+            ipsec_policies=[_policy()],
+            use_policy_based_traffic_selectors=True,
+            traffic_selector_policies=[
+                network.TrafficSelectorPolicyArgs(
+                    local_address_ranges=[str(args.local)], remote_address_ranges=[str(args.remote)]
+                )
+            ],
+            tags=args.tags,
+            opts=ResourceOptions(parent=self, additional_secret_outputs=["sharedKey"]),
+        )
+        self.connection_id = connection.id
+        self.register_outputs({"connection_id": self.connection_id})
+
+
+def _policy() -> network.IpsecPolicyArgs:
+    """The suite of `components/aws/vpn.py` in Azure's words; with AES-GCM for the tunnel, Azure wants the same name for
+    its integrity. Azure renews the tunnel's keys every hour, and those of IKE every eight, which cannot be set."""
+    return network.IpsecPolicyArgs(
+        ike_encryption="GCMAES256",
+        ike_integrity="SHA384",
+        dh_group="ECP384",
+        ipsec_encryption="GCMAES256",
+        ipsec_integrity="GCMAES256",
+        pfs_group="ECP384",
+        sa_life_time_seconds=3600,
+        sa_data_size_kilobytes=102_400_000,
+    )

@@ -1,0 +1,191 @@
+"""Authorities and certificates as Pulumi resources.
+
+Each makes its key, writes it to the vault and keeps in Pulumi's state only the certificate and where the key is. A preview
+therefore needs no right to the vault: what it compares is in the state. Renewal is an update: when less than a third of a
+certificate's life is left, or what it should say changed.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pulumi
+from pulumi import Output, ResourceOptions
+from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider, UpdateResult
+
+from components import issuing
+from components.azure.api import Vault
+from components.model import Authority, Certificate
+
+Properties = dict[str, Any]
+
+
+class _VaultProvider(ResourceProvider):
+    """What both kinds have in common: inputs decide, and moving to another vault or name makes a new resource."""
+
+    serialize_as_secret_always = False
+    inputs: tuple[str, ...]
+    identity = ("vault_url", "secret")
+
+    def diff(self, _id: str, olds: Properties, news: Properties) -> DiffResult:
+        """Changed inputs or an approaching end of life are updates in place."""
+        changed = [name for name in self.inputs if olds.get(name) != news.get(name)]
+        replaces = [name for name in changed if name in self.identity]
+        due = issuing.due(olds["certificate"], now=datetime.now(UTC))
+        return DiffResult(changes=bool(changed) or due, replaces=replaces)
+
+    def update(self, _id: str, _olds: Properties, news: Properties) -> UpdateResult:
+        """Make anew under the same name."""
+        return UpdateResult(outs=self.make(news))
+
+    def delete(self, _id: str, props: Properties) -> None:
+        """Take it out of the vault, which keeps deleted secrets for its retention."""
+        Vault(props["vault_url"]).delete(props["secret"])
+
+    def make(self, props: Properties) -> Properties:
+        """Issue, write to the vault, and return what the state keeps."""
+        raise NotImplementedError
+
+
+class AuthorityProvider(_VaultProvider):
+    """Makes authorities; one that a killed run left in the vault is adopted, since leaves may be signed by it."""
+
+    inputs = ("vault_url", "secret", "trust_secret", "common_name", "days")
+
+    def create(self, props: Properties) -> CreateResult:
+        """Adopt or make the authority."""
+        vault = Vault(props["vault_url"])
+        left = vault.get(props["secret"])
+        outs = self._publish(vault, props, json.loads(left)) if left else self.make(props)
+        return CreateResult(id_=props["secret"], outs=outs)
+
+    def make(self, props: Properties) -> Properties:
+        """A new key and certificate."""
+        pair = issuing.new_authority(common_name=props["common_name"], days=props["days"])
+        vault = Vault(props["vault_url"])
+        value = {"certificate": pair.certificate, "key": pair.key}
+        vault.set(props["secret"], json.dumps(value), content_type="application/json")
+        return self._publish(vault, props, value)
+
+    def _publish(self, vault: Vault, props: Properties, value: dict[str, str]) -> Properties:
+        certificate = value["certificate"]
+        vault.set(props["trust_secret"], certificate, content_type="application/x-pem-file")
+        return {**props, "certificate": certificate, "fingerprint": issuing.fingerprint(certificate)}
+
+    def delete(self, _id: str, props: Properties) -> None:
+        """Take key and certificate out of the vault."""
+        super().delete(_id, props)
+        Vault(props["vault_url"]).delete(props["trust_secret"])
+
+
+class CertificateProvider(_VaultProvider):
+    """Issues certificates from an authority in the same vault."""
+
+    inputs = (
+        "vault_url",
+        "secret",
+        "authority_secret",
+        "authority_fingerprint",
+        "common_name",
+        "organizations",
+        "dns_names",
+        "addresses",
+        "usages",
+        "days",
+    )
+
+    def create(self, props: Properties) -> CreateResult:
+        """Issue; one that a killed run left is simply succeeded by a new one."""
+        return CreateResult(id_=props["secret"], outs=self.make(props))
+
+    def make(self, props: Properties) -> Properties:
+        """A new key and certificate, written to the vault with its issuer."""
+        vault = Vault(props["vault_url"])
+        stored = vault.get(props["authority_secret"])
+        if stored is None:
+            raise RuntimeError(
+                f"{props['secret']}: the vault has no {props['authority_secret']}; docs/certificates.md says how to "
+                "make an authority anew"
+            )
+        authority = issuing.Pair(**json.loads(stored))
+        pair = issuing.issue(_subject(props), authority=authority)
+        value = {"certificate": pair.certificate, "key": pair.key, "issuer": authority.certificate}
+        vault.set(props["secret"], json.dumps(value), content_type="application/json")
+        return {**props, "certificate": pair.certificate, "not_after": issuing.expiry(pair.certificate)}
+
+
+def _subject(props: Properties) -> issuing.Subject:
+    return issuing.Subject(
+        common_name=props["common_name"],
+        organizations=props["organizations"],
+        dns_names=props["dns_names"],
+        addresses=props["addresses"],
+        usages=props["usages"],
+        days=props["days"],
+    )
+
+
+class CertificateAuthority(Resource, module="longhaul", name="CertificateAuthority"):
+    """A certificate authority whose key is in the vault."""
+
+    secret: Output[str]
+    """Name of the secret that holds the key."""
+    certificate: Output[str]
+    """The certificate, PEM."""
+    fingerprint: Output[str]
+    """SHA-256 of the certificate."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        authority: Authority,
+        vault_url: pulumi.Input[str],
+        opts: ResourceOptions | None = None,
+    ) -> None:
+        properties = {
+            "vault_url": vault_url,
+            "secret": authority.secret,
+            "trust_secret": authority.trust_secret,
+            "common_name": authority.common_name,
+            "days": authority.days,
+            "certificate": None,
+            "fingerprint": None,
+        }
+        super().__init__(AuthorityProvider(), name, properties, opts)
+
+
+class IssuedCertificate(Resource, module="longhaul", name="Certificate"):
+    """A certificate whose key is in the vault, for its holder to fetch."""
+
+    certificate: Output[str]
+    """The certificate, PEM."""
+    not_after: Output[str]
+    """When it ends, ISO 8601."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        certificate: Certificate,
+        authority: CertificateAuthority,
+        vault_url: pulumi.Input[str],
+        opts: ResourceOptions | None = None,
+    ) -> None:
+        properties = {
+            "vault_url": vault_url,
+            "secret": certificate.name,
+            "authority_secret": authority.secret,
+            "authority_fingerprint": authority.fingerprint,
+            "common_name": certificate.common_name,
+            "organizations": list(certificate.organizations),
+            "dns_names": list(certificate.dns_names),
+            "addresses": [str(address) for address in certificate.addresses],
+            "usages": [str(usage) for usage in certificate.usages],
+            "days": certificate.days,
+            "certificate": None,
+            "not_after": None,
+        }
+        super().__init__(CertificateProvider(), name, properties, opts)

@@ -1,0 +1,141 @@
+"""Making keys and certificates; no Pulumi, no network. Keys are ECDSA P-256, files are PEM."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+CLOCK_SKEW = timedelta(minutes=5)
+"""Certificates are valid from a little before now, for machines whose clocks lag."""
+
+RENEW_BELOW = 1 / 3
+"""Share of the lifetime under which a certificate is renewed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """What a certificate says."""
+
+    common_name: str
+    organizations: Sequence[str] = ()
+    dns_names: Sequence[str] = ()
+    addresses: Sequence[str] = ()
+    usages: Sequence[str] = ()
+    """``server`` and ``client``."""
+    days: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pair:
+    """A certificate and its private key, PEM."""
+
+    certificate: str
+    key: str
+
+
+def new_key() -> str:
+    """A new ECDSA P-256 private key, PKCS#8 PEM."""
+    return _key_pem(ec.generate_private_key(ec.SECP256R1()))
+
+
+def new_authority(*, common_name: str, days: float) -> Pair:
+    """A self-signed authority that may sign leaves but no further authorities."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
+    builder = _builder(name, name, key.public_key(), days=days)
+    builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+    builder = builder.add_extension(_key_usage(authority=True), critical=True)
+    certificate = builder.sign(key, hashes.SHA256())
+    return Pair(certificate=_certificate_pem(certificate), key=_key_pem(key))
+
+
+def issue(subject: Subject, *, authority: Pair) -> Pair:
+    """A new key and a certificate for it, signed by ``authority``."""
+    issuer_key = serialization.load_pem_private_key(authority.key.encode(), password=None)
+    if not isinstance(issuer_key, ec.EllipticCurvePrivateKey):
+        raise ValueError("the authority's key is not an elliptic curve key")
+    issuer = x509.load_pem_x509_certificate(authority.certificate.encode())
+    key = ec.generate_private_key(ec.SECP256R1())
+    builder = _builder(_name(subject), issuer.subject, key.public_key(), days=subject.days)
+    builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+    builder = builder.add_extension(_key_usage(authority=False), critical=True)
+    builder = builder.add_extension(x509.ExtendedKeyUsage([_usage(usage) for usage in subject.usages]), critical=False)
+    issuer_id = x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key())
+    builder = builder.add_extension(issuer_id, critical=False)
+    names = _alternative_names(subject)
+    if names:
+        builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
+    certificate = builder.sign(issuer_key, hashes.SHA256())
+    return Pair(certificate=_certificate_pem(certificate), key=_key_pem(key))
+
+
+def due(certificate: str, *, now: datetime) -> bool:
+    """Whether less than a third of a certificate's life is left at ``now``."""
+    parsed = x509.load_pem_x509_certificate(certificate.encode())
+    lifetime = parsed.not_valid_after_utc - parsed.not_valid_before_utc
+    return parsed.not_valid_after_utc - now < lifetime * RENEW_BELOW
+
+
+def expiry(certificate: str) -> str:
+    """When a certificate ends, ISO 8601 in UTC."""
+    return x509.load_pem_x509_certificate(certificate.encode()).not_valid_after_utc.isoformat()
+
+
+def fingerprint(certificate: str) -> str:
+    """SHA-256 of a certificate, hexadecimal."""
+    return x509.load_pem_x509_certificate(certificate.encode()).fingerprint(hashes.SHA256()).hex()
+
+
+def _builder(
+    subject: x509.Name, issuer: x509.Name, public_key: ec.EllipticCurvePublicKey, *, days: float
+) -> x509.CertificateBuilder:
+    start = datetime.now(UTC) - CLOCK_SKEW
+    builder = x509.CertificateBuilder().subject_name(subject).issuer_name(issuer).public_key(public_key)
+    builder = builder.serial_number(x509.random_serial_number()).not_valid_before(start)
+    builder = builder.not_valid_after(start + CLOCK_SKEW + timedelta(days=days))
+    return builder.add_extension(x509.SubjectKeyIdentifier.from_public_key(public_key), critical=False)
+
+
+def _name(subject: Subject) -> x509.Name:
+    organizations = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, name) for name in subject.organizations]
+    return x509.Name([*organizations, x509.NameAttribute(NameOID.COMMON_NAME, subject.common_name)])
+
+
+def _alternative_names(subject: Subject) -> list[x509.GeneralName]:
+    addresses = [x509.IPAddress(ip_address(address)) for address in subject.addresses]
+    return [*(x509.DNSName(name) for name in subject.dns_names), *addresses]
+
+
+def _usage(usage: str) -> x509.ObjectIdentifier:
+    return {"server": ExtendedKeyUsageOID.SERVER_AUTH, "client": ExtendedKeyUsageOID.CLIENT_AUTH}[usage]
+
+
+def _key_usage(*, authority: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=not authority,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=authority,
+        crl_sign=authority,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _certificate_pem(certificate: x509.Certificate) -> str:
+    return certificate.public_bytes(serialization.Encoding.PEM).decode()
+
+
+def _key_pem(key: ec.EllipticCurvePrivateKey) -> str:
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    ).decode()

@@ -1,0 +1,105 @@
+"""What is generated from the model: JSON Schemas, the reference page, and the marked parts of other pages.
+
+    python -m components.model.reference           write what is out of date
+    python -m components.model.reference --check   only say it, and exit 1
+
+A marked part of a Markdown file lies between ``<!-- topology:prod -->`` and ``<!-- /topology -->``: the words say what
+is generated (:data:`PARTS`), and of what.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from components.model.address_tables import environment_table, site_table, sizes_table
+from components.model.environment import Environment
+from components.model.load import load
+from components.model.pages import environment_page
+from components.model.picture import topology
+from components.model.schema import Schema, hosts_schema, stack_schema
+
+ROOT = Path(__file__).parents[2]
+
+ENVIRONMENT_PAGE = Path("docs/reference/environment.md")
+STACK_SCHEMA = Path("docs/reference/environment.schema.json")
+HOSTS_SCHEMA = Path("docs/reference/hosts.schema.json")
+MARKED = (Path("README.md"), Path("docs/address-plan.md"))
+"""Pages that people write, with generated parts."""
+
+Loader = Callable[[str], Environment]
+
+_MARK = re.compile(r"(<!-- (?P<part>[a-z-]+):(?P<of>[a-z0-9/-]+) -->\n).*?(<!-- /(?P=part) -->)", re.DOTALL)
+
+
+def _fence(kind: str, text: str) -> str:
+    return f"```{kind}\n{text}```\n"
+
+
+PARTS: Mapping[str, Callable[[str, Loader], str]] = {
+    "topology": lambda of, environment: _fence("mermaid", topology(environment(of))),
+    "address-plan": lambda of, environment: environment_table(environment(of)),
+    "site-plan": lambda of, environment: site_table(environment(of.split("/")[0]), of.split("/")[1]),
+    "block-sizes": lambda _, __: sizes_table(),
+}
+"""What can stand between marks, by its word."""
+
+
+def marks(text: str) -> list[str]:
+    """The marks in ``text``, such as ``topology:prod``."""
+    return [f"{match['part']}:{match['of']}" for match in _MARK.finditer(text)]
+
+
+def filled(text: str, environment: Loader) -> str:
+    """``text`` with what belongs between its marks."""
+    return _MARK.sub(lambda found: f"{found[1]}{PARTS[found['part']](found['of'], environment)}{found[4]}", text)
+
+
+def generated(root: Path) -> Iterator[tuple[Path, str]]:
+    """Every generated file of the project at ``root``, relative, with what it should hold."""
+    stacks = {path.name: path.read_text(encoding="utf-8") for path in sorted((root / "stacks").glob("Pulumi.*.yaml"))}
+    hosts = {path.name: path.read_text(encoding="utf-8") for path in sorted((root / "stacks").glob("hosts.*.yaml"))}
+    yield ENVIRONMENT_PAGE, environment_page(stacks, hosts)
+    yield STACK_SCHEMA, _json(stack_schema())
+    yield HOSTS_SCHEMA, _json(hosts_schema())
+    for page in MARKED:
+        if (root / page).exists():
+            text = (root / page).read_text(encoding="utf-8")
+            yield page, filled(text, lambda name: load(root / "stacks" / f"Pulumi.{name}.yaml"))
+
+
+def _json(schema: Schema) -> str:
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+def out_of_date(root: Path) -> dict[Path, str]:
+    """What the generated files should hold, for those that hold something else or are missing."""
+    return {
+        path: text
+        for path, text in generated(root)
+        if not (root / path).exists() or (root / path).read_text(encoding="utf-8") != text
+    }
+
+
+def main(arguments: list[str]) -> int:
+    """The command; returns its exit status."""
+    parser = argparse.ArgumentParser(prog="python -m components.model.reference", description=__doc__.split("\n\n")[0])
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when a file is out of date")
+    check = parser.parse_args(arguments).check
+    stale = out_of_date(ROOT)
+    for path, text in stale.items():
+        sys.stdout.write(f"{path} {'is out of date' if check else 'written'}\n")
+        if not check:
+            (ROOT / path).parent.mkdir(parents=True, exist_ok=True)
+            (ROOT / path).write_text(text, encoding="utf-8")
+    if check and stale:
+        sys.stdout.write("run: python -m components.model.reference\n")
+    return 1 if check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

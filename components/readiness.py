@@ -1,0 +1,133 @@
+"""Ready means ready: a resource behind each machine that is there only once the machine does its work.
+
+The next machine of its kind depends on it, so a change that replaces several takes them one at a time and stops at the first
+that does not come back. It is asked through the cloud's run command: no route to the machine is needed, only the right to
+the cloud's API. Its input is the machine's id, so that a machine made anew is awaited anew.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import pulumi
+from pulumi import ResourceOptions
+from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider, UpdateResult
+
+from components.azure.api import AzureApi, AzureError, Vault
+
+Properties = dict[str, Any]
+
+DEADLINE_S = 900.0
+"""How long a machine may take from made to ready, seconds. A member that joins copies the whole store: 8 GiB at the 100 MB/s
+of a slow disk is 80 s; the rest is boot and patience."""
+
+ASK_S = 60.0
+"""How long one question may take, seconds."""
+
+PAUSE_S = 2.0
+"""Pause between questions, seconds: the agent runs one command at a time."""
+
+COMMAND = "longhaul-node ready"
+
+
+class NotReadyError(RuntimeError):
+    """A machine did not become ready in time; says what it last answered."""
+
+
+class ReadinessProvider(ResourceProvider):
+    """Waits for a machine."""
+
+    serialize_as_secret_always = False
+
+    def create(self, props: Properties) -> CreateResult:
+        """Wait for the machine behind ``props``."""
+        return CreateResult(id_=props["machine"], outs=self._wait(props))
+
+    def update(self, _id: str, _olds: Properties, news: Properties) -> UpdateResult:
+        """Wait for the machine that took the old one's place."""
+        return UpdateResult(outs=self._wait(news))
+
+    def diff(self, _id: str, olds: Properties, news: Properties) -> DiffResult:
+        """A machine made anew is awaited anew, in place: replacing this would replace what depends on it."""
+        changed = any(olds.get(name) != news.get(name) for name in ("machine", "machine_id"))
+        return DiffResult(changes=changed, replaces=[])
+
+    def _wait(self, props: Properties) -> Properties:
+        answer = await_ready(
+            AzureApi(subscription=props["subscription"]),
+            group=props["resource_group"],
+            machine=props["machine"],
+            deadline_s=float(props["deadline_s"]),
+        )
+        if props["state_secret"]:
+            record_founded(Vault(props["vault_url"]), props["state_secret"], cluster=str(answer.get("cluster", "")))
+        return props
+
+
+def await_ready(api: AzureApi, *, group: str, machine: str, deadline_s: float) -> dict[str, Any]:
+    """Ask until ``machine`` says it is ready and return its answer; ``NotReadyError`` after ``deadline_s`` seconds."""
+    started = time.monotonic()
+    while True:
+        answer = _ask(api, group=group, machine=machine)
+        if answer.get("ready"):
+            return answer
+        if time.monotonic() - started > deadline_s:
+            raise NotReadyError(f"{machine} is not ready after {deadline_s:.0f} s: {_why(answer)}")
+        time.sleep(PAUSE_S)
+
+
+def _ask(api: AzureApi, *, group: str, machine: str) -> dict[str, Any]:
+    """The machine's answer; one that cannot be asked yet answers that it is not ready."""
+    try:
+        output = api.run_command(group, machine, COMMAND, timeout_s=ASK_S)
+        answer = json.loads(output.stdout)
+    except AzureError as error:
+        return {"ready": False, "error": str(error)}
+    except ValueError:
+        return {"ready": False, "error": f"no answer: {output.stdout or output.stderr!r}"}
+    return answer if isinstance(answer, dict) else {"ready": False, "error": f"unexpected answer {answer!r}"}
+
+
+def _why(answer: dict[str, Any]) -> str:
+    failed = [f"{check['name']}: {check['detail']}" for check in answer.get("checks", []) if not check.get("ok")]
+    return answer.get("error") or "; ".join(failed) or "it gives no reason"
+
+
+def record_founded(vault: Vault, secret: str, *, cluster: str) -> None:
+    """Note that a store exists: from now on a member with an empty disk joins it and never founds another."""
+    state = json.loads(vault.get(secret) or "{}")
+    if state.get("state") != "existing":
+        vault.set(secret, json.dumps({"state": "existing", "cluster": cluster}), content_type="application/json")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadinessArgs:
+    """Which machine to wait for."""
+
+    subscription: str
+    resource_group: pulumi.Input[str]
+    machine: str
+    machine_id: pulumi.Input[str]
+    vault_url: pulumi.Input[str]
+    state_secret: str = ""
+    """For a store's first member: the secret that records that the store was founded."""
+    deadline_s: float = DEADLINE_S
+
+
+class Readiness(Resource, module="longhaul", name="Readiness"):
+    """Is there once the machine is ready."""
+
+    def __init__(self, name: str, args: ReadinessArgs, opts: ResourceOptions | None = None) -> None:
+        properties = {
+            "subscription": args.subscription,
+            "resource_group": args.resource_group,
+            "machine": args.machine,
+            "machine_id": args.machine_id,
+            "vault_url": args.vault_url,
+            "state_secret": args.state_secret,
+            "deadline_s": args.deadline_s,
+        }
+        super().__init__(ReadinessProvider(), name, properties, opts)

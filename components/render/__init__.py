@@ -1,0 +1,41 @@
+"""What goes onto a machine: pure functions from the model to text.
+
+A machine's files, and so its user-data, name only what that machine uses, and nothing that changes when something else
+does: a change of user-data replaces the machine. Certificates and keys are not in them, the members a store has today
+are not in them (see :mod:`components.render.stores`), and what is the same everywhere is in the image.
+"""
+
+from __future__ import annotations
+
+from components.model import AddressPlan, Environment, Machine
+from components.model.vault import store_state_secret
+from components.render import cloud_init, etcd, kubernetes, secrets
+from components.render.cloud_init import LIMITS, UserDataError
+from components.render.file import File
+
+__all__ = ["LIMITS", "File", "UserDataError", "files", "user_data", "vault_secrets"]
+
+
+def files(environment: Environment, addresses: AddressPlan, machine: Machine) -> dict[str, File]:
+    """Every file that makes ``machine`` what it is, by path, sorted."""
+    role = etcd if machine.role.is_store else kubernetes
+    found = role.files(environment, addresses, machine) | secrets.document(environment, role.secret_files(machine))
+    return dict(sorted(found.items()))
+
+
+def user_data(environment: Environment, addresses: AddressPlan, machine: Machine) -> str:
+    """The machine's ``#cloud-config``; ``UserDataError`` when its cloud would not take it."""
+    return cloud_init.cloud_config(machine, files(environment, addresses, machine), environment.sites[machine.site])
+
+
+def vault_secrets(
+    environment: Environment,  # noqa: ARG001  (as its neighbours)
+    addresses: AddressPlan,  # noqa: ARG001
+    machine: Machine,
+) -> tuple[str, ...]:
+    """Names of the vault's secrets that ``machine`` reads, sorted: exactly what it must be allowed to read."""
+    role = etcd if machine.role.is_store else kubernetes
+    names = {name for file in role.secret_files(machine) for name in file.secrets}
+    if machine.role.is_store:
+        names.add(store_state_secret(machine.role))
+    return tuple(sorted(names))

@@ -1,0 +1,61 @@
+"""Files of an etcd member. What is the same on every member is in the unit,
+images/rootfs/etc/systemd/system/etcd.service."""
+
+from __future__ import annotations
+
+from components.model import AddressPlan, Environment, Machine, Role
+from components.model.vault import store_state_secret
+from components.render.documents import environment_file, json_document
+from components.render.file import File
+from components.render.secrets import PKI, SecretFile, certificate, trust
+from components.render.stores import CLIENT_PORT, PEER_PORT, places
+
+USER = "etcd"
+GIB = 2**30
+
+
+def files(environment: Environment, addresses: AddressPlan, machine: Machine) -> dict[str, File]:
+    """The member's environment and what it is."""
+    node = {
+        "machine": machine.name,
+        "role": str(machine.role),
+        "index": machine.index,
+        "address": str(machine.address),
+        "version": environment.versions.etcd,
+        "state_secret": store_state_secret(machine.role),
+        "stores": {str(machine.role): places(environment, addresses, machine.role)},
+    }
+    return {
+        "/etc/longhaul/etcd.env": File(content=environment_file(_settings(environment, machine))),
+        "/etc/longhaul/node.json": File(content=json_document(node)),
+    }
+
+
+def secret_files(machine: Machine) -> tuple[SecretFile, ...]:
+    """What the member fetches. etcd reads a changed certificate with the next connection, an authority only at its
+    start."""
+    unit = ("etcd.service",)
+    return (
+        certificate(machine, "member", user=USER),
+        certificate(machine, "client", user=USER),
+        trust(f"{PKI}/etcd-ca.crt", str(machine.role), restart=unit),
+        trust(f"{PKI}/etcd-client-ca.crt", "etcd-client", restart=unit),
+    )
+
+
+def _settings(environment: Environment, machine: Machine) -> dict[str, str]:
+    """Settings that differ between members or stores; the rest of etcd's are its defaults (heartbeat 100 ms and
+    election 1 s are meant for members within a region)."""
+    control = environment.control_plane
+    store = control.etcd if machine.role is Role.ETCD else control.events
+    client = f"https://{machine.address}:{CLIENT_PORT}"
+    peer = f"https://{machine.address}:{PEER_PORT}"
+    return {
+        "ETCD_NAME": machine.name,
+        "ETCD_INITIAL_CLUSTER_TOKEN": f"{environment.name}-{machine.role}",
+        "ETCD_LISTEN_CLIENT_URLS": client,
+        "ETCD_ADVERTISE_CLIENT_URLS": client,
+        "ETCD_LISTEN_PEER_URLS": peer,
+        "ETCD_INITIAL_ADVERTISE_PEER_URLS": peer,
+        "ETCD_QUOTA_BACKEND_BYTES": str(store.quota_gib * GIB),
+    }

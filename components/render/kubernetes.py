@@ -1,0 +1,126 @@
+"""Files of an API server machine: kube-apiserver, controller-manager and scheduler. What is the same on every one is in
+the units, images/rootfs/etc/systemd/system/kube-*.service.
+
+The stores' members are not among kube-apiserver's arguments: node.json names every place a member may have, and the
+machine asks the stores who is there when it starts (etcd_endpoints.py). So a store grows or shrinks without an API
+server being replaced; a running one finds new members at its next start, and needs none of them before.
+
+A running API server outlives the events store (see :data:`READY_PATH`), but none starts without it: kube-apiserver 1.36
+ends after 20 s when it reaches no member of a store, and systemd tries again until it does.
+"""
+
+from __future__ import annotations
+
+from components.model import AddressPlan, Environment, Machine, Role
+from components.render.documents import HEADER, environment_file, json_document, yaml_document
+from components.render.file import File
+from components.render.secrets import PKI, SecretFile, certificate, trust
+from components.render.stores import places
+
+USER = "kube"
+API = "kube-apiserver.service"
+CONTROLLER_MANAGER = "kube-controller-manager.service"
+
+HEALTH_PATHS = ("/livez", "/readyz", "/healthz")
+
+READY_PATH = "/readyz?exclude=etcd-override-0&exclude=etcd-override-readiness-0"
+"""Where an API server says whether it can serve. Without the checks of the events store (the one override, hence 0):
+its loss must not take API servers out of service (kubernetes 1.36, apiserver/pkg/server/options/etcd.go)."""
+
+
+def files(environment: Environment, addresses: AddressPlan, machine: Machine) -> dict[str, File]:
+    """Arguments, configuration and what the machine is."""
+    port = environment.control_plane.api.port
+    node = {
+        "machine": machine.name,
+        "role": str(machine.role),
+        "index": machine.index,
+        "address": str(machine.address),
+        "port": port,
+        "version": environment.versions.kubernetes,
+        "stores": {str(role): places(environment, addresses, role) for role in (Role.ETCD, Role.EVENTS)},
+    }
+    arguments = environment_file({"KUBE_APISERVER_ARGS": " ".join(_arguments(environment, addresses, machine))})
+    return {
+        "/etc/longhaul/authentication.yaml": File(content=HEADER + yaml_document(_authentication())),
+        "/etc/longhaul/controller-manager.kubeconfig": _kubeconfig(environment, "controller-manager"),
+        "/etc/longhaul/kube-apiserver.env": File(content=arguments),
+        "/etc/longhaul/node.json": File(content=json_document(node)),
+        "/etc/longhaul/scheduler.kubeconfig": _kubeconfig(environment, "scheduler"),
+    }
+
+
+def secret_files(machine: Machine) -> tuple[SecretFile, ...]:
+    """What the machine fetches. Certificates, the client and front-proxy authorities and the encryption key are
+    reloaded by the programs themselves; the rest they read only at their start."""
+    return (
+        certificate(machine, "apiserver", user=USER),
+        certificate(machine, "kubelet-client", user=USER),
+        certificate(machine, "etcd-client", user=USER),
+        certificate(machine, "front-proxy-client", user=USER),
+        certificate(machine, "controller-manager", user=USER),
+        certificate(machine, "scheduler", user=USER),
+        trust(f"{PKI}/kubernetes-ca.crt", "kubernetes", restart=(API, CONTROLLER_MANAGER)),
+        trust(f"{PKI}/front-proxy-ca.crt", "front-proxy"),
+        trust(f"{PKI}/etcd-ca.crt", "etcd", "events", restart=(API,)),
+        SecretFile(
+            path=f"{PKI}/service-account.key",
+            content="${service-account}",
+            user=USER,
+            restart=(API, CONTROLLER_MANAGER),
+        ),
+        SecretFile(path=f"{PKI}/encryption.yaml", content=_encryption(), user=USER),
+    )
+
+
+def _arguments(environment: Environment, addresses: AddressPlan, machine: Machine) -> tuple[str, ...]:
+    port = environment.control_plane.api.port
+    return (
+        f"--advertise-address={machine.address}",
+        f"--external-hostname={environment.api_name}",
+        f"--secure-port={port}",
+        # The cluster's own name, so that no other cluster's tokens are taken for this one's.
+        f"--service-account-issuer=https://{environment.api_name}:{port}",
+        f"--service-cluster-ip-range={addresses.services}",
+    )
+
+
+def _authentication() -> dict[str, object]:
+    """Anonymous requests reach the health endpoints alone: load balancers have no identity."""
+    return {
+        "apiVersion": "apiserver.config.k8s.io/v1",
+        "kind": "AuthenticationConfiguration",
+        "jwt": [],
+        "anonymous": {"enabled": True, "conditions": [{"path": path} for path in HEALTH_PATHS]},
+    }
+
+
+def _encryption() -> str:
+    """Secrets are encrypted from the first on, so there is no ``identity`` provider that would read plain ones.
+    secretbox: strong, and unlike aesgcm its one key need not change every 200,000 writes (kubernetes.io, "Encrypting
+    Confidential Data at Rest")."""
+    keys = [{"name": "key1", "secret": "${encryption}"}]
+    return yaml_document(
+        {
+            "apiVersion": "apiserver.config.k8s.io/v1",
+            "kind": "EncryptionConfiguration",
+            "resources": [{"resources": ["secrets"], "providers": [{"secretbox": {"keys": keys}}]}],
+        }
+    )
+
+
+def _kubeconfig(environment: Environment, component: str) -> File:
+    """To the machine's own API server: the load balancer does not lead a machine back to itself."""
+    name = environment.name
+    pem = f"{PKI}/{component}.pem"
+    server = f"https://127.0.0.1:{environment.control_plane.api.port}"
+    cluster = {"server": server, "certificate-authority": f"{PKI}/kubernetes-ca.crt"}
+    value = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": name, "cluster": cluster}],
+        "users": [{"name": component, "user": {"client-certificate": pem, "client-key": pem}}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": component}}],
+        "current-context": name,
+    }
+    return File(content=HEADER + yaml_document(value))

@@ -1,0 +1,75 @@
+"""Which of the vault's secrets a machine reads, and the files it makes of them.
+
+The files themselves are not here: ``/etc/longhaul/secrets.json`` tells the machine's fetch_secrets.py how to make them.
+A certificate and its key are one file, so that both are replaced in one step.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from components.model import Environment, Machine, vault_name
+from components.render.documents import json_document
+from components.render.file import File
+
+PKI = "/etc/longhaul/pki"
+PATH = "/etc/longhaul/secrets.json"
+
+METADATA = "http://169.254.169.254/metadata/identity/oauth2/token"
+"""Azure's token endpoint for managed identities (learn.microsoft.com, "Use managed identities on an Azure VM to
+acquire an access token")."""
+
+PLACEHOLDER = re.compile(r"\$\{([a-z0-9-]+)(?::[a-z]+)?\}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SecretFile:
+    """A file that a machine makes of secrets."""
+
+    path: str
+    content: str
+    """With ``${secret}``, or ``${secret:field}`` for a field of a JSON value, where the value goes."""
+    mode: int = 0o400
+    user: str = "root"
+    """Owner, also the group's name."""
+    restart: tuple[str, ...] = ()
+    """Units that read the file only at their start."""
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """Names of the secrets in it."""
+        return frozenset(PLACEHOLDER.findall(self.content))
+
+
+def certificate(machine: Machine, part: str, *, user: str, restart: tuple[str, ...] = ()) -> SecretFile:
+    """The machine's certificate ``part`` and its key."""
+    name = f"{machine.name}-{part}"
+    content = f"${{{name}:certificate}}\n${{{name}:key}}\n"
+    return SecretFile(path=f"{PKI}/{part}.pem", content=content, user=user, restart=restart)
+
+
+def trust(path: str, *authorities: str, restart: tuple[str, ...] = ()) -> SecretFile:
+    """Certificates of authorities, without their keys."""
+    content = "".join(f"${{trust-{authority}}}\n" for authority in authorities)
+    return SecretFile(path=path, content=content, mode=0o444, restart=restart)
+
+
+def document(environment: Environment, secret_files: Iterable[SecretFile]) -> dict[str, File]:
+    """The file that tells fetch_secrets.py what to do."""
+    value = {
+        "vault": f"https://{vault_name(environment)}.vault.azure.net",
+        "metadata": METADATA,
+        "files": [
+            {
+                "path": file.path,
+                "content": file.content,
+                "mode": f"{file.mode:04o}",
+                "owner": f"{file.user}:{file.user}",
+                **({"restart": file.restart} if file.restart else {}),
+            }
+            for file in secret_files
+        ],
+    }
+    return {PATH: File(content=json_document(value))}

@@ -1,0 +1,69 @@
+"""Whether an API server machine is well: its three programs, each asked on its own loopback port."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+from checks import Check
+from node_config import Node
+
+READY = "/readyz?verbose&exclude=etcd-override-0&exclude=etcd-override-readiness-0"
+"""Without the events store: its loss must not take an API server out of service."""
+
+CONTROLLER_MANAGER = "https://127.0.0.1:10257/healthz"
+SCHEDULER = "https://127.0.0.1:10259/healthz"
+TIMEOUT_S = 5.0
+
+
+def checks(node: Node, *, pki: Path) -> tuple[Check, ...]:
+    """kube-apiserver ready and of the right version, controller-manager and scheduler healthy."""
+    server = f"https://127.0.0.1:{node.port}"
+    context = ssl.create_default_context(cafile=str(pki / "kubernetes-ca.crt"))
+    context.load_cert_chain(pki / "controller-manager.pem")
+    return (
+        _health("kube-apiserver", server + READY, context),
+        _version(server + "/version", context, wanted=node.version),
+        _health("kube-controller-manager", CONTROLLER_MANAGER, _unverified()),
+        _health("kube-scheduler", SCHEDULER, _unverified()),
+    )
+
+
+def _unverified() -> ssl.SSLContext:
+    """For loopback ports whose certificate its owner makes up at each start."""
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def _get(url: str, context: ssl.SSLContext) -> tuple[int, str]:
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context))
+    try:
+        with opener.open(url, timeout=TIMEOUT_S) as response:
+            return response.status, response.read().decode(errors="replace")
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode(errors="replace")
+
+
+def _health(name: str, url: str, context: ssl.SSLContext) -> Check:
+    try:
+        status, body = _get(url, context)
+    except OSError as error:
+        return Check(name=name, ok=False, detail=f"{url}: {error}")
+    failed = [line for line in body.splitlines() if line.startswith("[-]")]
+    return Check(name=name, ok=status == 200, detail="; ".join(failed) or f"answers {status}")
+
+
+def _version(url: str, context: ssl.SSLContext, *, wanted: str) -> Check:
+    try:
+        status, body = _get(url, context)
+        runs = str(json.loads(body)["gitVersion"]) if status == 200 else ""
+    except (OSError, ValueError, KeyError) as error:
+        return Check(name="version", ok=False, detail=f"{url}: {error}")
+    if not runs:
+        return Check(name="version", ok=False, detail=f"{url} answers {status}")
+    return Check(name="version", ok=runs == f"v{wanted}", detail=f"runs {runs}, the environment wants v{wanted}")

@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+"""Tell kube-apiserver which etcd members there are, when it starts.
+
+Its configuration names every address that a store may ever have, so that another member does not change it. Most of
+them do not exist, and kube-apiserver would dial them for ever, from a client for each resource. So the store is asked
+who its members are. When it does not answer, kube-apiserver gets every address: what is up by then it will find.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from etcd_client import Etcdctl, endpoints
+from node_config import PKI, Node, client_url
+
+ENVIRONMENT = Path("/run/longhaul-api/etcd-servers.env")
+
+
+def servers(candidates: dict[str, str], etcdctl: Etcdctl) -> tuple[str, ...]:
+    """Client URLs of a store's members, sorted; of every candidate when none answers."""
+    urls = [client_url(address) for address in candidates.values()]
+    cluster = etcdctl.first_cluster(urls)
+    found = sorted(endpoints(cluster.members)) if cluster else []
+    return tuple(found or urls)
+
+
+def environment(main: tuple[str, ...], events: tuple[str, ...]) -> str:
+    """The environment file: the flags that name the stores."""
+    return f"KUBE_APISERVER_ETCD=--etcd-servers={','.join(main)} --etcd-servers-overrides=/events#{';'.join(events)}\n"
+
+
+def main() -> int:
+    """Write the environment file."""
+    node = Node.read()
+    etcdctl = Etcdctl(certificate=PKI / "etcd-client.pem", authority=PKI / "etcd-ca.crt")
+    stores = {name: servers(node.stores[name], etcdctl) for name in ("etcd", "events")}
+    ENVIRONMENT.write_text(environment(stores["etcd"], stores["events"]))
+    print(f"etcd: {', '.join(stores['etcd'])}; events: {', '.join(stores['events'])}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""Make this member a voting one as soon as it has caught up; ends once it votes."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from etcd_client import Cluster, Etcdctl, EtcdError, endpoints
+from node_config import PKI, Node, client_url
+
+RETRY_S = 1.0
+"""Between attempts: the leader says whether the learner is in sync only when asked to promote it."""
+
+
+def promote(node: Node, etcdctl: Etcdctl) -> bool:
+    """One attempt; True once this member votes. ``EtcdError`` when it does not answer or the cluster says not yet."""
+    status = etcdctl.status(client_url(node.address))
+    if not status.learner:
+        return True
+    cluster = etcdctl.first_cluster(client_url(address) for address in node.peers.values())
+    if cluster is None:
+        raise EtcdError("no other member answers with a quorum")
+    etcdctl.promote(_voter(cluster), status.member)
+    return True
+
+
+def _voter(cluster: Cluster) -> str:
+    """Only voting members take the request; they pass it on to the leader."""
+    return next(endpoints(cluster.members), cluster.endpoint)
+
+
+def main() -> int:
+    """0 once this member votes."""
+    node = Node.read()
+    etcdctl = Etcdctl(certificate=PKI / "client.pem", authority=PKI / "etcd-ca.crt")
+    said = ""
+    while True:
+        try:
+            if promote(node, etcdctl):
+                print(f"{node.machine} votes")
+                return 0
+        except EtcdError as error:
+            if str(error) != said:
+                said = str(error)
+                print(f"not yet: {said}", file=sys.stderr, flush=True)
+        time.sleep(RETRY_S)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""Bring this machine's secrets from the vault into files, and restart what reads them only at its start.
+
+/etc/longhaul/secrets.json says which: each file's ``content`` holds ``${secret}`` or ``${secret:field}`` (a field of a
+secret whose value is JSON) where the value goes. A file is replaced in one rename, only when it changed. When the vault
+cannot be reached and the files are there from before, they stay. No value is ever logged.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vault import Vault, VaultError
+
+CONFIG = Path("/etc/longhaul/secrets.json")
+
+PLACEHOLDER = re.compile(r"\$\{([a-z0-9-]+)(?::([a-z]+))?\}")
+
+RETRY_S = 5.0
+"""Between attempts at boot: Azure gives no event for a role assignment that has come into force, which takes up to ten
+minutes (learn.microsoft.com, "Troubleshoot Azure RBAC")."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SecretFile:
+    """A file made of secrets."""
+
+    path: Path
+    content: str
+    mode: int
+    user: str
+    group: str
+    restart: tuple[str, ...]
+    """Units that read the file only at their start."""
+
+    def secrets(self) -> set[str]:
+        """Names of the secrets in it."""
+        return {match[1] for match in PLACEHOLDER.finditer(self.content)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """/etc/longhaul/secrets.json."""
+
+    vault: str
+    metadata: str
+    files: tuple[SecretFile, ...]
+
+    @classmethod
+    def read(cls, path: Path) -> Config:
+        """Read the configuration; ``OSError``, ``ValueError`` or ``KeyError`` when it is not one."""
+        raw = json.loads(path.read_text())
+        return cls(vault=raw["vault"], metadata=raw["metadata"], files=tuple(_file(item) for item in raw["files"]))
+
+    def open(self) -> Vault:
+        """The vault it names."""
+        return Vault(url=self.vault, metadata=self.metadata)
+
+
+def _file(raw: dict[str, Any]) -> SecretFile:
+    user, group = raw["owner"].split(":")
+    return SecretFile(
+        path=Path(raw["path"]),
+        content=raw["content"],
+        mode=int(raw["mode"], 8),
+        user=user,
+        group=group,
+        restart=tuple(raw.get("restart", ())),
+    )
+
+
+def render(content: str, values: dict[str, str]) -> str:
+    """``content`` with every placeholder replaced; ``VaultError`` when a secret lacks the field."""
+
+    def value(match: re.Match[str]) -> str:
+        name, field = match[1], match[2]
+        if field is None:
+            return values[name]
+        try:
+            found = json.loads(values[name])[field]
+        except (ValueError, KeyError, TypeError):
+            raise VaultError(f"secret {name}: its value is not JSON with a field {field!r}") from None
+        if not isinstance(found, str):
+            raise VaultError(f"secret {name}: its field {field!r} is not text")
+        return found
+
+    return PLACEHOLDER.sub(value, content)
+
+
+def write(file: SecretFile, content: str) -> bool:
+    """Replace the file in one step; False when it already held ``content``. Owner and mode are set before it has a
+    name."""
+    if file.path.exists() and file.path.read_text() == content:
+        return False
+    file.path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(dir=file.path.parent, prefix=f".{file.path.name}.")
+    try:
+        with os.fdopen(descriptor, "w") as stream:
+            shutil.chown(name, file.user, file.group)
+            os.fchmod(stream.fileno(), file.mode)
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(name, file.path)
+    except BaseException:
+        os.unlink(name)
+        raise
+    return True
+
+
+def fetch(config: Config, read: Callable[[str], str]) -> tuple[list[SecretFile], list[str]]:
+    """Bring every file up to date as far as the vault allows: files that changed, and what went wrong."""
+    values: dict[str, str] = {}
+    problems: list[str] = []
+    for name in sorted(set[str]().union(*(file.secrets() for file in config.files))):
+        try:
+            values[name] = read(name)
+        except VaultError as error:
+            problems.append(str(error))
+    changed: list[SecretFile] = []
+    for file in config.files:
+        if file.secrets() <= values.keys():
+            try:
+                if write(file, render(file.content, values)):
+                    changed.append(file)
+            except (VaultError, OSError, LookupError) as error:
+                problems.append(f"{file.path}: {error}")
+    return changed, problems
+
+
+def restart(changed: Iterable[SecretFile]) -> None:
+    """Restart running units that must read the changed files anew. Not awaited: they are ordered after this program."""
+    units = sorted({unit for file in changed for unit in file.restart})
+    if units:
+        print(f"restarting {', '.join(units)}", flush=True)
+        subprocess.run(["systemctl", "--no-block", "try-restart", *units], check=True)
+
+
+def main() -> int:
+    """0 when every file is as the vault has it, or, at boot, when every file is there at least from before."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--config", type=Path, default=CONFIG)
+    parser.add_argument("--boot-wait", type=float, default=0.0, metavar="SECONDS", help="how long files may be missing")
+    arguments = parser.parse_args()
+    config = Config.read(arguments.config)
+    deadline = time.monotonic() + arguments.boot_wait
+    while True:
+        changed, problems = fetch(config, config.open().read)
+        for file in changed:
+            print(f"wrote {file.path}", flush=True)
+        for problem in problems:
+            print(problem, file=sys.stderr, flush=True)
+        restart(changed)
+        missing = [str(file.path) for file in config.files if not file.path.exists()]
+        if not problems:
+            return 0
+        if not missing and arguments.boot_wait:
+            print("going on with the files from before; the timer will try again", file=sys.stderr)
+            return 0
+        if time.monotonic() + RETRY_S > deadline:
+            print(f"missing: {', '.join(missing) or 'nothing, the files from before stay'}", file=sys.stderr)
+            return 1
+        time.sleep(RETRY_S)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,71 @@
+"""Reading secrets from the environment's vault with the machine's own identity."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.parse
+import urllib.request
+from dataclasses import dataclass, field
+from typing import Any
+
+RESOURCE = "https://vault.azure.net"
+"""What the token is for (learn.microsoft.com, "Authentication, requests and responses" of Azure Key Vault)."""
+
+METADATA_VERSION = "2018-02-01"
+VAULT_VERSION = "7.4"
+TIMEOUT_S = 10.0
+
+
+class VaultError(Exception):
+    """The vault or the metadata service did not give what was asked for. Never holds a secret's value."""
+
+
+def _get(url: str, *, what: str, headers: dict[str, str]) -> dict[str, Any]:
+    # No proxy: the metadata service must be asked directly, and a proxy would see the token.
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        request = urllib.request.Request(url, headers=headers)  # noqa: S310  (the image's own two addresses)
+        with opener.open(request, timeout=TIMEOUT_S) as response:
+            document = json.load(response)
+    except urllib.error.HTTPError as error:
+        raise VaultError(f"{what}: the answer was {error.code} {error.reason}") from None
+    except (OSError, ValueError) as error:
+        raise VaultError(f"{what}: {type(error).__name__}: {error}") from None
+    if not isinstance(document, dict):
+        raise VaultError(f"{what}: the answer is not a JSON object")
+    return document
+
+
+@dataclass(kw_only=True)
+class Vault:
+    """One vault. The token is asked for once: a run of these programs is shorter than its life of hours."""
+
+    url: str
+    metadata: str
+    """The metadata service's token endpoint. The request names no identity: with no system-assigned and exactly one
+    user-assigned identity, Azure takes that one (learn.microsoft.com, "Managed identities for Azure resources
+    frequently asked questions")."""
+    _token: str = field(default="", repr=False)
+
+    def token(self) -> str:
+        """This machine's access token; ``VaultError`` when the metadata service gives none."""
+        if not self._token:
+            query = urllib.parse.urlencode({"api-version": METADATA_VERSION, "resource": RESOURCE})
+            answer = _get(
+                f"{self.metadata}?{query}", what="token from the metadata service", headers={"Metadata": "true"}
+            )
+            token = answer.get("access_token")
+            if not isinstance(token, str) or not token:
+                raise VaultError("token from the metadata service: the answer holds no access_token")
+            self._token = token
+        return self._token
+
+    def read(self, name: str) -> str:
+        """The current value of the secret ``name``; ``VaultError`` naming the secret otherwise."""
+        url = f"{self.url}/secrets/{urllib.parse.quote(name)}?api-version={VAULT_VERSION}"
+        headers = {"Authorization": f"Bearer {self.token()}"}
+        value = _get(url, what=f"secret {name}", headers=headers).get("value")
+        if not isinstance(value, str):
+            raise VaultError(f"secret {name}: the answer holds no value")
+        return value

@@ -1,0 +1,183 @@
+"""``python -m lab``: the lab itself, without tools, image and cluster (``make lab`` does all of it)."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+
+from lab import control
+from lab.cgroups import Group
+from lab.config import LabConfig
+from lab.hypervisor import nspawn
+from lab.start import start
+from lab.state import LabError, LabState, init_record, lock, loopback_port, running_init
+from lab.teardown import down
+
+_DOWN = 3
+"""Exit code of ``status`` when the lab is not running, as LSB has it for services."""
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m lab", description=__doc__)
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--env", required=True, help="environment, for example lab")
+    common.add_argument("--state-root", type=Path, help="folder of all labs' state (default: .lab in the project)")
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    _add_start(verbs.add_parser("start", parents=[common], help="have the lab running, without any cloud resource"))
+    verb = verbs.add_parser("down", parents=[common], help="end the lab and remove its state")
+    verb.add_argument("--all", action="store_true", help="remove its logs too")
+    verb = verbs.add_parser("status", parents=[common], help="what there is; exit code 0 up, 1 not well, 3 down")
+    verb.add_argument("--json", action="store_true")
+    verb = verbs.add_parser("shell", parents=[common], help="a shell, or a command, as root in a machine")
+    verb.add_argument("machine")
+    verb.add_argument("command", nargs="*", metavar="-- COMMAND", help="default: a login shell")
+    verb = verbs.add_parser("power", parents=[common], help="a machine's power switch")
+    verb.add_argument("machine")
+    verb.add_argument("action", choices=control.ACTIONS, help="off is orderly; cut and reset are not")
+    return parser
+
+
+def _add_start(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument(
+        "--rootfs", type=Path, required=True, help="root file system of machines whose image is not named"
+    )
+    verb.add_argument("--image", action="append", default=[], metavar="ID=PATH", help="root file system of an image id")
+    verb.add_argument("--operators", required=True, metavar="RANGE", help="range of the operators' addresses")
+    verb.add_argument("--supernet", required=True, metavar="RANGE", help="the environment's whole private range")
+    verb.add_argument("--api-address", default="", metavar="ADDRESS:PORT", help="where the loopback port leads to")
+    verb.add_argument("--tools", default="", metavar="FOLDER", help="pinned tools, for the operator's PATH")
+    verb.add_argument("--cloud", default="lab.cloud.app:Cloud", help=argparse.SUPPRESS)
+    verb.add_argument("--boot-timeout", type=float, default=600.0, metavar="SECONDS")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    words = sys.argv[1:] if argv is None else argv
+    words, command = (words[: words.index("--")], words[words.index("--") + 1 :]) if "--" in words else (words, [])
+    options = _parser().parse_args(words)
+    if command:
+        options.command = [*getattr(options, "command", []), *command]
+    try:
+        return _run(options)
+    except LabError as error:
+        sys.stderr.write(f"lab: {error}\n")
+        return 1
+
+
+def _run(options: argparse.Namespace) -> int:
+    state = LabState.of(options.env, root=options.state_root)
+    if options.verb == "start":
+        with lock(state):
+            start(state, _config(options))
+        return 0
+    if options.verb == "down":
+        with lock(state):
+            down(state, logs=options.all)
+        return 0
+    if options.verb == "status":
+        return _status(state, as_json=options.json)
+    if options.verb == "shell":
+        shell(state, options.machine, options.command)
+    _require_up(state)
+    control.request(state, "POST", "/power", {"machine": options.machine, "action": options.action})
+    return 0
+
+
+def _config(options: argparse.Namespace) -> LabConfig:
+    images = dict(_image(text) for text in options.image)
+    return LabConfig(
+        rootfs=str(options.rootfs.resolve()),
+        operators=options.operators,
+        supernet=options.supernet,
+        api_address=options.api_address,
+        port=loopback_port(options.env),
+        images=images,
+        tools=options.tools,
+        cloud=options.cloud,
+        boot_timeout_s=options.boot_timeout,
+    )
+
+
+def _image(text: str) -> tuple[str, str]:
+    name, _, path = text.rpartition("=")
+    if not name:
+        raise LabError(f"--image {text!r}: write ID=PATH")
+    return name, str(Path(path).resolve())
+
+
+def _require_up(state: LabState) -> int:
+    record = running_init(state)
+    if record is None:
+        raise LabError(f"the lab {state.env} is not running: make lab")
+    return record.pid
+
+
+def status(state: LabState) -> dict[str, Any]:
+    """What there is: ``init``, ``daemon`` and, when the daemon answers, machines, networks and load balancers."""
+    record = init_record(state)
+    alive = record is not None and record.alive()
+    found: dict[str, Any] = {
+        "env": state.env,
+        "init": {"pid": record.pid if record else None, "running": alive},
+        "daemon": {"running": False},
+        "port": record.port if record else None,
+    }
+    if alive:
+        try:
+            answer = control.request(state, "GET", "/status")
+            found |= {"daemon": {"running": True, "pid": answer.pop("pid")}, **answer}
+        except (OSError, LabError) as error:
+            found["daemon"]["error"] = str(error)
+    return found
+
+
+def _status(state: LabState, *, as_json: bool) -> int:
+    found = status(state)
+    if as_json:
+        sys.stdout.write(json.dumps(found, indent=1) + "\n")
+    else:
+        sys.stdout.write(_told(found))
+    if not found["init"]["running"]:
+        return _DOWN
+    well = found["daemon"]["running"] and all(machine["phase"] == "running" for machine in found["machines"])
+    return 0 if well else 1
+
+
+def _told(found: dict[str, Any]) -> str:
+    if not found["init"]["running"]:
+        return f"the lab {found['env']} is not running: make lab\n"
+    lines = [f"lab {found['env']}: process {found['init']['pid']}, port 127.0.0.1:{found['port']}"]
+    if not found["daemon"]["running"]:
+        lines.append(f"  the daemon does not answer: {found['daemon'].get('error', '')}")
+    for machine in found.get("machines", []):
+        reason = f" ({machine['reason']})" if machine["reason"] else ""
+        lines.append(f"  {machine['name']:<24} {machine['address']:<16} {machine['phase']}{reason}")
+    for balancer, verdicts in found.get("load_balancers", {}).items():
+        told = ", ".join(f"{backend} {'up' if up else 'down'}" for backend, up in verdicts.items())
+        lines.append(f"  load balancer {balancer.rpartition('/')[2]}: {told or 'no backend'}")
+    return "\n".join(lines) + "\n"
+
+
+def shell(state: LabState, machine: str, command: list[str]) -> NoReturn:
+    """Become a shell, or ``command``, in a machine. Needs process 1 but no daemon."""
+    _require_up(state)
+    group = Group.of(state.env, machine)
+    leader = nspawn.leader_among(group.members()) if "/" not in machine else None
+    if leader is None:
+        raise LabError(
+            f"machine {machine!r} is not running in the lab {state.env}: `python -m lab status --env {state.env}`"
+        )
+    inner = Group.of(state.env, machine, "shell")
+    inner.create()
+    terminal = [f"TERM={os.environ['TERM']}"] if "TERM" in os.environ else []
+    argv = inner.entering(nspawn.inside(leader, command or ["/bin/bash", "--login"], environment=terminal))
+    sys.stdout.flush()
+    os.execvp(argv[0], argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,152 @@
+"""The lab's clouds as one object: the daemon makes it, binds its applications to sockets, and runs it."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from ipaddress import IPv4Address
+from pathlib import Path
+
+from aiohttp import web
+
+from lab.cloud.azure import access, arm, identity, vault_data
+from lab.cloud.azure.firewall import Peer
+from lab.cloud.azure.follower import Follower
+from lab.cloud.azure.machines import Machines
+from lab.cloud.azure.metadata import Metadata
+from lab.cloud.azure.operations import Operations
+from lab.cloud.azure.schema.base import Settings
+from lab.cloud.azure.secrets import SecretStore
+from lab.cloud.azure.world import build_world
+from lab.cloud.pki import ensure_pki
+from lab.cloud.store import Store
+from lab.desired import Hypervisor
+
+SUBSCRIPTION = "00000000-0000-4000-8000-000000000001"
+TENANT = "00000000-0000-4000-8000-000000000002"
+NAMES = (arm.HOST, identity.HOST, "login.windows.net", "sts.windows.net", f"*{vault_data.SUFFIX}")
+"""The clouds' names, all served at one address."""
+SYSTEM_BUNDLES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt")
+REQUEST_LIMIT = 4 * 1024 * 1024
+"""Bytes: learn.microsoft.com/azure/azure-resource-manager/management/request-limits-and-throttling (4 MB)."""
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Cloud:
+    """All cloud services of one lab.
+
+    Raises:
+        OSError: the state folder cannot be written.
+    """
+
+    def __init__(
+        self,
+        *,
+        state_dir: Path,
+        hypervisor: Hypervisor,
+        images: Mapping[str, str],
+        subscription: str = SUBSCRIPTION,
+        tenant: str = TENANT,
+    ) -> None:
+        """``images``: ids as a machine's ``imageReference.id`` names them, to the ``image`` the hypervisor knows each by."""
+        state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._state = state_dir
+        self._settings = Settings(tenant=tenant, subscription=subscription, images=dict(images))
+        self._pki = ensure_pki(state_dir / "ca", NAMES)
+        self.store = Store(state_dir / "cloud.sqlite")
+        self._secrets = SecretStore(state_dir / "secrets.sqlite")
+        self._identity = identity.Identity(state=state_dir, store=self.store, tenant=tenant)
+        access.seed_owner(self.store, principal_id=self._identity.operator["principalId"], subscription=subscription)
+        operations = Operations(self.store)
+        self._follower = Follower(self.store, hypervisor, partial(build_world, images=self._settings.images))
+        self._machines = Machines(
+            store=self.store, hypervisor=hypervisor, follower=self._follower, operations=operations
+        )
+        self._arm = arm.ResourceManager(
+            store=self.store,
+            identity=self._identity,
+            machines=self._machines,
+            operations=operations,
+            settings=self._settings,
+        )
+        self._vaults = vault_data.VaultData(store=self.store, secrets=self._secrets, identity=self._identity)
+        self._metadata = Metadata(store=self.store, identity=self._identity)
+
+    def internet_app(self) -> web.Application:
+        """What answers at the clouds' address on the internet, over TLS."""
+        return _application(partial(self._dispatch, network=None))
+
+    def site_app(self, network_id: str) -> web.Application:
+        """What answers at the clouds' address inside a virtual network, over TLS."""
+        return _application(partial(self._dispatch, network=network_id))
+
+    def metadata_app(self, network_id: str) -> web.Application:
+        """What answers at 169.254.169.254 inside a virtual network, in the clear on port 80."""
+        return _application(partial(self._metadata.handle, network=network_id))
+
+    def ssl_context(self) -> ssl.SSLContext:
+        """For the listeners of :meth:`internet_app` and :meth:`site_app`."""
+        return self._pki.server_context()
+
+    @property
+    def ca_certificate(self) -> Path:
+        """The authority that the lab's machines and operator trust, PEM."""
+        return self._pki.ca_certificate
+
+    def operator_environment(self) -> dict[str, str]:
+        """Environment variables with which Azure's SDKs and Pulumi act as the operator.
+
+        The bundle holds the system's authorities too: the same process may talk to public hosts.
+        """
+        bundle = str(self._bundle())
+        operator = self._identity.operator
+        return {
+            "AZURE_TENANT_ID": self._settings.tenant,
+            "AZURE_CLIENT_ID": operator["clientId"],
+            "AZURE_CLIENT_SECRET": operator["clientSecret"],
+            "AZURE_SUBSCRIPTION_ID": self._settings.subscription,
+            "ARM_TENANT_ID": self._settings.tenant,
+            "ARM_CLIENT_ID": operator["clientId"],
+            "ARM_CLIENT_SECRET": operator["clientSecret"],
+            "ARM_SUBSCRIPTION_ID": self._settings.subscription,
+            "LAB_OPERATOR_OBJECT_ID": operator["principalId"],
+            "REQUESTS_CA_BUNDLE": bundle,
+            "SSL_CERT_FILE": bundle,
+        }
+
+    async def run(self) -> None:
+        """Carry on with what was under way, and keep the hypervisor on the desired state until cancelled."""
+        self._arm.resume()
+        await self._follower.run()
+
+    async def close(self) -> None:
+        """Stop background work and close the files."""
+        await self._machines.close()
+        self._secrets.close()
+        self.store.close()
+
+    async def _dispatch(self, request: web.Request, *, network: str | None) -> web.StreamResponse:
+        host = request.host.rpartition(":")[0] if ":" in request.host else request.host
+        host = host.lower()
+        if host == arm.HOST:
+            return await self._arm.handle(request)
+        if host in (identity.HOST, "login.windows.net", "sts.windows.net"):
+            return await self._identity.handle(request)
+        if host.endswith(vault_data.SUFFIX):
+            peer = Peer(address=IPv4Address(request.remote or "0.0.0.0"), network=network)
+            return await self._vaults.handle(request, host.removesuffix(vault_data.SUFFIX), peer)
+        return web.Response(status=421, text=f"The lab's clouds do not answer for {host}.\n")
+
+    def _bundle(self) -> Path:
+        system = next((Path(path) for path in SYSTEM_BUNDLES if Path(path).exists()), None)
+        path = self._state / "ca" / "bundle.pem"
+        path.write_bytes((system.read_bytes() if system else b"") + b"\n" + self._pki.ca_certificate.read_bytes())
+        return path
+
+
+def _application(handler: Handler) -> web.Application:
+    application = web.Application(client_max_size=REQUEST_LIMIT)
+    application.router.add_route("*", "/{tail:.*}", handler)
+    return application

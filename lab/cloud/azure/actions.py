@@ -1,0 +1,67 @@
+"""POST actions on virtual machines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from lab.cloud.azure.errors import ArmError, invalid, unsupported
+from lab.cloud.azure.machines import Machines
+from lab.cloud.azure.render import instance_view
+from lab.cloud.azure.schema import virtual_machine
+from lab.cloud.azure.schema.base import Part
+from lab.cloud.store import Document, Store
+
+
+class RunCommand(Part):
+    """The body of ``runCommand``."""
+
+    command_id: str
+    script: list[str] = Field(min_length=1)
+
+
+class Actions:
+    """Starts what is asked of a machine."""
+
+    def __init__(self, *, store: Store, machines: Machines) -> None:
+        self._store = store
+        self._machines = machines
+
+    def start(self, document: Document, action: str, body: Any) -> str:
+        """Start an action and return its operation.
+
+        Raises:
+            ArmError: 400 for an action that the lab does not have, 409 when the machine cannot take it.
+        """
+        if document.type != virtual_machine.TYPE:
+            raise unsupported(f"The lab has no action '{action}' on {document.type}.")
+        if document.hidden.get("state") == "Deleting":
+            raise ArmError(409, "OperationNotAllowed", f"{document.name} is being deleted.")
+        if action == "runCommand":
+            return self._machines.command(document, _script(body))
+        if action == "start":
+            return self._machines.power(document, "running")
+        if action == "restart":
+            return self._machines.power(document, "running", restart=True)
+        if action == "powerOff":
+            return self._machines.power(document, "stopped")
+        if action == "deallocate":
+            return self._machines.power(document, "deallocated")
+        raise unsupported(f"The lab has no action '{action}' on virtual machines.")
+
+    def instance_view(self, document: Document) -> dict[str, Any]:
+        """The machine's power state and agent."""
+        return instance_view(document, phase=self._machines.state(document.id).phase)
+
+
+def _script(body: Any) -> str:
+    try:
+        parsed = RunCommand.model_validate(body)
+    except ValidationError as problem:
+        raise invalid(f"runCommand: {problem.errors(include_url=False, include_input=False)}") from problem
+    if parsed.command_id != "RunShellScript":
+        raise invalid(
+            f"The entity was not found in this Azure location: commandId {parsed.command_id}.", target="commandId"
+        )
+    return "\n".join(parsed.script) + "\n"

@@ -1,0 +1,232 @@
+"""``management.azure.com``: the resource manager's HTTP face."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import uuid
+from typing import Any
+
+from aiohttp import web
+
+from lab.cloud.azure import access, deletion, queries
+from lab.cloud.azure.actions import Actions
+from lab.cloud.azure.errors import ArmError, group_not_found, not_found
+from lab.cloud.azure.identity import Identity, TokenError
+from lab.cloud.azure.ids import GROUP_TYPE, InvalidIdError, ResourceId, parse_id
+from lab.cloud.azure.machines import Machines
+from lab.cloud.azure.operations import Operations, shown
+from lab.cloud.azure.puts import Puts
+from lab.cloud.azure.registry import known_types, spec_of
+from lab.cloud.azure.render import render
+from lab.cloud.azure.schema import virtual_machine
+from lab.cloud.azure.schema.base import Settings
+from lab.cloud.store import Document, Store
+
+log = logging.getLogger(__name__)
+
+HOST = "management.azure.com"
+AUDIENCES = ("https://management.azure.com", "https://management.core.windows.net")
+LONGEST_WAIT_S = 30.0
+"""``Prefer: wait=N`` (RFC 7240) on an operation holds the answer until it is finished, at most this long."""
+OPERATION = re.compile(
+    r"(?i)^/subscriptions/[^/]+/(?:providers/[^/]+/locations/[^/]+/operations|operationresults)/([^/]+)$"
+)
+
+
+class ResourceManager:
+    """Answers for ``management.azure.com``."""
+
+    def __init__(
+        self, *, store: Store, identity: Identity, machines: Machines, operations: Operations, settings: Settings
+    ) -> None:
+        self._store = store
+        self._identity = identity
+        self._machines = machines
+        self._operations = operations
+        self._settings = settings
+        self._types = known_types()
+        self._puts = Puts(store=store, types=self._types, settings=settings)
+        self._actions = Actions(store=store, machines=machines)
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """Answer one request; every refusal is an ARM error document."""
+        try:
+            response = await self._route(request)
+        except ArmError as error:
+            response = web.json_response(error.document(), status=error.status)
+        except TokenError as problem:
+            failed = ArmError(401, "AuthenticationFailed", f"Authentication failed. {problem}.")
+            response = web.json_response(failed.document(), status=401)
+            response.headers["WWW-Authenticate"] = (
+                f'Bearer authorization_uri="https://login.microsoftonline.com/{self._settings.tenant}", '
+                f'error="invalid_token", error_description="{failed.message}"'
+            )
+        except InvalidIdError as problem:
+            response = web.json_response(ArmError(400, "InvalidResourceId", str(problem)).document(), status=400)
+        response.headers.setdefault("x-ms-request-id", str(uuid.uuid4()))
+        log.info("%s %s -> %s", request.method, request.path, response.status)
+        return response
+
+    async def _route(self, request: web.Request) -> web.Response:
+        principal = self._identity.verify(request.headers.get("Authorization"), audiences=AUDIENCES)
+        if not re.fullmatch(r"\d{4}-\d{2}-\d{2}(-preview)?", request.query.get("api-version", "")):
+            raise ArmError(
+                400,
+                "MissingApiVersionParameter",
+                "The api-version query parameter (?api-version=) is required for all requests, as YYYY-MM-DD.",
+            )
+        path = request.path.rstrip("/")
+        operation = OPERATION.match(path)
+        if operation and request.method == "GET":
+            return await self._operation(request, operation.group(1))
+        answered = queries.answer(self._store, self._settings, method=request.method, path=path, query=request.query)
+        if answered is not None:
+            return web.json_response(answered) if answered else web.Response(status=204)
+        if request.method == "GET" and _is_list(path):
+            return self._list(principal, request, path)
+        if request.method == "POST":
+            return await self._post(principal, request, path)
+        resource = parse_id(path)
+        if resource.type is None:
+            raise ArmError(404, "NotFound", f"The lab's resource manager does not answer {request.method} {path}.")
+        spec = spec_of(self._types, resource.type)
+        verb = {"GET": "read", "HEAD": "read", "DELETE": "delete"}.get(request.method, "write")
+        access.require(self._store, principal, action=f"{spec.type}/{verb}", scope=resource.text)
+        return await self._resource(request, resource)
+
+    async def _resource(self, request: web.Request, resource: ResourceId) -> web.Response:
+        if request.method == "PUT":
+            return self._put(resource, await _json(request))
+        if request.method == "PATCH":
+            return web.json_response(self._shown(self._puts.patch(resource, await _json(request))))
+        document = self._store.get(resource.text)
+        if request.method == "DELETE":
+            return self._delete(document, resource)
+        if document is None:
+            raise self._missing(resource)
+        if request.method == "HEAD":
+            return web.Response(status=204)
+        body = self._shown(document)
+        if request.query.get("$expand") == "instanceView" and document.type == virtual_machine.TYPE:
+            body["properties"]["instanceView"] = self._actions.instance_view(document)
+        return web.json_response(body)
+
+    def _put(self, resource: ResourceId, body: Any) -> web.Response:
+        document, new = self._puts.put(resource, body)
+        headers = {}
+        if document.type == virtual_machine.TYPE:
+            operation = self._machines.created(document)
+            document = self._store.get(document.id) or document
+            headers = self._operation_headers(operation, "Microsoft.Compute", document, location=False)
+        return web.json_response(self._shown(document), status=201 if new else 200, headers=headers)
+
+    def _delete(self, document: Document | None, resource: ResourceId) -> web.Response:
+        if document is None:
+            if resource.type == GROUP_TYPE:
+                raise group_not_found(resource.name)
+            return web.Response(status=204)
+        spec_of(self._types, document.type).in_use(self._store, document)
+        if document.type == virtual_machine.TYPE:
+            operation = self._machines.deleted(document)
+            headers = self._operation_headers(operation, "Microsoft.Compute", document)
+            return web.Response(status=202, headers=headers)
+        if document.type == GROUP_TYPE:
+            return self._delete_group(document)
+        deletion.remove(self._types, self._store, document)
+        return web.Response(status=200)
+
+    def _delete_group(self, group: Document) -> web.Response:
+        operation = self._operations.start(resource_id=group.id)
+        self._store.put(group.id, type=group.type, body=group.body, hidden={**group.hidden, "state": "Deleting"})
+        self._machines.spawn(self._remove_group(group, operation))
+        url = f"https://{HOST}/subscriptions/{self._settings.subscription}/operationresults/{operation}?api-version=2024-03-01"
+        return web.Response(status=202, headers={"Location": url, "Retry-After": "1"})
+
+    async def _remove_group(self, group: Document, operation: str) -> None:
+        await deletion.remove_group(
+            self._types, self._store, group, machines=self._machines, operations=self._operations, operation=operation
+        )
+
+    def resume(self) -> None:
+        """After a restart of the daemon: carry on deleting groups that were being deleted."""
+        for operation, record in self._operations.pending().items():
+            group = self._store.get(record["resource"])
+            if group and group.type == GROUP_TYPE and group.hidden.get("state") == "Deleting":
+                self._machines.spawn(self._remove_group(group, operation))
+        self._machines.resume()
+
+    async def _post(self, principal: access.Principal, request: web.Request, path: str) -> web.Response:
+        target, _, action = path.rpartition("/")
+        resource = parse_id(target)
+        document = self._store.get(target)
+        if document is None:
+            raise self._missing(resource)
+        spec = spec_of(self._types, document.type)
+        access.require(self._store, principal, action=f"{spec.type}/{action}/action", scope=document.id)
+        operation = self._actions.start(document, action, await _json(request) if request.can_read_body else None)
+        return web.Response(status=202, headers=self._operation_headers(operation, "Microsoft.Compute", document))
+
+    def _list(self, principal: access.Principal, request: web.Request, path: str) -> web.Response:
+        scope, documents = queries.listing(self._store, self._types, path=path, query=request.query)
+        access.require(self._store, principal, action="Microsoft.Resources/subscriptions/resources/read", scope=scope)
+        items = []
+        for document in documents:
+            body = self._shown(document)
+            if request.query.get("$expand") == "instanceView" and document.type == virtual_machine.TYPE:
+                body["properties"]["instanceView"] = self._actions.instance_view(document)
+            items.append(body)
+        return web.json_response({"value": items})
+
+    async def _operation(self, request: web.Request, operation: str) -> web.Response:
+        wait = re.search(r"wait=(\d+)", request.headers.get("Prefer", ""))
+        timeout_s = min(float(wait.group(1)), LONGEST_WAIT_S) if wait else 0.0
+        record = await self._operations.wait(operation, timeout_s=timeout_s)
+        applied = {"Preference-Applied": wait.group(0)} if wait else {}
+        monitors = "operationresults" in request.path or request.query.get("monitor") == "true"
+        if not monitors:
+            return web.json_response(shown(operation, record), headers={"Retry-After": "1", **applied})
+        if record["status"] == "InProgress":
+            return web.Response(status=202, headers={"Location": str(request.url), "Retry-After": "1", **applied})
+        if record["status"] == "Failed":
+            return web.json_response({"error": record["error"]}, status=409)
+        output = record.get("output")
+        return web.json_response(output) if output is not None else web.Response(status=200)
+
+    def _operation_headers(
+        self, operation: str, provider: str, document: Document, *, location: bool = True
+    ) -> dict[str, str]:
+        base = f"https://{HOST}/subscriptions/{self._settings.subscription}/providers/{provider}"
+        region = document.body.get("location", "global")
+        url = f"{base}/locations/{region}/operations/{operation}?api-version=2024-11-01"
+        headers = {"Azure-AsyncOperation": url, "Retry-After": "1"}
+        return {**headers, "Location": f"{url}&monitor=true"} if location else headers
+
+    def _shown(self, document: Document) -> dict[str, Any]:
+        return render(self._types, self._store, document)
+
+    def _missing(self, resource: ResourceId) -> ArmError:
+        if resource.type == GROUP_TYPE:
+            return group_not_found(resource.name)
+        if (
+            resource.group
+            and self._store.get(f"/subscriptions/{resource.subscription}/resourceGroups/{resource.group}") is None
+        ):
+            return group_not_found(resource.group)
+        return not_found(resource.text)
+
+
+def _is_list(path: str) -> bool:
+    """Whether a path ends in a type rather than in a name."""
+    tail = path.lower().rpartition("/providers/")
+    if not tail[1]:
+        return path.count("/") in (3, 5) and path.lower().rsplit("/", 1)[-1] in ("resourcegroups", "resources")
+    return len(tail[2].split("/")) % 2 == 0
+
+
+async def _json(request: web.Request) -> Any:
+    try:
+        return await request.json()
+    except (json.JSONDecodeError, UnicodeDecodeError) as problem:
+        raise ArmError(400, "InvalidRequestContent", f"The request content was invalid: {problem}") from problem

@@ -1,0 +1,63 @@
+"""Errors as the resource manager words them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class ArmError(Exception):
+    """An error answer: HTTP status, Azure's error code, and a sentence."""
+
+    def __init__(self, status: int, code: str, message: str, *, target: str | None = None) -> None:
+        super().__init__(f"{code}: {message}")
+        self.status = status
+        self.code = code
+        self.message = message
+        self.target = target
+
+    def document(self) -> dict[str, Any]:
+        """The body: ``{"error": {"code", "message"}}``."""
+        error: dict[str, Any] = {"code": self.code, "message": self.message}
+        if self.target:
+            error["target"] = self.target
+        return {"error": error}
+
+
+def not_found(resource_id: str) -> ArmError:
+    """404 for a resource that is not there."""
+    return ArmError(404, "ResourceNotFound", f"The Resource '{_short(resource_id)}' was not found.")
+
+
+def group_not_found(name: str) -> ArmError:
+    """404 for a resource group that is not there."""
+    return ArmError(404, "ResourceGroupNotFound", f"Resource group '{name}' could not be found.")
+
+
+def invalid(message: str, *, target: str | None = None) -> ArmError:
+    """400 for a value that the cloud does not take."""
+    return ArmError(400, "InvalidParameter", message, target=target)
+
+
+def unsupported(message: str) -> ArmError:
+    """400 for what Azure may know and the lab does not; never a silent success."""
+    return ArmError(400, "NotSupportedByLab", message)
+
+
+def invalid_reference(resource_id: str, *, by: str) -> ArmError:
+    """400 for a reference to something that is not there."""
+    return ArmError(
+        400,
+        "InvalidResourceReference",
+        f"Resource {resource_id} referenced by resource {by} was not found. Please make sure that the referenced resource "
+        "exists, and that both resources are in the same region.",
+    )
+
+
+def change_refused(path: str) -> ArmError:
+    """409 for a change that the cloud does not make in place."""
+    return ArmError(409, "PropertyChangeNotAllowed", f"Changing property '{path}' is not allowed.", target=path)
+
+
+def _short(resource_id: str) -> str:
+    marker = "/providers/"
+    return resource_id.split(marker, 1)[1] if marker in resource_id else resource_id

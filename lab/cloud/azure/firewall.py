@@ -1,0 +1,56 @@
+"""Where a request comes from, and whether a vault's firewall lets it in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network
+from typing import Any
+
+from lab.cloud.azure.schema import virtual_network
+from lab.cloud.azure.world import egress
+from lab.cloud.store import Document, Store
+
+
+@dataclass(frozen=True, kw_only=True)
+class Peer:
+    """Who is on the other side of a connection."""
+
+    address: IPv4Address
+    network: str | None
+    """Id of the virtual network that the listener is in; ``None`` on the internet."""
+
+
+def subnet_of(store: Store, peer: Peer) -> Document | None:
+    """The subnet that a peer inside a network is in."""
+    if peer.network is None:
+        return None
+    for subnet in virtual_network.subnets_of(store, peer.network):
+        if peer.address in IPv4Network(subnet.body["properties"]["addressPrefix"]):
+            return subnet
+    return None
+
+
+def refusal(store: Store, vault: Document, peer: Peer) -> str | None:
+    """Why the firewall refuses a peer, in Azure's words; ``None`` when it lets it in."""
+    rules: dict[str, Any] = vault.body["properties"]["networkAcls"]
+    if rules["defaultAction"] == "Allow":
+        return None
+    subnet = subnet_of(store, peer)
+    address: IPv4Address | None = peer.address
+    if subnet is not None:
+        services = {endpoint["service"] for endpoint in subnet.body["properties"]["serviceEndpoints"]}
+        if "Microsoft.KeyVault" in services:
+            allowed = {rule["id"].lower() for rule in rules["virtualNetworkRules"]}
+            return None if subnet.key in allowed else _words(vault, f"{peer.address} (subnet {subnet.id})")
+        address = egress(store, subnet)
+    ranges = [IPv4Network(rule["value"]) for rule in rules["ipRules"]]
+    if address is not None and any(address in one for one in ranges):
+        return None
+    return _words(vault, str(address or peer.address))
+
+
+def _words(vault: Document, address: str) -> str:
+    return (
+        "Client address is not authorized and caller is not a trusted service.\r\n"
+        f"Client address: {address}\r\nCaller: (see token)\r\nVault: {vault.name};location={vault.body['location']}"
+    )

@@ -1,0 +1,159 @@
+"""Property changes that Azure does not make in place.
+
+``refused``: the resource manager answers an error and the Pulumi provider (azure-native 3.29) tries the update all the same; a program
+that means to replace the resource says so with ``replace_on_changes``. ``replaced``: the provider itself plans a replacement. Both are
+refused by the lab's resource manager; the lab's provider plugin replaces exactly what the real one replaces, plus ``location``
+(docs/lab-differences.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from lab.cloud.azure.errors import ArmError, change_refused
+from lab.cloud.azure.schema.base import Put, normal_location
+
+LEARN = "https://learn.microsoft.com"
+FORCE_NEW = "pulumi-azure-native provider/pkg/gen/replacement.go"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fixed:
+    """One property that cannot change."""
+
+    type: str
+    """Resource type, or ``*`` for all."""
+    path: str
+    """Path in the body, without list indexes."""
+    answer: Literal["refused", "replaced"]
+    source: str
+    """Where it is documented."""
+
+
+def fixed_properties() -> tuple[Fixed, ...]:
+    """The whole table."""
+    return (*_compute(), *_network(), *_identity_and_vault())
+
+
+def _compute() -> tuple[Fixed, ...]:
+    machine = "Microsoft.Compute/virtualMachines"
+    rest = f"{LEARN}/rest/api/compute/virtual-machines/create-or-update"
+    os_profile = f"{rest} (OSProfile: 'Some of the settings cannot be changed once VM is provisioned')"
+    refused = {
+        "properties.osProfile.customData": f"{LEARN}/azure/virtual-machines/custom-data ('Can I update custom data after the VM has "
+        "been created? … no')",
+        "properties.osProfile.computerName": f"{os_profile}; computerName: 'This name cannot be updated after the VM is created'",
+        "properties.osProfile.adminUsername": f"{os_profile}; adminUsername: 'This property cannot be updated after the VM is created'",
+        "properties.osProfile.linuxConfiguration": os_profile,
+        "properties.osProfile.allowExtensionOperations": os_profile,
+        "properties.storageProfile.imageReference": f"{rest} (ImageReference: used only in creation operations)",
+        "properties.storageProfile.osDisk.createOption": f"{rest} (OSDisk.createOption: how the machine should be created)",
+        "properties.storageProfile.osDisk.name": f"{LEARN}/azure/virtual-machines/linux/os-disk-swap (only by a swap of whole disks)",
+        "properties.storageProfile.osDisk.diffDiskSettings": f"{LEARN}/azure/virtual-machines/ephemeral-os-disks (only at creation)",
+        "properties.networkProfile.networkInterfaces": f"{LEARN}/azure/virtual-machines/linux/multiple-nics (only while deallocated)",
+        "properties.priority": f"{LEARN}/azure/virtual-machines/spot-vms (a machine cannot be converted)",
+        "zones": f"{LEARN}/azure/virtual-machines/move-virtual-machines-regional-zonal-portal (a move makes a new machine)",
+    }
+    return tuple(Fixed(type=machine, path=path, answer="refused", source=source) for path, source in refused.items())
+
+
+def _network() -> tuple[Fixed, ...]:
+    address, balancer = "Microsoft.Network/publicIPAddresses", "Microsoft.Network/loadBalancers"
+    gateway, link = "Microsoft.Network/natGateways", "Microsoft.Network/privateDnsZones/virtualNetworkLinks"
+    zones = f"{LEARN}/azure/reliability/availability-zones-overview (zones are chosen at creation)"
+    return (
+        Fixed(type="Microsoft.Network/virtualNetworks", path="location", answer="replaced", source=FORCE_NEW),
+        Fixed(type=address, path="location", answer="replaced", source=FORCE_NEW),
+        Fixed(type=address, path="sku", answer="replaced", source=f"{FORCE_NEW}; {LEARN}/azure/virtual-network/ip-services/public-ip-upgrade"),
+        Fixed(type=address, path="properties.publicIPAddressVersion", answer="replaced", source=FORCE_NEW),
+        Fixed(type=address, path="zones", answer="refused", source=zones),
+        Fixed(type=gateway, path="zones", answer="refused", source=f"{LEARN}/azure/nat-gateway/nat-availability-zones"),
+        Fixed(type=balancer, path="sku", answer="refused", source=f"{LEARN}/azure/load-balancer/skus (SKUs are not mutable)"),
+        Fixed(
+            type=link,
+            path="properties.virtualNetwork",
+            answer="refused",
+            source=f"{LEARN}/azure/dns/private-dns-virtual-network-links (a link is to one network)",
+        ),
+    )  # fmt: skip
+
+
+def _identity_and_vault() -> tuple[Fixed, ...]:
+    roles, vault = "Microsoft.Authorization/roleAssignments", "Microsoft.KeyVault/vaults"
+    troubleshooting = f"{LEARN}/azure/role-based-access-control/troubleshooting (RoleAssignmentUpdateNotPermitted)"
+    return (
+        Fixed(type="Microsoft.Resources/resourceGroups", path="location", answer="replaced", source=FORCE_NEW),
+        Fixed(
+            type="*",
+            path="location",
+            answer="replaced",
+            source=f"{LEARN}/azure/azure-resource-manager/management/move-resource-group-and-subscription (a resource stays in its region)",
+        ),
+        Fixed(type=roles, path="properties.principalId", answer="replaced", source=f"{FORCE_NEW}; {troubleshooting}"),
+        Fixed(type=roles, path="properties.roleDefinitionId", answer="refused", source=troubleshooting),
+        Fixed(
+            type=vault,
+            path="properties.enablePurgeProtection",
+            answer="refused",
+            source=f"{LEARN}/azure/key-vault/general/soft-delete-overview (purge protection cannot be disabled)",
+        ),
+        Fixed(
+            type=vault,
+            path="properties.softDeleteRetentionInDays",
+            answer="refused",
+            source=f"{LEARN}/azure/key-vault/general/soft-delete-overview (can only be configured during creation)",
+        ),
+    )  # fmt: skip
+
+
+def check_unchanged(put: Put, type: str) -> None:
+    """Refuse what cannot change.
+
+    Raises:
+        ArmError: 409 (400 for role assignments), with the code that Azure uses.
+    """
+    if put.old is None:
+        return
+    for fixed in fixed_properties():
+        if fixed.type not in ("*", type):
+            continue
+        before, after = _value(put.old.body, put.old.hidden, fixed.path), _value(put.body, put.hidden, fixed.path)
+        if fixed.path == "location":
+            before, after = normal_location(str(before or "")), normal_location(str(after or ""))
+        if before == after or _added_later(fixed.path, before):
+            continue
+        raise _refusal(put, type, fixed.path)
+
+
+def _added_later(path: str, before: Any) -> bool:
+    """Purge protection can be switched on, only not off."""
+    return before is None and path == "properties.enablePurgeProtection"
+
+
+def _value(body: dict[str, Any], hidden: dict[str, Any], path: str) -> Any:
+    if path == "properties.osProfile.customData":
+        return hidden.get("customData")
+    value: Any = body
+    for key in path.split("."):
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def _refusal(put: Put, type: str, path: str) -> ArmError:
+    if type == "Microsoft.Authorization/roleAssignments":
+        return ArmError(
+            400,
+            "RoleAssignmentUpdateNotPermitted",
+            "Tenant ID, application ID, principal ID, and scope are not allowed to be updated.",
+        )
+    if path == "location":
+        group = type == "Microsoft.Resources/resourceGroups"
+        return ArmError(
+            409,
+            "InvalidResourceGroupLocation" if group else "InvalidResourceLocation",
+            f"The resource '{put.id.name}' already exists in location '{put.old.body.get('location') if put.old else ''}' in resource "
+            f"group '{put.id.group}'. A resource with the same name cannot be created in location "
+            f"'{put.body.get('location')}'. Please select a new resource name.",
+        )
+    return change_refused(path.removeprefix("properties."))

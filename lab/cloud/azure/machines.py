@@ -1,0 +1,209 @@
+"""The life of virtual machines: provisioning, deletion, power, commands."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from dataclasses import replace
+from typing import Any, Literal
+
+from lab.cloud.azure.errors import ArmError, not_found
+from lab.cloud.azure.follower import Follower
+from lab.cloud.azure.operations import Operations
+from lab.cloud.azure.schema import virtual_machine
+from lab.cloud.store import Document, Store
+from lab.desired import Hypervisor, MachineState
+
+log = logging.getLogger(__name__)
+
+PROVISION_TIMEOUT_S = 1200.0
+"""learn.microsoft.com/troubleshoot/azure/virtual-machines: provisioning times out when the agent does not report within 20 min."""
+COMMAND_TIMEOUT_S = 5400.0
+"""learn.microsoft.com/azure/virtual-machines/linux/run-command: a script runs at most 90 minutes."""
+STOP_TIMEOUT_S = 120.0
+LOOK_S = 0.05
+OUTPUT_LIMIT = 4096
+"""Bytes of each stream, the last ones: same page."""
+
+Power = Literal["running", "stopped", "deallocated"]
+
+
+class Machines:
+    """Follows each machine to the state it was asked for, in background tasks."""
+
+    def __init__(self, *, store: Store, hypervisor: Hypervisor, follower: Follower, operations: Operations) -> None:
+        self._store = store
+        self._hypervisor = hypervisor
+        self._follower = follower
+        self._operations = operations
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def created(self, machine: Document, *, timeout_s: float = PROVISION_TIMEOUT_S) -> str:
+        """A machine was put: note that it is being made, and return the operation that ends when it runs."""
+        operation = self._operations.start(resource_id=machine.id)
+        self._set(machine.id, state="Updating" if machine.hidden.get("state") == "Succeeded" else "Creating")
+        self.spawn(self._provision(machine.id, operation, timeout_s))
+        return operation
+
+    def deleted(self, machine: Document) -> str:
+        """A machine is to go: return the operation that ends when it is gone."""
+        operation = self._operations.start(resource_id=machine.id)
+        self._set(machine.id, state="Deleting", power="deallocated", deleting=True)
+        self.spawn(self._remove(machine.id, operation))
+        return operation
+
+    def power(self, machine: Document, power: Power, *, restart: bool = False) -> str:
+        """Start, stop or restart: return the operation that ends when it is so."""
+        operation = self._operations.start(resource_id=machine.id)
+        self.spawn(self._switch(machine.id, power, restart, operation))
+        return operation
+
+    def command(self, machine: Document, script: str) -> str:
+        """Run a script: return the operation whose output is what Azure's run command answers."""
+        if machine.hidden.get("power") != "running":
+            raise ArmError(
+                409,
+                "OperationNotAllowed",
+                f"Cannot modify extensions in the VM when the VM is not running: {machine.name}.",
+            )
+        operation = self._operations.start(resource_id=machine.id)
+        self.spawn(self._run(machine.id, script, operation))
+        return operation
+
+    def resume(self) -> None:
+        """After a restart of the daemon: carry on with what was under way."""
+        for operation, record in self._operations.pending().items():
+            machine = self._store.get(record["resource"])
+            if machine and machine.type != virtual_machine.TYPE:
+                continue
+            state = machine.hidden.get("state") if machine else None
+            if machine is None:
+                self._operations.succeed(operation)
+            elif state == "Deleting":
+                self.spawn(self._remove(machine.id, operation))
+            elif state in ("Creating", "Updating"):
+                self.spawn(self._provision(machine.id, operation, PROVISION_TIMEOUT_S))
+            else:
+                error = ArmError(
+                    500, "OperationPreempted", "The lab's daemon was restarted during the operation; repeat it."
+                )
+                self._operations.fail(operation, error)
+
+    async def gone(self, machine_id: str) -> None:
+        """Wait until a machine that was taken out of the world, or switched off, does not run any more.
+
+        The hypervisor has nothing to await for this (``wait_settled`` is for starting), so its state is looked at again and again.
+        """
+        await self._follower.applied(self._store.revision)
+        deadline = asyncio.get_running_loop().time() + STOP_TIMEOUT_S
+        while self.state(machine_id).phase not in ("absent", "stopped", "failed"):
+            if asyncio.get_running_loop().time() > deadline:
+                raise TimeoutError(f"{machine_id} still runs {STOP_TIMEOUT_S:.0f} s after it was to stop")
+            await asyncio.sleep(LOOK_S)
+
+    async def close(self) -> None:
+        """Stop all background tasks; :meth:`resume` continues them in the next life."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def state(self, machine_id: str) -> MachineState:
+        """What the hypervisor sees."""
+        return self._hypervisor.machine_state(machine_id.lower())
+
+    async def _provision(self, machine_id: str, operation: str, timeout_s: float) -> None:
+        await self._follower.applied(self._store.revision)
+        settled = await self._settled(machine_id, timeout_s)
+        machine = self._store.get(machine_id)
+        if machine is None or machine.hidden.get("state") == "Deleting":
+            self._operations.fail(operation, ArmError(409, "OperationPreempted", "A later deletion took over."))
+        elif settled.phase == "running":
+            self._set(machine_id, state="Succeeded", error=None)
+            self._operations.succeed(operation)
+        else:
+            error = _provisioning_error(machine, settled)
+            self._set(machine_id, state="Failed", error=error.document()["error"])
+            self._operations.fail(operation, error)
+
+    async def _settled(self, machine_id: str, timeout_s: float) -> MachineState:
+        try:
+            return await self._hypervisor.wait_settled(machine_id.lower(), timeout_s=timeout_s)
+        except TimeoutError:
+            return MachineState(phase="failed", reason=f"the machine did not report ready within {timeout_s:.0f} s")
+
+    async def _remove(self, machine_id: str, operation: str) -> None:
+        try:
+            await self.gone(machine_id)
+        except TimeoutError as problem:
+            self._operations.fail(operation, ArmError(409, "OperationNotAllowed", str(problem)))
+            raise
+        self._store.delete(machine_id)
+        self._operations.succeed(operation)
+
+    async def _switch(self, machine_id: str, power: Power, restart: bool, operation: str) -> None:
+        if restart:
+            self._set(machine_id, power="stopped")
+            await self.gone(machine_id)
+        self._set(machine_id, power=power)
+        if power != "running":
+            await self.gone(machine_id)
+            self._operations.succeed(operation)
+            return
+        await self._follower.applied(self._store.revision)
+        settled = await self._settled(machine_id, PROVISION_TIMEOUT_S)
+        machine = self._store.get(machine_id)
+        if settled.phase != "running" and machine:
+            self._operations.fail(operation, _provisioning_error(machine, settled))
+        else:
+            self._operations.succeed(operation)
+
+    async def _run(self, machine_id: str, script: str, operation: str) -> None:
+        try:
+            result = await self._hypervisor.run(machine_id.lower(), script, timeout_s=COMMAND_TIMEOUT_S)
+        except Exception as problem:
+            error = ArmError(
+                409, "VMAgentStatusCommunicationError", f"The command could not be run in {machine_id}: {problem}"
+            )
+            self._operations.fail(operation, error)
+            return
+        message = f"Enable succeeded: \n[stdout]\n{_tail(result.stdout)}\n[stderr]\n{_tail(result.stderr)}"
+        status = {
+            "code": "ProvisioningState/succeeded",
+            "level": "Info",
+            "displayStatus": "Provisioning succeeded",
+            "message": message,
+        }
+        self._operations.succeed(operation, {"value": [status]})
+
+    def _set(self, machine_id: str, **values: Any) -> None:
+        machine = self._store.get(machine_id)
+        if machine is None:
+            raise not_found(machine_id)
+        hidden = {key: value for key, value in {**machine.hidden, **values}.items() if value is not None}
+        changed = replace(machine, hidden=hidden)
+        self._store.put(machine_id, type=virtual_machine.TYPE, body=changed.body, hidden=changed.hidden)
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something in the background until it ends or :meth:`close`."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._finished)
+
+    def _finished(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception():
+            log.error("a background task of the cloud failed", exc_info=task.exception())
+
+
+def _provisioning_error(machine: Document, settled: MachineState) -> ArmError:
+    reason = settled.reason or f"the hypervisor reports '{settled.phase}'"
+    return ArmError(
+        409,
+        "OSProvisioningTimedOut" if "within" in reason else "OSProvisioningClientError",
+        f"OS provisioning for VM '{machine.name}' failed: {reason}.",
+    )
+
+
+def _tail(text: str) -> str:
+    return text.encode()[-OUTPUT_LIMIT:].decode(errors="replace")

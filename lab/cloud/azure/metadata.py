@@ -1,0 +1,187 @@
+"""``169.254.169.254``: what a machine is told about itself, and its identities' tokens.
+
+learn.microsoft.com/azure/virtual-machines/instance-metadata-service and
+learn.microsoft.com/entra/identity/managed-identities-azure-resources/how-to-use-vm-token.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from ipaddress import IPv4Address, IPv4Network
+from typing import Any
+
+from aiohttp import web
+
+from lab.cloud.azure.identity import MANAGED_LIFE_S, Identity
+from lab.cloud.azure.ids import parse_id
+from lab.cloud.azure.schema import virtual_machine
+from lab.cloud.azure.schema.network_interface import network_of
+from lab.cloud.azure.world import interface_of
+from lab.cloud.store import Document, Store
+
+log = logging.getLogger(__name__)
+
+
+class Metadata:
+    """Answers machines, told apart by the address they call from."""
+
+    def __init__(self, *, store: Store, identity: Identity) -> None:
+        self._store = store
+        self._identity = identity
+
+    async def handle(self, request: web.Request, network: str) -> web.StreamResponse:
+        """Answer one machine in the virtual network of id ``network``."""
+        response = self._answer(request, network)
+        log.info("metadata: %s asked %s -> %s", request.remote, request.path, response.status)
+        return response
+
+    def _answer(self, request: web.Request, network: str) -> web.Response:
+        if request.headers.get("Metadata", "").lower() != "true":
+            return _error(400, "invalid_request", "Required metadata header not specified")
+        if "X-Forwarded-For" in request.headers:
+            return _error(400, "invalid_request", "X-Forwarded-For header is not allowed")
+        if not request.query.get("api-version"):
+            return _error(400, "invalid_request", "Required query variable 'api-version' is missing")
+        machine = self._machine(request.remote or "", network)
+        if machine is None:
+            return _error(404, "not_found", f"No machine of the lab has the address {request.remote} in {network}")
+        if request.method != "GET":
+            return _error(405, "method_not_allowed", f"{request.method} is not allowed")
+        path = request.path.rstrip("/").lower()
+        if path == "/metadata/identity/oauth2/token":
+            return self._token(request, machine)
+        if path == "/metadata/instance" or path.startswith("/metadata/instance/"):
+            return _part(self._instance(machine), path.removeprefix("/metadata/instance"), request.query.get("format"))
+        return _error(404, "not_found", f"The lab's metadata service does not have {request.path}")
+
+    def _machine(self, address: str, network: str) -> Document | None:
+        for machine in self._store.of_type(virtual_machine.TYPE):
+            found = interface_of(self._store, machine)
+            if found is None:
+                continue
+            configuration = found[1]
+            here = network_of(configuration["subnet"]["id"]).lower() == network.lower()
+            if here and IPv4Address(configuration["privateIPAddress"]) == IPv4Address(address or "0.0.0.0"):
+                return machine
+        return None
+
+    def _token(self, request: web.Request, machine: Document) -> web.Response:
+        resource = request.query.get("resource")
+        if not resource:
+            return _error(400, "invalid_request", "Required query variable 'resource' is missing")
+        wanted = {key: request.query[key] for key in ("client_id", "object_id", "msi_res_id") if key in request.query}
+        identities = self._identities(machine)
+        matching = [identity for identity in identities if _matches(identity, wanted)]
+        if not matching:
+            return _error(400, "invalid_request", "Identity not found")
+        if len(matching) > 1:
+            text = "Multiple user assigned identities exist, please specify the clientId / resourceId of the identity in the token request"
+            return _error(400, "invalid_request", text)
+        found = matching[0]
+        token = self._identity.token(
+            object_id=found.hidden["principalId"],
+            app_id=found.hidden["clientId"],
+            audience=resource.rstrip("/"),
+            life_s=MANAGED_LIFE_S,
+            resource_id=found.id,
+        )
+        now = int(time.time())
+        return web.json_response(
+            {
+                "access_token": token,
+                "client_id": found.hidden["clientId"],
+                "expires_in": str(MANAGED_LIFE_S),
+                "expires_on": str(now + MANAGED_LIFE_S),
+                "ext_expires_in": str(MANAGED_LIFE_S),
+                "not_before": str(now),
+                "resource": resource,
+                "token_type": "Bearer",
+            }
+        )
+
+    def _identities(self, machine: Document) -> list[Document]:
+        keys = machine.body.get("identity", {}).get("userAssignedIdentities", {})
+        found = [self._store.get(key) for key in keys]
+        return [identity for identity in found if identity]
+
+    def _instance(self, machine: Document) -> dict[str, Any]:
+        properties = machine.body["properties"]
+        found = interface_of(self._store, machine)
+        configuration = found[1] if found else {}
+        subnet = self._store.get(configuration.get("subnet", {}).get("id", ""))
+        prefix = IPv4Network(subnet.body["properties"]["addressPrefix"]) if subnet else IPv4Network("0.0.0.0/32")
+        parsed = parse_id(machine.id)
+        tags = machine.body.get("tags", {})
+        image = properties["storageProfile"]["imageReference"]["id"]
+        addresses = [{"privateIpAddress": configuration.get("privateIPAddress", ""), "publicIpAddress": ""}]
+        return {
+            "compute": {
+                "azEnvironment": "AzurePublicCloud",
+                "location": machine.body["location"],
+                "name": machine.name,
+                "osProfile": {
+                    "adminUsername": properties["osProfile"]["adminUsername"],
+                    "computerName": properties["osProfile"]["computerName"],
+                    "disablePasswordAuthentication": "true",
+                },
+                "osType": "Linux",
+                "resourceGroupName": parsed.group,
+                "resourceId": machine.id,
+                "storageProfile": {
+                    "imageReference": {"id": image, "offer": "", "publisher": "", "sku": "", "version": ""}
+                },
+                "subscriptionId": parsed.subscription,
+                "tags": ";".join(f"{key}:{value}" for key, value in tags.items()),
+                "tagsList": [{"name": key, "value": value} for key, value in tags.items()],
+                "userData": "",
+                "vmId": machine.hidden["vmId"],
+                "vmSize": properties["hardwareProfile"]["vmSize"],
+                "zone": (machine.body.get("zones") or [""])[0],
+            },
+            "network": {
+                "interface": [
+                    {
+                        "ipv4": {
+                            "ipAddress": addresses,
+                            "subnet": [{"address": str(prefix.network_address), "prefix": str(prefix.prefixlen)}],
+                        },
+                        "ipv6": {"ipAddress": []},
+                        "macAddress": "",
+                    }
+                ]
+            },
+        }
+
+
+def _matches(identity: Document, wanted: dict[str, str]) -> bool:
+    known = {
+        "client_id": identity.hidden["clientId"],
+        "object_id": identity.hidden["principalId"],
+        "msi_res_id": identity.id,
+    }
+    return all(known[key].lower() == value.lower() for key, value in wanted.items())
+
+
+def _part(document: Any, path: str, format: str | None) -> web.Response:
+    """A piece of the instance document: leaves are text, as the real service gives with ``format=text``."""
+    value = document
+    for key in [part for part in path.split("/") if part]:
+        if isinstance(value, list):
+            value = value[int(key)] if key.isdigit() and int(key) < len(value) else None
+        elif isinstance(value, dict):
+            value = next((inner for name, inner in value.items() if name.lower() == key), None)
+        else:
+            value = None
+    if value is None:
+        return _error(404, "not_found", f"/metadata/instance{path} was not found")
+    if isinstance(value, str):
+        return web.Response(text=value)
+    if format == "text":
+        keys = list(value) if isinstance(value, dict) else [str(index) for index in range(len(value))]
+        return web.Response(text="\n".join(keys))
+    return web.json_response(value)
+
+
+def _error(status: int, code: str, text: str) -> web.Response:
+    return web.json_response({"error": code, "error_description": text}, status=status)

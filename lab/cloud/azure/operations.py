@@ -1,0 +1,93 @@
+"""Long-running operations: what the resource manager answers while it works.
+
+An operation is a record in the store, so that a client that polls it across a restart of the daemon still gets an answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from datetime import UTC, datetime
+from typing import Any
+
+from lab.cloud.azure.errors import ArmError
+from lab.cloud.store import Store
+
+KIND = "operation"
+
+
+class Operations:
+    """Starts, finishes and shows operations."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._done: dict[str, asyncio.Event] = {}
+
+    def start(self, *, resource_id: str) -> str:
+        """Record a new operation on a resource and return its id."""
+        operation_id = str(uuid.uuid4())
+        self._store.set_record(
+            KIND, operation_id, {"status": "InProgress", "startTime": _now(), "resource": resource_id}
+        )
+        return operation_id
+
+    def succeed(self, operation_id: str, output: Any = None) -> None:
+        """Mark an operation as done, with what it answers."""
+        self._finish(operation_id, {"status": "Succeeded", "output": output})
+
+    def fail(self, operation_id: str, error: ArmError) -> None:
+        """Mark an operation as failed."""
+        self._finish(operation_id, {"status": "Failed", "error": error.document()["error"]})
+
+    def pending(self) -> dict[str, dict[str, Any]]:
+        """Operations that are not finished, by id."""
+        return {key: value for key, value in self._store.records(KIND).items() if value["status"] == "InProgress"}
+
+    def get(self, operation_id: str) -> dict[str, Any]:
+        """An operation's record.
+
+        Raises:
+            ArmError: 404.
+        """
+        record = self._store.record(KIND, operation_id)
+        if record is None:
+            raise ArmError(404, "NotFound", f"The entity was not found: operation {operation_id}.")
+        found: dict[str, Any] = record
+        return found
+
+    async def wait(self, operation_id: str, *, timeout_s: float) -> dict[str, Any]:
+        """Its record once it is finished, or as it is after ``timeout_s``."""
+        record = self.get(operation_id)
+        if record["status"] == "InProgress" and timeout_s > 0:
+            event = self._done.setdefault(operation_id, asyncio.Event())
+            try:
+                await asyncio.wait_for(event.wait(), timeout_s)
+            except TimeoutError:
+                pass
+            record = self.get(operation_id)
+        return record
+
+    def _finish(self, operation_id: str, outcome: dict[str, Any]) -> None:
+        record = self._store.record(KIND, operation_id)
+        if record is None:
+            return
+        self._store.set_record(KIND, operation_id, {**record, **outcome, "endTime": _now()})
+        event = self._done.pop(operation_id, None)
+        if event:
+            event.set()
+
+
+def shown(operation_id: str, record: dict[str, Any]) -> dict[str, Any]:
+    """An operation as ``Azure-AsyncOperation`` shows it."""
+    body = {"name": operation_id, "status": record["status"], "startTime": record["startTime"]}
+    if "endTime" in record:
+        body["endTime"] = record["endTime"]
+    if record.get("output") is not None:
+        body["properties"] = {"output": record["output"]}
+    if "error" in record:
+        body["error"] = record["error"]
+    return body
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat()

@@ -1,0 +1,96 @@
+"""PUT and PATCH: from a request body to a stored document."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lab.cloud.azure.errors import ArmError, group_not_found, invalid, not_found, unsupported
+from lab.cloud.azure.ids import ASSIGNMENT_TYPE, GROUP_TYPE, ResourceId, group_id, parse_id
+from lab.cloud.azure.immutable import check_unchanged
+from lab.cloud.azure.registry import spec_of
+from lab.cloud.azure.schema import vault, virtual_network
+from lab.cloud.azure.schema.base import Put, Settings, TypeSpec, parse_body
+from lab.cloud.store import Document, Store
+
+
+class Puts:
+    """Checks and stores what is put."""
+
+    def __init__(self, *, store: Store, types: dict[str, TypeSpec], settings: Settings) -> None:
+        self._store = store
+        self._types = types
+        self._settings = settings
+
+    def put(self, resource_id: ResourceId, body: Any) -> tuple[Document, bool]:
+        """Create or replace a resource: the document, and whether it is new.
+
+        Raises:
+            ArmError: whatever Azure would refuse, and whatever the lab does not honour. Then nothing was stored.
+        """
+        spec = spec_of(self._types, resource_id.type or "")
+        self._group_takes_it(resource_id, spec)
+        old = self._store.get(resource_id.text)
+        if old and old.hidden.get("state") == "Deleting":
+            raise ArmError(409, "Conflict", f"{resource_id.text} is being deleted. Try again when it is gone.")
+        put = Put(
+            store=self._store,
+            settings=self._settings,
+            id=resource_id,
+            body=parse_body(spec, body, resource_id),
+            old=old,
+        )
+        with self._store.transaction():
+            spec.check(put)
+            check_unchanged(put, spec.type)
+            recovered = put.hidden.pop("recover", False)
+            subnets = put.body["properties"].pop("subnets", None) if spec.type == virtual_network.TYPE else None
+            document = self._store.put(resource_id.text, type=spec.type, body=put.body, hidden=put.hidden)
+            if recovered:
+                self._store.set_record(vault.DELETED, resource_id.name.lower(), None)
+            if subnets is not None:
+                self._subnets(document, subnets)
+        return document, old is None
+
+    def patch(self, resource_id: ResourceId, body: Any) -> Document:
+        """Change tags; nothing else is patched in the lab."""
+        spec = spec_of(self._types, resource_id.type or "")
+        document = self._store.get(resource_id.text)
+        if document is None:
+            raise not_found(resource_id.text)
+        if not isinstance(body, dict) or set(body) != {"tags"}:
+            raise unsupported(f"{spec.type}: the lab patches tags and nothing else; use PUT.")
+        if not isinstance(body["tags"], dict) or not all(isinstance(value, str) for value in body["tags"].values()):
+            raise invalid(f"{spec.type} '{resource_id.name}': tags must be a map from text to text.")
+        return self._store.put(document.id, type=document.type, body={**document.body, "tags": body["tags"]})
+
+    def _group_takes_it(self, resource_id: ResourceId, spec: TypeSpec) -> None:
+        if resource_id.subscription.lower() != self._settings.subscription.lower():
+            raise ArmError(
+                404, "SubscriptionNotFound", f"The subscription '{resource_id.subscription}' could not be found."
+            )
+        if spec.type in (GROUP_TYPE, ASSIGNMENT_TYPE):
+            return
+        if resource_id.group is None:
+            raise ArmError(400, "InvalidResourceId", f"{spec.type} must be in a resource group: {resource_id.text}.")
+        group = self._store.get(group_id(resource_id.text))
+        if group is None:
+            raise group_not_found(resource_id.group)
+        if group.hidden.get("state") == "Deleting":
+            raise ArmError(
+                409,
+                "ResourceGroupBeingDeleted",
+                f"The resource group '{resource_id.group}' is in deprovisioning state and cannot perform this operation.",
+            )
+
+    def _subnets(self, network: Document, wanted: list[dict[str, Any]]) -> None:
+        """Make the subnets of a network exactly these."""
+        names = {str(item.get("name", "")).lower() for item in wanted}
+        if "" in names or len(names) != len(wanted):
+            raise ArmError(400, "InvalidRequestContent", f"Each subnet of {network.name} needs a name of its own.")
+        for child in virtual_network.subnets_of(self._store, network.id):
+            if child.name.lower() not in names:
+                spec_of(self._types, child.type).in_use(self._store, child)
+                self._store.delete(child.id)
+        for item in wanted:
+            body = {key: value for key, value in item.items() if key not in ("id", "name", "type", "etag")}
+            self.put(parse_id(f"{network.id}/subnets/{item['name']}"), body)

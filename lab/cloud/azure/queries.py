@@ -1,0 +1,118 @@
+"""Reads that are not about one resource: subscriptions, lists, deleted vaults."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from lab.cloud.azure.deletion import deleted_vault
+from lab.cloud.azure.errors import ArmError, group_not_found, invalid
+from lab.cloud.azure.ids import ASSIGNMENT_TYPE, GROUP_TYPE
+from lab.cloud.azure.registry import spec_of
+from lab.cloud.azure.schema import vault
+from lab.cloud.azure.schema.base import Settings, TypeSpec
+from lab.cloud.store import Document, Store
+
+DELETED_VAULT = re.compile(
+    r"(?i)^/subscriptions/[^/]+/providers/Microsoft\.KeyVault/(?:locations/[^/]+/)?deletedVaults(?:/([^/]+))?(/purge)?$"
+)
+
+
+def answer(
+    store: Store, settings: Settings, *, method: str, path: str, query: Mapping[str, str]
+) -> dict[str, Any] | None:
+    """The answer to a read of the subscription or of deleted vaults; ``None`` when it is neither, ``{}`` for no content."""
+    del query
+    subscription = {
+        "id": f"/subscriptions/{settings.subscription}",
+        "subscriptionId": settings.subscription,
+        "tenantId": settings.tenant,
+        "displayName": "lab",
+        "state": "Enabled",
+    }
+    if method == "GET" and path.lower() == "/subscriptions":
+        return {"value": [subscription]}
+    if method == "GET" and path.lower() == f"/subscriptions/{settings.subscription}".lower():
+        return subscription
+    match = DELETED_VAULT.match(path)
+    return _deleted_vaults(store, settings, method, match) if match else None
+
+
+def _deleted_vaults(store: Store, settings: Settings, method: str, match: re.Match[str]) -> dict[str, Any]:
+    records = store.records(vault.DELETED)
+    if match.group(1) is None:
+        return {"value": [deleted_vault(record, subscription=settings.subscription) for record in records.values()]}
+    name = match.group(1).lower()
+    record = records.get(name)
+    if record is None:
+        raise ArmError(404, "DeletedVaultNotFound", f"The specified deleted vault '{match.group(1)}' does not exist.")
+    if match.group(2) is None:
+        return deleted_vault(record, subscription=settings.subscription)
+    if method != "POST":
+        raise ArmError(405, "MethodNotAllowed", "Purging is a POST.")
+    if record["purgeProtectionEnabled"]:
+        raise ArmError(
+            400,
+            "MethodNotAllowed",
+            f"Operation 'DeletedVaultPurge' is not allowed: '{record['name']}' has purge protection.",
+        )
+    store.set_record(vault.DELETED, name, None)
+    store.set_record("purged-vault", name, True)
+    return {}
+
+
+def listing(
+    store: Store, types: dict[str, TypeSpec], *, path: str, query: Mapping[str, str]
+) -> tuple[str, list[Document]]:
+    """The scope and the documents that a list path asks for."""
+    head, marker, tail = _cut(path)
+    group = re.match(r"(?i)^/subscriptions/[^/]+/resourceGroups/([^/]+)$", head)
+    if group and store.get(head) is None:
+        raise group_not_found(group.group(1))
+    if not marker:
+        return _plain(store, path)
+    parts = tail.split("/")
+    type = "/".join((parts[0], *parts[1::2]))
+    spec = spec_of(types, type)
+    if spec.type == ASSIGNMENT_TYPE:
+        return head, _assignments(store, head, query.get("$filter", ""))
+    scope = head if len(parts) == 2 else path.rsplit("/", 1)[0]
+    found = [document for document in store.below(scope) if document.type == spec.type]
+    if len(parts) > 2 and store.get(scope) is None:
+        raise ArmError(404, "ParentResourceNotFound", f"The parent resource {scope} was not found.")
+    return scope, found
+
+
+def _plain(store: Store, path: str) -> tuple[str, list[Document]]:
+    scope, _, what = path.rpartition("/")
+    if what.lower() == "resourcegroups":
+        return scope, store.of_type(GROUP_TYPE)
+    hidden = (GROUP_TYPE, ASSIGNMENT_TYPE)
+    top = [document for document in store.below(scope) if document.type not in hidden and document.type.count("/") == 1]
+    return scope, top
+
+
+def _cut(path: str) -> tuple[str, str, str]:
+    index = path.lower().rfind("/providers/")
+    if index < 0:
+        return path.rpartition("/")[0], "", ""
+    return path[:index], "/providers/", path[index + len("/providers/") :]
+
+
+def _assignments(store: Store, scope: str, filter: str) -> list[Document]:
+    """Assignments at a scope, above it, and (without a filter) below it, as Azure lists them."""
+    target = scope.strip("/").lower() + "/"
+    principal = re.fullmatch(r"\s*principalId eq '([^']+)'\s*", filter)
+    if filter and not principal and filter.strip() != "atScope()":
+        raise invalid(f"The lab does not know the filter {filter!r}: use principalId eq '…' or atScope().")
+    found = []
+    for assignment in store.of_type(ASSIGNMENT_TYPE):
+        properties = assignment.body["properties"]
+        given_at = properties["scope"].strip("/").lower() + "/"
+        above, below = target.startswith(given_at), given_at.startswith(target)
+        if principal and properties["principalId"].lower() != principal.group(1).lower():
+            continue
+        if above or (below and filter.strip() != "atScope()"):
+            found.append(assignment)
+    return found

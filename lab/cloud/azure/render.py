@@ -1,0 +1,80 @@
+"""Documents as the resource manager answers them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lab.cloud.azure.ids import ASSIGNMENT_TYPE
+from lab.cloud.azure.schema import user_assigned_identity, virtual_network
+from lab.cloud.azure.schema.base import TypeSpec
+from lab.cloud.store import Document, Store
+
+WITHOUT_STATE = frozenset({ASSIGNMENT_TYPE, user_assigned_identity.TYPE})
+
+
+def render(types: dict[str, TypeSpec], store: Store, document: Document) -> dict[str, Any]:
+    """The whole answer for one resource: what was given, and what the cloud knows."""
+    spec = types[document.type.lower()]
+    properties = dict(document.body.get("properties", {}))
+    if spec.type not in WITHOUT_STATE:
+        properties["provisioningState"] = document.hidden.get("state", "Succeeded")
+    properties |= spec.view(store, document)
+    if spec.type == virtual_network.TYPE:
+        children = virtual_network.subnets_of(store, document.id)
+        properties["subnets"] = [render(types, store, child) for child in children]
+    shown = {key: value for key, value in document.body.items() if key != "properties"}
+    if "identity" in shown:
+        shown["identity"] = _identity(store, shown["identity"])
+    return {
+        "id": document.id,
+        "name": document.name,
+        "type": spec.type,
+        "etag": f'W/"{document.etag}"',
+        **shown,
+        "properties": properties,
+    }
+
+
+def _identity(store: Store, identity: dict[str, Any]) -> dict[str, Any]:
+    shown: dict[str, Any] = {}
+    for key in identity.get("userAssignedIdentities", {}):
+        found = store.get(key)
+        hidden = found.hidden if found else {}
+        shown[key] = {name: hidden[name] for name in ("principalId", "clientId") if name in hidden}
+    return {**identity, "userAssignedIdentities": shown}
+
+
+def instance_view(document: Document, *, phase: str) -> dict[str, Any]:
+    """A machine's ``instanceView``: provisioning and power, as status codes."""
+    state = str(document.hidden.get("state", "Succeeded")).lower()
+    power = {
+        "running": "running",
+        "starting": "starting",
+        "stopped": "stopped",
+        "failed": "stopped",
+        "absent": "deallocated",
+    }[phase]
+    if phase == "stopped" and document.hidden.get("power") == "deallocated":
+        power = "deallocated"
+    statuses: list[dict[str, Any]] = [
+        {
+            "code": f"ProvisioningState/{state}",
+            "level": "Error" if state == "failed" else "Info",
+            "displayStatus": f"Provisioning {state}",
+            **({"message": document.hidden["error"]["message"]} if "error" in document.hidden else {}),
+        },
+        {"code": f"PowerState/{power}", "level": "Info", "displayStatus": f"VM {power}"},
+    ]
+    ready = phase == "running"
+    agent = {
+        "vmAgentVersion": "lab" if ready else "Unknown",
+        "statuses": [
+            {
+                "code": f"ProvisioningState/{'succeeded' if ready else 'Unavailable'}",
+                "level": "Info" if ready else "Warning",
+                "displayStatus": "Ready" if ready else "Not Ready",
+            }
+        ],
+    }
+    name = document.body["properties"]["osProfile"]["computerName"]
+    return {"computerName": name, "osName": "debian", "vmAgent": agent, "statuses": statuses}

@@ -1,0 +1,70 @@
+"""The built-in roles that the lab evaluates, and what each allows.
+
+Ids, actions and data actions from learn.microsoft.com/azure/role-based-access-control/built-in-roles (general, security).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+OWNER = "8e3af657-a8ff-443c-a75c-2fe8c4bcb635"
+CONTRIBUTOR = "b24988ac-6180-42a0-ab88-20f7382dd24c"
+READER = "acdd72a7-3385-48ef-bd42-f606fba81ae7"
+SECRETS_USER = "4633458b-17de-408a-b874-0445c86b69e6"
+SECRETS_OFFICER = "b86a8fe4-44ce-4948-aee5-eccb2c155cd7"
+VM_CONTRIBUTOR = "9980e02c-c2be-4d73-94e8-173b1dc7cf3c"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Role:
+    """A role definition. Patterns are Azure's: ``*`` stands for anything."""
+
+    name: str
+    actions: tuple[str, ...] = ()
+    not_actions: tuple[str, ...] = ()
+    data_actions: tuple[str, ...] = ()
+
+    def allows(self, action: str) -> bool:
+        """Whether a control-plane action is allowed."""
+        return _any(self.actions, action) and not _any(self.not_actions, action)
+
+    def allows_data(self, action: str) -> bool:
+        """Whether a data action is allowed."""
+        return _any(self.data_actions, action)
+
+
+def _any(patterns: tuple[str, ...], action: str) -> bool:
+    return any(fnmatchcase(action.lower(), pattern.lower()) for pattern in patterns)
+
+
+def built_in() -> dict[str, Role]:
+    """Roles by the GUID of their definition."""
+    vault_reads = ("Microsoft.KeyVault/vaults/secrets/readMetadata/action",)
+    return {
+        OWNER: Role(name="Owner", actions=("*",)),
+        CONTRIBUTOR: Role(
+            name="Contributor",
+            actions=("*",),
+            not_actions=("Microsoft.Authorization/*/Delete", "Microsoft.Authorization/*/Write"),
+        ),
+        READER: Role(name="Reader", actions=("*/read",)),
+        VM_CONTRIBUTOR: Role(
+            name="Virtual Machine Contributor",
+            actions=("Microsoft.Compute/virtualMachines/*", "Microsoft.Network/networkInterfaces/*", "*/read"),
+        ),
+        SECRETS_USER: Role(
+            name="Key Vault Secrets User",
+            data_actions=("Microsoft.KeyVault/vaults/secrets/getSecret/action", *vault_reads),
+        ),
+        SECRETS_OFFICER: Role(
+            name="Key Vault Secrets Officer",
+            actions=("Microsoft.KeyVault/vaults/read", "Microsoft.KeyVault/deletedVaults/read"),
+            data_actions=("Microsoft.KeyVault/vaults/secrets/*",),
+        ),
+    }
+
+
+def role_of(definition_id: str) -> Role | None:
+    """The role that a definition's id means, if the lab has it."""
+    return built_in().get(definition_id.rsplit("/", 1)[-1].lower())

@@ -1,0 +1,203 @@
+"""Network security groups as the hypervisor's rules."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from ipaddress import IPv4Network
+from typing import Any, Literal
+
+from lab.desired import Rule
+
+CLOUD = IPv4Network("198.51.100.10/32")
+"""Where all of the lab's cloud services answer."""
+LOAD_BALANCER = IPv4Network("168.63.129.16/32")
+"""learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16: health probes come from it."""
+ANY = IPv4Network("0.0.0.0/0")
+SERVICES = frozenset({"AzureKeyVault", "AzureCloud", "AzureResourceManager", "AzureActiveDirectory", "Storage"})
+
+Network = tuple[IPv4Network, ...]
+
+
+def merged(groups: list[list[dict[str, Any]]], *, virtual_network: Network) -> tuple[Rule, ...]:
+    """One ordered list with the effect of several groups applied one after the other, for both directions.
+
+    Inbound traffic passes the subnet's group and then the interface's, outbound the other way; either can stop it. A list where
+    the first match decides cannot say "and", so the groups are multiplied out: an allow of the first group is narrowed by each
+    entry of the second in turn.
+    """
+    if not groups:
+        return (_open("in"), _open("out"))
+    inbound = _product([_ordered(group, "in", virtual_network) for group in groups])
+    outbound = _product([_ordered(group, "out", virtual_network) for group in groups])
+    return (*inbound, *outbound)
+
+
+def _ordered(group: list[dict[str, Any]], direction: Literal["in", "out"], virtual_network: Network) -> list[Rule]:
+    wanted = "Inbound" if direction == "in" else "Outbound"
+    own = [_rule(item, direction, virtual_network) for item in group if item["properties"]["direction"] == wanted]
+    return [*sorted(own, key=lambda rule: rule.priority), *_defaults(direction, virtual_network)]
+
+
+def _rule(item: dict[str, Any], direction: Literal["in", "out"], virtual_network: Network) -> Rule:
+    properties = item["properties"]
+    protocols: dict[str, Literal["tcp", "udp", "icmp", "any"]] = {
+        "Tcp": "tcp",
+        "Udp": "udp",
+        "Icmp": "icmp",
+        "*": "any",
+    }
+    return Rule(
+        name=item["name"],
+        priority=properties["priority"],
+        direction=direction,
+        allow=properties["access"] == "Allow",
+        protocol=protocols[properties["protocol"]],
+        sources=_networks(_both(properties, "sourceAddressPrefix", "sourceAddressPrefixes"), virtual_network),
+        destinations=_networks(
+            _both(properties, "destinationAddressPrefix", "destinationAddressPrefixes"), virtual_network
+        ),
+        ports=_ports(_both(properties, "destinationPortRange", "destinationPortRanges")),
+    )
+
+
+def _both(properties: dict[str, Any], one: str, many: str) -> list[str]:
+    return [*([properties[one]] if properties.get(one) else []), *properties.get(many, [])]
+
+
+def _networks(prefixes: list[str], virtual_network: Network) -> Network:
+    """Ranges of prefixes and service tags; empty for anything."""
+    found: list[IPv4Network] = []
+    for prefix in prefixes:
+        tag = prefix.split(".")[0]
+        if prefix == "*" or prefix == "0.0.0.0/0":
+            return ()
+        if tag == "VirtualNetwork":
+            found.extend(virtual_network)
+        elif tag == "AzureLoadBalancer":
+            found.append(LOAD_BALANCER)
+        elif tag == "Internet":
+            found.extend(internet(virtual_network))
+        elif tag in SERVICES:
+            found.append(CLOUD)
+        else:
+            found.append(IPv4Network(prefix, strict=False))
+    return tuple(found)
+
+
+def internet(virtual_network: Network) -> Network:
+    """The ``Internet`` tag: everything outside the virtual network and its peers."""
+    left: list[IPv4Network] = [ANY]
+    for taken in (*virtual_network, LOAD_BALANCER):
+        left = [piece for one in left for piece in _without(one, taken)]
+    return tuple(sorted(left))
+
+
+def _without(whole: IPv4Network, taken: IPv4Network) -> list[IPv4Network]:
+    if not whole.overlaps(taken):
+        return [whole]
+    return [] if whole.subnet_of(taken) else list(whole.address_exclude(taken))
+
+
+def _ports(ranges: list[str]) -> tuple[tuple[int, int], ...]:
+    """Inclusive ranges; empty for any."""
+    pairs = [("0", "-", "65535") if text == "*" else text.partition("-") for text in ranges]
+    found = tuple((int(low), int(high or low)) for low, _, high in pairs)
+    return () if (0, 65535) in found else found
+
+
+def _defaults(direction: Literal["in", "out"], virtual_network: Network) -> list[Rule]:
+    """learn.microsoft.com/azure/virtual-network/network-security-groups-overview, "Default security rules"."""
+    if direction == "in":
+        entries = [
+            ("AllowVNetInBound", 65000, True, virtual_network, virtual_network),
+            ("AllowAzureLoadBalancerInBound", 65001, True, (LOAD_BALANCER,), ()),
+            ("DenyAllInBound", 65500, False, (), ()),
+        ]
+    else:
+        entries = [
+            ("AllowVnetOutBound", 65000, True, virtual_network, virtual_network),
+            ("AllowInternetOutBound", 65001, True, (), internet(virtual_network)),
+            ("DenyAllOutBound", 65500, False, (), ()),
+        ]
+    return [
+        Rule(
+            name=name,
+            priority=priority,
+            direction=direction,
+            allow=allow,
+            protocol="any",
+            sources=sources,
+            destinations=targets,
+        )
+        for name, priority, allow, sources, targets in entries
+    ]
+
+
+def _open(direction: Literal["in", "out"]) -> Rule:
+    """Without any group nothing is filtered."""
+    return Rule(name="NoGroup", priority=65500, direction=direction, allow=True, protocol="any")
+
+
+def _product(groups: list[list[Rule]]) -> list[Rule]:
+    result = groups[0]
+    for later in groups[1:]:
+        result = [piece for rule in result for piece in (_narrowed(rule, later) if rule.allow else [rule])]
+    if len(groups) == 1:
+        return result
+    return [_renumbered(rule, 100 + index) for index, rule in enumerate(result)]
+
+
+def _narrowed(rule: Rule, later: list[Rule]) -> list[Rule]:
+    """What is left of an allow rule behind a second group: its intersection with each entry, in order."""
+    found = []
+    for other in later:
+        both = _intersection(rule, other)
+        if both is not None:
+            found.append(both)
+    return found
+
+
+def _intersection(first: Rule, second: Rule) -> Rule | None:
+    protocol = _protocol(first, second)
+    sources = _common(first.sources, second.sources)
+    destinations = _common(first.destinations, second.destinations)
+    ports = _common_ports(first.ports, second.ports)
+    if protocol is None or sources is None or destinations is None or ports is None:
+        return None
+    return Rule(
+        name=f"{first.name}+{second.name}",
+        priority=first.priority,
+        direction=first.direction,
+        allow=first.allow and second.allow,
+        protocol=protocol,
+        sources=sources,
+        destinations=destinations,
+        ports=ports,
+    )
+
+
+def _protocol(first: Rule, second: Rule) -> Literal["tcp", "udp", "icmp", "any"] | None:
+    if first.protocol == "any":
+        return second.protocol
+    return first.protocol if second.protocol in ("any", first.protocol) else None
+
+
+def _common(first: Network, second: Network) -> Network | None:
+    """The ranges in both; ``None`` when there are none (an empty tuple would match anything)."""
+    if not first or not second:
+        return first or second
+    found = {a if a.subnet_of(b) else b for a in first for b in second if a.overlaps(b)}
+    return tuple(sorted(found)) or None
+
+
+def _common_ports(
+    first: tuple[tuple[int, int], ...], second: tuple[tuple[int, int], ...]
+) -> tuple[tuple[int, int], ...] | None:
+    if not first or not second:
+        return first or second
+    found = {(max(a, c), min(b, d)) for a, b in first for c, d in second if max(a, c) <= min(b, d)}
+    return tuple(sorted(found)) or None
+
+
+def _renumbered(rule: Rule, priority: int) -> Rule:
+    return replace(rule, priority=priority)

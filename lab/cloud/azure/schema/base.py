@@ -1,0 +1,173 @@
+"""What all resource types have in common: the body's frame, references, and how a type describes itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic.alias_generators import to_camel
+
+from lab.cloud.azure.errors import ArmError, invalid, invalid_reference, unsupported
+from lab.cloud.azure.ids import InvalidIdError, ResourceId, parse_id
+from lab.cloud.store import Document, Store
+
+READ_ONLY_ANYWHERE = frozenset({"etag", "provisioningState", "resourceGuid", "systemData"})
+READ_ONLY_ON_TOP = frozenset({"id", "name", "type"})
+
+
+class Part(BaseModel):
+    """A piece of a body. A property that is not declared is refused, never dropped."""
+
+    model_config = ConfigDict(extra="forbid", alias_generator=to_camel, populate_by_name=True, frozen=True)
+
+
+class Ref(Part):
+    """A reference to another resource."""
+
+    id: str
+
+
+class Body(Part):
+    """The frame of a resource without location."""
+
+    tags: dict[str, str] | None = None
+
+
+class Located(Body):
+    """The frame of a resource that is in a region."""
+
+    location: str
+
+
+class GlobalBody(Body):
+    """The frame of a resource whose location is always ``global``."""
+
+    location: Literal["global", "Global"] = "global"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What the lab's subscription is and offers."""
+
+    tenant: str
+    subscription: str
+    images: Mapping[str, str]
+    """Image ids as ``storageProfile.imageReference.id`` names them, and the version each stands for."""
+
+
+@dataclass(kw_only=True)
+class Put:
+    """One PUT on its way in: ``check`` of the type may complete ``body`` and ``hidden``."""
+
+    store: Store
+    settings: Settings
+    id: ResourceId
+    body: dict[str, Any]
+    old: Document | None
+    hidden: dict[str, Any] = field(default_factory=dict)
+
+    def find(self, resource_id: str, *, type: str) -> Document:
+        """The referenced document.
+
+        Raises:
+            ArmError: 400 when the id is malformed, of another type, or of nothing that exists.
+        """
+        try:
+            parsed = parse_id(resource_id)
+        except InvalidIdError as problem:
+            raise ArmError(400, "LinkedInvalidPropertyId", f"{problem} (in {self.id.text})") from problem
+        found = self.store.get(resource_id)
+        if (parsed.type or "").lower() != type.lower():
+            raise invalid(f"{resource_id}, referenced by {self.id.text}, is not of type {type}.")
+        if found is None:
+            raise invalid_reference(resource_id, by=self.id.text)
+        return found
+
+    def same_region(self, other: Document) -> None:
+        """Refuse a reference into another region."""
+        if normal_location(other.body.get("location", "")) != normal_location(self.body.get("location", "")):
+            raise invalid_reference(other.id, by=self.id.text)
+
+
+ModelType = type[Body]
+
+
+def _nothing(_put: Put) -> None:
+    return None
+
+
+def _no_view(_store: Store, _document: Document) -> dict[str, Any]:
+    return {}
+
+
+def _not_in_use(_store: Store, _document: Document) -> None:
+    return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TypeSpec:
+    """A resource type that the lab's Azure knows."""
+
+    type: str
+    model: ModelType
+    check: Callable[[Put], None] = _nothing
+    """Refuse what the cloud refuses beyond the schema: references, addresses, quotas."""
+    view: Callable[[Store, Document], dict[str, Any]] = _no_view
+    """Read-only properties, merged under ``properties`` in every answer."""
+    in_use: Callable[[Store, Document], None] = _not_in_use
+    """Refuse a deletion that the cloud refuses."""
+    read_only: frozenset[str] = frozenset()
+    """Property names that answers hold and that are ignored in a request, as the cloud does."""
+    parent: str | None = None
+    """The type that it is part of and deleted with."""
+    child_path: bool = False
+    """Whether answers carry no location of their own."""
+
+
+def parse_body(spec: TypeSpec, body: Any, resource_id: ResourceId) -> dict[str, Any]:
+    """Check a request body against the type's schema and return it complete, with defaults.
+
+    Raises:
+        ArmError: 400, naming every property that is wrong or that the lab does not honour.
+    """
+    if not isinstance(body, dict):
+        raise ArmError(400, "InvalidRequestContent", "The request content was invalid: it is not a JSON object.")
+    cleaned = _strip(body, spec.read_only)
+    cleaned = {key: value for key, value in cleaned.items() if key not in READ_ONLY_ON_TOP}
+    try:
+        parsed = spec.model.model_validate(cleaned)
+    except ValidationError as problem:
+        raise _refusal(spec, resource_id, problem) from problem
+    return parsed.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+def normal_location(text: str) -> str:
+    """Regions compare without case and spaces: ``West Europe`` is ``westeurope``."""
+    return text.replace(" ", "").lower()
+
+
+def _strip(value: Any, read_only: frozenset[str]) -> Any:
+    if isinstance(value, dict):
+        dropped = READ_ONLY_ANYWHERE | read_only
+        return {k: _strip(v, read_only) for k, v in value.items() if k not in dropped and v is not None}
+    if isinstance(value, list):
+        return [_strip(item, read_only) for item in value]
+    return value
+
+
+def _refusal(spec: TypeSpec, resource_id: ResourceId, problem: ValidationError) -> ArmError:
+    errors = problem.errors(include_url=False, include_input=False)
+    unknown = [_where(error["loc"]) for error in errors if error["type"] == "extra_forbidden"]
+    wrong = [f"{_where(error['loc'])}: {error['msg']}" for error in errors if error["type"] != "extra_forbidden"]
+    if wrong:
+        return invalid(f"{spec.type} '{resource_id.name}': {'; '.join(wrong)}", target=_where(errors[0]["loc"]))
+    return unsupported(
+        f"{spec.type} '{resource_id.name}': the lab does not honour {', '.join(unknown)}. Leave it out, or add it to "
+        f"the type's schema and to what the lab does."
+    )
+
+
+def _where(location: tuple[int | str, ...]) -> str:
+    return ".".join(str(part) for part in location)

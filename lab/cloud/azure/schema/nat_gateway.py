@@ -1,0 +1,78 @@
+"""Microsoft.Network/natGateways."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from lab.cloud.azure.errors import ArmError
+from lab.cloud.azure.schema import public_ip_address
+from lab.cloud.azure.schema.base import Located, Part, Put, Ref, TypeSpec
+from lab.cloud.store import Document, Store
+
+TYPE = "Microsoft.Network/natGateways"
+
+
+class Sku(Part):
+    """The only kind there is."""
+
+    name: Literal["Standard"]
+
+
+class Properties(Part):
+    """What a gateway is given."""
+
+    public_ip_addresses: list[Ref] = Field(default_factory=list, max_length=1)
+    """Azure takes 16; the lab's router leaves by one."""
+    idle_timeout_in_minutes: int = Field(default=4, ge=4, le=120)
+
+
+class NatGateway(Located):
+    """A NAT gateway."""
+
+    sku: Sku
+    zones: list[str] | None = Field(default=None, max_length=1)
+    properties: Properties = Field(default_factory=Properties)
+
+
+def check(put: Put) -> None:
+    """Its addresses exist and are nobody else's."""
+    for ref in put.body["properties"]["publicIpAddresses"]:
+        address = put.find(ref["id"], type=public_ip_address.TYPE)
+        put.same_region(address)
+        holder = public_ip_address.gateway_of(put.store, address.id)
+        if holder and holder.key != put.id.text.lower():
+            raise ArmError(
+                400, "PublicIPAddressInUse", f"Resource {put.id.text} is referencing public IP address {address.id} that is "
+                f"already allocated to resource {holder.id}.",
+            )  # fmt: skip
+
+
+def subnets(store: Store, gateway_id: str) -> list[str]:
+    """Ids of the subnets that leave by the gateway."""
+    return [
+        document.id
+        for document in store.of_type("Microsoft.Network/virtualNetworks/subnets")
+        if document.body["properties"].get("natGateway", {}).get("id", "").lower() == gateway_id.lower()
+    ]
+
+
+def view(store: Store, document: Document) -> dict[str, Any]:
+    """Who leaves by it."""
+    found = subnets(store, document.id)
+    return {"subnets": [{"id": subnet} for subnet in found]} if found else {}
+
+
+def in_use(store: Store, document: Document) -> None:
+    """A gateway goes only when no subnet leaves by it."""
+    found = subnets(store, document.id)
+    if found:
+        raise ArmError(
+            400,
+            "NatGatewayInUse",
+            f"NAT gateway {document.id} cannot be deleted: it is in use by subnets {', '.join(found)}.",
+        )
+
+
+SPEC = TypeSpec(type=TYPE, model=NatGateway, check=check, view=view, in_use=in_use, read_only=frozenset({"subnets"}))

@@ -1,0 +1,151 @@
+"""Microsoft.Network/networkSecurityGroups, with their rules inline."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Network
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field
+
+from lab.cloud.azure.errors import ArmError
+from lab.cloud.azure.schema.base import Located, Part, Put, TypeSpec
+from lab.cloud.store import Document, Store
+
+TYPE = "Microsoft.Network/networkSecurityGroups"
+SERVICE_TAGS = frozenset({"VirtualNetwork", "AzureLoadBalancer", "Internet", "AzureKeyVault", "AzureCloud", "AzureResourceManager",
+                          "AzureActiveDirectory", "Storage"})  # fmt: skip
+REQUIRED_PREFIXES = "one of sourceAddressPrefix(es) and destinationAddressPrefix(es)"
+
+
+def _prefix(text: str) -> str:
+    if text == "*" or text.split(".")[0] in SERVICE_TAGS:
+        return text
+    try:
+        IPv4Network(text, strict=False)
+    except ValueError as problem:
+        known = ", ".join(sorted(SERVICE_TAGS))
+        raise ValueError(f"'{text}' is neither a range, nor *, nor a service tag of the lab ({known})") from problem
+    return text
+
+
+def _ports(text: str) -> str:
+    if text == "*":
+        return text
+    low, _, high = text.partition("-")
+    if not (low.isdigit() and (high or low).isdigit() and 0 <= int(low) <= int(high or low) <= 65535):
+        raise ValueError(f"'{text}' is not a port, a range low-high, or *")
+    return text
+
+
+Prefix = Annotated[str, AfterValidator(_prefix)]
+Ports = Annotated[str, AfterValidator(_ports)]
+
+
+class RuleProperties(Part):
+    """What a rule says."""
+
+    description: str | None = Field(default=None, max_length=140)
+    protocol: Literal["Tcp", "Udp", "Icmp", "*"]
+    access: Literal["Allow", "Deny"]
+    direction: Literal["Inbound", "Outbound"]
+    priority: int = Field(ge=100, le=4096)
+    source_address_prefix: Prefix | None = None
+    source_address_prefixes: list[Prefix] = Field(default_factory=list)
+    destination_address_prefix: Prefix | None = None
+    destination_address_prefixes: list[Prefix] = Field(default_factory=list)
+    source_port_range: Literal["*"] | None = None
+    """The lab does not filter by source port."""
+    source_port_ranges: list[Literal["*"]] = Field(default_factory=list)
+    destination_port_range: Ports | None = None
+    destination_port_ranges: list[Ports] = Field(default_factory=list)
+
+
+class SecurityRule(Part):
+    """A named rule."""
+
+    name: str = Field(min_length=1, max_length=80)
+    id: str | None = None
+    type: str | None = None
+    properties: RuleProperties
+
+
+class Properties(Part):
+    """What a group is given."""
+
+    security_rules: list[SecurityRule] = Field(default_factory=list)
+    flush_connection: Literal[False] = False
+
+
+class NetworkSecurityGroup(Located):
+    """A network security group."""
+
+    properties: Properties = Field(default_factory=Properties)
+
+
+def check(put: Put) -> None:
+    """Names and priorities are unique; each side and the ports are given exactly once."""
+    seen: dict[tuple[str, int], str] = {}
+    names: set[str] = set()
+    for rule in put.body["properties"]["securityRules"]:
+        properties, name = rule["properties"], rule["name"]
+        key = (properties["direction"], properties["priority"])
+        if key in seen:
+            raise ArmError(
+                400,
+                "SecurityRuleConflict",
+                f"Security rule {name} conflicts with rule {seen[key]}. Rules cannot have the same Priority and Direction.",
+            )
+        if name.lower() in names:
+            raise ArmError(400, "DuplicateResourceName", f"{put.id.name} has two security rules named {name}.")
+        seen[key] = name
+        names.add(name.lower())
+        for one, many, code in (
+            ("sourceAddressPrefix", "sourceAddressPrefixes", "SecurityRuleInvalidAddressPrefix"),
+            ("destinationAddressPrefix", "destinationAddressPrefixes", "SecurityRuleInvalidAddressPrefix"),
+            ("destinationPortRange", "destinationPortRanges", "SecurityRuleInvalidPortRange"),
+        ):
+            if bool(properties.get(one)) == bool(properties.get(many)):
+                raise ArmError(400, code, f"Security rule {name} of {put.id.name} must have either {one} or {many}.")
+        if not (properties.get("sourcePortRange") or properties.get("sourcePortRanges")):
+            raise ArmError(400, "SecurityRuleInvalidPortRange", f"Security rule {name} must have sourcePortRange '*'.")
+
+
+def users(store: Store, group_id: str) -> list[str]:
+    """Ids of the subnets and interfaces that use the group."""
+    wanted = group_id.lower()
+    found: list[str] = []
+    for type in ("Microsoft.Network/virtualNetworks/subnets", "Microsoft.Network/networkInterfaces"):
+        for document in store.of_type(type):
+            if document.body["properties"].get("networkSecurityGroup", {}).get("id", "").lower() == wanted:
+                found.append(document.id)
+    return found
+
+
+def view(store: Store, document: Document) -> dict[str, Any]:
+    """Rule ids and what the group is attached to."""
+    used = users(store, document.id)
+    subnets = [{"id": user} for user in used if "/subnets/" in user]
+    interfaces = [{"id": user} for user in used if "/subnets/" not in user]
+    return {**({"subnets": subnets} if subnets else {}), **({"networkInterfaces": interfaces} if interfaces else {})}
+
+
+def in_use(store: Store, document: Document) -> None:
+    """A group goes only when nothing uses it."""
+    used = users(store, document.id)
+    if used:
+        raise ArmError(
+            400,
+            "InUseNetworkSecurityGroupCannotBeDeleted",
+            f"Network security group {document.id} cannot be deleted because it is in use by the following resources: "
+            f"{', '.join(used)}.",
+        )
+
+
+SPEC = TypeSpec(
+    type=TYPE,
+    model=NetworkSecurityGroup,
+    check=check,
+    view=view,
+    in_use=in_use,
+    read_only=frozenset({"defaultSecurityRules", "subnets", "networkInterfaces"}),
+)

@@ -1,0 +1,64 @@
+"""Microsoft.Network/privateDnsZones/A: address records."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address
+from typing import Any
+
+from pydantic import Field
+
+from lab.cloud.azure.errors import ArmError
+from lab.cloud.azure.schema import private_dns_zone
+from lab.cloud.azure.schema.base import Body, Part, Put, TypeSpec
+from lab.cloud.store import Document, Store
+
+TYPE = private_dns_zone.RECORD_TYPE
+
+
+class ARecord(Part):
+    """One address."""
+
+    ipv4_address: IPv4Address = Field(alias="ipv4Address")
+
+
+class Properties(Part):
+    """The record set."""
+
+    ttl: int = Field(ge=1, le=2147483647)
+    a_records: list[ARecord] = Field(min_length=1, max_length=1)
+    """Azure takes 20 addresses in a set; the lab's resolver answers with one."""
+    metadata: dict[str, str] | None = None
+
+
+class RecordSet(Body):
+    """A record set of type A."""
+
+    tags: None = None
+    properties: Properties
+
+
+def check(put: Put) -> None:
+    """The zone exists."""
+    if put.store.get(put.id.parent or "") is None:
+        raise ArmError(404, "ParentResourceNotFound", f"The private DNS zone '{put.id.parent}' was not found.")
+
+
+def fqdn(document: Document) -> str:
+    """The record's full name, without the final dot."""
+    zone = document.id.split("/")[-3]
+    return zone if document.name == "@" else f"{document.name}.{zone}"
+
+
+def view(_store: Store, document: Document) -> dict[str, Any]:
+    """Its full name."""
+    return {"fqdn": f"{fqdn(document)}.", "isAutoRegistered": False}
+
+
+SPEC = TypeSpec(
+    type=TYPE,
+    model=RecordSet,
+    check=check,
+    view=view,
+    parent=private_dns_zone.TYPE,
+    read_only=frozenset({"fqdn", "isAutoRegistered"}),
+)

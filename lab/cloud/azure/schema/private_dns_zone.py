@@ -1,0 +1,66 @@
+"""Microsoft.Network/privateDnsZones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from lab.cloud.azure.errors import ArmError
+from lab.cloud.azure.schema.base import GlobalBody, Part, Put, TypeSpec
+from lab.cloud.store import Document, Store
+
+TYPE = "Microsoft.Network/privateDnsZones"
+LINK_TYPE = f"{TYPE}/virtualNetworkLinks"
+RECORD_TYPE = f"{TYPE}/A"
+
+
+class Properties(Part):
+    """A zone has none."""
+
+
+class PrivateZone(GlobalBody):
+    """A private DNS zone."""
+
+    properties: Properties = Field(default_factory=Properties)
+
+
+def check(put: Put) -> None:
+    """A zone's name has at least two labels (learn.microsoft.com/azure/dns/private-dns-privatednszone)."""
+    if put.id.name.count(".") < 1:
+        raise ArmError(400, "BadRequest", f"The zone name '{put.id.name}' has fewer than two labels.")
+
+
+def _children(store: Store, document: Document, type: str) -> list[Document]:
+    return [child for child in store.below(document.id) if child.type.lower() == type.lower()]
+
+
+def view(store: Store, document: Document) -> dict[str, Any]:
+    """How much is in it; the zone's own SOA record counts."""
+    return {
+        "numberOfRecordSets": 1 + len(_children(store, document, RECORD_TYPE)),
+        "numberOfVirtualNetworkLinks": len(_children(store, document, LINK_TYPE)),
+    }
+
+
+def in_use(store: Store, document: Document) -> None:
+    """A zone goes only when no network is linked to it."""
+    links = _children(store, document, LINK_TYPE)
+    if links:
+        raise ArmError(
+            409,
+            "CannotDeleteResource",
+            f"Can not delete resource before nested resources are deleted: {', '.join(link.id for link in links)}.",
+        )
+
+
+SPEC = TypeSpec(
+    type=TYPE,
+    model=PrivateZone,
+    check=check,
+    view=view,
+    in_use=in_use,
+    read_only=frozenset({"numberOfRecordSets", "numberOfVirtualNetworkLinks", "numberOfVirtualNetworkLinksWithRegistration",
+                         "maxNumberOfRecordSets", "maxNumberOfVirtualNetworkLinks", "internalId",
+                         "maxNumberOfVirtualNetworkLinksWithRegistration"}),
+)  # fmt: skip

@@ -1,0 +1,94 @@
+"""Microsoft.Network/publicIPAddresses: static addresses out of the lab's documentation range."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Network
+from typing import Any, Literal
+
+from pydantic import Field
+
+from lab.cloud.azure.errors import ArmError
+from lab.cloud.azure.schema.base import Located, Part, Put, TypeSpec
+from lab.cloud.store import Document, Store
+
+TYPE = "Microsoft.Network/publicIPAddresses"
+POOL = IPv4Network("198.51.100.64/26")
+"""TEST-NET-2 (RFC 5737): public inside the lab, nothing outside it."""
+
+
+class Sku(Part):
+    """Only standard addresses can be static and used by a NAT gateway."""
+
+    name: Literal["Standard"]
+    tier: Literal["Regional"] = "Regional"
+
+
+class Properties(Part):
+    """What an address is given."""
+
+    public_ip_allocation_method: Literal["Static"] = Field(alias="publicIPAllocationMethod")
+    public_ip_address_version: Literal["IPv4"] = Field(default="IPv4", alias="publicIPAddressVersion")
+    idle_timeout_in_minutes: int = Field(default=4, ge=4, le=30)
+
+
+class PublicIPAddress(Located):
+    """A public address."""
+
+    sku: Sku
+    zones: list[str] | None = None
+    properties: Properties
+
+
+def check(put: Put) -> None:
+    """Give the address at creation and keep it for life."""
+    if put.old:
+        put.hidden["address"] = put.old.hidden["address"]
+        return
+    taken = {document.hidden["address"] for document in put.store.of_type(TYPE)}
+    for address in POOL.hosts():
+        if str(address) not in taken:
+            put.hidden["address"] = str(address)
+            return
+    raise ArmError(
+        400,
+        "PublicIPCountLimitReached",
+        f"Cannot create more than {len(taken)} public IP addresses: {POOL} is used up.",
+    )
+
+
+def gateway_of(store: Store, address_id: str) -> Document | None:
+    """The NAT gateway that holds an address."""
+    for gateway in store.of_type("Microsoft.Network/natGateways"):
+        ids = [ref["id"].lower() for ref in gateway.body["properties"].get("publicIpAddresses", ())]
+        if address_id.lower() in ids:
+            return gateway
+    return None
+
+
+def view(store: Store, document: Document) -> dict[str, Any]:
+    """The address and who holds it."""
+    gateway = gateway_of(store, document.id)
+    holder = {"natGateway": {"id": gateway.id}} if gateway else {}
+    return {"ipAddress": document.hidden["address"], "ipTags": [], **holder}
+
+
+def in_use(store: Store, document: Document) -> None:
+    """An address goes only when nothing holds it."""
+    gateway = gateway_of(store, document.id)
+    if gateway:
+        raise ArmError(
+            400,
+            "PublicIPAddressCannotBeDeleted",
+            f"Public IP address {document.id} can not be deleted since it is still allocated to resource {gateway.id}. In "
+            "order to delete the public IP, disassociate/detach the Public IP address from the resource.",
+        )
+
+
+SPEC = TypeSpec(
+    type=TYPE,
+    model=PublicIPAddress,
+    check=check,
+    view=view,
+    in_use=in_use,
+    read_only=frozenset({"ipAddress", "ipTags", "natGateway", "ipConfiguration"}),
+)

@@ -1,0 +1,91 @@
+"""Microsoft.Authorization/roleAssignments, at any scope."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from typing import Any, Literal
+
+from lab.cloud.azure.errors import ArmError, invalid
+from lab.cloud.azure.ids import ASSIGNMENT_TYPE, parse_id
+from lab.cloud.azure.roles import role_of
+from lab.cloud.azure.schema.base import Body, Part, Put, TypeSpec
+from lab.cloud.azure.schema.user_assigned_identity import find_principal, missing_principal
+from lab.cloud.store import Document, Store
+
+
+class Properties(Part):
+    """Who may do what."""
+
+    principal_id: str
+    role_definition_id: str
+    principal_type: Literal["User", "Group", "ServicePrincipal", "ForeignGroup", "Device"] = "ServicePrincipal"
+    scope: str | None = None
+    description: str | None = None
+
+
+class RoleAssignment(Body):
+    """A role assignment; its scope is in its id."""
+
+    tags: None = None
+    properties: Properties
+
+
+def check(put: Put) -> None:
+    """Name, role and principal exist; the same assignment is not made twice."""
+    try:
+        uuid.UUID(put.id.name)
+    except ValueError as problem:
+        raise ArmError(
+            400, "InvalidRoleAssignmentId", f"The role assignment ID '{put.id.name}' is not valid: it must be a GUID."
+        ) from problem
+    _scope_exists(put)
+    properties = put.body["properties"]
+    if role_of(properties["roleDefinitionId"]) is None:
+        raise ArmError(
+            400,
+            "RoleDefinitionDoesNotExist",
+            f"The specified role definition with ID '{properties['roleDefinitionId']}' does not exist, or is not one of the "
+            "built-in roles that the lab evaluates (lab/cloud/azure/roles.py).",
+        )
+    operator = put.store.record("operator", "operator") or {}
+    if properties["principalId"] != operator.get("principalId") and not find_principal(
+        put.store, properties["principalId"]
+    ):
+        raise missing_principal(properties["principalId"])
+    properties["scope"] = put.id.scope
+    for other in put.store.of_type(ASSIGNMENT_TYPE):
+        if other.key != put.id.text.lower() and _key(other.body["properties"]) == _key(properties):
+            raise ArmError(409, "RoleAssignmentExists", f"The role assignment already exists: {other.id}.")
+
+
+def _key(properties: dict[str, Any]) -> tuple[str, str, str]:
+    role = properties["roleDefinitionId"].rsplit("/", 1)[-1]
+    return properties["principalId"].lower(), role.lower(), properties["scope"].strip("/").lower()
+
+
+def _scope_exists(put: Put) -> None:
+    scope = put.id.scope
+    match = re.match(r"(?i)^(.*/providers/Microsoft\.KeyVault/vaults/[^/]+)/secrets/[^/]+$", scope)
+    target = match.group(1) if match else scope
+    parsed = parse_id(target)
+    if parsed.type is None:
+        if parsed.subscription.lower() != put.settings.subscription.lower():
+            raise invalid(f"The scope {scope} is in a subscription that the lab does not have.")
+        return
+    if put.store.get(target) is None:
+        raise ArmError(404, "ResourceNotFound", f"The scope {scope} of role assignment {put.id.name} does not exist.")
+
+
+def view(_store: Store, _document: Document) -> dict[str, Any]:
+    """Nothing beyond what was given."""
+    return {}
+
+
+SPEC = TypeSpec(
+    type=ASSIGNMENT_TYPE,
+    model=RoleAssignment,
+    check=check,
+    view=view,
+    read_only=frozenset({"createdOn", "createdBy", "updatedOn", "updatedBy"}),
+)

@@ -1,0 +1,186 @@
+"""Microsoft.Network/virtualNetworks/subnets."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address, IPv4Network
+from typing import Any, Literal
+
+from pydantic import Field
+
+from lab.cloud.azure.errors import ArmError
+from lab.cloud.azure.schema.base import Body, Part, Put, Ref, TypeSpec
+from lab.cloud.azure.schema.virtual_network import SUBNET_TYPE, subnets_of
+from lab.cloud.azure.schema.virtual_network import TYPE as NETWORK_TYPE
+from lab.cloud.store import Document, Store
+
+TYPE = SUBNET_TYPE
+RESERVED_AT_START = 4
+"""Network address, gateway and two for DNS (learn.microsoft.com/azure/virtual-network/virtual-networks-faq)."""
+
+
+class SubnetRef(Ref):
+    """A reference to a subnet. The SDK's type is the whole subnet's and sends two of its defaults along; a reference changes
+    nothing about the subnet, so no other value is taken."""
+
+    private_endpoint_network_policies: Literal["Disabled"] | None = None
+    private_link_service_network_policies: Literal["Enabled"] | None = None
+
+
+class ServiceEndpoint(Part):
+    """A service that is reached from inside the subnet."""
+
+    service: Literal["Microsoft.KeyVault", "Microsoft.Storage"]
+    locations: list[str] | None = None
+
+
+class Properties(Part):
+    """What a subnet is given."""
+
+    address_prefix: IPv4Network
+    network_security_group: Ref | None = None
+    nat_gateway: Ref | None = None
+    service_endpoints: list[ServiceEndpoint] = Field(default_factory=list)
+    default_outbound_access: bool | None = None
+    """Only ``false`` is what the lab does: without a NAT gateway there is no way out."""
+    private_endpoint_network_policies: Literal["Disabled", "Enabled"] = "Disabled"
+    private_link_service_network_policies: Literal["Disabled", "Enabled"] = "Enabled"
+    delegations: list[dict[str, Any]] = Field(default_factory=list, max_length=0)
+
+
+class Subnet(Body):
+    """A subnet."""
+
+    tags: None = None
+    properties: Properties
+
+
+def check(put: Put) -> None:
+    """The range lies in the network, overlaps no other subnet, and still holds every address in use."""
+    network = put.store.get(put.id.parent or "")
+    if network is None:
+        raise ArmError(404, "ParentResourceNotFound", f"The parent {NETWORK_TYPE} '{put.id.parent}' was not found.")
+    properties = put.body["properties"]
+    prefix = IPv4Network(properties["addressPrefix"])
+    ranges = [IPv4Network(text) for text in network.body["properties"]["addressSpace"]["addressPrefixes"]]
+    if not any(prefix.subnet_of(one) for one in ranges):
+        raise ArmError(
+            400,
+            "NetcfgInvalidSubnet",
+            f"Subnet '{put.id.name}' is not valid in virtual network '{network.name}': {prefix} is not in its address space.",
+        )
+    if prefix.prefixlen > 29:
+        raise ArmError(400, "NetcfgInvalidSubnet", f"Subnet '{put.id.name}' is smaller than /29: {prefix}.")
+    _no_overlap(put, network, prefix)
+    _addresses_stay(put, prefix)
+    for key, type in (
+        ("networkSecurityGroup", "Microsoft.Network/networkSecurityGroups"),
+        ("natGateway", "Microsoft.Network/natGateways"),
+    ):
+        if key in properties:
+            put.find(properties[key]["id"], type=type)
+
+
+def _no_overlap(put: Put, network: Document, prefix: IPv4Network) -> None:
+    for other in subnets_of(put.store, network.id):
+        if other.key == put.id.text.lower():
+            continue
+        taken = IPv4Network(other.body["properties"]["addressPrefix"])
+        if prefix.overlaps(taken):
+            raise ArmError(
+                400,
+                "NetcfgSubnetRangesOverlap",
+                f"Subnet '{put.id.name}' is not valid because its IP address range overlaps with that of an existing subnet "
+                f"in virtual network '{network.name}': {prefix} and '{other.name}' {taken}.",
+            )
+
+
+def _addresses_stay(put: Put, prefix: IPv4Network) -> None:
+    if put.old is None or IPv4Network(put.old.body["properties"]["addressPrefix"]) == prefix:
+        return
+    used = users(put.store, put.id.text)
+    if used:
+        raise ArmError(
+            400,
+            "InUsePrefixCannotBeDeleted",
+            f"IpPrefix {put.old.body['properties']['addressPrefix']} on Subnet {put.id.name} has active allocations and "
+            f"cannot be deleted: {used[0]}.",
+        )
+
+
+def configurations(store: Store, subnet_id: str) -> list[tuple[str, IPv4Address]]:
+    """Ids and addresses of every IP configuration in a subnet: interfaces and load balancer frontends."""
+    found: list[tuple[str, IPv4Address]] = []
+    for type, key in (
+        ("Microsoft.Network/networkInterfaces", "ipConfigurations"),
+        ("Microsoft.Network/loadBalancers", "frontendIPConfigurations"),
+    ):
+        for document in store.of_type(type):
+            for item in document.body["properties"].get(key, ()):
+                properties = item["properties"]
+                if properties["subnet"]["id"].lower() == subnet_id.lower():
+                    address = IPv4Address(properties["privateIPAddress"])
+                    found.append((f"{document.id}/{key}/{item['name']}", address))
+    return found
+
+
+def users(store: Store, subnet_id: str) -> list[str]:
+    """Ids of what is in a subnet."""
+    return [user for user, _ in configurations(store, subnet_id)]
+
+
+def check_address(put: Put, *, subnet_id: str, address: IPv4Address, configuration: str) -> None:
+    """Refuse a private address that is outside the subnet, reserved, or taken by another configuration."""
+    subnet = put.find(subnet_id, type=TYPE)
+    prefix = IPv4Network(subnet.body["properties"]["addressPrefix"])
+    if address not in prefix:
+        raise ArmError(
+            400,
+            "PrivateIPAddressNotInSubnet",
+            f"Private static IP address {address} does not belong to the range of subnet prefix {prefix}.",
+        )
+    reserved = int(address) - int(prefix.network_address) < RESERVED_AT_START or address == prefix.broadcast_address
+    if reserved:
+        raise ArmError(
+            400,
+            "PrivateIPAddressInReservedRange",
+            f"Private static IP address {address} falls within reserved IP range of subnet prefix {prefix}.",
+        )
+    mine = f"{put.id.text}/".lower()
+    for user, taken in configurations(put.store, subnet_id):
+        if taken == address and not user.lower().startswith(mine):
+            raise ArmError(
+                400,
+                "PrivateIPAddressInUse",
+                f"IP configuration {configuration} is using the same private IP address {address} as IP configuration {user}.",
+            )
+
+
+def view(store: Store, document: Document) -> dict[str, Any]:
+    """Who is in it."""
+    found = [{"id": user} for user in users(store, document.id)]
+    return {"ipConfigurations": found} if found else {}
+
+
+def in_use(store: Store, document: Document) -> None:
+    """A subnet goes only when nothing is in it."""
+    used = users(store, document.id)
+    if used:
+        raise ArmError(
+            400,
+            "InUseSubnetCannotBeDeleted",
+            f"Subnet {document.name} is in use by {used[0]} and cannot be deleted. In order to delete the subnet, delete all "
+            "the resources within the subnet. See aka.ms/deletesubnet.",
+        )
+
+
+SPEC = TypeSpec(
+    type=TYPE,
+    model=Subnet,
+    check=check,
+    view=view,
+    in_use=in_use,
+    parent=NETWORK_TYPE,
+    read_only=frozenset(
+        {"ipConfigurations", "purpose", "privateEndpoints", "serviceAssociationLinks", "resourceNavigationLinks"}
+    ),
+)

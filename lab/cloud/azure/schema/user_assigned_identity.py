@@ -1,0 +1,79 @@
+"""Microsoft.ManagedIdentity/userAssignedIdentities."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from pydantic import Field
+
+from lab.cloud.azure.errors import ArmError
+from lab.cloud.azure.schema.base import Located, Part, Put, TypeSpec
+from lab.cloud.store import Document, Store
+
+TYPE = "Microsoft.ManagedIdentity/userAssignedIdentities"
+
+
+class Properties(Part):
+    """An identity is given nothing."""
+
+
+class UserAssignedIdentity(Located):
+    """A user-assigned managed identity."""
+
+    properties: Properties = Field(default_factory=Properties)
+
+
+def check(put: Put) -> None:
+    """Make its principal at creation."""
+    old = put.old.hidden if put.old else {}
+    put.hidden["principalId"] = old.get("principalId") or str(uuid.uuid4())
+    put.hidden["clientId"] = old.get("clientId") or str(uuid.uuid4())
+    put.hidden["tenantId"] = put.settings.tenant
+
+
+def holders(store: Store, identity_id: str) -> list[Document]:
+    """The machines that have the identity."""
+    wanted = identity_id.lower()
+    return [
+        machine
+        for machine in store.of_type("Microsoft.Compute/virtualMachines")
+        if wanted in {key.lower() for key in machine.body.get("identity", {}).get("userAssignedIdentities", {})}
+    ]
+
+
+def view(_store: Store, document: Document) -> dict[str, Any]:
+    """Principal, client and tenant."""
+    return {key: document.hidden[key] for key in ("principalId", "clientId", "tenantId")}
+
+
+def in_use(store: Store, document: Document) -> None:
+    """Azure deletes an identity that machines still have, and their tokens stop working."""
+    del store, document
+
+
+def find_principal(store: Store, principal_id: str) -> Document | None:
+    """The identity of this principal id."""
+    for document in store.of_type(TYPE):
+        if document.hidden["principalId"] == principal_id:
+            return document
+    return None
+
+
+def missing_principal(principal_id: str) -> ArmError:
+    """400 for a role given to nobody."""
+    return ArmError(
+        400,
+        "PrincipalNotFound",
+        f"Principal {principal_id.replace('-', '')} does not exist in the directory. Check that you have the correct principal ID.",
+    )
+
+
+SPEC = TypeSpec(
+    type=TYPE,
+    model=UserAssignedIdentity,
+    check=check,
+    view=view,
+    in_use=in_use,
+    read_only=frozenset({"principalId", "clientId", "tenantId"}),
+)

@@ -1,0 +1,137 @@
+"""Microsoft.KeyVault/vaults: role-based access only."""
+
+from __future__ import annotations
+
+import re
+from ipaddress import IPv4Network
+from typing import Any, Literal
+
+from pydantic import Field
+
+from lab.cloud.azure.errors import ArmError, invalid
+from lab.cloud.azure.schema import subnet
+from lab.cloud.azure.schema.base import Located, Part, Put, TypeSpec
+from lab.cloud.store import Document, Store
+
+TYPE = "Microsoft.KeyVault/vaults"
+DELETED = "deleted-vault"
+"""Kind of the store's records that hold soft-deleted vaults, by name."""
+
+
+class Sku(Part):
+    """Both tiers act alike for secrets."""
+
+    family: Literal["A"]
+    name: Literal["standard", "premium"]
+
+
+class NetworkRule(Part):
+    """A subnet that may come in."""
+
+    id: str
+    ignore_missing_vnet_service_endpoint: Literal[False] = False
+
+
+class IpRule(Part):
+    """A public range that may come in."""
+
+    value: IPv4Network
+
+
+class NetworkAcls(Part):
+    """The vault's firewall."""
+
+    bypass: Literal["None", "AzureServices"] = "AzureServices"
+    """No trusted service calls the lab's vault, so both act alike."""
+    default_action: Literal["Allow", "Deny"] = "Allow"
+    ip_rules: list[IpRule] = Field(default_factory=list)
+    virtual_network_rules: list[NetworkRule] = Field(default_factory=list)
+
+
+class Properties(Part):
+    """What a vault is given."""
+
+    tenant_id: str
+    sku: Sku
+    enable_rbac_authorization: Literal[True]
+    """The lab evaluates roles; access policies are the old way."""
+    access_policies: list[dict[str, Any]] = Field(default_factory=list, max_length=0)
+    enable_soft_delete: Literal[True] = True
+    soft_delete_retention_in_days: int = Field(default=90, ge=7, le=90)
+    enable_purge_protection: Literal[True] | None = None
+    enabled_for_deployment: Literal[False] = False
+    enabled_for_disk_encryption: Literal[False] = False
+    enabled_for_template_deployment: Literal[False] = False
+    public_network_access: Literal["Enabled", "enabled"] = "Enabled"
+    network_acls: NetworkAcls = Field(default_factory=NetworkAcls)
+    create_mode: Literal["default", "recover"] | None = None
+
+
+class Vault(Located):
+    """A key vault."""
+
+    properties: Properties
+
+
+def check(put: Put) -> None:
+    """Names are global; a deleted vault keeps its name until it is purged; the firewall's subnets have the endpoint."""
+    name, properties = put.id.name, put.body["properties"]
+    if not re.fullmatch(r"[a-zA-Z](?!.*--)[a-zA-Z0-9-]{1,22}[a-zA-Z0-9]", name):
+        raise ArmError(
+            400,
+            "VaultNameNotValid",
+            f"The vault name '{name}' is invalid. A vault's name must be between 3-24 alphanumeric characters. The name must "
+            "begin with a letter, end with a letter or digit, and not contain consecutive hyphens.",
+        )
+    if properties["tenantId"].lower() != put.settings.tenant.lower():
+        raise invalid(
+            f"Vault '{name}': tenantId {properties['tenantId']} is not this subscription's tenant {put.settings.tenant}."
+        )
+    _name_is_free(put)
+    for rule in properties["networkAcls"]["virtualNetworkRules"]:
+        found = put.find(rule["id"], type=subnet.TYPE)
+        services = {endpoint["service"] for endpoint in found.body["properties"]["serviceEndpoints"]}
+        if "Microsoft.KeyVault" not in services:
+            raise ArmError(
+                400,
+                "VnetSubnetMissingServiceEndpoint",
+                f"Subnet {found.id} of vault '{name}' has no service endpoint Microsoft.KeyVault: add it to the subnet first.",
+            )
+    recover = properties.pop("createMode", None) == "recover"
+    put.hidden["recover"] = recover
+
+
+def _name_is_free(put: Put) -> None:
+    name = put.id.name.lower()
+    for other in put.store.of_type(TYPE):
+        if other.name.lower() == name and other.key != put.id.text.lower():
+            raise ArmError(
+                409, "VaultAlreadyExists", f"The vault name '{put.id.name}' is already in use by {other.id}."
+            )
+    deleted = put.store.record(DELETED, name)
+    recover = put.body["properties"].get("createMode") == "recover"
+    if put.old is None and deleted and not recover:
+        raise ArmError(
+            409,
+            "ConflictError",
+            "A vault with the same name already exists in deleted state. You need to either recover or purge existing key "
+            "vault. Follow this link https://go.microsoft.com/fwlink/?linkid=2149745 for more information on soft delete.",
+        )
+    if put.old is None and recover and not deleted:
+        raise ArmError(404, "DeletedVaultNotFound", f"There is no deleted vault named '{put.id.name}' to recover.")
+
+
+def find(store: Store, name: str) -> Document | None:
+    """The live vault of this name."""
+    for document in store.of_type(TYPE):
+        if document.name.lower() == name.lower():
+            return document
+    return None
+
+
+def view(_store: Store, document: Document) -> dict[str, Any]:
+    """Where its secrets are reached."""
+    return {"vaultUri": f"https://{document.name.lower()}.vault.azure.net/"}
+
+
+SPEC = TypeSpec(type=TYPE, model=Vault, check=check, view=view, read_only=frozenset({"vaultUri", "hsmPoolResourceId"}))

@@ -1,0 +1,272 @@
+"""Microsoft.Compute/virtualMachines."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import uuid
+from typing import Any, Literal
+
+from pydantic import Field
+
+from lab.cloud.azure.errors import ArmError, invalid_reference, unsupported
+from lab.cloud.azure.schema import network_interface, user_assigned_identity
+from lab.cloud.azure.schema.base import Located, Part, Put, TypeSpec
+from lab.cloud.azure.sizes import known_sizes
+from lab.cloud.store import Document, Store
+
+TYPE = "Microsoft.Compute/virtualMachines"
+CUSTOM_DATA_LIMIT = 64 * 1024
+"""Bytes after base64 decoding; learn.microsoft.com/azure/virtual-machines/custom-data says 64 KB."""
+
+
+class HardwareProfile(Part):
+    """The size."""
+
+    vm_size: str
+
+
+class ImageReference(Part):
+    """An image in a gallery."""
+
+    id: str
+
+
+class ManagedDisk(Part):
+    """What kind of disk; no difference in the lab."""
+
+    storage_account_type: Literal["Standard_LRS", "StandardSSD_LRS", "Premium_LRS", "StandardSSD_ZRS", "Premium_ZRS"]
+
+
+class DiffDiskSettings(Part):
+    """An ephemeral system disk."""
+
+    option: Literal["Local"]
+    placement: Literal["CacheDisk", "ResourceDisk", "NvmeDisk"] | None = None
+
+
+class OsDisk(Part):
+    """The system disk."""
+
+    name: str | None = None
+    create_option: Literal["FromImage"]
+    caching: Literal["None", "ReadOnly", "ReadWrite"] | None = None
+    delete_option: Literal["Delete"] = "Delete"
+    """Azure also takes ``Detach``; the lab's system disk goes with its machine."""
+    disk_size_gb: int | None = Field(default=None, alias="diskSizeGB", ge=1)
+    diff_disk_settings: DiffDiskSettings | None = None
+    managed_disk: ManagedDisk | None = None
+    os_type: Literal["Linux"] | None = None
+    write_accelerator_enabled: Literal[False] = False
+
+
+class StorageProfile(Part):
+    """Image and disks."""
+
+    image_reference: ImageReference
+    os_disk: OsDisk
+    data_disks: list[dict[str, Any]] = Field(default_factory=list, max_length=0)
+    """Only the size's own local disks."""
+    disk_controller_type: Literal["SCSI", "NVMe"] | None = None
+
+
+class SshKey(Part):
+    """A public key."""
+
+    path: str
+    key_data: str
+
+
+class Ssh(Part):
+    """Keys of the administrator."""
+
+    public_keys: list[SshKey] = Field(default_factory=list)
+
+
+class PatchSettings(Part):
+    """Patching is the image's business."""
+
+    patch_mode: Literal["ImageDefault"] = "ImageDefault"
+    assessment_mode: Literal["ImageDefault"] = "ImageDefault"
+
+
+class LinuxConfiguration(Part):
+    """How Linux is set up."""
+
+    disable_password_authentication: Literal[True]
+    ssh: Ssh | None = None
+    provision_vm_agent: Literal[True] = Field(default=True, alias="provisionVMAgent")
+    enable_vm_agent_platform_updates: bool | None = Field(default=None, alias="enableVMAgentPlatformUpdates")
+    patch_settings: PatchSettings | None = None
+
+
+class OsProfile(Part):
+    """The machine's first boot."""
+
+    computer_name: str = Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9-]{0,62}[A-Za-z0-9])?$")
+    admin_username: str
+    custom_data: str | None = None
+    """Base64; written, never shown."""
+    linux_configuration: LinuxConfiguration
+    allow_extension_operations: bool = True
+
+
+class InterfaceProperties(Part):
+    """How the interface hangs on the machine."""
+
+    primary: Literal[True] = True
+    delete_option: Literal["Detach"] | None = None
+    """``Delete`` is not done by the lab."""
+
+
+class InterfaceRef(Part):
+    """A network interface."""
+
+    id: str
+    properties: InterfaceProperties | None = None
+
+
+class NetworkProfile(Part):
+    """Interfaces: the lab's machines have one."""
+
+    network_interfaces: list[InterfaceRef] = Field(min_length=1, max_length=1)
+
+
+class UefiSettings(Part):
+    """No difference in the lab."""
+
+    secure_boot_enabled: bool = False
+    v_tpm_enabled: bool = Field(default=False, alias="vTpmEnabled")
+
+
+class SecurityProfile(Part):
+    """No difference in the lab."""
+
+    encryption_at_host: bool | None = None
+    security_type: Literal["TrustedLaunch", "Standard"] | None = None
+    uefi_settings: UefiSettings | None = None
+
+
+class BootDiagnostics(Part):
+    """The console's log; the lab keeps it always."""
+
+    enabled: bool
+
+
+class DiagnosticsProfile(Part):
+    """Diagnostics."""
+
+    boot_diagnostics: BootDiagnostics
+
+
+class Properties(Part):
+    """What a machine is given."""
+
+    hardware_profile: HardwareProfile
+    storage_profile: StorageProfile
+    os_profile: OsProfile
+    network_profile: NetworkProfile
+    security_profile: SecurityProfile | None = None
+    diagnostics_profile: DiagnosticsProfile | None = None
+    priority: Literal["Regular"] | None = None
+
+
+class Identity(Part):
+    """The identities that the machine can act as."""
+
+    type: Literal["UserAssigned"]
+    user_assigned_identities: dict[str, dict[str, Any]] = Field(min_length=1)
+
+
+class VirtualMachine(Located):
+    """A virtual machine."""
+
+    zones: list[str] | None = Field(default=None, max_length=1)
+    identity: Identity | None = None
+    properties: Properties
+
+
+def check(put: Put) -> None:
+    """Size, image, interface and identities exist; custom data fits; move what is write-only out of sight."""
+    properties = put.body["properties"]
+    _check_size(put, properties)
+    put.hidden = dict(put.old.hidden) if put.old else {"vmId": str(uuid.uuid4()), "power": "running"}
+    custom_data = properties["osProfile"].pop("customData", None)
+    if custom_data is not None:
+        put.hidden["customData"] = _custom_data(custom_data)
+    image = properties["storageProfile"]["imageReference"]["id"]
+    if image.lower() not in {known.lower() for known in put.settings.images}:
+        known = ", ".join(sorted(put.settings.images)) or "none"
+        raise ArmError(
+            404, "GalleryImageNotFound", f"The gallery image {image} is not available in the lab, which has: {known}."
+        )
+    interface = put.find(properties["networkProfile"]["networkInterfaces"][0]["id"], type=network_interface.TYPE)
+    put.same_region(interface)
+    holder = network_interface.machine_of(put.store, interface.id)
+    if holder and holder.key != put.id.text.lower():
+        raise ArmError(
+            400,
+            "NicInUse",
+            f"Network Interface {interface.id} is used by existing resource {holder.id}. In order to use it in {put.id.text}, it "
+            "must be dissociated from the resource.",
+        )
+    for identity in put.body.get("identity", {}).get("userAssignedIdentities", {}):
+        if put.store.get(identity) is None:
+            raise invalid_reference(identity, by=put.id.text)
+        put.find(identity, type=user_assigned_identity.TYPE)
+
+
+def _check_size(put: Put, properties: dict[str, Any]) -> None:
+    wanted, sizes = properties["hardwareProfile"]["vmSize"], known_sizes()
+    if wanted not in sizes:
+        raise ArmError(
+            400,
+            "InvalidParameter",
+            f"The value {wanted} provided for the VM size is not valid. The valid sizes in the lab are: {','.join(sorted(sizes))}.",
+            target="vmSize",
+        )
+    if put.old and put.old.body["properties"]["hardwareProfile"]["vmSize"] != wanted:
+        raise unsupported(f"{put.id.name}: the lab does not resize a machine; Azure restarts it. Replace the machine.")
+    settings = properties["storageProfile"]["osDisk"].get("diffDiskSettings")
+    size = sizes[wanted]
+    if settings and not (size.temp_gib or size.local_ssd_gib):
+        raise ArmError(
+            400,
+            "OperationNotAllowed",
+            f"The VM size {wanted} has no local storage for an ephemeral OS disk.",
+            target="vmSize",
+        )
+
+
+def _custom_data(text: str) -> str:
+    try:
+        decoded = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError) as problem:
+        raise ArmError(
+            400, "InvalidParameter", "Custom data in OSProfile must be in Base64 encoding.", target="customData"
+        ) from problem
+    if len(decoded) > CUSTOM_DATA_LIMIT:
+        raise ArmError(
+            400,
+            "InvalidParameter",
+            f"Custom data in OSProfile must be in Base64 encoding and with a maximum length of 87380 characters: it has "
+            f"{len(text)}.",
+            target="customData",
+        )
+    return text
+
+
+def view(_store: Store, document: Document) -> dict[str, Any]:
+    """Id of the machine and how far it is."""
+    return {"vmId": document.hidden["vmId"], "provisioningState": document.hidden.get("state", "Succeeded")}
+
+
+SPEC = TypeSpec(
+    type=TYPE,
+    model=VirtualMachine,
+    check=check,
+    view=view,
+    read_only=frozenset(
+        {"vmId", "instanceView", "timeCreated", "requireGuestProvisionSignal", "principalId", "clientId"}
+    ),
+)

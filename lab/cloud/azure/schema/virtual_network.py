@@ -1,0 +1,92 @@
+"""Microsoft.Network/virtualNetworks."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Network
+from typing import Any, Literal
+
+from pydantic import Field
+
+from lab.cloud.azure.errors import ArmError
+from lab.cloud.azure.schema.base import Located, Part, Put, TypeSpec
+from lab.cloud.store import Document, Store
+
+TYPE = "Microsoft.Network/virtualNetworks"
+SUBNET_TYPE = "Microsoft.Network/virtualNetworks/subnets"
+
+
+class AddressSpace(Part):
+    """The network's ranges."""
+
+    address_prefixes: list[IPv4Network] = Field(min_length=1)
+
+
+class Properties(Part):
+    """What a network is given."""
+
+    address_space: AddressSpace
+    enable_ddos_protection: Literal[False] = False
+    enable_vm_protection: Literal[False] = False
+    private_endpoint_v_net_policies: Literal["Disabled"] = Field(
+        default="Disabled", alias="privateEndpointVNetPolicies"
+    )
+    subnets: list[dict[str, Any]] | None = None
+    """Given: the exact list of subnets. Left out: the subnets stay as they are (see docs/lab-differences.md)."""
+    virtual_network_peerings: list[dict[str, Any]] | None = Field(default=None, max_length=0)
+
+
+class VirtualNetwork(Located):
+    """A virtual network."""
+
+    properties: Properties
+
+
+def subnets_of(store: Store, network_id: str) -> list[Document]:
+    """The subnets of a network."""
+    return [document for document in store.below(network_id) if document.type.lower() == SUBNET_TYPE.lower()]
+
+
+def check(put: Put) -> None:
+    """Ranges must not overlap, and must still hold every subnet."""
+    ranges = [IPv4Network(prefix) for prefix in put.body["properties"]["addressSpace"]["addressPrefixes"]]
+    for index, one in enumerate(ranges):
+        for other in ranges[index + 1 :]:
+            if one.overlaps(other):
+                raise ArmError(
+                    400, "AddressPrefixesOverlap", f"Address prefixes {one} and {other} of {put.id.name} overlap."
+                )
+    for subnet in subnets_of(put.store, put.id.text) if put.body["properties"].get("subnets") is None else ():
+        prefix = IPv4Network(subnet.body["properties"]["addressPrefix"])
+        if not any(prefix.subnet_of(one) for one in ranges):
+            raise ArmError(
+                400,
+                "InUsePrefixCannotBeDeleted",
+                f"IpPrefix holding {prefix} on VirtualNetwork {put.id.name} has active subnet {subnet.name} using it, so "
+                "cannot be deleted.",
+            )
+
+
+def in_use(store: Store, document: Document) -> None:
+    """A network goes only when nothing is in its subnets."""
+    from lab.cloud.azure.schema import subnet as subnets
+
+    for child in subnets_of(store, document.id):
+        users = subnets.users(store, child.id)
+        if users:
+            raise ArmError(
+                400,
+                "InUseSubnetCannotBeDeleted",
+                f"Subnet {child.name} is in use by {users[0]} and cannot be deleted. In order to delete the subnet, delete "
+                "all the resources within the subnet. See aka.ms/deletesubnet.",
+            )
+    links = [d for d in store.of_type("Microsoft.Network/privateDnsZones/virtualNetworkLinks")]
+    for link in links:
+        if link.body["properties"]["virtualNetwork"]["id"].lower() == document.key:
+            raise ArmError(
+                409,
+                "CannotDeleteResource",
+                f"Virtual network {document.name} cannot be deleted: it is linked to a private DNS zone by {link.id}.",
+            )
+
+
+SPEC = TypeSpec(type=TYPE, model=VirtualNetwork, check=check, in_use=in_use)

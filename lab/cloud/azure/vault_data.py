@@ -1,0 +1,320 @@
+"""``*.vault.azure.net``: the secrets of key vaults.
+
+Paths, bodies and errors from learn.microsoft.com/rest/api/keyvault/secrets; what azure-keyvault-secrets needs of it was tried.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import uuid
+from typing import Any, TypeVar
+
+from aiohttp import web
+from pydantic import Field, ValidationError
+
+from lab.cloud.azure import firewall
+from lab.cloud.azure.access import Principal, roles_at
+from lab.cloud.azure.errors import ArmError
+from lab.cloud.azure.identity import HOST as LOGIN
+from lab.cloud.azure.identity import Identity, TokenError
+from lab.cloud.azure.schema import vault as vaults
+from lab.cloud.azure.schema.base import Part
+from lab.cloud.azure.secrets import SecretStore, SecretVersion
+from lab.cloud.store import Document, Store
+
+log = logging.getLogger(__name__)
+
+SUFFIX = ".vault.azure.net"
+RESOURCE = "https://vault.azure.net"
+VALUE_LIMIT = 25 * 1024
+"""Bytes: learn.microsoft.com/azure/key-vault/secrets/about-secrets, "maximum size of 25k bytes"."""
+API_VERSIONS = frozenset({"7.4", "7.5", "7.6", "2025-07-01"})
+NAME = re.compile(r"[0-9a-zA-Z-]{1,127}")
+T = TypeVar("T", bound=Part)
+
+
+class Attributes(Part):
+    """What a caller may say about a version."""
+
+    enabled: bool | None = None
+    nbf: int | None = None
+    exp: int | None = None
+
+
+class SetSecret(Part):
+    """The body that sets a secret."""
+
+    value: str
+    content_type: str | None = None
+    tags: dict[str, str] | None = Field(default=None, max_length=15)
+    attributes: Attributes = Field(default_factory=Attributes)
+
+
+class UpdateSecret(Part):
+    """The body that changes what is not the value."""
+
+    content_type: str | None = None
+    tags: dict[str, str] | None = Field(default=None, max_length=15)
+    attributes: Attributes = Field(default_factory=Attributes)
+
+
+class VaultError(Exception):
+    """A refusal as Key Vault words it."""
+
+    def __init__(self, status: int, code: str, message: str, *, inner: str | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        error: dict[str, Any] = {"code": code, "message": message}
+        if inner:
+            error["innererror"] = {"code": inner}
+        self.document = {"error": error}
+
+
+class VaultData:
+    """Answers for all vaults."""
+
+    def __init__(self, *, store: Store, secrets: SecretStore, identity: Identity) -> None:
+        self._store = store
+        self._secrets = secrets
+        self._identity = identity
+
+    async def handle(self, request: web.Request, name: str, peer: firewall.Peer) -> web.StreamResponse:
+        """Answer one request to the vault ``name`` from ``peer``."""
+        try:
+            response = await self._answer(request, name, peer)
+        except TokenError:
+            response = self._challenge()
+        except VaultError as error:
+            response = web.json_response(error.document, status=error.status)
+        except ArmError as error:
+            response = web.json_response(error.document(), status=error.status)
+        response.headers["x-ms-request-id"] = str(uuid.uuid4())
+        log.info("vault %s: %s %s -> %s", name, request.method, request.path, response.status)
+        return response
+
+    async def _answer(self, request: web.Request, name: str, peer: firewall.Peer) -> web.Response:
+        principal = self._identity.verify(request.headers.get("Authorization"), audiences=(RESOURCE,))
+        vault = vaults.find(self._store, name)
+        self._forget_purged(name)
+        if vault is None:
+            raise VaultError(
+                404, "VaultNotFound", f"There is no vault '{name}'. In Azure its name would not even resolve."
+            )
+        if request.query.get("api-version") not in API_VERSIONS:
+            given = request.query.get("api-version")
+            raise VaultError(
+                400, "BadParameter", f"The lab knows the API versions {', '.join(sorted(API_VERSIONS))}, not '{given}'."
+            )
+        refused = firewall.refusal(self._store, vault, peer)
+        if refused:
+            raise VaultError(403, "Forbidden", refused, inner="ForbiddenByFirewall")
+        return await self._route(request, vault, principal)
+
+    async def _route(self, request: web.Request, vault: Document, principal: Principal) -> web.Response:
+        parts = [part for part in request.path.split("/") if part]
+        kind, method = parts[0] if parts else "", request.method
+        name = parts[1] if len(parts) > 1 else ""
+        if name and not NAME.fullmatch(name):
+            raise VaultError(400, "BadParameter", f"The request URI contains an invalid name: {name}")
+        call = (method, kind, len(parts))
+        if call == ("GET", "secrets", 1):
+            return self._list(vault, principal, deleted=False)
+        if call == ("GET", "deletedsecrets", 1):
+            return self._list(vault, principal, deleted=True)
+        if call == ("GET", "secrets", 3) and parts[2] == "versions":
+            return self._list_versions(vault, principal, name)
+        if method == "GET" and kind == "secrets" and len(parts) in (2, 3):
+            return self._get(vault, principal, name, parts[2] if len(parts) == 3 else "")
+        if call == ("PUT", "secrets", 2):
+            return self._set(vault, principal, name, await _json(request))
+        if method == "PATCH" and kind == "secrets" and len(parts) in (2, 3):
+            return self._update(vault, principal, name, parts[2] if len(parts) == 3 else "", await _json(request))
+        if call == ("DELETE", "secrets", 2):
+            return self._delete(vault, principal, name)
+        if call == ("GET", "deletedsecrets", 2):
+            self._require(vault, principal, "readMetadata/action", name)
+            return web.json_response(self._deleted(vault, name))
+        if call == ("DELETE", "deletedsecrets", 2):
+            return self._purge(vault, principal, name)
+        if call == ("POST", "deletedsecrets", 3) and parts[2] == "recover":
+            return self._recover(vault, principal, name)
+        raise VaultError(400, "BadParameter", f"The lab's key vault does not answer {method} {request.path}.")
+
+    def _get(self, vault: Document, principal: Principal, name: str, version: str) -> web.Response:
+        self._require(vault, principal, "getSecret/action", name)
+        found = self._version(vault, name, version)
+        if not found.attributes.get("enabled", True):
+            message = "Operation get is not allowed on a disabled secret."
+            raise VaultError(403, "Forbidden", message, inner="SecretDisabled")
+        return web.json_response({"value": found.value, **_bundle(vault, found)})
+
+    def _set(self, vault: Document, principal: Principal, name: str, body: Any) -> web.Response:
+        self._require(vault, principal, "setSecret/action", name)
+        parsed = _parse(SetSecret, body)
+        if len(parsed.value.encode()) > VALUE_LIMIT:
+            raise VaultError(400, "BadParameter", f"The value of secret {name} exceeds {VALUE_LIMIT} bytes.")
+        if self._secrets.deleted_at(vault=vault.name, name=name) is not None:
+            raise VaultError(
+                409,
+                "Conflict",
+                f"Secret {name} is currently in a deleted but recoverable state, and its name cannot be reused; in this state, the "
+                "secret can only be recovered or purged.",
+                inner="ObjectIsDeletedButRecoverable",
+            )
+        version = self._secrets.add(
+            vault=vault.name,
+            name=name,
+            value=parsed.value,
+            content_type=parsed.content_type,
+            tags=parsed.tags,
+            attributes=parsed.attributes.model_dump(exclude_none=True),
+        )
+        return web.json_response({"value": version.value, **_bundle(vault, version)})
+
+    def _update(self, vault: Document, principal: Principal, name: str, version: str, body: Any) -> web.Response:
+        self._require(vault, principal, "setSecret/action", name)
+        parsed, found = _parse(UpdateSecret, body), self._version(vault, name, version)
+        self._secrets.update(
+            found,
+            content_type=parsed.content_type if parsed.content_type is not None else found.content_type,
+            tags=parsed.tags if parsed.tags is not None else found.tags,
+            attributes={**found.attributes, **parsed.attributes.model_dump(exclude_none=True)},
+        )
+        return web.json_response(_bundle(vault, self._version(vault, name, found.version)))
+
+    def _delete(self, vault: Document, principal: Principal, name: str) -> web.Response:
+        self._require(vault, principal, "delete", name)
+        self._version(vault, name, "")
+        self._secrets.delete(vault=vault.name, name=name)
+        return web.json_response(self._deleted(vault, name))
+
+    def _purge(self, vault: Document, principal: Principal, name: str) -> web.Response:
+        self._require(vault, principal, "purge/action", name)
+        self._deleted(vault, name)
+        if vault.body["properties"].get("enablePurgeProtection"):
+            message = f'Operation "purge" is not allowed on this vault: {vault.name} has purge protection.'
+            raise VaultError(403, "Forbidden", message, inner="ForbiddenByPolicy")
+        self._secrets.purge(vault=vault.name, name=name)
+        return web.Response(status=204)
+
+    def _recover(self, vault: Document, principal: Principal, name: str) -> web.Response:
+        self._require(vault, principal, "recover/action", name)
+        self._deleted(vault, name)
+        self._secrets.recover(vault=vault.name, name=name)
+        return web.json_response(_bundle(vault, self._version(vault, name, "")))
+
+    def _list(self, vault: Document, principal: Principal, *, deleted: bool) -> web.Response:
+        self._require(vault, principal, "readMetadata/action", "")
+        items: list[dict[str, Any]] = []
+        for name in self._secrets.names(vault=vault.name, deleted=deleted):
+            if deleted:
+                items.append(self._deleted(vault, name))
+            else:
+                current = self._secrets.versions(vault=vault.name, name=name)[0]
+                items.append({**_bundle(vault, current), "id": f"{_base(vault)}/secrets/{name}"})
+        return web.json_response({"value": items, "nextLink": None})
+
+    def _list_versions(self, vault: Document, principal: Principal, name: str) -> web.Response:
+        self._require(vault, principal, "readMetadata/action", name)
+        live = self._secrets.deleted_at(vault=vault.name, name=name) is None
+        versions = self._secrets.versions(vault=vault.name, name=name) if live else []
+        return web.json_response({"value": [_bundle(vault, version) for version in versions], "nextLink": None})
+
+    def _version(self, vault: Document, name: str, version: str) -> SecretVersion:
+        if self._secrets.deleted_at(vault=vault.name, name=name) is None:
+            for found in self._secrets.versions(vault=vault.name, name=name):
+                if not version or found.version == version.lower():
+                    return found
+        raise VaultError(
+            404,
+            "SecretNotFound",
+            f"A secret with (name/id) {name}{'/' + version if version else ''} was not found in this key vault. If you recently "
+            "deleted this secret you may be able to recover it using the correct recovery command. For help resolving this issue, "
+            "please see https://go.microsoft.com/fwlink/?linkid=2125182",
+        )
+
+    def _deleted(self, vault: Document, name: str) -> dict[str, Any]:
+        at = self._secrets.deleted_at(vault=vault.name, name=name)
+        if at is None:
+            raise VaultError(404, "SecretNotFound", f"Deleted Secret not found: {name}")
+        days = vault.body["properties"]["softDeleteRetentionInDays"]
+        newest = self._secrets.versions(vault=vault.name, name=name)[0]
+        recovery = {
+            "recoveryId": f"{_base(vault)}/deletedsecrets/{name}",
+            "deletedDate": at,
+            "scheduledPurgeDate": at + days * 86400,
+        }
+        return {**_bundle(vault, newest), **recovery}
+
+    def _require(self, vault: Document, principal: Principal, action: str, name: str) -> None:
+        scope = f"{vault.id}/secrets/{name}" if name else vault.id
+        full = f"Microsoft.KeyVault/vaults/secrets/{action}"
+        roles = roles_at(self._store, principal_id=principal.object_id, scope=scope)
+        if any(role.allows_data(full) for role in roles):
+            return
+        raise VaultError(
+            403,
+            "Forbidden",
+            "Caller is not authorized to perform action on resource.\r\nIf role assignments, deny assignments or role definitions "
+            "were changed recently, please observe propagation time.\r\n"
+            f"Caller: appid={principal.app_id};oid={principal.object_id};iss=https://sts.windows.net/{principal.tenant}/\r\n"
+            f"Action: '{full}'\r\nResource: '{scope.lower()}'\r\nAssignment: (not found)\r\nDenyAssignmentId: null\r\n"
+            f"DecisionReason: 'DeniedWithNoValidRBAC' \r\nVault: {vault.name};location={vault.body['location']}\r\n",
+            inner="ForbiddenByRbac",
+        )
+
+    def _forget_purged(self, name: str) -> None:
+        """A purged vault's secrets are gone, also from a new vault of the same name."""
+        if self._store.record("purged-vault", name.lower()):
+            self._secrets.purge(vault=name)
+            self._store.set_record("purged-vault", name.lower(), None)
+
+    def _challenge(self) -> web.Response:
+        value = f'Bearer authorization="https://{LOGIN}/{self._identity.tenant}", resource="{RESOURCE}"'
+        message = "AKV10000: Request is missing a Bearer or PoP token."
+        return web.json_response(
+            {"error": {"code": "Unauthorized", "message": message}}, status=401, headers={"WWW-Authenticate": value}
+        )
+
+
+def _base(vault: Document) -> str:
+    return f"https://{vault.name.lower()}{SUFFIX}"
+
+
+def _bundle(vault: Document, version: SecretVersion) -> dict[str, Any]:
+    properties = vault.body["properties"]
+    level = "Recoverable" if properties.get("enablePurgeProtection") else "Recoverable+Purgeable"
+    bundle: dict[str, Any] = {
+        "id": f"{_base(vault)}/secrets/{version.name}/{version.version}",
+        "attributes": {
+            **version.attributes,
+            "created": version.created,
+            "recoveryLevel": level,
+            "recoverableDays": properties["softDeleteRetentionInDays"],
+        },
+    }
+    if version.tags is not None:
+        bundle["tags"] = version.tags
+    if version.content_type is not None:
+        bundle["contentType"] = version.content_type
+    return bundle
+
+
+def _parse(model: type[T], body: Any) -> T:
+    try:
+        return model.model_validate(body)
+    except ValidationError as problem:
+        places = "; ".join(
+            f"{'.'.join(map(str, e['loc']))}: {e['msg']}"
+            for e in problem.errors(include_url=False, include_input=False)
+        )
+        raise VaultError(400, "BadParameter", f"The request body is not valid: {places}") from None
+
+
+async def _json(request: web.Request) -> Any:
+    try:
+        return await request.json()
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        raise VaultError(400, "BadParameter", "The request body is not JSON.") from None

@@ -1,0 +1,168 @@
+"""From Azure's documents to what the hypervisor should make. Pure."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network
+from typing import Any, Literal
+
+from lab.cloud.azure.rules import merged
+from lab.cloud.azure.schema import load_balancer, private_dns_link, private_dns_record, virtual_machine, virtual_network
+from lab.cloud.azure.schema.network_interface import network_of
+from lab.cloud.azure.sizes import known_sizes
+from lab.cloud.store import Document, Store
+from lab.desired import LoadBalancer, Machine, Network, Probe, Rule, Subnet, World
+
+
+def build_world(store: Store, *, images: Mapping[str, str]) -> World:
+    """Everything that should exist.
+
+    ``images`` maps image ids to the versions that the hypervisor knows.
+    """
+    networks = {document.key: _network(store, document) for document in store.of_type(virtual_network.TYPE)}
+    machines = [_machine(store, document, networks, images) for document in store.of_type(virtual_machine.TYPE)]
+    return World(
+        networks=tuple(networks.values()),
+        machines=tuple(machine for machine in machines if machine),
+        load_balancers=tuple(
+            rule for document in store.of_type(load_balancer.TYPE) for rule in _load_balancers(store, document)
+        ),
+    )
+
+
+def _network(store: Store, document: Document) -> Network:
+    ranges = document.body["properties"]["addressSpace"]["addressPrefixes"]
+    return Network(
+        id=document.key,
+        name=document.name,
+        ranges=tuple(IPv4Network(text) for text in ranges),
+        subnets=tuple(_subnet(store, child) for child in virtual_network.subnets_of(store, document.id)),
+        names=_names(store, document),
+    )
+
+
+def _subnet(store: Store, document: Document) -> Subnet:
+    properties = document.body["properties"]
+    return Subnet(
+        name=document.name,
+        range=IPv4Network(properties["addressPrefix"]),
+        egress=egress(store, document),
+        service_endpoint=bool(properties["serviceEndpoints"]),
+    )
+
+
+def egress(store: Store, subnet: Document) -> IPv4Address | None:
+    """The public address that a subnet leaves by."""
+    gateway = store.get(subnet.body["properties"].get("natGateway", {}).get("id", ""))
+    for ref in gateway.body["properties"]["publicIpAddresses"] if gateway else ():
+        address = store.get(ref["id"])
+        if address:
+            return IPv4Address(address.hidden["address"])
+    return None
+
+
+def _names(store: Store, network: Document) -> dict[str, IPv4Address]:
+    found: dict[str, IPv4Address] = {}
+    for link in store.of_type(private_dns_link.TYPE):
+        if link.body["properties"]["virtualNetwork"]["id"].lower() != network.key:
+            continue
+        zone = link.id.rsplit("/", 2)[0]
+        for record in store.below(zone):
+            if record.type == private_dns_record.TYPE:
+                address = record.body["properties"]["aRecords"][0]["ipv4Address"]
+                found[private_dns_record.fqdn(record)] = IPv4Address(address)
+    return found
+
+
+def interface_of(store: Store, machine: Document) -> tuple[Document, dict[str, Any]] | None:
+    """A machine's interface and its IP configuration."""
+    ref = machine.body["properties"]["networkProfile"]["networkInterfaces"][0]
+    interface = store.get(ref["id"])
+    if interface is None:
+        return None
+    return interface, interface.body["properties"]["ipConfigurations"][0]["properties"]
+
+
+def _machine(
+    store: Store, document: Document, networks: dict[str, Network], images: Mapping[str, str]
+) -> Machine | None:
+    found = interface_of(store, document)
+    if found is None or document.hidden.get("deleting"):
+        return None
+    interface, configuration = found
+    properties = document.body["properties"]
+    network = networks[network_of(configuration["subnet"]["id"]).lower()]
+    subnet = store.get(configuration["subnet"]["id"])
+    prefix = IPv4Network(subnet.body["properties"]["addressPrefix"]).prefixlen if subnet else 32
+    image = properties["storageProfile"]["imageReference"]["id"].lower()
+    return Machine(
+        id=document.key,
+        name=properties["osProfile"]["computerName"],
+        generation=document.hidden["vmId"],
+        network=network.id,
+        address=IPv4Interface(f"{configuration['privateIPAddress']}/{prefix}"),
+        rules=_rules(store, subnet, interface, network),
+        image={key.lower(): version for key, version in images.items()}[image],
+        user_data=base64.b64decode(document.hidden.get("customData", "")),
+        running=document.hidden["power"] == "running",
+        local_ssd_gib=known_sizes()[properties["hardwareProfile"]["vmSize"]].local_ssd_gib,
+    )
+
+
+def _rules(store: Store, subnet: Document | None, interface: Document, network: Network) -> tuple[Rule, ...]:
+    groups = []
+    for holder in (subnet, interface):
+        ref = holder.body["properties"].get("networkSecurityGroup") if holder else None
+        group = store.get(ref["id"]) if ref else None
+        if group:
+            groups.append(group.body["properties"]["securityRules"])
+    return merged(groups, virtual_network=network.ranges)
+
+
+def _load_balancers(store: Store, document: Document) -> list[LoadBalancer]:
+    properties = document.body["properties"]
+    frontends = {
+        _part(document, "frontendIPConfigurations", item): item for item in properties["frontendIPConfigurations"]
+    }
+    probes = {_part(document, "probes", item): item["properties"] for item in properties["probes"]}
+    found = []
+    for rule in properties["loadBalancingRules"]:
+        inner = rule["properties"]
+        frontend = frontends[inner["frontendIPConfiguration"]["id"].lower()]["properties"]
+        pools = [
+            *inner["backendAddressPools"],
+            *([inner["backendAddressPool"]] if "backendAddressPool" in inner else []),
+        ]
+        addresses = {
+            IPv4Address(configuration["properties"]["privateIPAddress"])
+            for pool in pools
+            for _, configuration in load_balancer.members(store, pool["id"])
+        }
+        found.append(
+            LoadBalancer(
+                id=f"{document.key}/loadbalancingrules/{rule['name'].lower()}",
+                network=network_of(frontend["subnet"]["id"]).lower(),
+                frontend=IPv4Address(frontend["privateIPAddress"]),
+                port=inner["frontendPort"],
+                backend_port=inner.get("backendPort", inner["frontendPort"]),
+                backends=tuple(sorted(addresses)),
+                probe=_probe(probes[inner["probe"]["id"].lower()]),
+            )
+        )
+    return found
+
+
+def _part(document: Document, part: str, item: dict[str, Any]) -> str:
+    return f"{document.key}/{part}/{item['name']}".lower()
+
+
+def _probe(properties: dict[str, Any]) -> Probe:
+    protocols: dict[str, Literal["tcp", "http", "https"]] = {"Tcp": "tcp", "Http": "http", "Https": "https"}
+    return Probe(
+        protocol=protocols[properties["protocol"]],
+        port=properties["port"],
+        path=properties.get("requestPath", "/"),
+        interval_s=float(properties["intervalInSeconds"]),
+        threshold=max(properties["probeThreshold"], properties["numberOfProbes"]),
+    )

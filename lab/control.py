@@ -1,0 +1,79 @@
+"""The daemon's control socket: a unix socket in the state folder, for root alone."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from lab.hypervisor import LabHypervisor
+from lab.state import LabError, LabState
+
+_TIMEOUT_S = 10.0
+ACTIONS = ("off", "on", "cut", "reset")
+
+
+@contextlib.contextmanager
+def short_path(path: Path) -> Iterator[str]:
+    """A name of ``path`` that fits a socket address, which holds 107 characters (unix(7)) however deep the folder is."""
+    descriptor = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{descriptor}/{path.name}"
+    finally:
+        os.close(descriptor)
+
+
+def request(state: LabState, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Ask the daemon. Raises OSError when nobody listens, :class:`LabError` with the daemon's words when it refuses."""
+    with socket.socket(socket.AF_UNIX) as connection, short_path(state.control_socket) as name:
+        connection.settimeout(_TIMEOUT_S)
+        connection.connect(name)
+        asked = http.client.HTTPConnection("lab")
+        asked.sock = connection
+        asked.request(method, path, body=json.dumps(body or {}), headers={"Content-Type": "application/json"})
+        answer = asked.getresponse()
+        content = json.loads(answer.read())
+    if answer.status != 200:
+        raise LabError(content.get("error", f"the daemon answered {answer.status}"))
+    return dict(content)
+
+
+def listener(state: LabState) -> socket.socket:
+    """The daemon's end; replaces what a dead daemon left."""
+    state.control_socket.unlink(missing_ok=True)
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+    with short_path(state.control_socket) as name:
+        listening.bind(name)
+    state.control_socket.chmod(0o600)
+    listening.listen(16)
+    return listening
+
+
+def application(hypervisor: LabHypervisor, *, env: str) -> web.Application:
+    """``GET /status`` and ``POST /power`` ({machine, action})."""
+
+    async def status(_: web.Request) -> web.Response:
+        return web.json_response({"ready": True, "env": env, "pid": os.getpid(), **hypervisor.report()})
+
+    async def power(asked: web.Request) -> web.Response:
+        body = await asked.json()
+        machine, action = body.get("machine"), body.get("action")
+        if action not in ACTIONS:
+            return web.json_response({"error": f"power: {action!r} is none of {', '.join(ACTIONS)}"}, status=400)
+        try:
+            await hypervisor.power(machine, action)
+        except KeyError:
+            return web.json_response({"error": f"there is no machine {machine!r} in the lab {env}"}, status=404)
+        return web.json_response({})
+
+    app = web.Application()
+    app.router.add_get("/status", status)
+    app.router.add_post("/power", power)
+    return app

@@ -1,0 +1,178 @@
+"""The lab's one asyncio process: the clouds, the hypervisor that follows them, and the sockets they are reached by."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import importlib
+import logging
+import os
+import signal
+import socket
+import ssl
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Protocol
+
+from aiohttp import web
+
+from lab import control, operator
+from lab.config import LabConfig
+from lab.desired import Hypervisor, Network
+from lab.hypervisor import LabHypervisor, Settings
+from lab.hypervisor.addresses import METADATA, SERVICES, SITE_SERVICES
+from lab.hypervisor.namespaces import Namespace, call_in, listening
+from lab.state import LabState
+
+_LOG = logging.getLogger("lab.daemon")
+
+
+class CloudServices(Protocol):
+    """What the daemon needs of the clouds; :class:`lab.cloud.app.Cloud` is it."""
+
+    @property
+    def ca_certificate(self) -> Path: ...
+
+    def internet_app(self) -> web.Application: ...
+
+    def site_app(self, network_id: str) -> web.Application: ...
+
+    def metadata_app(self, network_id: str) -> web.Application: ...
+
+    def ssl_context(self) -> ssl.SSLContext: ...
+
+    def operator_environment(self) -> dict[str, str]: ...
+
+    async def run(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+class CloudFactory(Protocol):
+    """Makes the clouds."""
+
+    def __call__(self, *, state_dir: Path, hypervisor: Hypervisor, images: Mapping[str, str]) -> CloudServices: ...
+
+
+class Sites:
+    """Serves the clouds inside each network: service endpoint over TLS, metadata in the clear."""
+
+    def __init__(self) -> None:
+        self._cloud: CloudServices | None = None
+        self._runners: dict[str, list[web.AppRunner]] = {}
+
+    def attach(self, cloud: CloudServices) -> None:
+        """The clouds, which are made after the hypervisor that calls us."""
+        self._cloud = cloud
+
+    def ca(self) -> bytes:
+        """The clouds' CA certificate, PEM; none before there are clouds."""
+        return b"" if self._cloud is None else self._cloud.ca_certificate.read_bytes()
+
+    async def network_up(self, network: Network, router: Namespace) -> None:
+        """See :class:`lab.hypervisor.NetworkObserver`."""
+        if network.id in self._runners or self._cloud is None:
+            return
+        site = await router.listen(str(SITE_SERVICES), 443)
+        metadata = await router.listen(str(METADATA), 80)
+        self._runners[network.id] = [
+            await serve(self._cloud.site_app(network.id), site, tls=self._cloud.ssl_context()),
+            await serve(self._cloud.metadata_app(network.id), metadata),
+        ]
+
+    async def network_down(self, network_id: str) -> None:
+        """See :class:`lab.hypervisor.NetworkObserver`."""
+        for runner in self._runners.pop(network_id, []):
+            await runner.cleanup()
+
+    async def close(self) -> None:
+        for network_id in list(self._runners):
+            await self.network_down(network_id)
+
+
+async def serve(app: web.Application, listener: socket.socket, *, tls: ssl.SSLContext | None = None) -> web.AppRunner:
+    """Serve ``app`` on a listening socket until the runner is cleaned up."""
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
+    await runner.setup()
+    await web.SockSite(runner, listener, ssl_context=tls).start()
+    return runner
+
+
+class Daemon:
+    """Puts the parts together."""
+
+    def __init__(self, state: LabState, config: LabConfig, host_net_fd: int) -> None:
+        self._state = state
+        self._config = config
+        self._host_net_fd = host_net_fd
+
+    async def run(self) -> None:
+        """Serve until cancelled."""
+        config, state, sites = self._config, self._state, Sites()
+        hypervisor = LabHypervisor(self._settings(sites.ca), observer=sites)
+        cloud = self._make_cloud(hypervisor)
+        sites.attach(cloud)
+        await hypervisor.start()
+        operator.write_files(state, config, cloud.operator_environment())
+        internet = await serve(cloud.internet_app(), listening(str(SERVICES), 443), tls=cloud.ssl_context())
+        forwarder = operator.Forwarder(config.api())
+        host = await call_in(Path(f"/proc/self/fd/{self._host_net_fd}"), lambda: listening("127.0.0.1", config.port))
+        loopback = await asyncio.start_server(forwarder.accept, sock=host)
+        answers = await serve(control.application(hypervisor, env=state.env), control.listener(state))
+        _LOG.info("ready")
+        try:
+            await cloud.run()
+        finally:
+            loopback.close()
+            await answers.cleanup()
+            await internet.cleanup()
+            await sites.close()
+            await hypervisor.close()
+            await cloud.close()
+
+    def _make_cloud(self, hypervisor: Hypervisor) -> CloudServices:
+        module, _, name = self._config.cloud.partition(":")
+        factory: CloudFactory = getattr(importlib.import_module(module), name)
+        return factory(state_dir=self._state.cloud, hypervisor=hypervisor, images=self._config.images)
+
+    def _settings(self, ca: Callable[[], bytes]) -> Settings:
+        return Settings(
+            state=self._state,
+            plan=self._config.plan(),
+            rootfs=Path(self._config.rootfs),
+            ca=ca,
+            boot_timeout_s=self._config.boot_timeout_s,
+        )
+
+
+async def _main(daemon: Daemon) -> None:
+    task = asyncio.current_task()
+    if task is not None:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    await daemon.run()
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the daemon; process 1 starts it."""
+    parser = argparse.ArgumentParser(prog="lab.daemon")
+    parser.add_argument("--env", required=True)
+    parser.add_argument("--state-root", required=True, type=Path)
+    parser.add_argument("--host-net-fd", required=True, type=int)
+    options = parser.parse_args(argv)
+    os.set_inheritable(options.host_net_fd, False)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s")
+    state = LabState.of(options.env, root=options.state_root)
+    try:
+        asyncio.run(_main(Daemon(state, LabConfig.read(state), options.host_net_fd)))
+    except asyncio.CancelledError:
+        _LOG.info("asked to end")
+        return 0
+    except Exception:
+        _LOG.exception("the daemon cannot go on")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

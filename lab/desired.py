@@ -1,0 +1,139 @@
+"""What should exist in the lab, in the hypervisor's words.
+
+The cloud APIs hold the desired state; each cloud's translation (``lab/cloud/azure/world.py``, later AWS) turns its documents
+into one :class:`World`, and the hypervisor makes the machine agree with it. Nothing here knows of a cloud.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network
+from typing import Literal, Protocol
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """One security rule; the first match by ``priority`` (low first) decides. Empty tuples match anything."""
+
+    name: str
+    priority: int
+    direction: Literal["in", "out"]
+    allow: bool
+    protocol: Literal["tcp", "udp", "icmp", "any"]
+    sources: tuple[IPv4Network, ...] = ()
+    destinations: tuple[IPv4Network, ...] = ()
+    ports: tuple[tuple[int, int], ...] = ()
+    """Destination ports, inclusive ranges."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subnet:
+    """A range of a network. The router holds its first host address as the machines' gateway."""
+
+    name: str
+    range: IPv4Network
+    egress: IPv4Address | None = None
+    """Public address of the NAT that this subnet leaves through; without one there is no way out."""
+    service_endpoint: bool = False
+    """Whether the cloud's services (198.51.100.10) are reached inside the network, past any NAT."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Network:
+    """A virtual network: one router namespace."""
+
+    id: str
+    name: str
+    """At most 15 characters are used for interface names; the hypervisor shortens."""
+    ranges: tuple[IPv4Network, ...]
+    subnets: tuple[Subnet, ...]
+    names: dict[str, IPv4Address] = field(default_factory=dict)
+    """Private DNS: fully qualified name to address, answered inside this network."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """A virtual machine with one network interface."""
+
+    id: str
+    name: str
+    """Host name and name on the lab: unique in the environment."""
+    generation: str
+    """Changes when the cloud made a new machine under the same name: disks and identity start afresh."""
+    network: str
+    """The id of the :class:`Network`."""
+    address: IPv4Interface
+    rules: tuple[Rule, ...]
+    """Everything that applies to this interface, subnet and interface groups and the cloud's defaults merged."""
+    image: str
+    user_data: bytes
+    running: bool = True
+    local_ssd_gib: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probe:
+    """A load balancer's health check."""
+
+    protocol: Literal["tcp", "http", "https"]
+    port: int
+    path: str = "/"
+    interval_s: float = 5.0
+    threshold: int = 2
+    """Consecutive successes or failures that change the verdict."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadBalancer:
+    """An internal load balancer rule: destination NAT over healthy backends."""
+
+    id: str
+    network: str
+    frontend: IPv4Address
+    port: int
+    backend_port: int
+    backends: tuple[IPv4Address, ...]
+    probe: Probe
+
+
+@dataclass(frozen=True, kw_only=True)
+class World:
+    """All of it."""
+
+    networks: tuple[Network, ...] = ()
+    machines: tuple[Machine, ...] = ()
+    load_balancers: tuple[LoadBalancer, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineState:
+    """What the hypervisor sees of one machine."""
+
+    phase: Literal["absent", "starting", "running", "stopped", "failed"]
+    generation: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommandResult:
+    """What a command inside a machine answered."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+
+class Hypervisor(Protocol):
+    """What the cloud APIs ask of the hypervisor."""
+
+    async def apply(self, world: World) -> None:
+        """Follow ``world``; returns once it has been looked at, machines may still be starting. Idempotent."""
+
+    def machine_state(self, machine_id: str) -> MachineState:
+        """The state of one machine; ``running`` once its cloud-init has finished."""
+
+    async def wait_settled(self, machine_id: str, *, timeout_s: float) -> MachineState:
+        """Await ``running``, ``failed`` or ``absent`` of one machine."""
+
+    async def run(self, machine_id: str, script: str, *, timeout_s: float) -> CommandResult:
+        """Run a shell script as root inside a machine, as the cloud's agent would."""

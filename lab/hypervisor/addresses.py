@@ -1,0 +1,74 @@
+"""The lab's fixed addresses and the plan that one environment adds to them."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network
+
+INTERNET = IPv4Network("198.51.100.0/24")
+"""TEST-NET-2 (RFC 5737). Addresses .1, .2, .10 and .53 are the lab's; NAT egress takes others."""
+INTERNET_GATEWAY = IPv4Address("198.51.100.1")
+OPERATOR_PUBLIC = IPv4Address("198.51.100.2")
+SERVICES = IPv4Address("198.51.100.10")
+"""All cloud APIs."""
+INTERNET_DNS = IPv4Address("198.51.100.53")
+PLATFORM = IPv4Address("168.63.129.16")
+"""Azure's DNS and health probes: https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16."""
+METADATA = IPv4Address("169.254.169.254")
+SITE_SERVICES = IPv4Address("169.254.169.253")
+"""Where a router serves SERVICES to subnets with a service endpoint. Machines never see this address."""
+
+CLOUD_NAMES = (
+    "vault.azure.net",
+    "management.azure.com",
+    "login.microsoftonline.com",
+    "login.windows.net",
+    "sts.windows.net",
+)
+
+UPLINK = "internet"
+"""A router's interface towards the internet."""
+OPERATOR_LINK = "operator"
+"""A router's interface towards the operator, standing in for the laptops' VPN."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """The ranges that the environment's address plan gives the lab."""
+
+    supernet: IPv4Network
+    operators: IPv4Network
+
+    @property
+    def operator(self) -> IPv4Address:
+        """The operator's own address: the first host of the operators' range."""
+        return self.operators[1]
+
+
+def short(prefix: str, name: str) -> str:
+    """An interface name of at most 15 characters: the name itself where it fits, else its head and a hash."""
+    whole = f"{prefix}-{name}"
+    if len(whole) <= 15 and all(letter.isalnum() or letter == "-" for letter in name):
+        return whole
+    return f"{prefix}-{hashed(name)}"
+
+
+def hashed(name: str) -> str:
+    return hashlib.blake2s(name.encode(), digest_size=5).hexdigest()
+
+
+def machine_link(machine: str) -> str:
+    """A router's interface towards one machine."""
+    return short("m", machine)
+
+
+def network_link(network_id: str) -> str:
+    """The interface towards one router, in the internet's and in the operator's namespace."""
+    return f"n-{hashed(network_id)}"
+
+
+def hardware_address(machine_id: str, generation: str) -> str:
+    """A stable MAC address with Azure's vendor prefix (00:0d:3a, Microsoft in the IEEE registry)."""
+    digest = hashlib.blake2s(f"{machine_id} {generation}".encode(), digest_size=3).hexdigest()
+    return ":".join(("00", "0d", "3a", digest[0:2], digest[2:4], digest[4:6]))

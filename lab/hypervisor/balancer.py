@@ -1,0 +1,144 @@
+"""Health probes of load balancers, from inside the router, as the cloud sends them: source 168.63.129.16.
+
+A backend is up when its probe succeeds. The first answer decides at once; afterwards it takes ``threshold`` answers in a row to
+change the verdict. An HTTP probe succeeds on 200 alone, and an HTTPS probe does not check the certificate:
+https://learn.microsoft.com/azure/load-balancer/load-balancer-custom-probe-overview.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import ssl
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from ipaddress import IPv4Address
+
+from lab.desired import LoadBalancer, Probe
+from lab.hypervisor.addresses import PLATFORM
+from lab.hypervisor.namespaces import RUN
+from lab.hypervisor.networks import router_of
+from lab.state import read_json, write_atomically
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass
+class Verdict:
+    """What is thought of one backend."""
+
+    up: bool = False
+    known: bool = False
+    streak: int = 0
+    """Answers in a row against the verdict."""
+
+    def hear(self, success: bool, threshold: int) -> bool:
+        """Take one answer; whether the verdict changed."""
+        if not self.known:
+            self.known = True
+            self.up, changed = success, success
+            return changed
+        self.streak = self.streak + 1 if success != self.up else 0
+        if self.streak < threshold:
+            return False
+        self.up, self.streak = success, 0
+        return True
+
+
+class Balancers:
+    """Probes every backend of the load balancers it is told of, and reports changed verdicts."""
+
+    def __init__(self, *, changed: Callable[[str], Awaitable[None]]) -> None:
+        self._changed = changed
+        self._balancers: dict[str, LoadBalancer] = {}
+        self._tasks: dict[tuple[str, IPv4Address], asyncio.Task[None]] = {}
+        self._verdicts: dict[tuple[str, IPv4Address], Verdict] = {}
+        self._file = RUN / "verdicts.json"
+        self._before = read_json(self._file) or {}
+        """Verdicts of the daemon before this one, so that its end cuts nobody off."""
+
+    def follow(self, balancers: tuple[LoadBalancer, ...]) -> None:
+        """Probe these and no others. A load balancer that changed starts anew."""
+        wanted = {balancer.id: balancer for balancer in balancers}
+        for key in [key for key in self._tasks if self._gone(key, wanted)]:
+            self._tasks.pop(key).cancel()
+            self._verdicts.pop(key, None)
+        self._balancers = wanted
+        for balancer in balancers:
+            for backend in balancer.backends:
+                key = (balancer.id, backend)
+                if key not in self._tasks:
+                    up = bool(self._before.get(f"{balancer.id} {backend}"))
+                    self._verdicts[key] = Verdict(up=up, known=up)
+                    self._tasks[key] = asyncio.create_task(self._probe(balancer, backend))
+
+    def _gone(self, key: tuple[str, IPv4Address], wanted: dict[str, LoadBalancer]) -> bool:
+        old, new = self._balancers[key[0]], wanted.get(key[0])
+        return new is None or key[1] not in new.backends or (old.probe, old.network) != (new.probe, new.network)
+
+    def healthy(self, balancer_id: str) -> tuple[IPv4Address, ...]:
+        """The backends that take new flows."""
+        return tuple(key[1] for key, verdict in self._verdicts.items() if key[0] == balancer_id and verdict.up)
+
+    def verdicts(self) -> dict[str, dict[str, bool]]:
+        """By load balancer and backend, whether it is up."""
+        shown: dict[str, dict[str, bool]] = {balancer: {} for balancer in self._balancers}
+        for (balancer, backend), verdict in self._verdicts.items():
+            shown[balancer][str(backend)] = verdict.up
+        return shown
+
+    async def close(self) -> None:
+        for task in self._tasks.values():
+            task.cancel()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+
+    async def _probe(self, balancer: LoadBalancer, backend: IPv4Address) -> None:
+        verdict = self._verdicts[(balancer.id, backend)]
+        while True:
+            success = await probe(balancer.network, backend, balancer.probe)
+            if verdict.hear(success, balancer.probe.threshold):
+                _LOG.info("load balancer %s: %s is %s", balancer.id, backend, "up" if verdict.up else "down")
+                self._remember()
+                try:
+                    await self._changed(balancer.network)
+                except Exception:
+                    _LOG.exception("rules of network %s", balancer.network)
+            await asyncio.sleep(balancer.probe.interval_s)
+
+    def _remember(self) -> None:
+        flat = {f"{key[0]} {key[1]}": verdict.up for key, verdict in self._verdicts.items()}
+        write_atomically(self._file, json.dumps(flat))
+
+
+async def probe(network_id: str, backend: IPv4Address, probe: Probe) -> bool:
+    """Probe once; an answer that takes longer than the interval is none."""
+    try:
+        async with asyncio.timeout(max(probe.interval_s, 1.0)):
+            connection = await router_of(network_id).connect(str(backend), probe.port, source=str(PLATFORM))
+            if probe.protocol == "tcp":
+                connection.close()
+                return True
+            context = _unverified() if probe.protocol == "https" else None
+            name = str(backend) if context else None
+            reader, writer = await asyncio.open_connection(sock=connection, ssl=context, server_hostname=name)
+            try:
+                writer.write(
+                    f"GET {probe.path} HTTP/1.1\r\nHost: {backend}:{probe.port}\r\nConnection: close\r\n\r\n".encode()
+                )
+                status = (await reader.readline()).split()
+                return len(status) >= 2 and status[1] == b"200"
+            finally:
+                writer.close()
+                with contextlib.suppress(OSError, ssl.SSLError):
+                    await writer.wait_closed()
+    except (OSError, TimeoutError, ValueError):
+        return False
+
+
+def _unverified() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context

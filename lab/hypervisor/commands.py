@@ -1,0 +1,34 @@
+"""Run a command and hear its complaint."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+
+
+class CommandError(Exception):
+    """A command failed: its words, its exit code and what it said."""
+
+
+async def command(argv: Sequence[str], *, stdin: str | None = None, timeout_s: float = 60.0) -> str:
+    """The standard output of ``argv``; raises :class:`CommandError` when it fails or takes longer than ``timeout_s``."""
+    process = await asyncio.create_subprocess_exec(
+        *argv,
+        stdin=asyncio.subprocess.DEVNULL if stdin is None else asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        async with asyncio.timeout(timeout_s):
+            out, err = await process.communicate(None if stdin is None else stdin.encode())
+    except TimeoutError as error:
+        raise CommandError(f"{' '.join(argv)}: no end after {timeout_s:g} s") from error
+    finally:
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+    if process.returncode != 0:
+        raise CommandError(f"{' '.join(argv)}: exit code {process.returncode}: {err.decode(errors='replace').strip()}")
+    return out.decode(errors="replace")

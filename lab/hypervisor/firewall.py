@@ -1,0 +1,197 @@
+"""One router's rules as one nftables document, applied atomically.
+
+A packet of a machine meets, in this order: the source check (a spoofed address is dropped), its own rules for ``out`` at its veth's
+ingress, before any translation; the load balancers' and the service endpoint's translation; routing; and the target's rules for
+``in`` at the target's veth's egress, after translation. So a client's rules see the frontend and a backend's rules see the
+client and the backend port, as network security groups do. Health probes start in the router and meet the target's rules too.
+
+Flows that were allowed stay allowed when rules change, and a frontend without a healthy backend drops new flows while old ones go
+on: https://learn.microsoft.com/azure/load-balancer/load-balancer-custom-probe-overview (Standard SKU, "probe down behavior").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, collapse_addresses
+
+from lab.desired import LoadBalancer, Machine, Network, Rule
+from lab.hypervisor import addresses
+from lab.hypervisor.addresses import Plan
+
+TABLE = "longhaul"
+_EVERYWHERE = IPv4Network("0.0.0.0/0")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Healthy:
+    """A load balancer with those of its backends that take new flows."""
+
+    balancer: LoadBalancer
+    backends: tuple[IPv4Address, ...]
+
+
+def render(*, network: Network, machines: Sequence[Machine], balancers: Sequence[Healthy], plan: Plan) -> str:
+    """The document for ``nft -f -`` that replaces the router's whole table."""
+    here = sorted((machine for machine in machines if machine.network == network.id), key=lambda machine: machine.name)
+    chains = [chain for machine in here for chain in _machine_chains(machine)]
+    hooks = [
+        _source_check(here, plan),
+        _egress_hook(here),
+        _translation(network, [item for item in balancers if item.balancer.network == network.id]),
+        _forwarding(network, plan),
+        _input(),
+        _ingress_hook(here),
+        _leaving(network),
+    ]
+    body = "\n".join([*chains, *hooks])
+    return f"table ip {TABLE}\ndelete table ip {TABLE}\ntable ip {TABLE} {{\n{body}}}\n"
+
+
+def _chain(name: str, lines: Iterable[str]) -> str:
+    return f"\tchain {name} {{\n" + "".join(f"\t\t{line}\n" for line in lines) + "\t}\n"
+
+
+def _hook(name: str, kind: str, place: str, lines: Iterable[str], *, policy: str = "accept") -> str:
+    return _chain(name, [f"type {kind} hook {place}; policy {policy};", *lines])
+
+
+def _source_check(machines: Sequence[Machine], plan: Plan) -> str:
+    lines = [f'iifname "{_link(machine)}" ip saddr != {machine.address.ip} drop' for machine in machines]
+    lines.append(f'iifname "{addresses.OPERATOR_LINK}" ip saddr != {plan.operators} drop')
+    return _hook("source_check", "filter", "prerouting priority raw", lines)
+
+
+def _egress_hook(machines: Sequence[Machine]) -> str:
+    lines = ["ct state established,related accept", "ct state invalid drop"]
+    # The platform's DNS and metadata are outside security groups in Azure.
+    lines.append(f"ip daddr {{ {addresses.PLATFORM}, {addresses.METADATA} }} accept")
+    lines += _dispatch("iifname", "out", machines)
+    return _hook("egress", "filter", "prerouting priority mangle", lines)
+
+
+def _ingress_hook(machines: Sequence[Machine]) -> str:
+    lines = ["ct state established,related accept", *_dispatch("oifname", "in", machines)]
+    return _hook("ingress", "filter", "postrouting priority filter", lines)
+
+
+def _dispatch(key: str, direction: str, machines: Sequence[Machine]) -> list[str]:
+    """To each machine's rules; a link without rules (yet) passes nothing."""
+    verdicts = ", ".join(f'"{_link(machine)}" : goto {_chain_name(direction, machine)}' for machine in machines)
+    return [*([f"{key} vmap {{ {verdicts} }}"] if machines else []), f'{key} "m-*" drop']
+
+
+def _translation(network: Network, balancers: Sequence[Healthy]) -> str:
+    lines = []
+    near = [subnet.range for subnet in network.subnets if subnet.service_endpoint]
+    if near:
+        lines.append(
+            f"ip saddr {_set(near)} ip daddr {addresses.SERVICES} tcp dport 443 dnat to {addresses.SITE_SERVICES}"
+        )
+    for item in sorted(balancers, key=lambda item: item.balancer.id):
+        if item.backends:
+            lines.append(_balance(item))
+    return _hook("translation", "nat", "prerouting priority dstnat", lines)
+
+
+def _balance(item: Healthy) -> str:
+    target = item.balancer
+    choices = ", ".join(
+        f"{place} : {backend} . {target.backend_port}" for place, backend in enumerate(sorted(item.backends))
+    )
+    flow = "jhash ip saddr . tcp sport . ip daddr . tcp dport"
+    return (
+        f"ip daddr {target.frontend} tcp dport {target.port} "
+        f"dnat ip addr . port to {flow} mod {len(item.backends)} map {{ {choices} }}"
+    )
+
+
+def _forwarding(network: Network, plan: Plan) -> str:
+    lines = [
+        "ct state established,related accept",
+        f'iifname "{addresses.UPLINK}" drop',
+        'oifname "m-*" accept',
+    ]
+    leaving = [subnet.range for subnet in network.subnets if subnet.egress is not None]
+    if leaving:
+        inside = _set([plan.supernet, *network.ranges])
+        lines.append(f'iifname "m-*" oifname "{addresses.UPLINK}" ip saddr {_set(leaving)} ip daddr != {inside} accept')
+    return _hook("forwarding", "filter", "forward priority filter", lines, policy="drop")
+
+
+def _input() -> str:
+    lines = [
+        "ct state established,related accept",
+        'iifname "lo" accept',
+        f'iifname "m-*" ip daddr {addresses.PLATFORM} meta l4proto {{ tcp, udp }} th dport 53 accept',
+        f'iifname "m-*" ip daddr {addresses.METADATA} tcp dport 80 accept',
+        f'iifname "m-*" ip daddr {addresses.SITE_SERVICES} tcp dport 443 ct status dnat accept',
+    ]
+    return _hook("input", "filter", "input priority filter", lines, policy="drop")
+
+
+def _leaving(network: Network) -> str:
+    lines = [
+        f'oifname "{addresses.UPLINK}" ip saddr {subnet.range} snat to {subnet.egress}'
+        for subnet in network.subnets
+        if subnet.egress is not None
+    ]
+    return _hook("leaving", "nat", "postrouting priority srcnat", lines)
+
+
+def _link(machine: Machine) -> str:
+    return addresses.machine_link(machine.name)
+
+
+def _chain_name(direction: str, machine: Machine) -> str:
+    return f"{direction}-{_link(machine)}".replace("-", "_")
+
+
+def _machine_chains(machine: Machine) -> list[str]:
+    # A flow that a load balancer gives back to its own sender is lost, as in Azure.
+    hairpin = [f"ip saddr {machine.address.ip} drop"]
+    return [
+        _chain(_chain_name("out", machine), _rules(machine.rules, "out")),
+        _chain(_chain_name("in", machine), [*hairpin, *_rules(machine.rules, "in")]),
+    ]
+
+
+def _rules(rules: Sequence[Rule], direction: str) -> list[str]:
+    chosen = sorted(
+        (rule for rule in rules if rule.direction == direction), key=lambda rule: (rule.priority, rule.name)
+    )
+    return [_rule(rule) for rule in chosen] + ["drop"]
+
+
+def _rule(rule: Rule) -> str:
+    words = []
+    if rule.sources:
+        words += _addresses("saddr", rule.sources)
+    if rule.destinations:
+        words += _addresses("daddr", rule.destinations)
+    if rule.protocol in ("tcp", "udp") and rule.ports:
+        words.append(f"{rule.protocol} dport {_ports(rule.ports)}")
+    elif rule.ports and rule.protocol == "any":
+        words.append(f"meta l4proto {{ tcp, udp }} th dport {_ports(rule.ports)}")
+    elif rule.protocol != "any":
+        words.append(f"meta l4proto {rule.protocol}")
+    return " ".join([*words, "accept" if rule.allow else "drop"])
+
+
+def _addresses(side: str, ranges: Collection[IPv4Network]) -> list[str]:
+    return [] if _EVERYWHERE in ranges else [f"ip {side} {_set(ranges)}"]
+
+
+def _set(ranges: Collection[IPv4Network]) -> str:
+    return "{ " + ", ".join(str(item) for item in collapse_addresses(ranges)) + " }"
+
+
+def _ports(ranges: Sequence[tuple[int, int]]) -> str:
+    """The ranges as a set, merged: nftables refuses overlapping ones."""
+    merged: list[tuple[int, int]] = []
+    for first, last in sorted(ranges):
+        if merged and first <= merged[-1][1] + 1:
+            merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
+        else:
+            merged.append((first, last))
+    return "{ " + ", ".join(f"{first}-{last}" if first != last else str(first) for first, last in merged) + " }"

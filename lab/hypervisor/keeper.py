@@ -1,0 +1,228 @@
+"""The one who looks after one machine: compares what should be with what is, and acts, one thing at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable
+from typing import Any, Literal
+
+from lab.desired import Machine, MachineState, Network
+from lab.hypervisor import nspawn
+from lab.hypervisor.machines import MachineParts
+
+Power = Literal["off", "on", "cut", "reset"]
+
+_LOG = logging.getLogger(__name__)
+_LOOK_S = 0.1
+"""How often a booting machine is looked at."""
+_RETRY_S = (0.5, 1.0, 2.0, 5.0, 10.0)
+"""Waits after successive failures or crashes."""
+
+
+class Keeper:
+    """Follows one machine's specification until it is removed."""
+
+    def __init__(self, parts: MachineParts, *, network_of: Callable[[str], Network | None]) -> None:
+        self._parts = parts
+        self._network_of = network_of
+        self._spec: Machine | None = None
+        self._state = MachineState(phase="starting")
+        self._changed = asyncio.Event()
+        self._news = asyncio.Event()
+        """Set, and replaced by a new one, whenever the state or the specification changes."""
+        self._failures = 0
+        self._boot_deadline = 0.0
+        self._cut: Power | None = None
+        self._seen_alive = False
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def name(self) -> str:
+        return self._parts.name
+
+    @property
+    def parts(self) -> MachineParts:
+        return self._parts
+
+    @property
+    def state(self) -> MachineState:
+        return self._state
+
+    @property
+    def spec(self) -> Machine | None:
+        return self._spec
+
+    def follow(self, spec: Machine | None) -> None:
+        """Take a new specification; None removes the machine. What was said of another generation no longer holds."""
+        if spec == self._spec and self._task is not None:
+            return
+        if spec is None:
+            self._state = MachineState(phase="stopped", generation=self._state.generation, reason="being removed")
+        elif self._spec is None or spec.generation != self._spec.generation or spec.running != self._spec.running:
+            phase: Literal["starting", "stopped"] = "starting" if spec.running else "stopped"
+            self._state = MachineState(phase=phase, generation=spec.generation)
+            self._failures = 0
+        self._spec = spec
+        self._changed.set()
+        self._announce()
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._keep(), name=f"keeper of {self.name}")
+
+    async def power(self, action: Power) -> None:
+        """What a hand at the lab's power switch does: ``off`` is orderly, ``cut`` is not, both last until ``on``."""
+        self._parts.set_power(action in ("on", "reset"))
+        self._cut = action if action in ("cut", "reset") else None
+        self._failures = 0
+        if action in ("on", "reset"):
+            self._parts.exit_file.unlink(missing_ok=True)
+            self._tell("starting")
+        self._changed.set()
+
+    async def settled(self, timeout_s: float) -> MachineState:
+        """Await an end of change: running, failed, absent, or stopped where it should be."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                while not self._is_settled():
+                    await self._news.wait()
+        return self._state
+
+    def _is_settled(self) -> bool:
+        if self._state.phase == "stopped":
+            return self._spec is not None and not self._spec.running
+        return self._state.phase in ("running", "failed", "absent")
+
+    async def close(self) -> None:
+        """Stop looking after the machine, leaving it as it is."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def gone(self) -> bool:
+        """Await the removal that :meth:`follow` ordered; False when the machine was wanted again meanwhile."""
+        while self._spec is None and self._state.phase != "absent":
+            await self._news.wait()
+        return self._spec is None
+
+    def _announce(self) -> None:
+        self._news.set()
+        self._news = asyncio.Event()
+
+    async def _keep(self) -> None:
+        gone = False
+        while not gone:
+            self._changed.clear()
+            try:
+                pause = await self._step()
+            except Exception as error:
+                _LOG.exception("machine %s", self.name)
+                self._tell("failed", str(error))
+                pause = self._back_off()
+            gone = self._state.phase == "absent"
+            if not gone:
+                await self._wait(pause)
+
+    def _back_off(self) -> float:
+        self._failures += 1
+        return _RETRY_S[min(self._failures, len(_RETRY_S)) - 1]
+
+    async def _wait(self, pause: float | None) -> None:
+        """Until the specification changes, the machine ends, or ``pause`` seconds are over."""
+        process = self._parts.process()
+        waits: set[asyncio.Future[Any]] = {asyncio.ensure_future(self._changed.wait())}
+        if process is not None:
+            waits.add(asyncio.ensure_future(process.ended()))
+        try:
+            await asyncio.wait(waits, timeout=pause, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+
+    async def _step(self) -> float | None:
+        spec = self._spec
+        if spec is None:
+            await self._parts.destroy()
+            if self._spec is None:
+                self._tell("absent")
+            return 0.0
+        made = self._parts.record().get("generation")
+        if made != spec.generation:
+            if made is not None:
+                _LOG.info("machine %s: new generation %s replaces %s", self.name, spec.generation, made)
+            await self._parts.destroy()
+            await asyncio.to_thread(self._parts.make_disk, spec)
+        process = self._parts.process()
+        if process is not None:
+            return await self._attend(spec, process)
+        return await self._revive(spec)
+
+    async def _attend(self, spec: Machine, process: nspawn.Process) -> float | None:
+        """A machine that runs."""
+        self._seen_alive = True
+        record = self._parts.record()
+        moved = (record["network"], record["address"]) != (spec.network, str(spec.address))
+        if self._cut or moved or not spec.running or self._parts.powered_off():
+            hard, self._cut = self._cut is not None, None
+            await self._parts.stop(orderly=not hard)
+            await self._exit_code()
+            self._parts.exit_file.unlink(missing_ok=True)
+            return 0.0
+        if self._state.phase in ("running", "failed") and self._boot_deadline:
+            return None
+        return await self._watch_boot(process)
+
+    async def _watch_boot(self, process: nspawn.Process) -> float | None:
+        now = asyncio.get_running_loop().time()
+        if not self._boot_deadline:  # adopted, or just started
+            self._boot_deadline = now + self._parts.settings.boot_timeout_s
+        report = self._parts.boot_report(process)
+        if report.phase == "starting" and now > self._boot_deadline:
+            limit = self._parts.settings.boot_timeout_s
+            self._tell("failed", f"cloud-init has not finished within {limit:g} s; see its console log")
+        elif report.phase == "starting":
+            self._tell("starting")
+            return _LOOK_S
+        else:
+            self._tell(report.phase, report.reason)
+        return None
+
+    async def _revive(self, spec: Machine) -> float | None:
+        """A machine that does not run: start it, or say why not."""
+        self._cut = None
+        code = await self._exit_code()
+        await self._parts.stop(orderly=False)  # what a crash left: mount, link, group
+        if not spec.running:
+            self._parts.deallocate()
+        if not spec.running or self._parts.powered_off() or code == 0:
+            reason = "" if not spec.running else "switched off" if self._parts.powered_off() else "powered itself off"
+            self._tell("stopped", reason)
+            return None
+        if code is not None and code != nspawn.REBOOT:
+            self._parts.exit_file.unlink()
+            _LOG.warning("machine %s ended with code %s: starting it again", self.name, code)
+            return self._back_off()
+        network = self._network_of(spec.network)
+        if network is None:
+            raise RuntimeError(f"machine {self.name}: its network {spec.network} is not there or has no rules yet")
+        self._tell("starting")
+        self._boot_deadline = 0.0
+        await self._parts.start(spec, network)
+        _LOG.info("machine %s started (generation %s)", self.name, spec.generation)
+        return 0.0
+
+    async def _exit_code(self) -> int | None:
+        """The last exit code; its writer is given a moment when the machine has only just ended."""
+        patience = 50 if self._seen_alive else 0
+        self._seen_alive = False
+        while (code := self._parts.exit_code()) is None and patience > 0:
+            patience -= 1
+            await asyncio.sleep(0.02)
+        return code
+
+    def _tell(self, phase: Literal["absent", "starting", "running", "stopped", "failed"], reason: str = "") -> None:
+        generation = self._spec.generation if self._spec is not None else self._state.generation
+        if self._spec is None and phase not in ("absent", "stopped"):
+            return  # it is being removed, whatever its last step found
+        self._state = MachineState(phase=phase, generation=generation, reason=reason)
+        self._announce()

@@ -1,0 +1,222 @@
+"""One machine's parts: disk, network, process, cgroup. :mod:`lab.hypervisor.keeper` decides when."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from lab.cgroups import Group
+from lab.desired import CommandResult, Machine, Network
+from lab.hypervisor import nspawn, seed
+from lab.hypervisor.commands import command
+from lab.hypervisor.namespaces import RUN
+from lab.hypervisor.networks import Networks, machine_namespace
+from lab.hypervisor.settings import Settings
+from lab.state import read_json, write_atomically
+
+SSD_MOUNT = "/mnt/local-ssd"
+_SHUTDOWN_S = 20.0
+"""How long an orderly power-off may take before the power is cut."""
+
+
+@dataclass(frozen=True)
+class BootReport:
+    """How a boot went, from cloud-init's own result."""
+
+    phase: Literal["starting", "running", "failed"]
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class MachineParts:
+    """The parts of the machine called ``name``."""
+
+    name: str
+    settings: Settings
+    networks: Networks
+
+    @property
+    def directory(self) -> Path:
+        return self.settings.state.machines / self.name
+
+    @property
+    def _run(self) -> Path:
+        return RUN / "machines" / self.name
+
+    @property
+    def _record(self) -> Path:
+        return self.directory / "machine.json"
+
+    @property
+    def _power(self) -> Path:
+        return self.directory / "power-off"
+
+    @property
+    def exit_file(self) -> Path:
+        return self._run / "exit"
+
+    @property
+    def group(self) -> Group:
+        return Group.of(self.settings.state.env, self.name)
+
+    def record(self) -> dict[str, str]:
+        """What was made: generation, id, network and address; empty when nothing was."""
+        return read_json(self._record) or {}
+
+    def powered_off(self) -> bool:
+        """Whether someone at the lab switched the machine off."""
+        return self._power.exists()
+
+    def set_power(self, on: bool) -> None:
+        if on:
+            self._power.unlink(missing_ok=True)
+        elif self.directory.exists():
+            self._power.touch()
+
+    def process(self) -> nspawn.Process | None:
+        return nspawn.running().get(self.name)
+
+    def exit_code(self) -> int | None:
+        """How the last run ended; None while it runs or when nobody could tell."""
+        with contextlib.suppress(FileNotFoundError, ValueError):
+            return int(self.exit_file.read_text())
+        return None
+
+    def make_disk(self, machine: Machine) -> None:
+        """A fresh disk and identity for a new generation."""
+        upper = self.directory / "upper"
+        for folder in (upper, self.directory / "work", self.directory / "ssd"):
+            folder.mkdir(parents=True, exist_ok=True)
+            folder.chmod(0o755)
+        seed.write(machine=machine, upper=upper, image=self.settings.image(machine.image), ca=self.settings.ca())
+        self._write_record(machine)
+
+    def _write_record(self, machine: Machine) -> None:
+        record = {
+            "id": machine.id,
+            "generation": machine.generation,
+            "network": machine.network,
+            "address": str(machine.address),
+        }
+        write_atomically(self._record, json.dumps(record) + "\n")
+
+    def deallocate(self) -> None:
+        """Lose the local disk, as a machine does that leaves its host."""
+        if (self.directory / "ssd").exists():
+            seed.wipe(self.directory / "ssd")
+
+    async def start(self, machine: Machine, network: Network) -> nspawn.Process:
+        """Boot the machine; returns once its process runs."""
+        root = self._run / "root"
+        root.mkdir(parents=True, exist_ok=True)
+        if not os.path.ismount(root):
+            image = self.settings.image(machine.image)
+            options = f"lowerdir={image},upperdir={self.directory / 'upper'},workdir={self.directory / 'work'}"
+            await command(["mount", "-t", "overlay", f"lab-{self.name}", "-o", options, str(root)])
+        await self.networks.attach(machine, network)
+        self._write_record(machine)
+        self.group.create()
+        binds = [(self.directory / "ssd", SSD_MOUNT)] if machine.local_ssd_gib > 0 else []
+        netns = machine_namespace(self.name).path
+        argv = nspawn.launch_argv(name=self.name, root=root, netns=netns, binds=binds)
+        log = self.settings.state.console_log(self.name)
+        return await nspawn.launch(argv, name=self.name, group=self.group, log=log, exit_file=self.exit_file)
+
+    async def stop(self, *, orderly: bool) -> None:
+        """End the machine and take down everything but its disk."""
+        process = self.process()
+        if process is not None and orderly:
+            process.shut_down()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_SHUTDOWN_S):
+                    await process.ended()
+        while (process := self.process()) is not None:
+            process.kill()
+            await process.ended()
+        await self._clear()
+
+    async def _clear(self) -> None:
+        await asyncio.to_thread(self._remove_group)
+        network = self.record().get("network", "")
+        await self.networks.detach(self.name, network)
+        root = self._run / "root"
+        if os.path.ismount(root):
+            await command(["umount", str(root)])
+
+    def _remove_group(self) -> None:
+        self.group.kill(signal.SIGKILL)
+        self.group.remove()
+
+    async def destroy(self) -> None:
+        """End the machine and remove it with its disk."""
+        await self.stop(orderly=False)
+        for directory in (self.directory, self._run):
+            if directory.exists():
+                await asyncio.to_thread(shutil.rmtree, directory)
+
+    def boot_report(self, process: nspawn.Process) -> BootReport:
+        """Whether cloud-init has finished in this boot, from its ``result.json`` (which a boot writes anew)."""
+        leader = process.leader()
+        content = None if leader is None else _cloud_init_result(leader)
+        if content is None:
+            return BootReport("starting")
+        try:
+            result = json.loads(content)["v1"]
+            errors = [str(error) for error in result["errors"]]
+        except (ValueError, KeyError, TypeError):
+            return BootReport("starting")
+        if errors:
+            return BootReport(
+                "failed", f"cloud-init: {'; '.join(errors)}; see {self.settings.state.console_log(self.name)}"
+            )
+        return BootReport("running")
+
+    async def run(self, script: str, *, timeout_s: float) -> CommandResult:
+        """Run a shell script as root in the machine; what it started is ended when the time is over."""
+        process = self.process()
+        leader = None if process is None else process.leader()
+        if leader is None:
+            raise RuntimeError(f"machine {self.name} is not running")
+        group = Group(f"{self.group.path}/run-{secrets.token_hex(4)}")
+        group.create()
+        argv = group.entering(nspawn.inside(leader, ["/bin/sh", "-c", 'eval "$(cat)"']))
+        try:
+            return await _captured(argv, script, group, timeout_s)
+        finally:
+            with contextlib.suppress(Exception):  # a script may leave a service behind, as with the cloud's agent
+                group.remove(timeout_s=0)
+
+
+def _cloud_init_result(leader: int) -> bytes | None:
+    """cloud-init's verdict on this boot: the file on disk may be an earlier boot's until the link in /run is there."""
+    if not os.path.lexists(f"/proc/{leader}/root/run/cloud-init/result.json"):
+        return None
+    return nspawn.read_inside(leader, "/var/lib/cloud/data/result.json")
+
+
+async def _captured(argv: list[str], script: str, group: Group, timeout_s: float) -> CommandResult:
+    pipe = asyncio.subprocess.PIPE
+    child = await asyncio.create_subprocess_exec(*argv, stdin=pipe, stdout=pipe, stderr=pipe)
+    talk = asyncio.ensure_future(child.communicate(script.encode()))
+    late = False
+    try:
+        await asyncio.wait({talk}, timeout=timeout_s)
+        late = not talk.done()
+    finally:
+        while not talk.done():
+            group.kill()
+            await asyncio.wait({talk}, timeout=0.05)
+    out, err = talk.result()
+    note = f"\nended after {timeout_s:g} s" if late else ""
+    code = 124 if late else child.returncode if child.returncode is not None else 255
+    return CommandResult(
+        exit_code=code, stdout=out.decode(errors="replace"), stderr=err.decode(errors="replace") + note
+    )

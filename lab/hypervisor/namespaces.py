@@ -1,0 +1,154 @@
+"""Named network namespaces under the lab's own ``/run``, and doing things inside them.
+
+The files hold the namespaces, as ``ip netns`` does, but in the lab's mount namespace: they go when process 1 goes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import os
+import socket
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from lab.hypervisor.commands import command
+
+CLONE_NEWNET = 0x40000000
+RUN = Path("/run/longhaul")
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Namespace:
+    """A network namespace by its file."""
+
+    path: Path
+
+    @classmethod
+    def named(cls, name: str) -> Namespace:
+        return cls(RUN / "netns" / name)
+
+    def exists(self) -> bool:
+        return os.path.ismount(self.path)
+
+    async def create(self) -> None:
+        """Make the namespace if it is not there, without IPv6."""
+        if self.exists():
+            return
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.touch()
+        await command(["unshare", f"--net={self.path}", "true"])
+        await self.set_sysctl({"net/ipv6/conf/all/disable_ipv6": "1", "net/ipv6/conf/default/disable_ipv6": "1"})
+        await self.ip(["link set lo up"])
+
+    async def delete(self) -> None:
+        """Let go of the namespace; the kernel removes it and its interfaces when nothing lives in it."""
+        if self.exists():
+            await command(["umount", str(self.path)])
+        self.path.unlink(missing_ok=True)
+
+    def inside(self, argv: Sequence[str]) -> list[str]:
+        """``argv`` as a command that runs in the namespace."""
+        return ["nsenter", f"--net={self.path}", *argv]
+
+    async def ip(self, lines: Sequence[str], *, force: bool = False) -> None:
+        """Run ``ip`` commands; with ``force`` go on after one that fails (for removals)."""
+        if not lines:
+            return
+        argv = ["ip", *(["-force"] if force else []), "-batch", "-"]
+        with contextlib.suppress(*([Exception] if force else [])):
+            await command(self.inside(argv), stdin="\n".join(lines) + "\n")
+
+    async def query(self, *words: str) -> str:
+        """JSON that ``ip -json WORDS`` prints in the namespace."""
+        return await command(self.inside(["ip", "-json", *words])) or "[]"
+
+    async def set_sysctl(self, values: dict[str, str]) -> None:
+        """Set ``net/...`` values; those the kernel does not have (IPv6 off) are passed over."""
+
+        def write() -> None:
+            for name, value in values.items():
+                with contextlib.suppress(FileNotFoundError):
+                    Path("/proc/sys", name).write_text(value)
+
+        await self.call(write)
+
+    async def call(self, function: Callable[[], _T]) -> _T:
+        """Call ``function`` in a thread that has entered the namespace.
+
+        The thread is a new one and ends afterwards: a thread of a pool would carry the namespace into other work.
+        """
+        return await call_in(self.path, function)
+
+    async def listen(self, address: str, port: int) -> socket.socket:
+        """A listening TCP socket of the namespace."""
+        return await self.call(lambda: listening(address, port))
+
+    async def connect(self, address: str, port: int, *, source: str = "") -> socket.socket:
+        """A connected, non-blocking TCP socket of the namespace."""
+        connection = await self.call(lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM | socket.SOCK_NONBLOCK))
+        try:
+            if source:
+                connection.bind((source, 0))
+            await asyncio.get_running_loop().sock_connect(connection, (address, port))
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+def listening(address: str, port: int) -> socket.socket:
+    """A listening TCP socket of the calling thread's namespace."""
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((address, port))
+        listener.listen(128)
+    except BaseException:
+        listener.close()
+        raise
+    return listener
+
+
+async def call_in(path: Path, function: Callable[[], _T]) -> _T:
+    """Call ``function`` in a new thread that has entered the network namespace at ``path``."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[_T] = loop.create_future()
+
+    def settle(result: _T | None, error: BaseException | None) -> None:
+        if done.cancelled():
+            return
+        if error is not None:
+            done.set_exception(error)
+        else:
+            done.set_result(result)  # type: ignore[arg-type]
+
+    def work() -> None:
+        result: _T | None = None
+        failure: BaseException | None = None
+        try:
+            _enter(path)
+            result = function()
+        except BaseException as error:
+            failure = error
+        loop.call_soon_threadsafe(settle, result, failure)
+
+    threading.Thread(target=work, name=f"in {path.name}", daemon=True).start()
+    return await done
+
+
+def _enter(path: Path) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        if libc.setns(descriptor, CLONE_NEWNET) != 0:
+            code = ctypes.get_errno()
+            raise OSError(code, f"setns: {os.strerror(code)}", str(path))
+    finally:
+        os.close(descriptor)

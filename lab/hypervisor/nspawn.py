@@ -1,0 +1,172 @@
+"""Machines as processes: starting systemd-nspawn, finding it again, and reaching inside.
+
+A machine is a child of process 1, not of the daemon, so it outlives the daemon. It is found by the ``--machine=`` argument of its
+systemd-nspawn in our own PID namespace; its leader is the child that is process 1 of a namespace below.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab.cgroups import Group
+from lab.hypervisor.commands import command
+
+REBOOT = 133
+"""Exit code of ``systemd-nspawn --keep-unit`` when the machine asked for a reboot (EXIT_FORCE_RESTART)."""
+
+# The outer shell stays as the one who writes down how the machine ended; only the inner one joins the machine's group.
+_LAUNCH = """exec < /dev/null > /dev/null 2>&1
+log=$1; exit_file=$2; shift 2
+rm -f "$exit_file"
+(
+  while [ "$1" != -- ]; do echo 0 > "$1" || exit 125; shift; done; shift
+  exec "$@"
+) >> "$log" 2>&1
+echo $? > "$exit_file.new"; mv "$exit_file.new" "$exit_file"
+"""
+
+_NSENTER = ["--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup", "--root", "--wd"]
+CLEAN_ENVIRONMENT = [
+    "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "HOME=/root",
+    "LANG=C.UTF-8",
+]
+
+
+@dataclass(frozen=True)
+class Process:
+    """A running systemd-nspawn."""
+
+    machine: str
+    pid: int
+
+    def leader(self) -> int | None:
+        """PID (in our namespace) of the machine's process 1, once it is there."""
+        for pid, parent, depth, last in _processes():
+            if parent == self.pid and depth == 2 and last == 1:
+                return pid
+        return None
+
+    def kill(self) -> None:
+        """Cut the power: every process of the machine ends at once."""
+        for pid in (self.leader(), self.pid):
+            if pid is not None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+    def shut_down(self) -> None:
+        """Ask for an orderly power-off (systemd-nspawn passes SIGTERM on as SIGRTMIN+3)."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGTERM)
+
+    async def ended(self) -> None:
+        """Await the end."""
+        try:
+            descriptor = os.pidfd_open(self.pid)
+        except ProcessLookupError:
+            return
+        loop, done = asyncio.get_running_loop(), asyncio.Event()
+        loop.add_reader(descriptor, done.set)
+        try:
+            await done.wait()
+        finally:
+            loop.remove_reader(descriptor)
+            os.close(descriptor)
+
+
+def launch_argv(*, name: str, root: Path, netns: Path, binds: Sequence[tuple[Path, str]]) -> list[str]:
+    """The systemd-nspawn command line of one machine."""
+    return [
+        "systemd-nspawn",
+        "--quiet",
+        "--settings=no",
+        f"--directory={root}",
+        "--boot",
+        f"--machine={name}",
+        f"--hostname={name}",
+        f"--network-namespace-path={netns}",
+        "--register=no",
+        "--keep-unit",
+        "--console=pipe",
+        # By default the machine's journal and resolver would be linked with the host's.
+        "--link-journal=no",
+        "--resolv-conf=off",
+        "--timezone=off",
+        "--capability=all",
+        "--system-call-filter=@keyring bpf",
+        *(f"--bind={source}:{target}" for source, target in binds),
+    ]
+
+
+async def launch(argv: Sequence[str], *, name: str, group: Group, log: Path, exit_file: Path) -> Process:
+    """Start a machine as a child of process 1; returns once its systemd-nspawn is seen."""
+    words = ["launch", str(log), str(exit_file), *group.procs_files(), "--", *argv]
+    exit_file.unlink(missing_ok=True)
+    await command(["setsid", "--fork", "/bin/sh", "-c", _LAUNCH, *words])
+    while True:
+        if (process := running().get(name)) is not None:
+            return process
+        if exit_file.exists():
+            raise RuntimeError(
+                f"systemd-nspawn ended at once with exit code {exit_file.read_text().strip()}; see {log}"
+            )
+        await asyncio.sleep(0.02)
+
+
+def running() -> dict[str, Process]:
+    """All machines that run, by name."""
+    own = os.readlink("/proc/self/ns/pid")
+    candidates: dict[int, tuple[int, str]] = {}
+    for pid, parent, _, _ in _processes():
+        with contextlib.suppress(OSError):
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            if not words[0].endswith(b"systemd-nspawn") or os.readlink(f"/proc/{pid}/ns/pid") != own:
+                continue
+            names = [word.partition(b"=")[2].decode() for word in words if word.startswith(b"--machine=")]
+            if names:
+                candidates[pid] = (parent, names[0])
+    # A machine that is being set up has a second process of the same command line: the child of the one we want.
+    return {name: Process(name, pid) for pid, (parent, name) in candidates.items() if parent not in candidates}
+
+
+def _processes() -> Iterator[tuple[int, int, int, int]]:
+    """PID, parent, number of PID namespaces and PID in the innermost one, of each living process."""
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                fields = dict(
+                    line.split(":\t", 1)
+                    for line in Path(entry.path, "status").read_text().splitlines()
+                    if ":\t" in line
+                )
+                if fields["State"][0] not in "ZX":
+                    ids = fields["NSpid"].split()
+                    yield int(entry.name), int(fields["PPid"]), len(ids), int(ids[-1])
+
+
+def leader_among(pids: Collection[int]) -> int | None:
+    """Process 1 of a machine, out of the processes of its cgroup, as the host numbers it: process 1 two namespaces down."""
+    return next((pid for pid, _, depth, last in _processes() if pid in pids and depth == 3 and last == 1), None)
+
+
+def inside(leader: int, argv: Sequence[str], *, environment: Sequence[str] = ()) -> list[str]:
+    """``argv`` as a command that runs as root in the machine of ``leader``, with a clean environment."""
+    return ["nsenter", f"--target={leader}", *_NSENTER, "--", "env", "-i", *CLEAN_ENVIRONMENT, *environment, *argv]
+
+
+def read_inside(leader: int, path: str, *, limit: int = 1 << 20) -> bytes | None:
+    """A small regular file of a machine; None when it is absent or anything else (a machine may try to mislead us)."""
+    try:
+        descriptor = os.open(f"/proc/{leader}/root{path}", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    with os.fdopen(descriptor, "rb") as file:
+        if os.path.isfile(f"/proc/self/fd/{file.fileno()}"):
+            return file.read(limit)
+    return None

@@ -1,0 +1,225 @@
+"""The hypervisor: makes networks, rules, names, load balancers and machines agree with the desired world."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Sequence
+from typing import Any, Protocol
+
+from lab.desired import CommandResult, Machine, MachineState, Network, World
+from lab.hypervisor import addresses, firewall, nspawn
+from lab.hypervisor.balancer import Balancers
+from lab.hypervisor.commands import command
+from lab.hypervisor.dns import NameServer
+from lab.hypervisor.firewall import Healthy
+from lab.hypervisor.keeper import Keeper, Power
+from lab.hypervisor.machines import MachineParts
+from lab.hypervisor.namespaces import Namespace
+from lab.hypervisor.networks import INTERNET, Networks, router_of
+from lab.hypervisor.settings import Settings
+
+_LOG = logging.getLogger(__name__)
+
+
+class NetworkObserver(Protocol):
+    """Told of routers that have come up or go away (who serves the cloud's services inside them)."""
+
+    async def network_up(self, network: Network, router: Namespace) -> None: ...
+
+    async def network_down(self, network_id: str) -> None: ...
+
+
+class LabHypervisor:
+    """Implements :class:`lab.desired.Hypervisor`."""
+
+    def __init__(self, settings: Settings, *, observer: NetworkObserver) -> None:
+        self._settings = settings
+        self._observer = observer
+        self._networks = Networks(settings.plan)
+        self._balancers = Balancers(changed=self._refresh_rules)
+        self._world = World()
+        self._keepers: dict[str, Keeper] = {}
+        """By machine name; a machine that is replaced keeps its keeper."""
+        self._made: dict[str, Network] = {}
+        self._rules: dict[str, str] = {}
+        """The document that each router has."""
+        self._lock = asyncio.Lock()
+        self._removals: set[asyncio.Task[None]] = set()
+
+    async def start(self) -> None:
+        """Make what exists without any cloud: the operator's namespace and the internet's name server."""
+        await self._networks.ensure_operator()
+        await self._serve_internet_names()
+
+    async def close(self) -> None:
+        """Stop following; machines and networks stay as they are, for the next daemon to adopt."""
+        await self._balancers.close()
+        for keeper in self._keepers.values():
+            await keeper.close()
+
+    async def apply(self, world: World) -> None:
+        """See :meth:`lab.desired.Hypervisor.apply`. An object that fails is logged and stops no other."""
+        async with self._lock:
+            self._world = world
+            wanted = {network.id: network for network in world.networks}
+            for network in world.networks:
+                await self._guarded(f"network {network.name}", self._ensure_network(network))
+            self._balancers.follow(world.load_balancers)
+            for network in world.networks:
+                await self._guarded(f"rules of network {network.name}", self._apply_rules(network))
+            await self._guarded("names of the operator", self._serve_internet_names())
+            self._follow_machines(world.machines)
+            self._later(self._remove_gone(wanted.keys()))
+
+    def machine_state(self, machine_id: str) -> MachineState:
+        """See :meth:`lab.desired.Hypervisor.machine_state`."""
+        keeper = self._by_id(machine_id)
+        return keeper.state if keeper is not None else MachineState(phase="absent")
+
+    async def wait_settled(self, machine_id: str, *, timeout_s: float) -> MachineState:
+        """See :meth:`lab.desired.Hypervisor.wait_settled`.
+
+        Also returns for a machine that is stopped because it should be. When the time is over, the state as it is.
+        """
+        keeper = self._by_id(machine_id)
+        return MachineState(phase="absent") if keeper is None else await keeper.settled(timeout_s)
+
+    async def run(self, machine_id: str, script: str, *, timeout_s: float) -> CommandResult:
+        """See :meth:`lab.desired.Hypervisor.run`. Raises RuntimeError when the machine does not run; late is exit code 124."""
+        keeper = self._by_id(machine_id)
+        if keeper is None:
+            raise RuntimeError(f"machine {machine_id} does not exist")
+        return await keeper.parts.run(script, timeout_s=timeout_s)
+
+    async def power(self, name: str, action: Power) -> None:
+        """Press the power switch of a machine; raises KeyError for a name that is no machine's."""
+        await self._keepers[name].power(action)
+
+    def report(self) -> dict[str, Any]:
+        """Everything for ``lab status``."""
+        machines = [
+            {
+                "name": keeper.name,
+                "id": keeper.spec.id if keeper.spec else "",
+                "address": str(keeper.spec.address.ip) if keeper.spec else "",
+                "phase": keeper.state.phase,
+                "generation": keeper.state.generation,
+                "reason": keeper.state.reason,
+            }
+            for _, keeper in sorted(self._keepers.items())
+        ]
+        shown = [
+            {"id": network.id, "name": network.name, "ranges": [str(range_) for range_ in network.ranges]}
+            for network in self._made.values()
+        ]
+        return {"machines": machines, "networks": shown, "load_balancers": self._balancers.verdicts()}
+
+    def _by_id(self, machine_id: str) -> Keeper | None:
+        # Azure's identifiers do not distinguish case.
+        for keeper in self._keepers.values():
+            known = keeper.spec.id if keeper.spec else keeper.parts.record().get("id", "")
+            if known.lower() == machine_id.lower():
+                return keeper
+        return None
+
+    async def _ensure_network(self, network: Network) -> None:
+        if self._made.get(network.id) == network:
+            return
+        await self._networks.ensure(network)
+        router = router_of(network.id)
+        await NameServer(router, addresses.PLATFORM).serve(network.names)
+        await self._observer.network_up(network, router)
+        self._made[network.id] = network
+
+    async def _refresh_rules(self, network_id: str) -> None:
+        async with self._lock:
+            for network in self._world.networks:
+                if network.id == network_id:
+                    await self._apply_rules(network)
+
+    async def _apply_rules(self, network: Network) -> None:
+        chosen = [
+            Healthy(balancer=balancer, backends=self._balancers.healthy(balancer.id))
+            for balancer in self._world.load_balancers
+        ]
+        text = firewall.render(
+            network=network, machines=self._world.machines, balancers=chosen, plan=self._settings.plan
+        )
+        if self._rules.get(network.id) != text:
+            await command(router_of(network.id).inside(["nft", "-f", "-"]), stdin=text)
+            self._rules[network.id] = text
+
+    async def _serve_internet_names(self) -> None:
+        # The operator's laptop would use its site's name server through the VPN: it knows all private names.
+        names = {name: address for network in self._world.networks for name, address in network.names.items()}
+        await NameServer(INTERNET, addresses.INTERNET_DNS).serve(names)
+
+    def _follow_machines(self, machines: Sequence[Machine]) -> None:
+        wanted = {machine.name: machine for machine in machines}
+        for name in self._present() - wanted.keys():
+            if name not in self._keepers:
+                _LOG.warning("orphan machine %s is in no cloud's store: it is removed", name)
+                self._keepers[name] = self._keeper(name)
+            keeper = self._keepers[name]
+            if keeper.spec is not None or keeper.state.phase == "starting":
+                keeper.follow(None)
+                self._later(self._forget(keeper))
+        for name, machine in wanted.items():
+            if name not in self._keepers:
+                self._keepers[name] = self._keeper(name)
+            self._keepers[name].follow(machine)
+
+    def _present(self) -> set[str]:
+        """Names of all machines that run, have a disk, or are looked after."""
+        directory = self._settings.state.machines
+        disks = {entry.name for entry in directory.iterdir()} if directory.exists() else set()
+        return disks | set(nspawn.running()) | set(self._keepers)
+
+    def _keeper(self, name: str) -> Keeper:
+        parts = MachineParts(name, self._settings, self._networks)
+        return Keeper(parts, network_of=self._ready_network)
+
+    def _ready_network(self, network_id: str) -> Network | None:
+        """A network that machines may join: without its rules nothing would hold them apart."""
+        return self._made.get(network_id) if network_id in self._rules else None
+
+    async def _forget(self, keeper: Keeper) -> None:
+        if await keeper.gone():
+            self._keepers.pop(keeper.name, None)
+
+    async def _remove_gone(self, wanted: Any) -> None:
+        """Remove networks that should not be, once no machine is left in them."""
+        keep = {router_of(network_id).path.name for network_id in wanted}
+        await asyncio.gather(*(keeper.gone() for keeper in self._keepers.values() if keeper.spec is None))
+        async with self._lock:
+            if {network.id for network in self._world.networks} != set(wanted):
+                return  # a later apply has its own removal
+            for network_id in [network_id for network_id in self._made if network_id not in wanted]:
+                await self._guarded(f"network {network_id}", self._remove_network(network_id))
+            for name in self._networks.existing() - keep:
+                _LOG.warning("orphan router %s is in no cloud's store: it is removed", name)
+                await self._guarded(f"router {name}", self._remove_router(name))
+
+    async def _remove_network(self, network_id: str) -> None:
+        await self._observer.network_down(network_id)
+        await NameServer(router_of(network_id), addresses.PLATFORM).stop()
+        await self._networks.remove(router_of(network_id))
+        del self._made[network_id]
+        self._rules.pop(network_id, None)
+
+    async def _remove_router(self, name: str) -> None:
+        router = Namespace.named(name)
+        await NameServer(router, addresses.PLATFORM).stop()
+        await self._networks.remove(router)
+
+    def _later(self, work: Any) -> None:
+        task = asyncio.create_task(work)
+        self._removals.add(task)
+        task.add_done_callback(self._removals.discard)
+
+    async def _guarded(self, what: str, work: Awaitable[None]) -> None:
+        try:
+            await work
+        except Exception:
+            _LOG.exception("%s", what)

@@ -1,0 +1,88 @@
+"""What a machine's disk holds before its first start: its identity, its cloud-init seed and the lab's CA.
+
+Everything is written into the overlay's upper folder, so the image stays as it was baked.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shutil
+import subprocess
+from pathlib import Path
+
+from lab.desired import Machine
+from lab.hypervisor.addresses import PLATFORM
+
+CA_NAME = "longhaul-lab"
+_BUNDLE = Path("etc/ssl/certs/ca-certificates.crt")
+_CLOUD_INIT = """\
+# The lab's machines have one source of user-data, and their network is set from outside, as by a cloud's DHCP.
+datasource_list: [NoCloud]
+network: {config: disabled}
+"""
+
+
+def write(*, machine: Machine, upper: Path, image: Path, ca: bytes) -> None:
+    """Write a new machine's files into ``upper``; ``ca`` is the lab's CA certificate in PEM."""
+    identity = {
+        "etc/hostname": f"{machine.name}\n",
+        "etc/hosts": f"127.0.0.1 localhost\n127.0.1.1 {machine.name}\n",
+        "etc/machine-id": secrets.token_hex(16) + "\n",
+        "etc/resolv.conf": f"nameserver {PLATFORM}\n",
+        "etc/cloud/cloud.cfg.d/99-lab.cfg": _CLOUD_INIT,
+    }
+    for name, text in identity.items():
+        _put(upper, name, text.encode())
+    _put_seed(machine, upper)
+    if ca:
+        _put_ca(upper, image, ca)
+
+
+def _put_seed(machine: Machine, upper: Path) -> None:
+    seed = "var/lib/cloud/seed/nocloud"
+    meta = {"instance-id": f"{machine.id}-{machine.generation}", "local-hostname": machine.name}
+    _put(upper, f"{seed}/meta-data", json.dumps(meta).encode() + b"\n")
+    _put(upper, f"{seed}/user-data", machine.user_data, mode=0o600)
+
+
+def _put_ca(upper: Path, image: Path, ca: bytes) -> None:
+    """Trust ``ca`` the way ``update-ca-certificates`` does, so that running it later keeps the result."""
+    _put(upper, f"usr/local/share/ca-certificates/{CA_NAME}.crt", ca)
+    bundle = image / _BUNDLE
+    _put(upper, str(_BUNDLE), (bundle.read_bytes() if bundle.exists() else b"") + ca)
+    _put(upper, f"etc/ssl/certs/{CA_NAME}.pem", ca)
+    subject = subprocess.run(
+        ["openssl", "x509", "-noout", "-subject_hash"],
+        input=ca,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        check=True,
+    )
+    link = upper / "etc/ssl/certs" / f"{subject.stdout.decode().strip()}.0"
+    link.unlink(missing_ok=True)
+    link.symlink_to(f"{CA_NAME}.pem")
+
+
+def _put(upper: Path, name: str, content: bytes, *, mode: int = 0o644) -> None:
+    path = upper / name
+    _parents(upper, path.parent)
+    path.write_bytes(content)
+    path.chmod(mode)
+
+
+def _parents(upper: Path, directory: Path) -> None:
+    """Make folders that merge with the image's: owned by root, 0755, as every folder named here is in Debian."""
+    directory.mkdir(parents=True, exist_ok=True)
+    while directory != upper:
+        directory.chmod(0o755)
+        directory = directory.parent
+
+
+def wipe(directory: Path) -> None:
+    """Empty a folder, keeping the folder itself (it may be a mount's source)."""
+    for entry in directory.iterdir():
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+        else:
+            entry.unlink()

@@ -1,0 +1,144 @@
+"""Process 1 of a lab: everything of the lab lives below it and ends with it.
+
+Started by :mod:`lab.start` under ``unshare --mount --pid --fork --net --mount-proc``. It makes the lab's own ``/run``, its
+"internet", starts the daemon, starts it again when it dies, and reaps orphans. SIGTERM ends the daemon and then the lab; whatever
+else ends this process ends the lab too, because the kernel does it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from lab.hypervisor.addresses import INTERNET_DNS, INTERNET_GATEWAY, SERVICES
+from lab.hypervisor.networks import INTERNET
+from lab.state import LabState
+
+_LOG = logging.getLogger("lab.init")
+_DAEMON_END_S = 5.0
+"""What the daemon gets to close its files before the lab ends under it."""
+_LIVED_S = 60.0
+"""A daemon that lived this long is started again at once."""
+_LONGEST_WAIT_S = 10.0
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Be process 1."""
+    parser = argparse.ArgumentParser(prog="lab.init")
+    parser.add_argument("--env", required=True)
+    parser.add_argument("--state-root", required=True, type=Path)
+    parser.add_argument("--report-fd", required=True, type=int)
+    parser.add_argument("--host-net-fd", required=True, type=int)
+    options = parser.parse_args(argv)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s")
+    state = LabState.of(options.env, root=options.state_root)
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD})
+    report = socket.socket(fileno=options.report_fd)
+    try:
+        _prepare(state)
+    except (OSError, subprocess.CalledProcessError) as error:
+        complaint = (error.stderr or b"").decode() if isinstance(error, subprocess.CalledProcessError) else ""
+        report.send(json.dumps({"error": f"{error} {complaint}".strip()}).encode())
+        return 1
+    # The kernel adds our PID as the host sees it to the message.
+    report.send(json.dumps({"error": ""}).encode())
+    report.close()
+    return Keeper(state, options.host_net_fd).keep()
+
+
+def _prepare(state: LabState) -> None:
+    if os.getpid() != 1:
+        raise OSError("lab.init must be process 1 of a PID namespace: use `python -m lab start`")
+    # A /run of our own: nothing that systemd-nspawn or dnsmasq leave there reaches the host, and no service of the host
+    # (its systemd, its message bus, its resolver) is talked to.
+    _do("mount", "-t", "tmpfs", "-o", "mode=755,nosuid,nodev", "lab-run", "/run")
+    (INTERNET.path.parent).mkdir(parents=True)
+    INTERNET.path.touch()
+    _do("mount", "--bind", "/proc/self/ns/net", str(INTERNET.path))
+    lines = ["link set lo up"]
+    lines += [f"addr add {address}/32 dev lo" for address in (INTERNET_GATEWAY, SERVICES, INTERNET_DNS)]
+    _do("ip", "-batch", "-", stdin="\n".join(lines) + "\n")
+    values = {"all/rp_filter": "0", "default/rp_filter": "0", "all/send_redirects": "0", "default/send_redirects": "0"}
+    for name, value in values.items():
+        Path("/proc/sys/net/ipv4/conf", name).write_text(value)
+    Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
+    with contextlib.suppress(FileNotFoundError):
+        Path("/proc/sys/net/ipv6/conf/all/disable_ipv6").write_text("1")
+        Path("/proc/sys/net/ipv6/conf/default/disable_ipv6").write_text("1")
+    _LOG.info("process 1 of the lab %s is up", state.env)
+
+
+def _do(*argv: str, stdin: str = "") -> None:
+    subprocess.run(argv, input=stdin.encode(), capture_output=True, check=True)
+
+
+class Keeper:
+    """Starts the daemon, waits for what happens, and ends."""
+
+    def __init__(self, state: LabState, host_net_fd: int) -> None:
+        self._state = state
+        self._host_net_fd = host_net_fd
+        self._daemon = 0
+        self._began = 0.0
+        self._wait_s = 0.0
+        self._start_at: float | None = 0.0
+
+    def keep(self) -> int:
+        """Until a signal says to end; returns the exit code."""
+        watched = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD}
+        while True:
+            if self._start_at is not None and time.monotonic() >= self._start_at:
+                self._start()
+            timeout = 3600.0 if self._start_at is None else max(0.0, self._start_at - time.monotonic())
+            heard = signal.sigtimedwait(watched, timeout)
+            if heard is not None and heard.si_signo in (signal.SIGTERM, signal.SIGINT):
+                return self._end()
+            self._reap()
+
+    def _start(self) -> None:
+        argv = [sys.executable, "-m", "lab.daemon", "--env", self._state.env, "--state-root", str(self._state.root)]
+        argv += ["--host-net-fd", str(self._host_net_fd)]
+        os.set_inheritable(self._host_net_fd, True)
+        self._daemon = os.posix_spawn(sys.executable, argv, os.environ, setsigmask=[])
+        self._began, self._start_at = time.monotonic(), None
+
+    def _reap(self) -> None:
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            if pid == self._daemon:
+                self._daemon_died(os.waitstatus_to_exitcode(status))
+
+    def _daemon_died(self, code: int) -> None:
+        now = time.monotonic()
+        self._wait_s = 0.0 if now - self._began > _LIVED_S else min(max(2 * self._wait_s, 0.2), _LONGEST_WAIT_S)
+        self._daemon, self._start_at = 0, now + self._wait_s
+        _LOG.warning("the daemon ended with code %s: starting it again in %.1f s", code, self._wait_s)
+
+    def _end(self) -> int:
+        _LOG.info("asked to end")
+        deadline = time.monotonic() + _DAEMON_END_S
+        self._start_at = None
+        if self._daemon:
+            os.kill(self._daemon, signal.SIGTERM)
+        while self._daemon and time.monotonic() < deadline:
+            signal.sigtimedwait({signal.SIGCHLD}, max(0.0, deadline - time.monotonic()))
+            self._reap()
+        return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,134 @@
+"""The operator's place in the lab: a network namespace of its own, entered from the host.
+
+``enter CMD…`` runs a command as the operator: in the operator's network, with the lab's name server and the operator's
+environment, but with the host's files, processes and working directory. It becomes the command, so that terminal, signals and
+exit code are the command's own. What it runs is in the cgroup ``_operator``, so that teardown finds it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from lab.cgroups import OPERATOR, Group
+from lab.config import LabConfig
+from lab.hypervisor.addresses import INTERNET_DNS
+from lab.hypervisor.networks import OPERATOR as OPERATOR_NAMESPACE
+from lab.state import LabState, default_root, write_atomically
+
+_ENTER = """\
+#!/bin/sh
+# Run a command as the operator of the lab {env}: {path} COMMAND [ARGUMENT...]. Written by the lab, thrown away with it.
+set -eu
+state={directory}
+[ $# -gt 0 ] || {{ echo "usage: $0 COMMAND [ARGUMENT...]" >&2; exit 2; }}
+[ "$(id -u)" = 0 ] || {{ echo "$0: this needs root" >&2; exit 1; }}
+number() {{ sed -n 's/.*"'"$1"'": *"\\{{0,1\\}}\\([^",}}]*\\).*/\\1/p' "$state/lab.json" 2>/dev/null; }}
+pid=$(number pid) started=$(number started) boot=$(number boot_id)
+# The 20th field behind the command's closing parenthesis is the start time (proc(5)); a recycled PID has another.
+actual=$(sed 's/.*) //' "/proc/${{pid:-none}}/stat" 2>/dev/null | cut -d ' ' -f 20) || actual=
+if [ -z "$actual" ] || [ "$actual" != "$started" ] || [ "$boot" != "$(cat /proc/sys/kernel/random/boot_id)" ]; then
+  echo "the lab {env} is not running: make lab" >&2
+  exit 1
+fi
+for group in {groups}; do echo $$ > "$group" 2>/dev/null || true; done
+exec nsenter --net="/proc/$pid/root{namespace}" unshare --mount --propagation private /bin/sh -c '
+  set -eu
+  state=$1; shift
+  mount --bind "$state/resolv.conf" "$(readlink -f /etc/resolv.conf)"
+  if [ -e /etc/nsswitch.conf ]; then mount --bind "$state/nsswitch.conf" /etc/nsswitch.conf; fi
+  # A caching name service of the host would answer from the host.
+  if [ -d /run/nscd ]; then mount -t tmpfs -o mode=755 lab /run/nscd; fi
+  set -a; . "$state/operator.env"; set +a
+  exec "$@"
+' enter "$state" "$@"
+"""
+
+
+def write_files(state: LabState, config: LabConfig, cloud_environment: Mapping[str, str]) -> None:
+    """Write ``enter``, ``operator.env`` and what they use. Idempotent."""
+    for folder in ("pulumi", "pulumi-home"):
+        (state.directory / folder).mkdir(exist_ok=True)
+    Group.of(state.env, OPERATOR).create()
+    write_atomically(state.directory / "resolv.conf", f"nameserver {INTERNET_DNS}\n", mode=0o644)
+    write_atomically(state.directory / "nsswitch.conf", name_services(), mode=0o644)
+    variables = {**cloud_environment, **_pulumi(state)}
+    lines = [f"{name}={shlex.quote(value)}" for name, value in sorted(variables.items())]
+    lines.append(f"PATH={':'.join(shlex.quote(folder) for folder in _path(config))}:$PATH")
+    write_atomically(state.operator_env, "\n".join(lines) + "\n")
+    text = _ENTER.format(
+        env=state.env,
+        path=state.enter,
+        directory=shlex.quote(str(state.directory)),
+        groups=" ".join(shlex.quote(file) for file in Group.of(state.env, OPERATOR).procs_files()),
+        namespace=OPERATOR_NAMESPACE.path,
+    )
+    write_atomically(state.enter, text, mode=0o755)
+
+
+def _pulumi(state: LabState) -> dict[str, str]:
+    return {
+        "PULUMI_BACKEND_URL": f"file://{state.directory / 'pulumi'}",
+        "PULUMI_HOME": str(state.directory / "pulumi-home"),
+        # The lab's secrets are thrown away with it; a real environment has a passphrase or a key of its own.
+        "PULUMI_CONFIG_PASSPHRASE": "lab",
+        "PULUMI_SKIP_UPDATE_CHECK": "true",
+        "LONGHAUL_LAB": state.env,
+    }
+
+
+def _path(config: LabConfig) -> list[str]:
+    project = default_root().parent
+    folders = [str(project / "lab" / "providers" / "bin"), config.tools, str(Path(sys.executable).parent)]
+    return [folder for folder in folders if folder]
+
+
+def name_services(path: Path = Path("/etc/nsswitch.conf")) -> str:
+    """The host's nsswitch.conf with names looked up in files and DNS alone (others would ask the host's resolver)."""
+    text = path.read_text() if path.exists() else ""
+    return re.sub(r"(?m)^hosts:.*\n?", "", text).rstrip("\n") + "\nhosts: files dns\n"
+
+
+class Forwarder:
+    """Carries TCP connections of a listener to one address as the operator sees it."""
+
+    def __init__(self, target: tuple[str, int] | None) -> None:
+        self._target = target
+        self._connections: set[asyncio.Task[None]] = set()
+
+    async def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve one connection; it is closed at once while the target is not there."""
+        task = asyncio.current_task()
+        if task is not None:
+            self._connections.add(task)
+            task.add_done_callback(self._connections.discard)
+        far_writer: asyncio.StreamWriter | None = None
+        try:
+            if self._target is not None:
+                async with asyncio.timeout(10):
+                    far = await OPERATOR_NAMESPACE.connect(*self._target)
+                far_reader, far_writer = await asyncio.open_connection(sock=far)
+                await asyncio.gather(_copy(reader, far_writer), _copy(far_reader, writer))
+        except (OSError, TimeoutError):
+            writer.transport.abort()
+        finally:
+            writer.close()
+            if far_writer is not None:
+                far_writer.close()
+
+
+async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Carry one direction; its end is passed on, the other direction may go on."""
+    try:
+        while data := await reader.read(65536):
+            writer.write(data)
+            await writer.drain()
+        if writer.can_write_eof():
+            writer.write_eof()
+    except OSError:
+        writer.transport.abort()
+        raise

@@ -1,0 +1,1 @@
+"""Pulumi provider plugins that stand in for the real ones inside the lab."""

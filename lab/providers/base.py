@@ -1,0 +1,94 @@
+"""What both stand-in plugins do alike: everything up to the point where a cloud would be called."""
+
+from __future__ import annotations
+
+import json
+from importlib import metadata
+from typing import Any
+
+from google.protobuf import empty_pb2
+from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
+
+from lab.providers.differ import differences, replaces
+from lab.providers.values import from_struct, preview_outputs, to_struct
+
+
+class BaseProvider(provider_pb2_grpc.ResourceProviderServicer):
+    """A provider that can preview anything and create nothing."""
+
+    def __init__(self, *, package: str, distribution: str, engine: str | None) -> None:
+        self.package = package
+        self.engine = engine
+        self._distribution = distribution
+
+    def forced(self, type: str) -> frozenset[str]:
+        """Paths whose change forces a replacement of a resource of this type."""
+        return frozenset()
+
+    def Handshake(self, request: Any, context: Any) -> Any:  # noqa: N802 - the protocol's names
+        self.engine = request.engine_address or self.engine
+        return provider_pb2.ProviderHandshakeResponse(accept_secrets=True)
+
+    def GetPluginInfo(self, request: Any, context: Any) -> Any:  # noqa: N802
+        return plugin_pb2.PluginInfo(version=metadata.version(self._distribution))
+
+    def GetSchema(self, request: Any, context: Any) -> Any:  # noqa: N802
+        schema = {"name": self.package, "version": metadata.version(self._distribution), "resources": {}}
+        return provider_pb2.GetSchemaResponse(schema=json.dumps(schema))
+
+    def Attach(self, request: Any, context: Any) -> Any:  # noqa: N802
+        self.engine = request.address
+        return empty_pb2.Empty()
+
+    def CheckConfig(self, request: Any, context: Any) -> Any:  # noqa: N802
+        return provider_pb2.CheckResponse(inputs=request.news)
+
+    def DiffConfig(self, request: Any, context: Any) -> Any:  # noqa: N802
+        return provider_pb2.DiffResponse(changes=provider_pb2.DiffResponse.DIFF_NONE)
+
+    def Configure(self, request: Any, context: Any) -> Any:  # noqa: N802
+        return provider_pb2.ConfigureResponse(acceptSecrets=True, supportsPreview=True)
+
+    def Cancel(self, request: Any, context: Any) -> Any:  # noqa: N802
+        return empty_pb2.Empty()
+
+    def GetMapping(self, request: Any, context: Any) -> Any:  # noqa: N802
+        return provider_pb2.GetMappingResponse()
+
+    def GetMappings(self, request: Any, context: Any) -> Any:  # noqa: N802
+        return provider_pb2.GetMappingsResponse()
+
+    def Check(self, request: Any, context: Any) -> Any:  # noqa: N802
+        return provider_pb2.CheckResponse(inputs=request.news)
+
+    def Diff(self, request: Any, context: Any) -> Any:  # noqa: N802
+        old = from_struct(request.old_inputs if request.HasField("old_inputs") else request.olds)
+        found = differences(old, from_struct(request.news))
+        response = provider_pb2.DiffResponse(
+            changes=provider_pb2.DiffResponse.DIFF_SOME if found else provider_pb2.DiffResponse.DIFF_NONE,
+            hasDetailedDiff=True,
+        )
+        forced = self.forced(type_of(request.urn))
+        tops: dict[str, None] = {}
+        for path, kind in found.items():
+            top = path.split(".")[0].split("[")[0]
+            tops[top] = None
+            name = kind.upper()
+            if replaces(path, forced):
+                name += "_REPLACE"
+                if top not in response.replaces:
+                    response.replaces.append(top)
+            response.detailedDiff[path].CopyFrom(provider_pb2.PropertyDiff(kind=name, inputDiff=True))
+        response.diffs.extend(tops)
+        # As the real plugin: what we named ourselves can be made beside its predecessor, what the user named cannot.
+        response.deleteBeforeReplace = bool(response.replaces) and not old.get("__createBeforeDelete")
+        return response
+
+    def previewed(self, properties: Any) -> Any:
+        """What a preview answers for a resource that would be made."""
+        return to_struct(preview_outputs(from_struct(properties)))
+
+
+def type_of(urn: str) -> str:
+    """The resource type in a URN (``urn:pulumi:stack::project::parents$type::name``)."""
+    return urn.split("::")[2].split("$")[-1]

@@ -1,0 +1,70 @@
+"""Comparing old and new inputs the way the real provider plugins do: by property path, with what forces a replacement."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Literal
+
+from lab.providers.values import UNKNOWN, plain
+
+Kind = Literal["add", "delete", "update"]
+
+
+def differences(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Kind]:
+    """What changed, by property path (``tags["a.b"]``, ``rules[0].port``). An unknown counts as changed."""
+    found: dict[str, Kind] = {}
+    _compare_maps(_public(plain(old)), _public(plain(new)), "", found)
+    return found
+
+
+def replaces(path: str, forced: frozenset[str]) -> bool:
+    """Whether a change at ``path`` forces a replacement: it, or something above it, is in ``forced`` (paths without indexes)."""
+    bare = re.sub(r"\[\d+\]", "", path)
+    return any(bare == one or bare.startswith((f"{one}.", f"{one}[")) for one in forced)
+
+
+def _public(values: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if not key.startswith("__")}
+
+
+def _compare_maps(old: dict[str, Any], new: dict[str, Any], base: str, found: dict[str, Kind]) -> None:
+    for key in sorted(old.keys() | new.keys()):
+        path = _join(base, key)
+        if key not in old:
+            found[path] = "add"
+        elif key not in new:
+            found[path] = "delete"
+        else:
+            _compare(old[key], new[key], path, found)
+
+
+def _compare(old: Any, new: Any, path: str, found: dict[str, Kind]) -> None:
+    if isinstance(old, dict) and isinstance(new, dict):
+        _compare_maps(old, new, path, found)
+    elif isinstance(old, list) and isinstance(new, list):
+        _compare_lists(old, new, path, found)
+    elif new == UNKNOWN or not _equal(path, old, new):
+        found[path] = "update"
+
+
+def _compare_lists(old: list[Any], new: list[Any], path: str, found: dict[str, Kind]) -> None:
+    for index in range(max(len(old), len(new))):
+        item = f"{path}[{index}]"
+        if index >= len(old):
+            found[item] = "add"
+        elif index >= len(new):
+            found[item] = "delete"
+        else:
+            _compare(old[index], new[index], item, found)
+
+
+def _equal(path: str, old: Any, new: Any) -> bool:
+    if path == "location" and isinstance(old, str) and isinstance(new, str):
+        return old.replace(" ", "").lower() == new.replace(" ", "").lower()
+    return bool(old == new)
+
+
+def _join(base: str, key: str) -> str:
+    if not re.fullmatch(r"[A-Za-z_$][\w$]*", key):
+        return f'{base}["{key}"]'
+    return f"{base}.{key}" if base else key

@@ -1,0 +1,142 @@
+"""Between the SDK's flattened inputs and outputs and the resource manager's bodies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lab.providers.tokens import Token
+
+CONTAINERS = frozenset(
+    {
+        "location",
+        "tags",
+        "sku",
+        "identity",
+        "zones",
+        "kind",
+        "plan",
+        "extendedLocation",
+        "managedBy",
+        "name",
+        "type",
+        "id",
+    }
+)
+"""Keys beside ``properties`` in a body; all other inputs of a flat type go into it."""
+WRAPPED = frozenset(
+    {"subnets", "securityRules", "defaultSecurityRules", "frontendIPConfigurations", "backendAddressPools", "probes",
+     "loadBalancingRules", "outboundRules", "inboundNatRules", "ipConfigurations", "loadBalancerBackendAddressPools",
+     "networkInterfaces"}
+)  # fmt: skip
+"""Lists whose elements have ``properties`` of their own in the API (``x-ms-client-flatten`` in its specification)."""
+OUTER = frozenset({"id", "name", "type", "etag", "zones"})
+"""What stays outside an element's ``properties``."""
+READ_ONLY = frozenset(
+    {"etag", "provisioningState", "resourceGuid", "systemData", "ipConfigurations", "backendIPConfigurations", "vmId",
+     "hostedWorkloads", "tapConfigurations", "virtualMachine", "networkInterfaces", "subnets", "ipAddress", "ipTags",
+     "natGateway", "fqdn", "isAutoRegistered", "vaultUri", "principalId", "clientId", "tenantId", "numberOfRecordSets",
+     "numberOfVirtualNetworkLinks", "virtualNetworkLinkState", "defaultSecurityRules", "azureApiVersion", "primary"}
+)  # fmt: skip
+
+
+def to_body(token: Token, inputs: dict[str, Any]) -> dict[str, Any]:
+    """The body of a PUT."""
+    given = {key: value for key, value in inputs.items() if key not in token.parameters and not key.startswith("__")}
+    body = {key: value for key, value in given.items() if not token.flat or key in CONTAINERS}
+    body.pop("id", None)
+    if token.flat:
+        body["properties"] = {key: _wrap(value, key) for key, value in given.items() if key not in CONTAINERS}
+    identity = body.get("identity")
+    if isinstance(identity, dict) and isinstance(identity.get("userAssignedIdentities"), list):
+        body["identity"] = {
+            **identity,
+            "userAssignedIdentities": {key: {} for key in identity["userAssignedIdentities"]},
+        }
+    return body
+
+
+def to_outputs(token: Token, body: dict[str, Any]) -> dict[str, Any]:
+    """The SDK's outputs of an answer."""
+    outputs = {key: value for key, value in body.items() if key != "properties" or not token.flat}
+    if token.flat:
+        outputs |= {key: _unwrap(value, key) for key, value in body.get("properties", {}).items()}
+    outputs["azureApiVersion"] = token.api_version
+    return outputs
+
+
+def imported_inputs(token: Token, resource_id: str, outputs: dict[str, Any]) -> dict[str, Any]:
+    """Inputs for a resource that is taken into the state: what its answer holds, without what only the cloud writes."""
+    readonly = READ_ONLY | ({"name", "type", "id"} if not token.type.endswith("/subnets") else {"type", "id"})
+    own = {"principalId"} if token.guid else {"ipConfigurations"} if token.type.endswith("networkInterfaces") else set()
+    kept = {key: _bare(value) for key, value in outputs.items() if key not in readonly - own}
+    if token.type.endswith("/subnets"):
+        kept["natGateway"] = outputs.get("natGateway")
+    if "identity" in kept:
+        ids = list(outputs["identity"].get("userAssignedIdentities", {}))
+        kept["identity"] = {"type": outputs["identity"]["type"], "userAssignedIdentities": ids}
+    if token.type == "Microsoft.Resources/resourceGroups":
+        kept.pop("properties", None)
+    return {key: value for key, value in {**kept, **token.names(resource_id)}.items() if value is not None}
+
+
+def refreshed_inputs(inputs: dict[str, Any], before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
+    """The inputs, with what changed in the cloud between two readings; what the cloud does not show stays."""
+    changed = dict(inputs)
+    for key, value in inputs.items():
+        if key not in now or now.get(key) == before.get(key):
+            if key in before and key not in now:
+                del changed[key]
+            continue
+        changed[key] = _merge(value, before.get(key), now[key])
+    return changed
+
+
+def _merge(value: Any, before: Any, now: Any) -> Any:
+    if isinstance(value, dict) and isinstance(now, dict):
+        return refreshed_inputs(value, before if isinstance(before, dict) else {}, now)
+    if isinstance(value, list) and isinstance(now, list) and len(value) == len(now):
+        old = before if isinstance(before, list) and len(before) == len(now) else [None] * len(now)
+        return [_merge(item, old[index], now[index]) for index, item in enumerate(value)]
+    if isinstance(value, list) and isinstance(now, dict):
+        return list(now)
+    return _bare(now)
+
+
+def _bare(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {
+            key: _bare(inner) for key, inner in value.items() if key not in ("etag", "provisioningState", "vaultUri")
+        }
+    return [_bare(item) for item in value] if isinstance(value, list) else value
+
+
+def _wrap(value: Any, key: str) -> Any:
+    if isinstance(value, dict):
+        return {name: _wrap(inner, name) for name, inner in value.items()}
+    if not isinstance(value, list):
+        return value
+    items = [_wrap(item, "") for item in value]
+    return [_wrapped(item) for item in items] if key in WRAPPED else items
+
+
+def _wrapped(item: Any) -> Any:
+    if not isinstance(item, dict):
+        return item
+    inner = {key: value for key, value in item.items() if key not in OUTER}
+    outer = {key: value for key, value in item.items() if key in OUTER}
+    return {**outer, "properties": inner} if inner else outer
+
+
+def _unwrap(value: Any, key: str) -> Any:
+    if isinstance(value, dict):
+        return {name: _unwrap(inner, name) for name, inner in value.items()}
+    if not isinstance(value, list):
+        return value
+    items = [_unwrap(item, "") for item in value]
+    return [_unwrapped(item) for item in items] if key in WRAPPED else items
+
+
+def _unwrapped(item: Any) -> Any:
+    if not isinstance(item, dict) or not isinstance(item.get("properties"), dict):
+        return item
+    return {**{key: value for key, value in item.items() if key != "properties"}, **item["properties"]}

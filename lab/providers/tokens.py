@@ -1,0 +1,149 @@
+"""Azure-native's resource tokens: where each lives in the resource manager's API.
+
+Names of inputs as in pulumi_azure_native 3.29.0; API versions as its documentation gives them for each resource.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+GROUP = "/subscriptions/{subscriptionId}/resourceGroups/{resourceGroupName}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Token:
+    """One resource type of the SDK."""
+
+    token: str
+    type: str
+    """Type in the resource manager."""
+    path: str
+    """Id, with the names of inputs in braces."""
+    api_version: str
+    name: str
+    """The input that names it."""
+    flat: bool = True
+    """Whether the SDK shows the API's ``properties`` at the top level."""
+    located: bool = True
+    """Whether it has a location, which defaults to the provider's."""
+    guid: bool = False
+    """Whether it is named by a GUID when it is not named."""
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The inputs that are part of the id, which is why their change forces a replacement."""
+        found = re.findall(r"\{(\w+)\}", self.path)
+        return tuple(name for name in found if name != "subscriptionId")
+
+    def id(self, inputs: dict[str, object], *, subscription: str) -> str:
+        """The resource's id for these inputs."""
+        values = {name: str(inputs[name]).strip("/") for name in self.parameters}
+        return self.path.format(subscriptionId=subscription, **values)
+
+    def names(self, resource_id: str) -> dict[str, str]:
+        """The inputs that an id holds; empty when the id is of another type."""
+        pattern = re.escape(self.path)
+        for name in ("subscriptionId", *self.parameters):
+            inner = r"(?P<scope>.+)" if name == "scope" else rf"(?P<{name}>[^/]+)"
+            pattern = pattern.replace(re.escape("{" + name + "}"), inner)
+        match = re.fullmatch(pattern, resource_id, re.IGNORECASE)
+        found = match.groupdict() if match else {}
+        found.pop("subscriptionId", None)
+        return found
+
+
+def _network(token: str, type: str, name: str, parameter: str) -> Token:
+    return Token(
+        token=f"azure-native:network:{token}",
+        type=f"Microsoft.Network/{type}",
+        path=f"{GROUP}/providers/Microsoft.Network/{type}/{{{parameter}}}",
+        api_version="2024-05-01",
+        name=name,
+    )
+
+
+def _zone_part(token: str, type: str, tail: str, name: str, *, located: bool) -> Token:
+    return Token(
+        token=f"azure-native:privatedns:{token}",
+        type=f"Microsoft.Network/privateDnsZones{type}",
+        path=f"{GROUP}/providers/Microsoft.Network/privateDnsZones/{{privateZoneName}}{tail}",
+        api_version="2024-06-01",
+        name=name,
+        located=located,
+    )
+
+
+def known_tokens() -> dict[str, Token]:
+    """Every resource that the lab's Azure can make, by its token."""
+    network = [
+        _network("VirtualNetwork", "virtualNetworks", "virtualNetworkName", "virtualNetworkName"),
+        _network(
+            "NetworkSecurityGroup", "networkSecurityGroups", "networkSecurityGroupName", "networkSecurityGroupName"
+        ),
+        _network("PublicIPAddress", "publicIPAddresses", "publicIpAddressName", "publicIpAddressName"),
+        _network("NatGateway", "natGateways", "natGatewayName", "natGatewayName"),
+        _network("LoadBalancer", "loadBalancers", "loadBalancerName", "loadBalancerName"),
+        _network("NetworkInterface", "networkInterfaces", "networkInterfaceName", "networkInterfaceName"),
+    ]
+    others = [
+        Token(
+            token="azure-native:network:Subnet",  # noqa: S106 - Pulumi calls a type's name its token
+            type="Microsoft.Network/virtualNetworks/subnets",
+            path=f"{GROUP}/providers/Microsoft.Network/virtualNetworks/{{virtualNetworkName}}/subnets/{{subnetName}}",
+            api_version="2024-05-01",
+            name="subnetName",
+            located=False,
+        ),
+        _zone_part("PrivateZone", "", "", "privateZoneName", located=False),
+        _zone_part(
+            "VirtualNetworkLink",
+            "/virtualNetworkLinks",
+            "/virtualNetworkLinks/{virtualNetworkLinkName}",
+            "virtualNetworkLinkName",
+            located=False,
+        ),
+        _zone_part(
+            "PrivateRecordSet", "/A", "/{recordType}/{relativeRecordSetName}", "relativeRecordSetName", located=False
+        ),
+        Token(
+            token="azure-native:compute:VirtualMachine",  # noqa: S106
+            type="Microsoft.Compute/virtualMachines",
+            path=f"{GROUP}/providers/Microsoft.Compute/virtualMachines/{{vmName}}",
+            api_version="2024-11-01",
+            name="vmName",
+        ),
+        Token(
+            token="azure-native:managedidentity:UserAssignedIdentity",  # noqa: S106
+            type="Microsoft.ManagedIdentity/userAssignedIdentities",
+            path=f"{GROUP}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{{resourceName}}",
+            api_version="2023-01-31",
+            name="resourceName",
+        ),
+        Token(
+            token="azure-native:keyvault:Vault",  # noqa: S106
+            type="Microsoft.KeyVault/vaults",
+            path=f"{GROUP}/providers/Microsoft.KeyVault/vaults/{{vaultName}}",
+            api_version="2024-11-01",
+            name="vaultName",
+            flat=False,
+        ),
+        Token(
+            token="azure-native:authorization:RoleAssignment",  # noqa: S106
+            type="Microsoft.Authorization/roleAssignments",
+            path="/{scope}/providers/Microsoft.Authorization/roleAssignments/{roleAssignmentName}",
+            api_version="2022-04-01",
+            name="roleAssignmentName",
+            located=False,
+            guid=True,
+        ),
+        Token(
+            token="azure-native:resources:ResourceGroup",  # noqa: S106
+            type="Microsoft.Resources/resourceGroups",
+            path=GROUP,
+            api_version="2024-03-01",
+            name="resourceGroupName",
+            flat=False,
+        ),
+    ]
+    return {token.token: token for token in (*network, *others)}

@@ -1,0 +1,187 @@
+"""Bring up a lab: checks, process 1, and waiting until its daemon answers."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from lab import cgroups, control
+from lab.config import LabConfig
+from lab.state import InitRecord, LabError, LabState, check_port_free, running_init
+
+_COMMANDS = {
+    "unshare": "util-linux",
+    "nsenter": "util-linux",
+    "setsid": "util-linux",
+    "mount": "mount",
+    "umount": "mount",
+    "ip": "iproute2",
+    "nft": "nftables",
+    "dnsmasq": "dnsmasq-base",
+    "systemd-nspawn": "systemd-container",
+    "openssl": "openssl",
+}
+"""Programs the lab runs on the host, and the Debian packages they are in."""
+_DISK_BYTES = 3 << 30
+"""Free space below which machines would soon fail with odd errors: images' package caches, logs, etcd's files."""
+_REPORT_S = 30.0
+_READY_S = 60.0
+
+
+def start(state: LabState, config: LabConfig, *, say: Callable[[str], None] = print) -> InitRecord:
+    """Have the lab up and answering. Idempotent: a running lab with the same parameters is left alone.
+
+    Raises :class:`LabError` for whatever the user must put right.
+    """
+    check_host(state)
+    config.check()
+    record = running_init(state)
+    if record is not None:
+        _check_same(state, config)
+        _await_ready(state, record)
+        say(f"the lab {state.env} is already running (process {record.pid})")
+        return record
+    if cgroups.Group.of(state.env).members():
+        raise LabError(
+            f"processes of an earlier lab {state.env} are left without a record of it: "
+            f"`python -m lab down --env {state.env}` ends them"
+        )
+    check_port_free(config.port)
+    state.create()
+    state.machines.mkdir(mode=0o700, exist_ok=True)
+    config.write(state)
+    record = _launch(state, config)
+    _await_ready(state, record)
+    say(f"the lab {state.env} is up (process {record.pid}, port {config.port})")
+    return record
+
+
+def check_host(state: LabState) -> None:
+    """Raise :class:`LabError` for a host that cannot carry a lab."""
+    if os.geteuid() != 0:
+        raise LabError("the lab needs root (namespaces, mounts, cgroups): run it again as root")
+    os.environ["PATH"] = _with_system_folders(os.environ.get("PATH", os.defpath))
+    missing = {program: package for program, package in _COMMANDS.items() if shutil.which(program) is None}
+    if missing:
+        packages = " ".join(sorted(set(missing.values())))
+        raise LabError(f"missing commands: {', '.join(sorted(missing))}: apt-get install {packages}")
+    if "\toverlay\n" not in Path("/proc/filesystems").read_text() and not _works("modprobe", "overlay"):
+        raise LabError("the kernel has no overlay file system: load the module 'overlay' or boot a kernel that has it")
+    _check_network_features()
+    cgroups.hierarchies()
+    for forbidden in ("/run", "/proc", "/sys"):
+        if state.root.is_relative_to(forbidden):
+            raise LabError(f"the state folder {state.root} lies under {forbidden}, which is another one inside the lab")
+    place = next(folder for folder in (state.root, *state.root.parents) if folder.exists())
+    free = shutil.disk_usage(place).free
+    if free < _DISK_BYTES:
+        raise LabError(
+            f"only {free / 2**30:.1f} GiB are free at {place}, the lab needs {_DISK_BYTES / 2**30:.0f}: free some space"
+        )
+
+
+def _with_system_folders(path: str) -> str:
+    folders = path.split(":")
+    return ":".join([*folders, *(folder for folder in ("/usr/sbin", "/sbin") if folder not in folders)])
+
+
+def _works(*argv: str) -> bool:
+    try:
+        return subprocess.run(argv, capture_output=True, check=False).returncode == 0
+    except FileNotFoundError:
+        return False
+
+
+def _check_network_features() -> None:
+    """Try in a namespace that is thrown away what the routers need."""
+    rules = "table ip t { chain c { type nat hook prerouting priority dstnat; "
+    rules += "tcp dport 1 dnat ip addr . port to jhash ip saddr mod 1 map { 0 : 192.0.2.1 . 1 }; }; }"
+    script = 'ip link add v0 type veth peer name v1 || exit 3; printf "%s" "$1" | nft -f - || exit 4'
+    result = subprocess.run(["unshare", "--net", "sh", "-c", script, "check", rules], capture_output=True, check=False)
+    said = result.stderr.decode(errors="replace").strip()
+    if result.returncode == 3:
+        raise LabError(f"the kernel makes no veth interfaces ({said}): load the module 'veth'")
+    if result.returncode == 4:
+        raise LabError(
+            f"nftables with address translation does not work ({said}): load nf_tables, nft_chain_nat, nft_hash"
+        )
+    if result.returncode != 0:
+        raise LabError(f"no network namespace can be made ({said}): the lab does not run inside this container")
+
+
+def _check_same(state: LabState, config: LabConfig) -> None:
+    written = LabConfig.read(state)
+    if written != config:
+        raise LabError(
+            f"the lab {state.env} runs with other parameters ({state.config_file}): "
+            f"`python -m lab down --env {state.env}` first"
+        )
+
+
+def _launch(state: LabState, config: LabConfig) -> InitRecord:
+    """Start process 1, detached from us, and hear from it that it is up."""
+    # What a lab that died left behind goes first: its sockets and its record would mislead.
+    state.control_socket.unlink(missing_ok=True)
+    state.init_file.unlink(missing_ok=True)
+    group = cgroups.Group.of(state.env, cgroups.LAB)
+    group.create()
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+    ours.settimeout(_REPORT_S)
+    host_net = os.open("/proc/self/ns/net", os.O_RDONLY)
+    argv = ["unshare", "--mount", "--pid", "--fork", "--net", "--mount-proc", sys.executable, "-m", "lab.init"]
+    argv += ["--env", state.env, "--state-root", str(state.root)]
+    argv += ["--report-fd", str(theirs.fileno()), "--host-net-fd", str(host_net)]
+    with ours, state.daemon_log.open("ab") as log:
+        child = subprocess.Popen(
+            group.entering(argv),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd=Path(__file__).resolve().parent.parent,
+            start_new_session=True,
+            pass_fds=(theirs.fileno(), host_net),
+        )
+        theirs.close()
+        os.close(host_net)
+        pid = _hear(ours, state)
+    record = InitRecord.of(pid, port=config.port)
+    record.write(state)
+    child.returncode = 0  # it is not ours to wait for: the lab outlives this command
+    return record
+
+
+def _hear(report: socket.socket, state: LabState) -> int:
+    """The host's PID of process 1, which the kernel puts beside its message (SCM_CREDENTIALS, unix(7))."""
+    try:
+        message, ancillary, _, _ = report.recvmsg(65536, socket.CMSG_SPACE(struct.calcsize("3i")))
+    except TimeoutError:
+        message, ancillary = b"", []
+    if not message:
+        raise LabError(f"process 1 of the lab did not come up; see {state.daemon_log}")
+    if complaint := json.loads(message)["error"]:
+        raise LabError(f"process 1 of the lab could not set up: {complaint}; see {state.daemon_log}")
+    pids = [struct.unpack("3i", data)[0] for _, kind, data in ancillary if kind == socket.SCM_CREDENTIALS]
+    return int(pids[0])
+
+
+def _await_ready(state: LabState, record: InitRecord) -> None:
+    deadline = time.monotonic() + _READY_S
+    while True:
+        with contextlib.suppress(OSError, LabError):
+            if control.request(state, "GET", "/status").get("ready"):
+                return
+        if not record.alive():
+            raise LabError(f"process 1 of the lab {state.env} has ended; see {state.daemon_log}")
+        if time.monotonic() > deadline:
+            raise LabError(f"the lab's daemon does not answer after {_READY_S:g} s; see {state.daemon_log}")
+        time.sleep(0.05)

@@ -1,0 +1,260 @@
+"""Where one lab keeps its things, who holds it, and whether its process 1 still lives.
+
+Everything of an environment lies in ``<root>/<env>/`` and its logs in ``<root>/log/<env>-*``; nothing else is written on the
+host but cgroup directories (:mod:`lab.cgroups`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import re
+import socket
+import sys
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+PORT_VARIABLE = "LONGHAUL_LAB_PORT"
+PORT_BASE = 21000
+"""Below Linux's ephemeral ports (32768 up) and Kubernetes' node ports (30000 up)."""
+PORT_COUNT = 8000
+
+_NAME = re.compile(r"[a-z][a-z0-9-]{0,19}")
+
+
+class LabError(Exception):
+    """Something the user can put right; the text says what, where and how."""
+
+
+def default_root() -> Path:
+    """``.lab`` in the project's root."""
+    return Path(__file__).resolve().parent.parent / ".lab"
+
+
+@dataclass(frozen=True)
+class LabState:
+    """The state folder of one environment."""
+
+    root: Path
+    env: str
+
+    @classmethod
+    def of(cls, env: str, *, root: Path | None = None) -> LabState:
+        """The state of ``env``; raises :class:`LabError` for a name that cannot be one."""
+        if not _NAME.fullmatch(env) or env == "log":
+            raise LabError(
+                f"environment name {env!r}: write 1 to 20 lower-case letters, digits or dashes, a letter first, and not 'log'"
+            )
+        return cls(root=(root or default_root()).resolve(), env=env)
+
+    @property
+    def directory(self) -> Path:
+        return self.root / self.env
+
+    @property
+    def logs(self) -> Path:
+        return self.root / "log"
+
+    @property
+    def lock_file(self) -> Path:
+        return self.root / f"{self.env}.lock"
+
+    @property
+    def init_file(self) -> Path:
+        return self.directory / "lab.json"
+
+    @property
+    def config_file(self) -> Path:
+        return self.directory / "config.json"
+
+    @property
+    def control_socket(self) -> Path:
+        return self.directory / "control.sock"
+
+    @property
+    def operator_env(self) -> Path:
+        return self.directory / "operator.env"
+
+    @property
+    def enter(self) -> Path:
+        return self.directory / "enter"
+
+    @property
+    def cloud(self) -> Path:
+        return self.directory / "cloud"
+
+    @property
+    def machines(self) -> Path:
+        return self.directory / "machines"
+
+    @property
+    def daemon_log(self) -> Path:
+        return self.logs / f"{self.env}-daemon.log"
+
+    def console_log(self, machine: str) -> Path:
+        return self.logs / f"{self.env}-{machine}-console.log"
+
+    def create(self) -> None:
+        """Make the folders, readable by root alone (they hold keys)."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        self.logs.mkdir(exist_ok=True)
+        self.directory.mkdir(mode=0o700, exist_ok=True)
+
+
+def write_atomically(path: Path, content: str | bytes, *, mode: int = 0o600) -> None:
+    """Write ``path`` so that a reader, or a crash, sees the old content or the new and nothing between."""
+    data = content.encode() if isinstance(content, str) else content
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+    with os.fdopen(descriptor, "wb") as file:
+        os.fchmod(file.fileno(), mode)
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """The object in ``path``, or None when it is absent or not one (half-written by an older crash)."""
+    try:
+        value = json.loads(path.read_bytes())
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def start_time(pid: int) -> int | None:
+    """Start of a process in clock ticks since boot (field 22 of /proc/PID/stat); None when it is gone or a zombie."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    fields = text.rpartition(")")[2].split()
+    return None if fields[0] in "ZX" else int(fields[19])
+
+
+def boot_id() -> str:
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+@dataclass(frozen=True, kw_only=True)
+class InitRecord:
+    """Process 1 of a lab as the host sees it, kept in ``lab.json``. A recycled PID or another boot is not it."""
+
+    pid: int
+    started: int
+    """Start in clock ticks since boot (field 22 of /proc/PID/stat)."""
+    boot_id: str
+    port: int
+    """The lab's loopback port on the host."""
+
+    @classmethod
+    def of(cls, pid: int, *, port: int) -> InitRecord:
+        started = start_time(pid)
+        if started is None:
+            raise LabError(f"process 1 of the lab (host PID {pid}) has already ended; see the daemon's log")
+        return cls(pid=pid, started=started, boot_id=boot_id(), port=port)
+
+    def alive(self) -> bool:
+        return self.boot_id == boot_id() and start_time(self.pid) == self.started
+
+    def write(self, state: LabState) -> None:
+        write_atomically(state.init_file, json.dumps(asdict(self)) + "\n")
+
+
+def init_record(state: LabState) -> InitRecord | None:
+    """The recorded process 1, alive or not; None when none is recorded."""
+    value = read_json(state.init_file)
+    try:
+        return None if value is None else InitRecord(**value)
+    except TypeError:
+        return None
+
+
+def running_init(state: LabState) -> InitRecord | None:
+    """The recorded process 1 if it lives."""
+    record = init_record(state)
+    return record if record is not None and record.alive() else None
+
+
+def loopback_port(env: str, *, environment: Mapping[str, str] | None = None) -> int:
+    """The host's loopback port of an environment: a stable hash of its name, or ``LONGHAUL_LAB_PORT``."""
+    text = (os.environ if environment is None else environment).get(PORT_VARIABLE, "")
+    if not text:
+        return PORT_BASE + zlib.crc32(env.encode()) % PORT_COUNT
+    if not text.isdigit() or not 1 <= int(text) <= 65535:
+        raise LabError(f"{PORT_VARIABLE}={text!r}: write a port from 1 to 65535")
+    return int(text)
+
+
+def check_port_free(port: int) -> None:
+    """Raise :class:`LabError` naming the process that listens on ``127.0.0.1:port``."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            holder = _listener(port) or "a process that cannot be named"
+            raise LabError(
+                f"port 127.0.0.1:{port} is taken by {holder} ({error.strerror}): stop it, or choose another port with "
+                f"{PORT_VARIABLE}=<port>"
+            ) from error
+
+
+def _listener(port: int) -> str | None:
+    inodes = set()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        with contextlib.suppress(FileNotFoundError):
+            for line in Path(table).read_text().splitlines()[1:]:
+                fields = line.split()
+                if fields[3] == "0A" and int(fields[1].rpartition(":")[2], 16) == port:
+                    inodes.add(f"socket:[{fields[9]}]")
+    for directory in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            for descriptor in (directory / "fd").iterdir():
+                with contextlib.suppress(OSError):
+                    if os.readlink(descriptor) in inodes:
+                        return f"process {directory.name} ({(directory / 'comm').read_text().strip()})"
+    return None
+
+
+@contextlib.contextmanager
+def lock(state: LabState) -> Iterator[None]:
+    """Hold the environment for one command; raises :class:`LabError` naming the holder when another has it.
+
+    The file is removed afterwards, so whoever gets the lock checks that the name still means the file it locked.
+    """
+    state.root.mkdir(parents=True, exist_ok=True)
+    descriptor = _acquire(state)
+    try:
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, json.dumps({"pid": os.getpid(), "command": " ".join(sys.argv)}).encode(), 0)
+        yield
+    finally:
+        state.lock_file.unlink(missing_ok=True)
+        os.close(descriptor)
+        with contextlib.suppress(OSError):
+            state.root.rmdir()
+
+
+def _acquire(state: LabState) -> int:
+    while True:
+        descriptor = os.open(state.lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(descriptor)
+            holder = read_json(state.lock_file) or {}
+            raise LabError(
+                f"environment {state.env!r} is being worked on by process {holder.get('pid', '?')} "
+                f"({holder.get('command', 'unknown command')}): wait for it, or end it, and try again"
+            ) from error
+        with contextlib.suppress(FileNotFoundError):
+            if os.stat(state.lock_file).st_ino == os.fstat(descriptor).st_ino:
+                return descriptor
+        os.close(descriptor)

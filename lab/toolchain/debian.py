@@ -1,0 +1,131 @@
+"""A Debian root file system, made by mmdebstrap."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from lab.toolchain.cache import remove
+from lab.toolchain.errors import CommandError, SetupError, disk_full, is_disk_full, is_network
+from lab.toolchain.process import output_of, run_logged
+
+OPTIONS = (
+    "--variant=minbase",
+    "--format=directory",
+    # Nobody reads manuals inside a machine; they are a third of it.
+    "--dpkgopt=path-exclude=/usr/share/doc/*",
+    "--dpkgopt=path-exclude=/usr/share/man/*",
+    "--dpkgopt=path-exclude=/usr/share/info/*",
+    "--dpkgopt=path-exclude=/usr/share/locale/*",
+)
+_KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+_PROXY = re.compile(r'Acquire::https?(::[^:" ]+)?::Proxy(-Auto-Detect)? ".+";')
+_ONE_LINE = re.compile(r"deb\s+(?:\[(?P<options>[^]]*)\]\s+)?(?P<uri>\S+)\s+(?P<suite>\S+)\s+(?P<components>.+)")
+
+
+def debootstrap(target: Path, *, suite: str, packages: Iterable[str], log: Path) -> None:
+    """Make ``target``: the suite's minimal system and ``packages``. Raises :class:`SetupError`."""
+    what = f"making the base image (Debian {suite})"
+    argv = ["mmdebstrap", *OPTIONS, *(f"--aptopt={line}" for line in _proxies()), f"--include={','.join(packages)}"]
+    # Mounts that mmdebstrap makes in its target end with it, also when it is killed.
+    argv = ["unshare", "--mount", "--propagation=private", "--", *argv, suite, str(target), *host_sources(suite)]
+    try:
+        run_logged(argv, log=log, what=what, env={"LC_ALL": "C.UTF-8"})
+    except CommandError as error:
+        raise _explain(error, what=what, target=target) from error
+    _forget_the_host(target)
+
+
+def package_versions(root: Path) -> dict[str, str]:
+    """Every installed package of the system at ``root`` with its version."""
+    lines = output_of(
+        ["dpkg-query", f"--admindir={root / 'var/lib/dpkg'}", "-W", "-f=${Package} ${Version}\\n"]
+    ).splitlines()
+    return dict(line.split(" ", 1) for line in lines)
+
+
+def _explain(error: CommandError, *, what: str, target: Path) -> SetupError:
+    if is_disk_full(error.output):
+        return SetupError(f"{disk_full(target.parent, doing=what)}\n{error}")
+    if is_network(error.output):
+        return SetupError(f"{what}: no Debian archive can be reached. Connect this machine and run it again.\n{error}")
+    return error
+
+
+def _forget_the_host(root: Path) -> None:
+    """Take out what mmdebstrap copied from the host, and what must differ between machines."""
+    for name in (
+        "etc/resolv.conf",
+        "etc/hostname",
+        "etc/apt/sources.list",
+        "etc/apt/apt.conf.d/99mmdebstrap",
+        "etc/dpkg/dpkg.cfg.d/99mmdebstrap",
+    ):
+        (root / name).unlink(missing_ok=True)
+    for name in ("var/log", "var/lib/apt/lists", "var/cache/apt", "tmp"):
+        for entry in (root / name).iterdir():
+            if entry.is_dir() and not entry.is_symlink():
+                remove(entry)
+            else:
+                entry.unlink()
+    # Empty: each machine makes its own, and no machine takes it for a first boot, at which systemd enables every unit.
+    (root / "etc/machine-id").write_text("", encoding="ascii")
+
+
+def host_sources(suite: str, *, etc: Path = Path("/etc")) -> list[str]:
+    """The host's own archives of ``suite`` as lines for apt; none when the host is of another (use the default)."""
+    release = _fields((etc / "os-release").read_text(encoding="utf-8").splitlines(), separator="=")
+    if (release.get("id"), release.get("version_codename")) != ("debian", suite):
+        return []
+    files = sorted((etc / "apt" / "sources.list.d").glob("*")) if (etc / "apt" / "sources.list.d").is_dir() else []
+    found: list[str] = []
+    for file in (etc / "apt" / "sources.list", *files):
+        if file.suffix == ".sources":
+            found += _deb822(file.read_text(encoding="utf-8"), suite=suite)
+        elif file.suffix == ".list" and file.is_file():
+            found += _one_line(file.read_text(encoding="utf-8"), suite=suite)
+    return list(dict.fromkeys(found))
+
+
+def _wanted(suite: str, of: str, components: Iterable[str]) -> bool:
+    """Whether it is Debian's own archive: others have suites or components of other names."""
+    return suite in (of, f"{of}-updates", f"{of}-security", f"{of}/updates") and "main" in components
+
+
+def _one_line(text: str, *, suite: str) -> Iterator[str]:
+    for line in text.splitlines():
+        match = _ONE_LINE.fullmatch(line.split("#")[0].strip())
+        if match and _wanted(match["suite"], suite, match["components"].split()):
+            signed = re.search(r"signed-by=(/\S+)", match["options"] or "")
+            yield _line(match["uri"], match["suite"], key=signed[1] if signed else _KEYRING)
+
+
+def _deb822(text: str, *, suite: str) -> Iterator[str]:
+    for stanza in re.split(r"\n\s*\n", text):
+        lines = [line for line in stanza.splitlines() if not line.startswith("#")]
+        fields = _fields(lines, separator=":")
+        if "deb" not in fields.get("types", "").split() or fields.get("enabled", "yes").lower() in ("no", "false"):
+            continue
+        key = fields.get("signed-by", "")
+        for uri in fields.get("uris", "").split():
+            for name in fields.get("suites", "").split():
+                if _wanted(name, suite, fields.get("components", "").split()):
+                    yield _line(uri, name, key=key if key.startswith("/") else _KEYRING)
+
+
+def _line(uri: str, suite: str, *, key: str) -> str:
+    return f"deb [signed-by={key}] {uri} {suite} main"
+
+
+def _fields(lines: Iterable[str], *, separator: str) -> dict[str, str]:
+    pairs = (line.partition(separator) for line in lines if separator in line)
+    return {key.strip().lower(): value.strip().strip('"') for key, _, value in pairs}
+
+
+def _proxies() -> list[str]:
+    """How the host's apt reaches its archives, where it needs a proxy for that."""
+    if shutil.which("apt-config") is None:
+        return []
+    return [line for line in output_of(["apt-config", "dump"]).splitlines() if _PROXY.fullmatch(line)]

@@ -1,0 +1,132 @@
+"""``make lab``: everything from a bare machine to a working control plane, a step at a time.
+
+Each step is idempotent, so the command can be interrupted anywhere and run again; where all is in place it says so within
+seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from types import FrameType
+
+from components.model import ConfigurationError
+from lab import image, packages, project, tools
+from lab.project import LabProject
+from lab.start import start
+from lab.state import LabError, lock
+from lab.steps import Step, Steps
+from lab.toolchain.errors import SetupError
+
+
+class StepFailedError(Exception):
+    """A command of a step failed; its log says why."""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """0 when the environment is up and well, 1 when a step failed, 2 when the environment's file is wrong, 130 when
+    interrupted."""
+    parser = argparse.ArgumentParser(prog="python -m lab.up", description=(__doc__ or "").split("\n\n")[0])
+    project.add_arguments(parser)
+    chosen = project.chosen(parser.parse_args(argv))
+    signal.signal(signal.SIGTERM, _interrupt)
+    steps = Steps(log_dir=chosen.path / ".lab" / "log")
+    try:
+        _require_root()
+        with lock(chosen.state):
+            bring_up(chosen, steps)
+    except ConfigurationError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except (LabError, SetupError, StepFailedError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"error: {error.filename or 'the operating system'}: {error.strerror}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\ninterrupted; `make lab` goes on where this stopped, `make lab-down` removes it", file=sys.stderr)
+        return 130
+    return 0
+
+
+def bring_up(chosen: LabProject, steps: Steps) -> None:
+    """All steps, and a last word."""
+    environment = chosen.load()
+    with steps.step("packages") as step:
+        packages.ensure(log_dir=steps.log_dir, progress=step.say)
+    with steps.step("pinned tools") as step:
+        tools.ensure(log_dir=steps.log_dir, progress=step.say)
+    with steps.step("base image") as step:
+        baked = image.bake(log_dir=steps.log_dir, progress=step.say)
+        step.note = baked.version
+    with steps.step("the lab's cloud") as step:
+        config = project.config(environment, rootfs=baked.path, tools=tools.bin_dir())
+        start(chosen.state, config, say=step.say)
+    with steps.step("longhaul up") as step:
+        _longhaul(chosen, step, "up", "--yes", "--", "--skip-preview", "--color=never")
+    with steps.step("longhaul status") as step:
+        status = _longhaul(chosen, step, "status")
+    print(f"\n{status}\n{steps.table()}\n\n{_try_next(chosen)}")
+
+
+def _longhaul(chosen: LabProject, step: Step, command: str, *arguments: str) -> str:
+    """Run ``longhaul`` and return what it printed; lines that tell of a machine's progress are shown as they come."""
+    executable = str(Path(sys.executable).with_name("longhaul"))
+    words = [executable, command, "--project", str(chosen.path), "--env", chosen.env, *arguments]
+    lines: list[str] = []
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", cwd=chosen.path
+    ) as process:
+        try:
+            for line in process.stdout or ():
+                lines.append(line.rstrip("\n"))
+                (step.say if _tells(line) else step.write)(line.strip())
+        except KeyboardInterrupt:
+            # The terminal's signal reached the engine too, which ends what it is at; a second one would break it off.
+            if process.poll() is None:
+                step.say("interrupted: the engine finishes what it is doing")
+                process.send_signal(signal.SIGINT)
+                process.wait()
+            raise
+    if process.returncode != 0:
+        tail = "\n  ".join(line for line in lines[-25:] if line.strip())
+        raise StepFailedError(f"longhaul {command} ended with {process.returncode} (all of it: {step.log}):\n  {tail}")
+    return "\n".join(lines)
+
+
+def _tells(line: str) -> bool:
+    """Whether a line of the engine's is worth the user's eyes while it works: machines that became ready."""
+    return "longhaul:Readiness" in line and (" created" in line or " updated" in line)
+
+
+def _try_next(chosen: LabProject) -> str:
+    option = "" if chosen.path == project.PROJECT else f" --project {chosen.path}"
+    kubectl = tools.bin_dir() / "kubectl"
+    return "\n".join(
+        (
+            "Try:",
+            f"  .venv/bin/longhaul status --env {chosen.env}{option}",
+            f"  export KUBECONFIG=$(.venv/bin/longhaul kubeconfig --env {chosen.env}{option})",
+            f"  {kubectl} get --raw '/readyz?verbose'",
+            f"  .venv/bin/longhaul shell --env {chosen.env}{option} {chosen.env}-etcd-0",
+            "  make lab-down",
+        )
+    )
+
+
+def _require_root() -> None:
+    if os.geteuid() != 0:
+        raise LabError("the lab needs root (namespaces, mounts, cgroups): run it again as root")
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,136 @@
+"""The command line: which commands there are, and how what goes wrong becomes a message and an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from longhaul.exits import CommandError, Exit, help_text
+
+
+@dataclass(frozen=True, kw_only=True)
+class Invocation:
+    """What the user asked for."""
+
+    command: str
+    options: argparse.Namespace
+    rest: tuple[str, ...]
+    """What came after ``--``."""
+    argv: tuple[str, ...]
+    """All of it, to run the same command elsewhere."""
+
+
+class Command(Protocol):
+    """A module in :mod:`longhaul.commands`."""
+
+    HELP: str
+    TAKES_REST: bool
+
+    def add_arguments(self, parser: argparse.ArgumentParser, /) -> None:
+        """Declare the command's own options."""
+
+    def run(self, invocation: Invocation, /) -> int:
+        """Do it, and return the exit code."""
+
+
+def commands() -> dict[str, Command]:
+    """Every command by name, in the order that ``--help`` shows."""
+    from longhaul.commands import destroy, kubeconfig, preview, schema, shell, status, up, validate
+
+    return {
+        "up": up,
+        "preview": preview,
+        "destroy": destroy,
+        "status": status,
+        "kubeconfig": kubeconfig,
+        "shell": shell,
+        "validate": validate,
+        "schema": schema,
+    }
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line's grammar."""
+    top = argparse.ArgumentParser(
+        prog="longhaul",
+        description="Build, look at and take down the cluster that an environment file describes.",
+        epilog=help_text(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    subparsers = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, command in commands().items():
+        sub = subparsers.add_parser(
+            name,
+            help=command.HELP,
+            description=command.HELP[0].upper() + command.HELP[1:] + ".",
+            epilog=help_text(),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        default = os.environ.get("LONGHAUL_ENV")
+        sub.add_argument("--env", metavar="E", default=default, help="the environment (default: $LONGHAUL_ENV)")
+        sub.add_argument("--project", metavar="DIR", help="the checkout (default: found from here upwards)")
+        command.add_arguments(sub)
+    return top
+
+
+def parse(argv: Sequence[str]) -> Invocation:
+    """The invocation that ``argv`` spells; exits with 2 and a message when it spells none."""
+    split = list(argv).index("--") if "--" in argv else len(argv)
+    grammar = parser()
+    options = grammar.parse_args(argv[:split])
+    rest = tuple(argv[split + 1 :])
+    if rest and not commands()[options.command].TAKES_REST:
+        grammar.error(f"{options.command} takes nothing after --")
+    return Invocation(command=options.command, options=options, rest=rest, argv=tuple(argv))
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    given = sys.argv[1:] if argv is None else argv
+    try:
+        invocation = parse(given)
+        _quieten()
+        return int(commands()[invocation.command].run(invocation))
+    except KeyboardInterrupt:
+        return Exit.INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output is gone; nothing more can be said, not even at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.FAILED
+    except Exception as error:  # noqa: BLE001 - nobody is shown a traceback
+        return _report(error)
+
+
+def _quieten() -> None:
+    """Azure's library logs pages about each credential that there is not; the error at the end says it in a line."""
+    if os.environ.get("LONGHAUL_DEBUG") != "1":
+        logging.getLogger("azure").setLevel(logging.CRITICAL)
+
+
+def _report(error: Exception) -> Exit:
+    """Say what went wrong; the traceback only for who asks, since a message of unknown origin may quote a secret."""
+    from components.model import ConfigurationError
+
+    if os.environ.get("LONGHAUL_DEBUG") == "1":
+        traceback.print_exception(error)
+    if isinstance(error, ConfigurationError):
+        print(f"longhaul: {error}", file=sys.stderr)
+        return Exit.USAGE
+    if isinstance(error, CommandError):
+        print(f"longhaul: {error}", file=sys.stderr)
+        return error.code
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"longhaul: {where}{error.strerror}", file=sys.stderr)
+        return Exit.FAILED
+    kind = type(error).__name__
+    print(f"longhaul: internal error ({kind}); LONGHAUL_DEBUG=1 shows where, please report it", file=sys.stderr)
+    return Exit.FAILED

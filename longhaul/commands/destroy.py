@@ -1,0 +1,82 @@
+"""``longhaul destroy``: take the whole environment down."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from longhaul.cli import Invocation
+from longhaul.commands.up import require_consent
+from longhaul.context import context, enter_lab
+from longhaul.engine.change import change, exit_code
+from longhaul.engine.engine import Engine, engine_for
+from longhaul.engine.pending import Pending, forget, pending_creates
+from longhaul.engine.recovery import recover
+from longhaul.exits import CommandError, Exit
+from longhaul.say import say
+
+HELP = "take the whole environment down; its file has to say `destroyable: true`"
+TAKES_REST = True
+
+CONTAINED = ("azure-native:", "pulumi-python:dynamic")
+"""Resources that go with their resource group, or that are nothing but an action."""
+GROUP = "azure-native:resources:ResourceGroup"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of ``destroy``."""
+    parser.add_argument("--yes", "-y", action="store_true", help="do not ask for the environment's name")
+    parser.add_argument("--json", action="store_true", help="the engine's events and result as JSON")
+    parser.add_argument("--remove", action="store_true", help="afterwards remove the stack, with its history, too")
+
+
+def run(invocation: Invocation) -> int:
+    """Check that it may be destroyed, ask, and run the engine with the program: its hooks guard the stores."""
+    where = context(invocation)
+    environment = where.project.load(where.env)
+    if not environment.destroyable:
+        raise CommandError(
+            f"{where.env} may not be destroyed: {where.project.stack_file(where.env)} does not say `destroyable: true`"
+        )
+    require_consent(yes=invocation.options.yes)
+    enter_lab(where, environment, invocation)
+    engine = engine_for(where, {**os.environ, "LONGHAUL_DESTROY": where.env})
+    if engine.has_stack() is False:
+        say(f"{where.env} has no stack in {engine.backend.url}: there is nothing to destroy")
+        return Exit.OK
+    if not invocation.options.yes:
+        _confirm(where.env)
+    recover(engine)
+    return _destroy(engine, invocation)
+
+
+def _destroy(engine: Engine, invocation: Invocation) -> int:
+    pending = pending_creates(engine)
+    _refuse_unknown(engine, pending)
+    options = invocation.options
+    words = ["--yes", "--run-program", *(["--json"] if options.json else []), *invocation.rest]
+    code = exit_code(change(engine, "destroy", words))
+    if code is Exit.OK and pending:
+        forget(engine)
+    if code is Exit.OK and options.remove:
+        # Without --preserve-config the engine deletes the environment's file.
+        engine.must("stack", "rm", "--yes", "--preserve-config", doing=f"the stack {engine.stack} cannot be removed")
+        say(f"the stack {engine.stack} is removed; its file is kept")
+    return code
+
+
+def _refuse_unknown(engine: Engine, pending: tuple[Pending, ...]) -> None:
+    """What a killed run made and the state does not know would be left in the cloud, unless something above it goes."""
+    lost = [one for one in pending if one.kind == GROUP or not one.kind.startswith(CONTAINED)]
+    if lost:
+        raise CommandError(
+            f"a killed run was making {', '.join(str(one) for one in lost)}; it may exist, and the state does not know "
+            f"it. Run `longhaul up --env {engine.stack}` first, which adopts it; or, having seen to it yourself, "
+            f"`pulumi refresh --clear-pending-creates --stack {engine.stack}`."
+        )
+
+
+def _confirm(env: str) -> None:
+    typed = input(f"This destroys everything of {env}, its stores and their data too. Type the environment's name: ")
+    if typed.strip() != env:
+        raise CommandError(f"that is not {env!r}; nothing was done")

@@ -1,0 +1,50 @@
+"""``longhaul status``: machines, stores and API servers, with a verdict each."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from longhaul.cli import Invocation
+from longhaul.context import context, enter_lab
+from longhaul.exits import CommandError, Exit
+
+HELP = "show machines, stores and API servers, each with a verdict and its reason"
+TAKES_REST = False
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of ``status``."""
+    parser.add_argument("--json", action="store_true", help="for programs")
+
+
+def run(invocation: Invocation) -> int:
+    """Ask, judge, show; 0 only when all is well."""
+    from components.azure.names import vault_url
+    from components.model import control_machines, plan
+
+    where = context(invocation)
+    environment = where.project.load(where.env)
+    enter_lab(where, environment, invocation)
+
+    from longhaul.status.collect import collect
+    from longhaul.status.table import to_json, to_text
+    from longhaul.status.verdicts import judge
+
+    machines = control_machines(environment, plan(environment))
+    observed = collect(environment, machines, issuer=lambda: _issuer(vault_url(environment), where.env))
+    status = judge(environment.name, machines, observed, inside=where.lab is not None)
+    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    print(to_json(status) if invocation.options.json else to_text(status, colour=colour))
+    return Exit.OK if status.well else Exit.FAILED
+
+
+def _issuer(vault: str, env: str) -> str | None:
+    """The API's authority; None when the vault does not give it, which is no reason to say nothing about the rest."""
+    from longhaul.commands.kubeconfig import fetch_identity
+
+    try:
+        return fetch_identity(vault, env)["issuer"]
+    except CommandError:
+        return None

@@ -1,0 +1,70 @@
+"""What most commands start from: the project, the environment's name, and the lab it may be."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from longhaul.cli import Invocation
+from longhaul.exits import CommandError, Exit
+from longhaul.lab_seam import Lab, find_lab, is_imaginary, lab_down
+from longhaul.project import Project, find_project
+
+if TYPE_CHECKING:
+    from components.model import Environment
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """Where a command works."""
+
+    project: Project
+    env: str
+    lab: Lab | None
+    """The lab that stands for the environment's clouds, whether it is up or not."""
+
+
+def context(invocation: Invocation) -> Context:
+    """Project, environment and lab of an invocation that names an environment."""
+    project = find_project(invocation.options.project)
+    env = invocation.options.env
+    if not env:
+        known = ", ".join(project.environments()) or "none has a file yet"
+        raise CommandError(f"which environment? --env E, or set LONGHAUL_ENV (here: {known})", code=Exit.USAGE)
+    return Context(project=project, env=env, lab=find_lab(project.root, env))
+
+
+def enter_lab(where: Context, environment: Environment, invocation: Invocation) -> None:
+    """Go on as the lab's operator when the environment is a lab: this process becomes the same command inside it.
+
+    Returns when the environment is no lab, or the process is inside already.
+    """
+    if where.lab is None:
+        if is_imaginary(environment):
+            raise lab_down(where.env)
+        return
+    if where.lab.inside():
+        return
+    if not where.lab.is_up():
+        raise lab_down(where.env)
+    where.lab.enter(_located(where, invocation), environ=os.environ)
+
+
+def _located(where: Context, invocation: Invocation) -> list[str]:
+    """The command line with environment and project spelt out, since neither directory nor variables need survive."""
+    name, *others = _without_location(invocation)
+    tail = ["--", *invocation.rest] if invocation.rest else []
+    return [name, "--env", where.env, "--project", str(where.project.root), *others, *tail]
+
+
+def _without_location(invocation: Invocation) -> list[str]:
+    split = invocation.argv.index("--") if "--" in invocation.argv else len(invocation.argv)
+    kept: list[str] = []
+    words = iter(invocation.argv[:split])
+    for word in words:
+        if word in ("--env", "--project"):
+            next(words, None)
+        elif not word.startswith(("--env=", "--project=")):
+            kept.append(word)
+    return kept

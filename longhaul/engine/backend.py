@@ -1,0 +1,126 @@
+"""Where the engine keeps its state, and what a file backend says about a stack without asking the engine.
+
+Layout from pulumi's source, ``pkg/backend/diy`` (v3.250.0): ``.pulumi/stacks/<project>/<stack>.json``, locks in
+``.pulumi/locks/organization/<project>/<stack>/<uuid>.json``.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlparse
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lock:
+    """Who holds a stack."""
+
+    path: Path
+    pid: int
+    user: str
+    host: str
+    since: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Backend:
+    """The backend the engine would use; ``url`` is empty when none is chosen."""
+
+    url: str
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of a file backend, None for any other."""
+        if not self.url.startswith("file://"):
+            return None
+        path = unquote(urlparse(self.url).path if self.url.startswith("file:///") else self.url[len("file://") :])
+        return Path(path.split("?")[0]).expanduser().absolute()
+
+    def state_file(self, project: str, stack: str) -> Path | None:
+        """The stack's state, when this is a file backend that has it."""
+        if self.folder is None:
+            return None
+        base = self.folder / ".pulumi" / "stacks" / project
+        candidates = (base / f"{stack}.json{ending}" for ending in ("", ".gz", ".zst"))
+        return next((path for path in candidates if path.is_file()), None)
+
+    def state(self, project: str, stack: str) -> dict[str, Any] | None:
+        """The stack's newest snapshot; None when it cannot be read here, empty when there is none yet."""
+        path = self.state_file(project, stack)
+        if path is None or path.suffix == ".zst":
+            return None
+        try:
+            raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+            latest = json.loads(raw)["checkpoint"].get("latest")
+        except (OSError, ValueError, KeyError, AttributeError):
+            return None
+        return latest if isinstance(latest, dict) else {}
+
+    def locks(self, project: str, stack: str) -> list[Lock]:
+        """The stack's locks, when this is a file backend."""
+        if self.folder is None:
+            return []
+        folder = self.folder / ".pulumi" / "locks" / "organization" / project / stack
+        return [lock for path in sorted(folder.glob("*.json")) if (lock := _lock(path)) is not None]
+
+
+def current_backend(definition: Mapping[str, Any], environ: Mapping[str, str]) -> Backend:
+    """The backend by the engine's own order: variable, project file, login."""
+    url = environ.get("PULUMI_BACKEND_URL") or (definition.get("backend") or {}).get("url") or _login(environ)
+    return Backend(url=str(url or ""))
+
+
+def pulumi_home(environ: Mapping[str, str]) -> Path:
+    """The folder of the engine's login and plugins."""
+    home = environ.get("PULUMI_HOME")
+    return Path(home) if home else Path(environ.get("HOME", str(Path.home()))) / ".pulumi"
+
+
+def _login(environ: Mapping[str, str]) -> str:
+    try:
+        stored = json.loads((pulumi_home(environ) / "credentials.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return ""
+    return str(stored.get("current", "")) if isinstance(stored, dict) else ""
+
+
+def _lock(path: Path) -> Lock | None:
+    """One lock; None when it went away meanwhile. One that cannot be read belongs to nobody known."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        return Lock(
+            path=path,
+            pid=int(content["pid"]),
+            user=str(content["username"]),
+            host=str(content["hostname"]),
+            since=_time(str(content["timestamp"])),
+        )
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError):
+        return Lock(path=path, pid=0, user=_owner(path), host="", since=None)
+
+
+def _time(text: str) -> datetime | None:
+    """RFC 3339 as Go writes it: up to nine digits of a second, of which six are kept."""
+    head, dot, tail = text.partition(".")
+    if dot:
+        digits = tail[: len(tail) - len(tail.lstrip("0123456789"))]
+        text = f"{head}.{digits[:6]:0<6}{tail[len(digits) :]}"
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def _owner(path: Path) -> str:
+    try:
+        return path.owner()
+    except (OSError, KeyError):
+        return str(os.getuid())

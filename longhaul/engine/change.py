@@ -1,0 +1,73 @@
+"""A run that changes an environment: recorded, recovered before, its lock released whatever happens."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from longhaul.engine import processes
+from longhaul.engine.engine import Engine
+from longhaul.engine.pending import Pending, adopt, existing, forget, pending_creates, read_adopted, remember
+from longhaul.engine.recovery import release_own
+from longhaul.engine.run import Result
+from longhaul.engine.runs import VARIABLE, new_run, with_engine
+from longhaul.exits import Exit
+from longhaul.say import say
+
+
+def exit_code(result: Result) -> Exit:
+    """The command's exit code for how the engine ended; one that was done before a signal took effect is fine."""
+    if result.code == 0:
+        return Exit.OK
+    return Exit.INTERRUPTED if result.interrupted else Exit.FAILED
+
+
+def change(engine: Engine, verb: str, arguments: Sequence[str]) -> Result:
+    """Run ``pulumi VERB`` as a recorded run."""
+    run = new_run(verb)
+    engine.records.write(run)
+    marked = replace(engine, environ={**engine.environ, VARIABLE: run.id})
+    pids: list[int] = []
+
+    def note(pid: int) -> None:
+        pids.append(pid)
+        engine.records.write(with_engine(run, pid))
+
+    result = marked.run([*marked.argv(verb, configured=True), *arguments], started=note)
+    if result.code != 0 and pids:
+        release_own(engine, pids[0])
+    # Plugins end with their engine; one that was stopped half-way may leave some behind.
+    processes.end(run.leftovers())
+    engine.records.clear()
+    return result
+
+
+def change_with_pending(engine: Engine, verb: str, arguments: Sequence[str]) -> Result:
+    """As :func:`change`, for a stack whose last run may have died while it was making something."""
+    pending = pending_creates(engine)
+    if not pending:
+        return change(engine, verb, arguments)
+    say(f"the last run died while it was making {', '.join(str(one) for one in pending)}; making sure of it")
+    remember(engine, pending)
+    read_adopted(engine, pending)
+    result, found = _watched(engine, verb, arguments, pending)
+    if result.code != 0 and not result.interrupted and found:
+        adopt(engine, found)
+        read_adopted(engine, pending)
+        result = change(engine, verb, arguments)
+    if result.code == 0:
+        forget(engine)
+    return result
+
+
+def _watched(
+    engine: Engine, verb: str, arguments: Sequence[str], pending: Sequence[Pending]
+) -> tuple[Result, dict[Pending, str]]:
+    """Run with an event log, which the engine offers with its commands for debugging."""
+    debugging = replace(engine, environ={**engine.environ, "PULUMI_DEBUG_COMMANDS": "true"})
+    with tempfile.TemporaryDirectory(prefix="longhaul-") as folder:
+        events = Path(folder) / "events.json"
+        result = change(debugging, verb, [*arguments, "--event-log", str(events)])
+        return result, existing(events, pending)

@@ -1,0 +1,63 @@
+"""The engine's preview as a few numbers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+_GROUPS = {
+    "create": ("create", "import"),
+    "update": ("update",),
+    "replace": ("replace", "import-replacement"),
+    "delete": ("delete", "discard"),
+    "same": ("same",),
+}
+"""The engine's operations (pulumi, ``sdk/go/common/apitype/events.go``) that each number counts; the two halves of a
+replacement are counted as one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Digest:
+    """How many resources a run would create, update and so on."""
+
+    create: int
+    update: int
+    replace: int
+    delete: int
+    same: int
+    resources: int
+    """How many there are afterwards, the stack's own among them."""
+    seconds: float
+    """The whole command, the engine's start included."""
+
+    def to_json(self) -> str:
+        """One line for programs."""
+        return json.dumps(asdict(self))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preview:
+    """What the engine wrote for ``preview --json``."""
+
+    counts: Mapping[str, int]
+    errors: tuple[str, ...]
+
+    def digest(self, *, seconds: float) -> Digest:
+        """The counts, grouped."""
+        groups = {group: sum(self.counts.get(name, 0) for name in names) for group, names in _GROUPS.items()}
+        remaining = sum(count for group, count in groups.items() if group != "delete")
+        return Digest(**groups, resources=remaining, seconds=round(seconds, 2))
+
+
+def parse_preview(text: str) -> Preview | None:
+    """The engine's JSON; None when it wrote none."""
+    try:
+        content: dict[str, Any] = json.loads(text)
+    except ValueError:
+        return None
+    summary = content.get("changeSummary") or {}
+    diagnostics = content.get("diagnostics") or []
+    errors = tuple(str(one.get("message", "")).strip() for one in diagnostics if one.get("severity") == "error")
+    return Preview(counts={str(name): int(count) for name, count in summary.items()}, errors=errors)

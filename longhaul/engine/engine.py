@@ -1,0 +1,129 @@
+"""One environment's engine: command lines, stack, backend, records."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from longhaul.context import Context
+from longhaul.engine.backend import Backend, current_backend
+from longhaul.engine.locate import engine_binary, engine_environment
+from longhaul.engine.run import Result, ask_engine, run_engine
+from longhaul.engine.runs import Records
+from longhaul.exits import CommandError, Exit
+from longhaul.project import PROJECT_FILE, Project
+
+
+@dataclass(frozen=True, kw_only=True)
+class Engine:
+    """The engine, told where everything is."""
+
+    project: Project
+    name: str
+    """The project's name in ``Pulumi.yaml``."""
+    stack: str
+    binary: Path
+    environ: Mapping[str, str]
+    backend: Backend
+    config_file: Path | None
+    """Read instead of the stack file, where that one is not to be written to."""
+    records: Records
+
+    def argv(self, *words: str, configured: bool = False) -> list[str]:
+        """The command line of ``pulumi WORDS`` for this stack; ``configured`` for those that read its configuration."""
+        config = ["--config-file", str(self.config_file)] if configured and self.config_file else []
+        return [str(self.binary), *words, "--stack", self.stack, *config]
+
+    def run(
+        self, argv: list[str], *, stdout: IO[bytes] | None = None, started: Callable[[int], None] | None = None
+    ) -> Result:
+        """Run on this terminal."""
+        return run_engine(argv, cwd=self.project.root, environ=self.environ, stdout=stdout, started=started)
+
+    def ask(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run quietly."""
+        return ask_engine(self.argv(*words), cwd=self.project.root, environ=self.environ)
+
+    def must(self, *words: str, doing: str) -> str:
+        """Run quietly and return what it wrote; ``CommandError`` with the engine's reason when it fails."""
+        done = self.ask(*words)
+        if done.returncode != 0:
+            raise CommandError(f"{doing}: {reason(done)}")
+        return done.stdout
+
+    def has_stack(self) -> bool | None:
+        """Whether the stack exists; None when only the engine can tell."""
+        if self.backend.folder is None:
+            return None
+        return self.backend.state_file(self.name, self.stack) is not None
+
+
+def reason(done: subprocess.CompletedProcess[str]) -> str:
+    """What the engine gave as the reason of its failure."""
+    text = (done.stderr or done.stdout).strip()
+    return text.removeprefix("error: ") or f"the engine ended with {done.returncode} and said nothing"
+
+
+def engine_for(where: Context, environ: Mapping[str, str] | None = None) -> Engine:
+    """The engine for an environment; ``CommandError`` when it is not installed or no backend is chosen."""
+    variables = engine_environment(os.environ if environ is None else environ)
+    definition = where.project.definition()
+    backend = current_backend(definition, variables)
+    if not backend.url and not variables.get("PULUMI_ACCESS_TOKEN"):
+        raise CommandError(
+            "no backend is chosen for the engine's state: set PULUMI_BACKEND_URL (file://…, azblob://…, s3://…) "
+            "or run `pulumi login`",
+            code=Exit.USAGE,
+        )
+    return Engine(
+        project=where.project,
+        name=str(definition["name"]),
+        stack=where.env,
+        binary=engine_binary(variables),
+        environ=variables,
+        backend=backend,
+        config_file=_lab_config(where),
+        records=Records(path=_records_path(where, variables)),
+    )
+
+
+def ensure_stack(engine: Engine) -> None:
+    """Create the stack when it is missing."""
+    if engine.has_stack():
+        return
+    done = _init_elsewhere(engine) if engine.config_file else engine.ask("stack", "init", "--no-select")
+    if done.returncode != 0 and "already exists" not in done.stderr:
+        raise CommandError(f"the stack {engine.stack} cannot be created: {reason(done)}")
+
+
+def _init_elsewhere(engine: Engine) -> subprocess.CompletedProcess[str]:
+    """Create the stack from a folder of its own: ``stack init`` writes into the stack file of where it stands."""
+    with tempfile.TemporaryDirectory(prefix="longhaul-") as folder:
+        Path(folder, PROJECT_FILE).write_text(f"name: {engine.name}\nruntime: python\n", encoding="utf-8")
+        argv = engine.argv("stack", "init", "--no-select")
+        return ask_engine(argv, cwd=Path(folder), environ=engine.environ)
+
+
+def _lab_config(where: Context) -> Path | None:
+    """A lab's salt is of no use to anybody else, so its stack file, which is tracked, is not written to: the engine is
+    given a copy, and takes the salt from the stack's state."""
+    if where.lab is None:
+        return None
+    copy = where.lab.folder / where.project.stack_file(where.env).name
+    shutil.copyfile(where.project.stack_file(where.env), copy)
+    return copy
+
+
+def _records_path(where: Context, environ: Mapping[str, str]) -> Path:
+    if where.lab is not None:
+        return where.lab.folder / "run.json"
+    base = environ.get("XDG_STATE_HOME") or str(Path(environ.get("HOME", str(Path.home()))) / ".local" / "state")
+    digest = hashlib.sha256(str(where.project.root).encode()).hexdigest()[:12]
+    return Path(base) / "longhaul" / digest / f"{where.env}.json"

@@ -1,0 +1,52 @@
+"""Which engine is run, and the environment it is run in."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from longhaul.exits import CommandError
+from longhaul.lab_seam import pinned_tools
+
+OVERRIDE = "LONGHAUL_PULUMI"
+"""Path of the engine to use instead of the pinned one."""
+
+
+def engine_binary(environ: Mapping[str, str]) -> Path:
+    """The engine's command line: the one named by ``LONGHAUL_PULUMI``, the pinned one, or the first on ``PATH``."""
+    chosen = environ.get(OVERRIDE)
+    if chosen:
+        return Path(chosen)
+    folder = pinned_tools()
+    if folder is not None and os.access(folder / "pulumi", os.X_OK):
+        return folder / "pulumi"
+    found = shutil.which("pulumi", path=environ.get("PATH"))
+    if found:
+        return Path(found)
+    raise CommandError(
+        "the engine, pulumi, is not here: `python -m lab.tools ensure pulumi` gets the pinned one; "
+        "any other can be on PATH or named in LONGHAUL_PULUMI"
+    )
+
+
+def engine_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """The engine's variables: this interpreter and the engine's own folder come first on ``PATH``.
+
+    A language host that was built from its module ignores the project's ``virtualenv``, and starts the first
+    ``python`` of ``PATH`` and the scripts that lie beside it.
+    """
+    folders = [str(Path(sys.executable).parent), str(engine_binary(environ).parent), environ.get("PATH", "")]
+    path = os.pathsep.join(folder for folder in folders if folder)
+    return {**_with_bytecode(environ), "PATH": path, "PULUMI_SKIP_UPDATE_CHECK": "true"}
+
+
+def _with_bytecode(environ: Mapping[str, str]) -> dict[str, str]:
+    """Who wants no bytecode beside the sources gets it in the cache: compiling the SDKs takes seconds each time."""
+    kept = dict(environ)
+    if kept.pop("PYTHONDONTWRITEBYTECODE", ""):
+        base = environ.get("XDG_CACHE_HOME") or str(Path(environ.get("HOME", str(Path.home()))) / ".cache")
+        kept.setdefault("PYTHONPYCACHEPREFIX", str(Path(base) / "longhaul" / "bytecode"))
+    return kept

@@ -1,0 +1,166 @@
+"""Resources that a killed run was making.
+
+The engine keeps each as a pending operation, which outlives later runs until somebody clears it, and makes the
+resource again. A provider may refuse to make what is there already ("cannot create already existing resource",
+azure-native); its message is the only place that says the id.
+
+What was pending is remembered in a file of our own until a run succeeds: importing a state, which adoption does, drops
+the engine's own list.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from longhaul.engine.engine import Engine
+from longhaul.exits import CommandError
+from longhaul.say import say
+
+EXISTS = re.compile(r"cannot create already existing (?:sub)?resource [\"'](?P<id>[^\"']+)[\"']")
+"""pulumi-azure-native, ``provider/pkg/azure/client.go`` and ``provider/pkg/provider/provider.go``."""
+
+Resource = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pending:
+    """A resource that was being made."""
+
+    urn: str
+    resource: Resource = field(compare=False, repr=False)
+    """As it is in the state."""
+
+    @property
+    def kind(self) -> str:
+        """The resource's type, such as ``azure-native:compute:VirtualMachine``."""
+        return self.urn.split("::")[2].split("$")[-1]
+
+    @property
+    def name(self) -> str:
+        """The resource's name in the program."""
+        return self.urn.split("::", 3)[3]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.kind})"
+
+
+def pending_creates(engine: Engine) -> tuple[Pending, ...]:
+    """What was being made when a run died: what the state says, and what is remembered of earlier runs."""
+    operations = _state(engine).get("pending_operations") or []
+    resources = [operation["resource"] for operation in operations if operation.get("type") == "creating"]
+    found = {str(resource["urn"]): resource for resource in (*_remembered(engine), *resources)}
+    return tuple(Pending(urn=urn, resource=resource) for urn, resource in found.items())
+
+
+def remember(engine: Engine, pending: Iterable[Pending]) -> None:
+    """Keep ``pending`` until :func:`forget`. The file holds no more than the state does, its secrets encrypted."""
+    path = _memory(engine)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(f".{os.getpid()}")
+    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+        json.dump([one.resource for one in pending], file)
+    temporary.replace(path)
+
+
+def forget(engine: Engine) -> None:
+    """All is made: clear the engine's list and ours."""
+    if _state(engine).get("pending_operations"):
+        _rewrite(engine, {})
+    _memory(engine).unlink(missing_ok=True)
+
+
+def existing(events: Path, pending: Iterable[Pending]) -> dict[Pending, str]:
+    """Which of ``pending`` the engine's event log says are there already, with their ids."""
+    by_urn = {one.urn: one for one in pending}
+    found: dict[Pending, str] = {}
+    for diagnostic in _diagnostics(events):
+        match = EXISTS.search(str(diagnostic.get("message", "")))
+        one = by_urn.get(str(diagnostic.get("urn", "")))
+        if match and one:
+            found[one] = match["id"]
+    return found
+
+
+def adopt(engine: Engine, found: Mapping[Pending, str]) -> None:
+    """Take existing resources into the state, with the inputs that they were being made with."""
+    for one, identity in found.items():
+        say(f"adopting what the killed run made: {one}, {identity}")
+    _rewrite(engine, found)
+
+
+def read_adopted(engine: Engine, pending: Iterable[Pending]) -> None:
+    """Read those of ``pending`` that the state knows by now from the cloud: their outputs may be guesses."""
+    known = {str(resource["urn"]) for resource in _state(engine).get("resources") or []}
+    adopted = [one for one in pending if one.urn in known]
+    if not adopted:
+        return
+    targets = [word for one in adopted for word in ("--target", one.urn)]
+    argv = [*engine.argv("refresh", configured=True), "--yes", "--skip-preview", *targets]
+    if engine.run(argv).code != 0:
+        named = ", ".join(str(one) for one in adopted)
+        raise CommandError(f"{named}: in the cloud, but it cannot be read; the next `longhaul up` tries again")
+
+
+def _rewrite(engine: Engine, found: Mapping[Pending, str]) -> None:
+    """Add ``found`` to the state, and drop its pending operations, as any import does (``cmd/pulumi/stack/io.go``)."""
+    doing = f"the interrupted operations of {engine.stack} cannot be settled"
+    with tempfile.TemporaryDirectory(prefix="longhaul-") as folder:
+        path = Path(folder) / "state.json"
+        engine.must("stack", "export", "--file", str(path), doing=doing)
+        content = json.loads(path.read_text(encoding="utf-8"))
+        deployment = content["deployment"]
+        deployment["pending_operations"] = []
+        added = [_as_made(one, identity) for one, identity in found.items()]
+        deployment["resources"] = [*(deployment.get("resources") or []), *added]
+        path.write_text(json.dumps(content), encoding="utf-8")
+        engine.must("stack", "import", "--file", str(path), doing=doing)
+
+
+def _as_made(one: Pending, identity: str) -> Resource:
+    """The resource with its inputs for outputs, which is what most providers start a read from."""
+    return {**one.resource, "id": identity, "outputs": one.resource.get("inputs", {})}
+
+
+def _state(engine: Engine) -> dict[str, Any]:
+    state = engine.backend.state(engine.name, engine.stack)
+    if state is not None:
+        return state
+    done = engine.ask("stack", "export")
+    try:
+        deployment = json.loads(done.stdout).get("deployment")
+    except (ValueError, AttributeError):
+        return {}
+    return deployment if isinstance(deployment, dict) else {}
+
+
+def _memory(engine: Engine) -> Path:
+    return engine.records.path.with_suffix(".pending")
+
+
+def _remembered(engine: Engine) -> list[Resource]:
+    try:
+        content = json.loads(_memory(engine).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return []
+    return [resource for resource in content if isinstance(resource, dict) and "urn" in resource]
+
+
+def _diagnostics(events: Path) -> Iterable[dict[str, Any]]:
+    try:
+        lines = events.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return
+    for line in lines:
+        try:
+            payload = json.loads(line).get("diagnosticEvent")
+        except (ValueError, AttributeError):
+            continue
+        if isinstance(payload, dict):
+            yield payload

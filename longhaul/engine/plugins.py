@@ -1,0 +1,67 @@
+"""Provider plugins: which an environment needs, and what stands in for those that are not installed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from longhaul.engine.backend import pulumi_home
+
+if TYPE_CHECKING:
+    from components.model import Environment
+
+_PACKAGES = {"azure": "azure-native", "aws": "aws"}
+"""The provider of each kind of site; racks need none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plugin:
+    """One provider plugin, at the version of the installed SDK: the engine takes no other."""
+
+    package: str
+    version: str
+
+    @property
+    def binary(self) -> str:
+        """Name of its executable."""
+        return f"pulumi-resource-{self.package}"
+
+    def installed(self, environ: Mapping[str, str]) -> bool:
+        """Whether the engine has it, in its cache or on ``PATH``, which it prefers."""
+        if shutil.which(self.binary, path=environ.get("PATH")):
+            return True
+        return (pulumi_home(environ) / "plugins" / f"resource-{self.package}-v{self.version}" / self.binary).exists()
+
+
+def needed(environment: Environment) -> tuple[Plugin, ...]:
+    """The plugins of an environment's sites."""
+    packages = dict.fromkeys(_PACKAGES[site.kind] for site in environment.sites.values() if site.kind in _PACKAGES)
+    return tuple(Plugin(package=package, version=_sdk_version(package)) for package in packages)
+
+
+def stand_in(missing: tuple[Plugin, ...], *, source: Path, folder: Path) -> tuple[Plugin, ...]:
+    """Put stand-ins for ``missing`` into ``folder``, only those: what is on ``PATH`` hides what is installed.
+
+    Returns those for which there is none either.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    without: list[Plugin] = []
+    for plugin in missing:
+        executable = source / plugin.binary
+        if os.access(executable, os.X_OK):
+            (folder / plugin.binary).symlink_to(executable)
+        else:
+            without.append(plugin)
+    return tuple(without)
+
+
+def _sdk_version(package: str) -> str:
+    try:
+        return version(f"pulumi-{package}")
+    except PackageNotFoundError:
+        return "unknown"

@@ -1,0 +1,114 @@
+"""What a killed run left, put right before the next one: the stack's lock, and processes without a parent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from longhaul.engine import processes
+from longhaul.engine.backend import Lock
+from longhaul.engine.engine import Engine
+from longhaul.engine.runs import Run
+from longhaul.exits import CommandError
+from longhaul.say import say
+
+CLOCK_SLACK_S = 2.0
+"""How much later than its lock a process may seem to have started and still be its holder, seconds: the start time is
+known to a hundredth, and the wall clock may be stepped."""
+
+
+class Holder(Enum):
+    """What is known of who holds a lock."""
+
+    DEAD = auto()
+    ALIVE = auto()
+    ELSEWHERE = auto()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recovered:
+    """What was found and put right."""
+
+    lock: bool = False
+    orphans: tuple[str, ...] = ()
+
+
+def recover(engine: Engine) -> Recovered:
+    """Put right what a dead run left; ``CommandError`` when another run is alive, here or elsewhere."""
+    run = engine.records.read()
+    if run is not None:
+        _refuse_living(engine, run)
+    released = _release(engine, engine.backend.locks(engine.name, engine.stack))
+    orphans = _reap(run) if run is not None else ()
+    engine.records.clear()
+    return Recovered(lock=released, orphans=orphans)
+
+
+def holder(lock: Lock) -> Holder:
+    """Whether the lock's holder still runs: a process of that number that is the engine, and older than the lock."""
+    if lock.host != processes.hostname():
+        return Holder.ELSEWHERE
+    start = processes.started_at(lock.pid)
+    if start is None or not processes.program(lock.pid).startswith("pulumi"):
+        return Holder.DEAD
+    if lock.since is not None and start > lock.since.timestamp() + CLOCK_SLACK_S:
+        return Holder.DEAD
+    return Holder.ALIVE
+
+
+def release_own(engine: Engine, pid: int) -> None:
+    """Release the lock that our own engine, process ``pid``, which has ended, did not release itself."""
+    locks = engine.backend.locks(engine.name, engine.stack)
+    if locks and all(lock.pid == pid and holder(lock) is Holder.DEAD for lock in locks):
+        engine.must("cancel", "--yes", doing=f"the lock of {engine.stack} cannot be released")
+
+
+def _refuse_living(engine: Engine, run: Run) -> None:
+    living = run.living()
+    if living:
+        named = ", ".join(f"{process.name} (process {process.pid})" for process in living)
+        raise CommandError(
+            f"`longhaul {run.command}` is already at work on {engine.stack}: {named}. "
+            f"Wait for it, or stop it with `kill -INT {living[0].pid}`."
+        )
+
+
+def _release(engine: Engine, locks: list[Lock]) -> bool:
+    for lock in locks:
+        match holder(lock):
+            case Holder.ALIVE:
+                raise CommandError(
+                    f"{engine.stack} is being changed by {_who(lock)}. "
+                    f"Wait for it, or stop it with `kill -INT {lock.pid}`."
+                )
+            case Holder.ELSEWHERE:
+                raise CommandError(
+                    f"{engine.stack} is locked by {_who(lock)}, which cannot be seen from here. Once you are sure that "
+                    f"it is not running, release the lock with `pulumi cancel --stack {engine.stack}`."
+                )
+            case Holder.DEAD:
+                continue
+    if not locks:
+        return False
+    named = "; ".join(_who(lock) for lock in locks)
+    say(f"the last run was killed: {named} holds the lock and no longer runs; releasing it")
+    engine.must("cancel", "--yes", doing=f"the lock of {engine.stack} cannot be released")
+    return True
+
+
+def _who(lock: Lock) -> str:
+    if not lock.pid:
+        return f"someone unknown ({lock.path} cannot be read)"
+    since = f" since {lock.since:%Y-%m-%d %H:%M:%S %Z}" if lock.since else ""
+    return f"process {lock.pid} of {lock.user} on {lock.host}{since}"
+
+
+def _reap(run: Run) -> tuple[str, ...]:
+    """End what the dead run started: those processes carry its id."""
+    left = run.leftovers()
+    if not left:
+        return ()
+    named = tuple(f"{process.name} (process {process.pid})" for process in left)
+    say(f"ending what the killed run left behind: {', '.join(named)}")
+    processes.end(left)
+    return named

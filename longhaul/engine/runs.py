@@ -1,0 +1,86 @@
+"""Which run changes an environment, recorded so that a later one can tell what a killed run left.
+
+Every process that a run starts inherits ``LONGHAUL_RUN=<id>``; the record names the run and its two first processes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from longhaul.engine import processes
+from longhaul.engine.processes import Process
+
+VARIABLE = "LONGHAUL_RUN"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One run of the engine."""
+
+    id: str
+    command: str
+    boot: str
+    namespace: str
+    """PID namespace that the numbers belong to."""
+    pid: int
+    started: int
+    engine_pid: int = 0
+    engine_started: int = 0
+
+    def living(self) -> list[Process]:
+        """The run's command and engine, as far as they still run."""
+        if self.boot != processes.boot_id() or self.namespace != processes.namespace():
+            return []
+        named = (("longhaul", self.pid, self.started), ("pulumi", self.engine_pid, self.engine_started))
+        found = (Process(pid=pid, started=start, name=name) for name, pid, start in named if pid)
+        return [process for process in found if processes.is_alive(process)]
+
+    def leftovers(self) -> list[Process]:
+        """Processes that this run started, directly or not; only to be ended when nothing of :meth:`living` is left."""
+        return list(processes.with_variable(VARIABLE, self.id))
+
+
+def new_run(command: str) -> Run:
+    """A run of this process."""
+    return Run(
+        id=str(uuid.uuid4()),
+        command=command,
+        boot=processes.boot_id(),
+        namespace=processes.namespace(),
+        pid=os.getpid(),
+        started=processes.started(os.getpid()) or 0,
+    )
+
+
+def with_engine(run: Run, pid: int) -> Run:
+    """``run`` with its engine's process."""
+    return replace(run, engine_pid=pid, engine_started=processes.started(pid) or 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Records:
+    """Where one environment's run is recorded."""
+
+    path: Path
+
+    def read(self) -> Run | None:
+        """The last run that did not end in order, if any."""
+        try:
+            return Run(**json.loads(self.path.read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):
+            return None
+
+    def write(self, run: Run) -> None:
+        """Record ``run``, whole or not at all."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = self.path.with_suffix(f".{os.getpid()}")
+        temporary.write_text(json.dumps(asdict(run)) + "\n", encoding="utf-8")
+        temporary.replace(self.path)
+
+    def clear(self) -> None:
+        """Forget the run: it ended, and left nothing."""
+        self.path.unlink(missing_ok=True)

@@ -1,0 +1,69 @@
+"""A backend for one preview: no account, no passphrase of the user's, and nothing written into the project.
+
+``pulumi stack init`` would write a salt into the stack file and cost a start of the engine, so the empty stack is
+written as the file backend writes it, and the engine is given a copy of the stack file for its salt.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+PLACEHOLDER = "not decrypted for this preview"
+_ENCRYPTION = ("encryptionsalt", "encryptedkey", "secretsprovider")
+"""Keys of a stack file that say how its secrets are encrypted."""
+
+STATE_VERSION = 3
+"""Of the checkpoint format (pulumi, ``sdk/go/common/apitype/deployments.go``)."""
+
+
+def throwaway_backend(folder: Path, *, project: str, stack: str) -> dict[str, str]:
+    """Make a file backend in ``folder`` that holds ``stack``, empty; returns the variables that choose it."""
+    state = folder / ".pulumi" / "stacks" / project / f"{stack}.json"
+    state.parent.mkdir(parents=True)
+    content = {"version": STATE_VERSION, "checkpoint": {"stack": f"organization/{project}/{stack}"}}
+    state.write_text(json.dumps(content), encoding="utf-8")
+    (folder / ".pulumi" / "meta.yaml").write_text("version: 1\n", encoding="utf-8")
+    return {
+        "PULUMI_BACKEND_URL": f"file://{folder}",
+        "PULUMI_CONFIG_PASSPHRASE": secrets.token_urlsafe(),
+        "PULUMI_CONFIG_PASSPHRASE_FILE": "",
+    }
+
+
+def copy_stack_file(source: Path, target: Path, *, decrypts: bool) -> None:
+    """Copy a stack file; without the means to decrypt, encrypted values and what encrypts them are left out."""
+    text = source.read_text(encoding="utf-8")
+    if decrypts or not _encrypts(text):
+        target.write_text(text, encoding="utf-8")
+        return
+    import yaml
+
+    content = yaml.safe_load(text)
+    kept = {key: value for key, value in content.items() if key not in _ENCRYPTION}
+    target.write_text(yaml.safe_dump(_without_secrets(kept)), encoding="utf-8")
+
+
+def can_decrypt(source: Path, environ: Mapping[str, str]) -> bool:
+    """Whether the engine could read the stack's secrets without asking: by passphrase, or a cloud's key service."""
+    if environ.get("PULUMI_CONFIG_PASSPHRASE") is not None or environ.get("PULUMI_CONFIG_PASSPHRASE_FILE"):
+        return True
+    lines = source.read_text(encoding="utf-8").splitlines()
+    return any(line.startswith("secretsprovider:") and "passphrase" not in line for line in lines)
+
+
+def _encrypts(text: str) -> bool:
+    return any(f"{sign}:" in text for sign in ("secure", *_ENCRYPTION))
+
+
+def _without_secrets(value: Any) -> Any:
+    if isinstance(value, dict):
+        if set(value) == {"secure"}:
+            return PLACEHOLDER
+        return {key: _without_secrets(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_without_secrets(inner) for inner in value]
+    return value

@@ -1,0 +1,120 @@
+"""The one place where the operator's command knows of the lab: whether there is one, how to get in, where its API is.
+
+A lab keeps its state under ``.lab/<env>/``, whose ``enter`` runs a command as the lab's operator: in its network, with
+its names, credentials and backend, among the host's processes.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from longhaul.exits import CommandError, Exit
+
+if TYPE_CHECKING:
+    from components.model import Environment
+    from lab.state import LabState
+
+IMAGINARY = "00000000-0000-"
+"""How the subscriptions of labs begin."""
+
+INSIDE = "LONGHAUL_LAB"
+"""Set to the environment's name for what runs as the lab's operator."""
+
+PASSED = ("LONGHAUL_DEBUG", "LONGHAUL_PULUMI", "NO_COLOR", "TERM", "XDG_STATE_HOME")
+"""The user's variables that hold for the lab's operator too."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lab:
+    """The lab of one environment."""
+
+    env: str
+    project: Path
+    folder: Path
+
+    def inside(self) -> bool:
+        """Whether this process is the lab's operator already."""
+        return os.environ.get(INSIDE) == self.env
+
+    def is_up(self) -> bool:
+        """Whether the lab's process 1 runs."""
+        from lab.state import running_init
+
+        return running_init(self._state()) is not None
+
+    def port(self) -> int:
+        """The loopback port of the host at which the lab's API answers: the recorded one, or the one it would get."""
+        from lab.state import LabError, loopback_port, read_json
+
+        recorded = (read_json(self._state().config_file) or {}).get("port")
+        if isinstance(recorded, int):
+            return recorded
+        try:
+            return loopback_port(self.env)
+        except LabError as error:
+            raise CommandError(str(error), code=Exit.USAGE) from None
+
+    def enter(self, arguments: Sequence[str], *, environ: Mapping[str, str]) -> NoReturn:
+        """Become ``longhaul ARGUMENTS`` run as the lab's operator."""
+        passed = [f"{name}={environ[name]}" for name in PASSED if name in environ]
+        path = str(self.folder / "enter")
+        command = [path, "env", f"{INSIDE}={self.env}", *passed, sys.executable, "-m", "longhaul", *arguments]
+        _become(path, command)
+
+    def shell(self, machine: str, command: Sequence[str]) -> NoReturn:
+        """Become a shell, or a command, in one of the lab's machines."""
+        tail = ["--", *command] if command else []
+        os.chdir(self.project)
+        _become(sys.executable, [sys.executable, "-m", "lab", "shell", "--env", self.env, "--state-root", str(self.folder.parent), machine, *tail])
+
+    def _state(self) -> LabState:
+        from lab.state import LabState
+
+        return LabState.of(self.env, root=self.folder.parent)
+
+
+def _become(path: str, command: list[str]) -> NoReturn:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execv(path, command)  # noqa: S606 - no shell is wanted
+
+
+def is_imaginary(environment: Environment) -> bool:
+    """Whether the environment's Azure subscription is none that exists: only a lab can stand for it."""
+    return any(getattr(site, "subscription", "").startswith(IMAGINARY) for site in environment.sites.values())
+
+
+def lab_down(env: str) -> CommandError:
+    """What to say when a lab is needed and not there."""
+    return CommandError(f"the lab {env!r} is down; `make lab` brings it up", code=Exit.UNREACHABLE)
+
+
+def find_lab(project: Path, env: str) -> Lab | None:
+    """The lab of ``env``, or None when there is none, not even one that is down."""
+    folder = project / ".lab" / env
+    try:
+        found = (folder / "enter").exists()
+    except PermissionError:
+        raise CommandError(f"the lab {env!r} is root's: run this as root", code=Exit.UNREACHABLE) from None
+    return Lab(env=env, project=project, folder=folder) if found else None
+
+
+def stand_ins(project: Path) -> Path:
+    """The folder of the provider plugins' stand-ins."""
+    return project / "lab" / "providers" / "bin"
+
+
+def pinned_tools() -> Path | None:
+    """The folder of the pinned tools, whether they are there or not; None when the list of them cannot be read."""
+    from lab.toolchain.errors import SetupError
+    from lab.tools import bin_dir
+
+    try:
+        return bin_dir()
+    except (OSError, SetupError):
+        return None

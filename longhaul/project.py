@@ -1,0 +1,79 @@
+"""The checkout that a command works on, and the environments in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from longhaul.exits import CommandError, Exit
+
+if TYPE_CHECKING:
+    from components.model import Environment
+
+PROJECT_FILE = "Pulumi.yaml"
+STACKS = "stacks"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Project:
+    """A checkout of Longhaul; all paths are absolute."""
+
+    root: Path
+
+    @property
+    def stacks(self) -> Path:
+        """The folder of the environment files and of the program."""
+        return self.root / STACKS
+
+    def stack_file(self, env: str) -> Path:
+        """The environment file of ``env``, whether it exists or not."""
+        return self.stacks / f"Pulumi.{env}.yaml"
+
+    def environments(self) -> list[str]:
+        """Names of the environments that have a file, sorted."""
+        return sorted(path.name.split(".")[1] for path in self.stacks.glob("Pulumi.*.yaml"))
+
+    def definition(self) -> dict[str, Any]:
+        """The content of ``Pulumi.yaml``; ``CommandError`` when it is not a mapping."""
+        import yaml
+
+        path = self.root / PROJECT_FILE
+        try:
+            content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        except (OSError, yaml.YAMLError) as error:
+            raise CommandError(f"{path} cannot be read: {error}", code=Exit.USAGE) from error
+        if not isinstance(content, dict) or not isinstance(content.get("name"), str):
+            raise CommandError(f"{path} is not a Pulumi project file: it has no `name`", code=Exit.USAGE)
+        return content
+
+    def load(self, env: str) -> Environment:
+        """The environment ``env``, checked with its neighbours; ``ConfigurationError`` with all that is wrong."""
+        from components.model import load
+        from components.model.load import check_neighbours
+
+        path = self.stack_file(env)
+        if not path.is_file():
+            known = ", ".join(self.environments()) or "none"
+            raise CommandError(f"{path} does not exist; environments here: {known}", code=Exit.USAGE)
+        environment = load(path)
+        check_neighbours(environment, source=path)
+        return environment
+
+
+def find_project(given: str | None) -> Project:
+    """The project in ``given``, or the first one from the current directory upwards."""
+    if given is not None:
+        root = Path(given).resolve()
+        if not (root / PROJECT_FILE).is_file():
+            raise CommandError(f"--project {given}: there is no {PROJECT_FILE}", code=Exit.USAGE)
+        return Project(root=root)
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        if (folder / PROJECT_FILE).is_file() and (folder / STACKS).is_dir():
+            return Project(root=folder)
+    raise CommandError(
+        f"no {PROJECT_FILE} beside a {STACKS}/ folder in {here} or above it: "
+        "change into the checkout, or name it with --project",
+        code=Exit.USAGE,
+    )

@@ -1,0 +1,1 @@
+"""How an environment is: asked of its cloud and its machines, judged, shown."""

@@ -1,0 +1,100 @@
+"""Asking: the cloud for its machines, each machine by the cloud's run command, the API through its load balancer."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+from components.azure.api import AzureApi, AzureError
+from components.azure.names import resource_group
+from components.model.sites import AzureSite
+from longhaul.exits import CommandError, Exit
+from longhaul.status.observed import CloudView, Endpoint, NodeAnswer, Observed
+
+if TYPE_CHECKING:
+    from components.model import Environment, Machine
+
+COMMAND = "longhaul-node status"
+ANSWER_S = 60.0
+"""How long a machine may take to answer, seconds: the cloud's agent takes Azure some ten of them."""
+CONNECT_S = 5.0
+"""How long the load balancer may take to answer, seconds."""
+AT_ONCE = 16
+"""Machines asked at the same time."""
+
+
+def collect(environment: Environment, machines: Sequence[Machine], *, issuer: Callable[[], str | None]) -> Observed:
+    """Ask everything; ``CommandError`` (unreachable) when the cloud does not answer.
+
+    ``issuer`` gives the certificate, PEM, that the API's own is to be trusted by; without one the API is not asked.
+    """
+    site = environment.sites[environment.control_plane.site]
+    if not isinstance(site, AzureSite):
+        raise CommandError(f"the control plane is on {site.kind}, where it cannot be asked yet", code=Exit.UNREACHABLE)
+    api = AzureApi(subscription=site.subscription)
+    group = resource_group(environment, environment.control_plane.site)
+    cloud = _cloud(api, group, environment.name)
+    running = [machine.name for machine in machines if machine.name in cloud and cloud[machine.name].power == "running"]
+    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
+        port = environment.control_plane.api.port
+        endpoint = pool.submit(lambda: ask_endpoint(environment.api_name, port, issuer()))
+        answers = pool.map(lambda name: ask_machine(api, group, name), running)
+        return Observed(cloud=cloud, answers=dict(zip(running, answers, strict=True)), endpoint=endpoint.result())
+
+
+def _cloud(api: AzureApi, group: str, env: str) -> dict[str, CloudView]:
+    try:
+        return {view.name: CloudView(provisioning=view.provisioning, power=view.power) for view in api.machines(group)}
+    except AzureError as error:
+        raise CommandError(f"{env} cannot be asked: {error}", code=Exit.UNREACHABLE) from None
+
+
+def ask_machine(api: AzureApi, group: str, machine: str) -> NodeAnswer:
+    """One machine's answer; never raises for what the machine or the cloud does."""
+    try:
+        output = api.run_command(group, machine, COMMAND, timeout_s=ANSWER_S)
+    except AzureError as error:
+        return NodeAnswer(ready=False, error=str(error))
+    return parse_answer(output.stdout, output.stderr)
+
+
+def parse_answer(stdout: str, stderr: str) -> NodeAnswer:
+    """The machine's JSON."""
+    try:
+        content = json.loads(stdout)
+        checks = tuple(_check(check) for check in content.get("checks", []))
+        members = tuple(dict(member) for member in content.get("members") or [])
+        return NodeAnswer(ready=bool(content["ready"]), checks=checks, members=members)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        said = (stderr or stdout).strip().splitlines()
+        return NodeAnswer(ready=False, error=f"no answer from longhaul-node: {said[-1] if said else 'it said nothing'}")
+
+
+def _check(check: dict[str, Any]) -> tuple[str, bool, str]:
+    return str(check["name"]), bool(check["ok"]), str(check.get("detail", ""))
+
+
+def ask_endpoint(host: str, port: int, issuer: str | None) -> Endpoint:
+    """The API's readiness through its name, as any client reaches it."""
+    url = f"https://{host}:{port}/readyz"
+    if issuer is None:
+        return Endpoint(url=url, reached=False, reason="its issuer is not known: the vault did not give it")
+    opener = urllib.request.build_opener(
+        urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=ssl.create_default_context(cadata=issuer))
+    )
+    try:
+        with opener.open(url, timeout=CONNECT_S):
+            return Endpoint(url=url, reached=True, ready=True)
+    except urllib.error.HTTPError as error:
+        return Endpoint(url=url, reached=True, reason=f"it answers {error.code}")
+    except urllib.error.URLError as error:
+        if isinstance(error.reason, ssl.SSLError):
+            return Endpoint(url=url, reached=True, reason=f"its certificate is refused: {error.reason}")
+        return Endpoint(url=url, reached=False, reason=f"not reachable from here: {error.reason}")
+    except OSError as error:
+        return Endpoint(url=url, reached=False, reason=f"not reachable from here: {error}")

@@ -1,0 +1,202 @@
+"""Judging what was seen. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from components.model import Role
+from longhaul.status.observed import Endpoint, Observed
+
+if TYPE_CHECKING:
+    from components.model import Machine
+
+
+class Verdict(StrEnum):
+    """How something is."""
+
+    OK = "ok"
+    UNWELL = "unwell"
+    DEGRADED = "degraded"
+    """A store that works, with fewer members than it should have."""
+    DOWN = "down"
+    MISSING = "missing"
+    """In the environment's file, not in the cloud."""
+    UNEXPECTED = "unexpected"
+    """In the cloud, not in the environment's file."""
+    UNKNOWN = "unknown"
+    """Cannot be seen from here; no fault by itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineStatus:
+    """One machine."""
+
+    name: str
+    role: str
+    verdict: Verdict
+    reason: str
+    provisioning: str = ""
+    power: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemberStatus:
+    """One member of a store, as the store's machines see it."""
+
+    name: str
+    verdict: Verdict
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoreStatus:
+    """One store."""
+
+    store: str
+    verdict: Verdict
+    reason: str
+    members: tuple[MemberStatus, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApiStatus:
+    """The API servers together, behind their load balancer."""
+
+    verdict: Verdict
+    reason: str
+    url: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Status:
+    """An environment."""
+
+    environment: str
+    machines: tuple[MachineStatus, ...]
+    stores: tuple[StoreStatus, ...]
+    api: ApiStatus
+
+    @property
+    def well(self) -> bool:
+        """Whether all is well; what cannot be seen from here is no fault."""
+        verdicts = [*(one.verdict for one in self.machines), *(one.verdict for one in self.stores), self.api.verdict]
+        return all(verdict in (Verdict.OK, Verdict.UNKNOWN) for verdict in verdicts)
+
+
+def judge(environment: str, machines: Sequence[Machine], observed: Observed, *, inside: bool) -> Status:
+    """The environment's status; ``inside`` when the API should be reachable from here."""
+    return Status(
+        environment=environment,
+        machines=(*(_machine(machine, observed) for machine in machines), *_unexpected(machines, observed)),
+        stores=tuple(_store(role, machines, observed) for role in Role if role.is_store),
+        api=_api([machine for machine in machines if machine.role is Role.API], observed, inside=inside),
+    )
+
+
+def _machine(machine: Machine, observed: Observed) -> MachineStatus:
+    view = observed.cloud.get(machine.name)
+    if view is None:
+        reason = "it is in the environment's file, but not in the cloud: `longhaul up -- --refresh` makes it"
+        return MachineStatus(name=machine.name, role=machine.role, verdict=Verdict.MISSING, reason=reason)
+    answer = observed.answers.get(machine.name)
+    if answer is None:
+        verdict, reason = Verdict.DOWN, f"the cloud says it is {view.power or 'in no known state'}"
+    elif view.provisioning.lower() == "failed":
+        verdict, reason = Verdict.UNWELL, "the cloud failed to provision it"
+    elif answer.ready:
+        verdict, reason = Verdict.OK, "ready"
+    else:
+        verdict, reason = Verdict.UNWELL, answer.reason
+    return MachineStatus(
+        name=machine.name,
+        role=machine.role,
+        verdict=verdict,
+        reason=reason,
+        provisioning=view.provisioning,
+        power=view.power,
+    )
+
+
+def _unexpected(machines: Sequence[Machine], observed: Observed) -> list[MachineStatus]:
+    known = {machine.name for machine in machines}
+    reason = "it is in the cloud, but not in the environment's file"
+    return [
+        MachineStatus(
+            name=name,
+            role="",
+            verdict=Verdict.UNEXPECTED,
+            reason=reason,
+            provisioning=view.provisioning,
+            power=view.power,
+        )
+        for name, view in sorted(observed.cloud.items())
+        if name not in known
+    ]
+
+
+def _store(role: Role, machines: Sequence[Machine], observed: Observed) -> StoreStatus:
+    mine = [machine.name for machine in machines if machine.role is role]
+    members = tuple(_member(name, observed) for name in mine) + _strangers(mine, observed)
+    healthy = sum(member.verdict is Verdict.OK for member in members)
+    quorum = len(mine) // 2 + 1
+    counted = f"{healthy} of {len(mine)} members healthy"
+    if all(member.verdict is Verdict.OK for member in members):
+        verdict, reason = Verdict.OK, counted
+    elif healthy >= quorum:
+        verdict, reason = Verdict.DEGRADED, f"{counted}; {healthy - quorum} more may be lost"
+    else:
+        verdict, reason = Verdict.DOWN, f"{counted}, quorum is {quorum}"
+    return StoreStatus(store=str(role), verdict=verdict, reason=reason, members=members)
+
+
+def _member(name: str, observed: Observed) -> MemberStatus:
+    """A member is healthy when it says so itself: its peers may still count on one that is gone."""
+    answer = observed.answers.get(name)
+    if answer is None:
+        return MemberStatus(name=name, verdict=Verdict.DOWN, reason="its machine does not run")
+    if not answer.ready:
+        return MemberStatus(name=name, verdict=Verdict.UNWELL, reason=answer.reason)
+    seen = next((member for member in answer.members if member.get("name") == name), None)
+    if seen is None and answer.members:
+        return MemberStatus(name=name, verdict=Verdict.UNWELL, reason="it is not in its own list of members")
+    return MemberStatus(name=name, verdict=Verdict.OK, reason=_described(seen or {}))
+
+
+def _strangers(mine: Sequence[str], observed: Observed) -> tuple[MemberStatus, ...]:
+    """Members that the store lists and the environment's file does not."""
+    listed = {
+        str(member.get("name") or member.get("id", "?")): member
+        for name in mine
+        if name in observed.answers
+        for member in observed.answers[name].members
+    }
+    return tuple(
+        MemberStatus(name=name, verdict=Verdict.UNEXPECTED, reason="the store lists it, the file does not")
+        for name in sorted(listed)
+        if name not in mine
+    )
+
+
+def _described(member: Mapping[str, Any]) -> str:
+    words = [word for word in ("leader", "learner") if member.get(word)] or ["member"]
+    size = member.get("db_size_bytes")
+    return ", ".join([*words, f"{size / 2**20:.1f} MiB"] if isinstance(size, int) else words)
+
+
+def _api(servers: Sequence[Machine], observed: Observed, *, inside: bool) -> ApiStatus:
+    ready = sum(server.name in observed.answers and observed.answers[server.name].ready for server in servers)
+    counted = f"{ready} of {len(servers)} servers ready"
+    endpoint = observed.endpoint
+    if not ready:
+        return ApiStatus(verdict=Verdict.DOWN, reason=counted, url=endpoint.url)
+    if not endpoint.ready and (endpoint.reached or inside):
+        return ApiStatus(verdict=Verdict.UNWELL, reason=f"{counted}, but {endpoint.reason}", url=endpoint.url)
+    verdict = Verdict.OK if ready == len(servers) else Verdict.DEGRADED
+    return ApiStatus(verdict=verdict, reason=f"{counted}; {_reached(endpoint)}", url=endpoint.url)
+
+
+def _reached(endpoint: Endpoint) -> str:
+    return "ready through the load balancer" if endpoint.ready else f"load balancer {endpoint.reason}"

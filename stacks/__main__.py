@@ -1,0 +1,24 @@
+"""One environment, from its stack's configuration: load, build, export."""
+
+from pathlib import Path
+
+import pulumi
+
+from components.cluster import Cluster
+from components.model import parse
+from components.model.load import check_neighbours
+
+STACKS = Path(__file__).resolve().parent
+
+
+def main() -> None:
+    """Build the environment that the selected stack configures."""
+    stack = pulumi.get_stack()
+    source = STACKS / f"Pulumi.{stack}.yaml"
+    environment = parse(pulumi.Config("longhaul").require_object("environment"), source=source, stack=stack)
+    check_neighbours(environment, source=source)
+    for name, value in Cluster(environment).outputs.items():
+        pulumi.export(name, value)
+
+
+main()

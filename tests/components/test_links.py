@@ -1,0 +1,159 @@
+"""Links between sites, as production declares them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import combinations
+
+import pytest
+
+from components.model import Environment, plan
+from components.model.environment import Link
+from components.model.sites import AwsSite, Gateway, OnpremSite
+from tests.support import production as make
+from tests.support.declared import Program, declare, open_text, plain
+
+
+@pytest.fixture
+def production() -> Environment:
+    return make.production()
+
+
+@pytest.fixture
+def program() -> Program:
+    return make.production_program()
+
+
+def _pairs(program: Program, production: Environment) -> Iterator[tuple[str, frozenset[str]]]:
+    """Every link that was made, by the component that makes it once for each pair."""
+    names = {f"prod-links-{a}-{b}": frozenset((a, b)) for a, b in combinations(production.sites, 2)}
+    for resource in program.resources:
+        for name, pair in names.items():
+            if resource.name == name or resource.name.startswith(f"{name}-"):
+                yield resource.type, pair
+
+
+def test_every_pair_of_sites_is_linked_by_one_means(production: Environment, program: Program) -> None:
+    made = list(_pairs(program, production))
+    wanted = {frozenset(pair) for pair in combinations(production.sites, 2)}
+    assert {pair for _, pair in made} == wanted
+    peered = [pair for type_, pair in made if type_ == "longhaul:aws:Peering"]
+    tunnelled = {pair for type_, pair in made if type_.endswith(":VpnPeer")}
+    assert len(peered) == len(set(peered)) == 3
+    assert set(peered) | tunnelled == wanted
+    assert not set(peered) & tunnelled
+
+
+def test_both_sides_of_a_peering_have_a_route_in_every_table(production: Environment, program: Program) -> None:
+    zones = {name: len(site.zones) for name, site in production.sites.items() if isinstance(site, AwsSite)}
+    routes = [r for r in program.of("aws:ec2/route:Route") if "vpcPeeringConnectionId" in r.inputs]
+    assert len(routes) == sum(zones[a] + zones[b] for a, b in combinations(zones, 2))
+    for route in routes:
+        assert route.inputs["vpcPeeringConnectionId"].endswith("-accepter-id"), "not before it is accepted"
+
+
+def test_every_site_routes_to_every_other_block(production: Environment, program: Program) -> None:
+    blocks = {site: str(addresses.block) for site, addresses in plan(production).sites.items()}
+    for name, site in production.sites.items():
+        if isinstance(site, AwsSite):
+            tables = {f"prod-{name}-network-nodes-{zone}-routes-id" for zone in site.zones}
+            for table in tables:
+                routes = [r for r in program.of("aws:ec2/route:Route") if r.inputs["routeTableId"] == table]
+                targets = Counter(route.inputs["destinationCidrBlock"] for route in routes)
+                others = {block for other, block in blocks.items() if other != name}
+                assert targets == Counter({"0.0.0.0/0", *others})
+
+
+def test_each_azure_instance_has_two_tunnels_to_each_aws_site_with_a_key_each(program: Program) -> None:
+    connections = [c for c in program.of("azure-native:network:VirtualNetworkGatewayConnection") if "-use1-" in c.name]
+    assert len(connections) == 4
+    assert len({plain(connection.inputs["sharedKey"]) for connection in connections}) == 4
+    remotes = [r for r in program.of("azure-native:network:LocalNetworkGateway") if "-use1-" in r.name]
+    assert len({remote.inputs["gatewayIpAddress"] for remote in remotes}) == 4
+    customers = [c for c in program.of("aws:ec2/customerGateway:CustomerGateway") if "weu-use1" in c.name]
+    assert {customer.inputs["ipAddress"] for customer in customers} == {
+        "prod-links-weu-address-0-public",
+        "prod-links-weu-address-1-public",
+    }
+
+
+def test_the_ends_of_a_tunnel_agree(production: Environment, program: Program) -> None:
+    blocks = {site: str(addresses.block) for site, addresses in plan(production).sites.items()}
+    for connection in program.of("aws:ec2/vpnConnection:VpnConnection"):
+        inputs = connection.inputs
+        assert {inputs["localIpv4NetworkCidr"], inputs["remoteIpv4NetworkCidr"]} <= set(blocks.values())
+        assert inputs["staticRoutesOnly"] is True
+        for tunnel in ("tunnel1", "tunnel2"):
+            assert inputs[f"{tunnel}IkeVersions"] == ["ikev2"]
+            assert inputs[f"{tunnel}Phase1EncryptionAlgorithms"] == ["AES256-GCM-16"]
+            assert inputs[f"{tunnel}Phase1DhGroupNumbers"] == [20]
+            assert inputs[f"{tunnel}Phase2EncryptionAlgorithms"] == ["AES256-GCM-16"]
+            assert inputs[f"{tunnel}Phase2DhGroupNumbers"] == [20]
+    for connection in program.of("azure-native:network:VirtualNetworkGatewayConnection"):
+        [policy] = connection.inputs["ipsecPolicies"]
+        assert (policy["ikeEncryption"], policy["dhGroup"], policy["pfsGroup"]) == ("GCMAES256", "ECP384", "ECP384")
+        [selectors] = connection.inputs["trafficSelectorPolicies"]
+        assert selectors["localAddressRanges"] == [blocks["weu"]]
+        assert connection.inputs["connectionProtocol"] == "IKEv2"
+
+
+def test_racks_hold_a_tunnel_to_every_end_of_every_cloud_site(production: Environment, program: Program) -> None:
+    assert program.secret["tunnels"] is True
+    held = program.outputs["tunnels"]
+    assert set(held) == {"prod-gw0", "prod-gw1"}
+    for host, tunnels in held.items():
+        # Two ends in each of four cloud sites.
+        assert Counter(t["remote_site"] for t in tunnels) == {"weu": 2, "use1": 2, "usw2": 2, "euw1": 2}
+        assert len({t["remote_address"] for t in tunnels}) == 8
+        assert {t["local_address"] for t in tunnels} == {f"203.0.113.1{host[-1]}"}
+        assert all(make.KEY in t["key"] for t in tunnels)
+    keys = [t["key"] for tunnels in held.values() for t in tunnels if t["remote_site"] != "weu"]
+    assert len(set(keys)) == len(keys)
+
+
+def test_no_key_is_sent_in_plain(program: Program) -> None:
+    hidden = [r for r in program.resources if make.KEY in str(plain(r.inputs))]
+    assert hidden, "no resource carries a key, so this test would see nothing"
+    for resource in program.resources:
+        assert make.KEY not in open_text(resource.inputs), resource.name
+    for connection in program.of("aws:ec2/vpnConnection:VpnConnection"):
+        assert {"tunnel1PresharedKey", "tunnel2PresharedKey"} <= set(connection.secret_outputs)
+    for connection in program.of("azure-native:network:VirtualNetworkGatewayConnection"):
+        assert "sharedKey" in connection.secret_outputs
+
+
+def test_an_existing_circuit_is_left_alone(production: Environment) -> None:
+    sites = {name: production.sites[name] for name in ("weu", "euw1", "colo")}
+    update = {"sites": sites, "pools": {}, "links": (Link(between=("weu", "colo"), kind="existing"),)}
+    made = declare(lambda: make.build(production.model_copy(update=update)), answer=make.cloud)
+    names = {resource.name for resource in made.resources}
+    assert any(name.startswith("prod-links-weu-euw1") for name in names)
+    assert any(name.startswith("prod-links-euw1-colo") for name in names)
+    assert not any(name.startswith("prod-links-weu-colo") for name in names)
+    for tunnels in made.outputs["tunnels"].values():
+        assert {tunnel["remote_site"] for tunnel in tunnels} == {"euw1"}
+
+
+def test_a_site_whose_links_all_exist_has_no_gateway(production: Environment) -> None:
+    sites = {name: production.sites[name] for name in ("weu", "colo")}
+    links = (Link(between=("weu", "colo"), kind="existing"),)
+    circuit = production.model_copy(update={"sites": sites, "links": links, "pools": {}})
+    made = declare(lambda: make.build(circuit), answer=make.cloud)
+    assert not made.of("azure-native:network:VirtualNetworkGateway")
+
+
+def test_two_azure_sites_peer_and_two_racks_tunnel(production: Environment) -> None:
+    racks = production.sites["colo"]
+    assert isinstance(racks, OnpremSite)
+    second = racks.model_copy(update={"gateways": (Gateway(name="gw2", public_address="203.0.113.20"),)})  # type: ignore[arg-type]
+    sites = {"weu": production.sites["weu"], "neu": production.sites["weu"], "colo": racks, "lab": second}
+    environment = production.model_copy(update={"sites": sites, "pools": {}, "hosts": ()})
+    made = declare(lambda: make.build(environment), answer=make.cloud)
+    peerings = made.of("azure-native:network:VirtualNetworkPeering")
+    assert {p.inputs["remoteVirtualNetwork"]["id"] for p in peerings} == {"weu-network-id", "neu-network-id"}
+    assert all(peering.inputs["allowForwardedTraffic"] is False for peering in peerings)
+    near = {t["remote_address"]: t["key"] for t in made.outputs["tunnels"]["prod-gw0"] if t["remote_site"] == "lab"}
+    far = {t["remote_address"]: t["key"] for t in made.outputs["tunnels"]["prod-gw2"] if t["remote_site"] == "colo"}
+    assert near["203.0.113.20"] == far["203.0.113.10"]
+    assert set(far) == {"203.0.113.10", "203.0.113.11"}

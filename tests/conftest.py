@@ -1,0 +1,19 @@
+"""What every test has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+# A property is true or not; how long an example takes on a busy machine says nothing. The same examples each time: a
+# failure on one machine is a failure on every machine.
+settings.register_profile("longhaul", deadline=None, derandomize=True, database=None)
+settings.load_profile("longhaul")
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The top of the project."""
+    return Path(__file__).parents[1]

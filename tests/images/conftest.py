@@ -1,0 +1,28 @@
+"""The machines' own programs are imported from where the image has them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOTFS = Path(__file__).parents[2] / "images" / "rootfs"
+
+# No byte code beside the sources: the whole tree goes into the image.
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(ROOTFS / "usr" / "local" / "lib" / "longhaul"))
+
+
+@pytest.fixture(name="rootfs")
+def _rootfs() -> Path:
+    return ROOTFS
+
+
+@pytest.fixture(name="vault")
+def _vault() -> Iterator[object]:
+    from tests.images.fakes import FakeVault
+
+    with FakeVault() as vault:
+        yield vault

@@ -1,0 +1,177 @@
+"""A store of real etcd processes: founded once, joined, replaced, refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import etcd_endpoints
+import etcd_join
+import etcd_promote
+import etcd_wal
+import pytest
+import store_checks
+from etcd_client import EtcdError
+from node_config import client_url
+
+from lab import tools
+from tests.images.fakes import FakeVault
+from tests.images.machines import Control, Place, eventually
+
+pytestmark = pytest.mark.lab
+
+FIRST, SECOND, THIRD = "lab-etcd-0", "lab-etcd-1", "lab-etcd-2"
+
+
+@pytest.fixture(name="binaries", scope="module")
+def _binaries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return tools.ensure(["etcd"], log_dir=tmp_path_factory.mktemp("tools"), progress=print)
+
+
+@pytest.fixture(name="control")
+def _control(tmp_path: Path, vault: FakeVault, binaries: dict[str, Path]) -> Iterator[Control]:
+    control = Control(tmp_path, vault, members=3, tools=binaries)
+    for name in (FIRST, SECOND, THIRD, "lab-api-0"):
+        control[name].write()
+    yield control
+    control.close()
+
+
+def ready(place: Place) -> bool:
+    return all(check.ok for check in store_checks.checks(place.node, place.etcdctl))
+
+
+def found(control: Control) -> None:
+    """The first member, and what `up` notes in the vault when it is ready."""
+    assert isinstance(control[FIRST].prepare(), etcd_join.Found)
+    control[FIRST].start_etcd()
+    eventually(lambda: ready(control[FIRST]), what="the first member is ready")
+    note_existing(control)
+
+
+def note_existing(control: Control) -> None:
+    cluster, _ = store_checks.members(control[FIRST].node, control[FIRST].etcdctl)
+    control.vault.secrets["etcd-state"] = json.dumps({"state": "existing", "cluster": cluster})
+
+
+def join(control: Control, name: str) -> None:
+    assert isinstance(eventually(lambda: _prepared(control[name]), what=f"{name} may join"), etcd_join.Join)
+    control[name].start_etcd()
+    eventually(lambda: _promoted(control[name]), what=f"{name} votes")
+    eventually(lambda: ready(control[name]), what=f"{name} is ready")
+
+
+def _prepared(place: Place) -> object:
+    try:
+        return place.prepare()
+    except EtcdError as error:
+        # etcd's wait after another member's arrival; and a member added, removed and added within a second has one id.
+        assert "5 s" in str(error) or "member not found" in str(error)
+        return None
+
+
+def _promoted(place: Place) -> bool:
+    try:
+        return etcd_promote.promote(place.node, place.etcdctl)
+    except EtcdError:
+        return False
+
+
+def names(control: Control) -> set[str]:
+    _, members = store_checks.members(control[FIRST].node, control[FIRST].etcdctl)
+    return {member.name for member in members if member.healthy and not member.learner}
+
+
+def test_members_join_one_by_one_and_a_lost_one_is_replaced(control: Control) -> None:
+    found(control)
+    join(control, SECOND)
+    join(control, THIRD)
+    assert names(control) == {FIRST, SECOND, THIRD}
+    before = control[SECOND].etcdctl.status(client_url(control[SECOND].node.address)).member
+
+    control[SECOND].stop("etcd")
+    control[SECOND].wipe()
+    assert store_checks.survival(control[THIRD].node, control[THIRD].etcdctl, without=SECOND).survives
+    assert not store_checks.survival(control[THIRD].node, control[THIRD].etcdctl, without=FIRST).survives
+    join(control, SECOND)
+
+    assert names(control) == {FIRST, SECOND, THIRD}
+    after = control[SECOND].etcdctl.status(client_url(control[SECOND].node.address)).member
+    assert after != before
+    servers = etcd_endpoints.servers(control["lab-api-0"].node.stores["etcd"], control["lab-api-0"].etcdctl)
+    assert servers == tuple(sorted(client_url(control[name].node.address) for name in (FIRST, SECOND, THIRD)))
+
+
+def test_the_first_member_too_is_replaced_by_joining(control: Control) -> None:
+    found(control)
+    join(control, SECOND)
+    join(control, THIRD)
+    control[FIRST].stop("etcd")
+    control[FIRST].wipe()
+    control.vault.secrets["etcd-state"] = json.dumps({"state": "new", "cluster": ""})  # even were the vault wrong
+    join(control, FIRST)
+    assert names(control) == {FIRST, SECOND, THIRD}
+
+
+def test_a_member_with_its_data_just_starts(control: Control) -> None:
+    found(control)
+    identity = etcd_wal.identity(control[FIRST].data)
+    status = control[FIRST].etcdctl.status(client_url(control[FIRST].node.address))
+    assert identity == etcd_wal.Identity(member=status.member, cluster=status.cluster)
+    control[FIRST].stop("etcd")
+    control.vault.refuse = 503  # needs no vault
+    assert isinstance(control[FIRST].prepare(), etcd_join.Start)
+    control[FIRST].start_etcd()
+    eventually(lambda: ready(control[FIRST]), what="it is ready again")
+    assert etcd_wal.identity(control[FIRST].data) == identity
+
+
+def test_a_removed_member_refuses_and_keeps_its_data(control: Control) -> None:
+    found(control)
+    join(control, SECOND)
+    join(control, THIRD)
+    control[THIRD].stop("etcd")
+    identity = etcd_wal.identity(control[THIRD].data)
+    assert identity is not None
+    control[FIRST].etcdctl.remove(client_url(control[FIRST].node.address), identity.member)
+    decision = control[THIRD].prepare()
+    assert isinstance(decision, etcd_join.Refuse)
+    assert "was removed" in decision.reason
+    assert not control[THIRD].path("/run/longhaul/etcd-join.env").exists()
+    assert etcd_wal.identity(control[THIRD].data) == identity
+
+
+def test_the_only_member_without_its_disk_refuses(control: Control) -> None:
+    found(control)
+    control[FIRST].stop("etcd")
+    control[FIRST].wipe()
+    decision = control[FIRST].prepare()
+    assert isinstance(decision, etcd_join.Refuse)
+    assert "snapshot" in decision.reason
+
+
+def test_a_join_that_broke_off_is_taken_up_again(control: Control) -> None:
+    found(control)
+    assert isinstance(control[SECOND].prepare(), etcd_join.Join)  # added, and then the machine died before etcd started
+    join(control, SECOND)
+    assert names(control) == {FIRST, SECOND}
+
+
+def test_without_the_vault_an_empty_member_does_not_start(control: Control) -> None:
+    control.vault.refuse = 403
+    decision = control[FIRST].prepare()
+    assert isinstance(decision, etcd_join.Refuse)
+    assert "etcd-state" in decision.reason
+
+
+def test_a_member_that_is_not_the_first_does_not_found(control: Control) -> None:
+    assert isinstance(control[SECOND].prepare(), etcd_join.Refuse)
+
+
+def test_another_cluster_of_the_same_name_is_not_joined(control: Control) -> None:
+    found(control)
+    control.vault.secrets["etcd-state"] = json.dumps({"state": "existing", "cluster": "abc"})
+    decision = control[SECOND].prepare()
+    assert isinstance(decision, etcd_join.Refuse)
+    assert "two stores" in decision.reason

@@ -1,0 +1,117 @@
+"""The image's tree: units that systemd understands, programs that are there and can be started."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+PINNED = ("etcd", "etcdctl", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
+DEBIAN = ("/usr/bin/install", "/usr/bin/openssl")
+PROGRAMS = ("etcd_endpoints", "etcd_join", "etcd_promote", "fetch_secrets", "local_ssd", "node")
+
+
+@pytest.fixture(name="tree")
+def _tree(rootfs: Path, tmp_path: Path) -> Path:
+    """The tree with systemd's own units and something to stand for each binary that the image gets elsewhere."""
+    tree = tmp_path / "tree"
+    shutil.copytree(rootfs, tree, symlinks=True)
+    own = next(folder for folder in map(Path, ("/usr/lib/systemd/system", "/lib/systemd/system")) if folder.is_dir())
+    shutil.copytree(own, tree / "usr/lib/systemd/system", symlinks=True, dirs_exist_ok=True)
+    for path in (*(f"/usr/local/bin/{name}" for name in PINNED), *DEBIAN):
+        stand_in = tree / path.removeprefix("/")
+        stand_in.parent.mkdir(parents=True, exist_ok=True)
+        stand_in.write_text("#!/bin/sh\n")
+        stand_in.chmod(0o755)
+    return tree
+
+
+def units(rootfs: Path) -> Iterator[str]:
+    for path in sorted((rootfs / "etc/systemd/system").iterdir()):
+        yield path.name
+
+
+def verify(tree: Path, *names: str) -> str:
+    command = ["systemd-analyze", "verify", "--man=no", f"--root={tree}", *names]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout + done.stderr + (f"exit code {done.returncode}" if done.returncode else "")
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
+def test_systemd_finds_nothing_wrong_with_any_unit(rootfs: Path, tree: Path) -> None:
+    assert verify(tree, *units(rootfs)) == ""
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("RestartSec=", "RestartSeconds=", "RestartSeconds"),
+        ("Type=notify", "Type=notified", "notified"),
+        ("/usr/local/bin/etcd", "/usr/local/bin/etcdd", "etcdd"),
+        ("longhaul-local-ssd.service", "longhaul-local-disk.service", "longhaul-local-disk.service"),
+    ],
+)
+def test_the_check_itself_finds_mistakes(tree: Path, old: str, new: str, says: str) -> None:
+    unit = tree / "etc/systemd/system/etcd.service"
+    unit.write_text(unit.read_text().replace(old, new))
+    assert says in verify(tree, "etcd.service")
+
+
+def test_every_own_unit_that_is_named_exists(rootfs: Path) -> None:
+    folder = rootfs / "etc/systemd/system"
+    for unit in units(rootfs):
+        text = (folder / unit).read_text()
+        named = set(re.findall(r"\b(?:longhaul|etcd|kube)[a-z-]*\.(?:service|target|timer)\b", text))
+        assert {name for name in named if not (folder / name).exists()} == set(), unit
+
+
+def test_every_account_that_a_unit_runs_as_is_made(rootfs: Path) -> None:
+    made = set(re.findall(r"^u (\S+)", (rootfs / "usr/lib/sysusers.d/longhaul.conf").read_text(), flags=re.MULTILINE))
+    for unit in units(rootfs):
+        text = (rootfs / "etc/systemd/system" / unit).read_text()
+        assert set(re.findall(r"^(?:User|Group)=(.+)$", text, flags=re.MULTILINE)) <= made, unit
+
+
+def test_programs_can_be_started(rootfs: Path) -> None:
+    library = rootfs / "usr/local/lib/longhaul"
+    for program in PROGRAMS:
+        path = library / f"{program}.py"
+        assert path.read_text().startswith("#!/usr/bin/env python3\n")
+        assert os.access(path, os.X_OK), path
+    started = {name for path in (rootfs / "etc/systemd/system").iterdir() for name in _programs(path.read_text())}
+    assert started == set(PROGRAMS) - {"node"}
+
+
+def _programs(unit: str) -> set[str]:
+    return set(re.findall(r"/usr/local/lib/longhaul/(\w+)\.py", unit))
+
+
+def test_the_operators_command_finds_its_modules(rootfs: Path) -> None:
+    command = [sys.executable, "-B", str(rootfs / "usr/local/bin/longhaul-node"), "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/")
+    assert done.returncode == 0, done.stderr
+    assert "cluster" in done.stdout
+
+
+def test_programs_need_nothing_but_python(rootfs: Path) -> None:
+    library = rootfs / "usr/local/lib/longhaul"
+    own = {path.stem for path in library.glob("*.py")}
+    for path in library.glob("*.py"):
+        imported = set(re.findall(r"^(?:from|import) (\w+)", path.read_text(), flags=re.MULTILINE))
+        assert imported <= own | sys.stdlib_module_names, path.name
+    # A module of the standard library must not be hidden by one of ours: their folder comes first on the path.
+    assert own & sys.stdlib_module_names == set()
+
+
+def test_the_audit_policy_writes_no_bodies(rootfs: Path) -> None:
+    policy = yaml.safe_load((rootfs / "usr/local/share/longhaul/audit-policy.yaml").read_text())
+    assert {rule["level"] for rule in policy["rules"]} == {"None", "Metadata"}
+    assert policy["rules"][-1] == {"level": "Metadata"}

@@ -1,0 +1,185 @@
+"""A whole cloud on loopback: real sockets, real TLS, a hypervisor that makes nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import threading
+from collections.abc import Coroutine, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+import requests
+from aiohttp import web
+from requests.adapters import HTTPAdapter
+
+from lab.cloud.app import SUBSCRIPTION, Cloud
+from tests.lab.cloud.fake import FakeHypervisor
+
+T = TypeVar("T")
+REAL_LOOKUP = socket.getaddrinfo
+IMAGE = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/i/providers/Microsoft.Compute/galleries/g/images/node/versions/1.0.0"
+GROUP = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/lab"
+NETWORK = f"{GROUP}/providers/Microsoft.Network/virtualNetworks/net"
+
+
+class Source(HTTPAdapter):
+    """Connects from a given address, as a machine with that address would."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        super().__init__()
+
+    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
+        super().init_poolmanager(*args, **kwargs, source_address=(self._address, 0))
+
+
+class Live:
+    """A cloud in a thread of its own, and how to call it."""
+
+    def __init__(self, state: Path, *, port: int = 0) -> None:
+        self.state = state
+        self.hypervisor = FakeHypervisor()
+        self.ports: dict[str, int] = {"internet": port}
+        self._ready = threading.Event()
+        self._token = ""
+        self._session = requests.Session()
+        self.start()
+
+    def start(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._ready.clear()
+        self._thread = threading.Thread(target=self._loop.run_until_complete, args=(self._serve(),))
+        self._thread.start()
+        assert self._ready.wait(20)
+
+    def stop(self) -> None:
+        """As the daemon's orderly end."""
+        self._session.close()
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join()
+        self._loop.close()
+
+    def call(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(30)
+
+    async def _serve(self) -> None:
+        self._stop = asyncio.Event()
+        self.cloud = Cloud(state_dir=self.state, hypervisor=self.hypervisor, images={IMAGE: "node-1.0.0"})
+        runners = [
+            await self._listen("internet", self.cloud.internet_app(), tls=True),
+            await self._listen("site", self.cloud.site_app(NETWORK), tls=True),
+            await self._listen("metadata", self.cloud.metadata_app(NETWORK), tls=False),
+        ]
+        follow = asyncio.create_task(self.cloud.run())
+        self._ready.set()
+        await self._stop.wait()
+        follow.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await follow
+        for runner in runners:
+            await runner.cleanup()
+        await self.cloud.close()
+
+    async def _listen(self, name: str, app: web.Application, *, tls: bool) -> web.AppRunner:
+        runner = web.AppRunner(app)
+        await runner.setup()
+        port = self.ports.get(name, 0)
+        site = web.TCPSite(runner, "127.0.0.1", port, ssl_context=self.cloud.ssl_context() if tls else None)
+        await site.start()
+        self.ports[name] = runner.addresses[0][1]
+        return runner
+
+    def arm(self, method: str, path: str, body: Any = None, *, token: str | None = None, **query: str) -> requests.Response:
+        """One call to the resource manager as the operator."""
+        if token is None:
+            token = self._token = self._token or self.token("https://management.azure.com")
+        return self._session.request(
+            method,
+            f"https://management.azure.com{path}",
+            params={"api-version": "2024-05-01", **query},
+            json=body,
+            headers={"Authorization": f"Bearer {token}", "Prefer": "wait=10"},
+            timeout=30,
+            verify=str(self.cloud.ca_certificate),
+        )
+
+    def put(self, path: str, body: Any) -> dict[str, Any]:
+        """PUT and wait; fails the test when it is refused."""
+        response = self.arm("PUT", path, body)
+        assert response.status_code in (200, 201), response.text
+        self.wait(response)
+        answer: dict[str, Any] = self.arm("GET", path).json()
+        return answer
+
+    def wait(self, response: requests.Response) -> dict[str, Any]:
+        """The end of the operation that an answer started."""
+        url = response.headers.get("Azure-AsyncOperation") or response.headers.get("Location")
+        while url:
+            answer = self.arm("GET", url.removeprefix("https://management.azure.com").split("?")[0])
+            status = answer.json()["status"] if answer.content else {202: "InProgress"}.get(answer.status_code, "Succeeded")
+            if status != "InProgress":
+                return answer.json() if answer.content else {}
+        return {}
+
+    def token(self, audience: str) -> str:
+        environment = self.cloud.operator_environment()
+        answer = requests.post(
+            f"https://login.microsoftonline.com/{environment['AZURE_TENANT_ID']}/oauth2/v2.0/token",
+            data={
+                "grant_type": "client_credentials",
+                "client_id": environment["AZURE_CLIENT_ID"],
+                "client_secret": environment["AZURE_CLIENT_SECRET"],
+                "scope": f"{audience}/.default",
+            },
+            timeout=10,
+            verify=str(self.cloud.ca_certificate),
+        )
+        return str(answer.json()["access_token"])
+
+
+def resolve(live: Live, listener: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Send the clouds' names to one of the live cloud's listeners."""
+
+    def lookup(host: Any, port: Any, *args: Any, **kwargs: Any) -> Any:
+        name = host.decode() if isinstance(host, bytes) else host
+        if name and name.endswith((".azure.com", ".azure.net", ".microsoftonline.com")):
+            return REAL_LOOKUP("127.0.0.1", live.ports[listener], *args, **kwargs)
+        if name == "169.254.169.254":
+            return REAL_LOOKUP("127.0.0.1", live.ports["metadata"], *args, **kwargs)
+        return REAL_LOOKUP(host, port, *args, **kwargs)
+
+    monkeypatch.setattr(socket, "getaddrinfo", lookup)
+
+
+@contextlib.contextmanager
+def running(state: Path) -> Iterator[Live]:
+    """A cloud that the SDKs in this process reach by its real names, as its operator."""
+    found = Live(state)
+    with pytest.MonkeyPatch.context() as patch:
+        resolve(found, "internet", patch)
+        for key, value in found.cloud.operator_environment().items():
+            patch.setenv(key, value)
+        try:
+            yield found
+        finally:
+            found.stop()
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> Iterator[Live]:
+    """A cloud without any resource."""
+    with running(tmp_path / "cloud") as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    """A cloud with a small control plane, for tests that leave it as it is."""
+    from tests.lab.cloud.estate import build
+
+    with running(tmp_path_factory.mktemp("built") / "cloud") as found:
+        build(found)
+        yield found

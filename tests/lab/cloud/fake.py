@@ -1,0 +1,50 @@
+"""A hypervisor that makes nothing: it remembers the world, and machines are in the state that a test gives them."""
+
+from __future__ import annotations
+
+import asyncio
+
+from lab.desired import CommandResult, Machine, MachineState, World
+
+
+class FakeHypervisor:
+    """Machines run as soon as they are wanted, unless ``phases`` says otherwise for their name."""
+
+    def __init__(self) -> None:
+        self.world = World()
+        self.applied = 0
+        self.phases: dict[str, MachineState] = {}
+        self.commands: list[tuple[str, str]] = []
+        self.result = CommandResult(exit_code=0, stdout="out\n", stderr="")
+        self.hold: asyncio.Event | None = None
+        self.broken = 0
+        """How many calls of apply fail from now on."""
+
+    async def apply(self, world: World) -> None:
+        if self.broken:
+            self.broken -= 1
+            raise RuntimeError("no such device")
+        self.world = world
+        self.applied += 1
+
+    def machine_state(self, machine_id: str) -> MachineState:
+        machine = self.machine(machine_id)
+        if machine is None:
+            return MachineState(phase="absent")
+        given = self.phases.get(machine.name)
+        if given:
+            return given
+        phase = "running" if machine.running else "stopped"
+        return MachineState(phase=phase, generation=machine.generation)
+
+    async def wait_settled(self, machine_id: str, *, timeout_s: float) -> MachineState:
+        if self.hold:
+            await asyncio.wait_for(self.hold.wait(), timeout_s)
+        return self.machine_state(machine_id)
+
+    async def run(self, machine_id: str, script: str, *, timeout_s: float) -> CommandResult:
+        self.commands.append((machine_id, script))
+        return self.result
+
+    def machine(self, machine_id: str) -> Machine | None:
+        return next((machine for machine in self.world.machines if machine.id == machine_id), None)

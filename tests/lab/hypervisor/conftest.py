@@ -1,0 +1,201 @@
+"""A real lab for tests, driven by a pickled world in place of a cloud."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab.desired import LoadBalancer, Machine, Network, Probe, Rule, Subnet, World
+from lab.state import LabState
+
+PROJECT = Path(__file__).resolve().parents[3]
+ONE = "/subscriptions/x/virtualnetworks/one"
+TWO = "/subscriptions/x/virtualnetworks/two"
+EGRESS = IPv4Address("198.51.100.100")
+PLATFORM = IPv4Network("168.63.129.16/32")
+FRONTEND = IPv4Address("10.1.0.9")
+
+ECHO = """#!/usr/bin/python3
+import socket, socketserver, sys, threading
+class Tcp(socketserver.BaseRequestHandler):
+    def handle(self):
+        self.request.recv(65536)
+        text = f"{socket.gethostname()} {self.client_address[0]}\\n"
+        head = f"HTTP/1.1 200 OK\\r\\nContent-Length: {len(text)}\\r\\nConnection: close\\r\\n\\r\\n"
+        self.request.sendall((head + text).encode())
+class Udp(socketserver.BaseRequestHandler):
+    def handle(self):
+        with open("/run/heard", "ab") as file:
+            file.write(self.request[0] + b"\\n")
+class Server(socketserver.ThreadingTCPServer):
+    allow_reuse_address = daemon_threads = True
+servers = [Server(("0.0.0.0", 8000), Tcp), Server(("0.0.0.0", 9000), Tcp)]
+servers.append(socketserver.UDPServer(("0.0.0.0", 8001), Udp))
+for server in servers:
+    threading.Thread(target=server.serve_forever).start()
+"""
+UNIT = "[Service]\nExecStart=/usr/bin/python3 /opt/echo.py\n"
+
+
+def user_data(*commands: str) -> bytes:
+    """cloud-config (JSON is YAML) that installs and starts the echo server, then runs ``commands``."""
+    content = {
+        "locale": "C.UTF-8",
+        "ssh_genkeytypes": [],
+        "write_files": [
+            {"path": "/opt/echo.py", "content": ECHO},
+            {"path": "/etc/systemd/system/echo.service", "content": UNIT},
+        ],
+        "runcmd": ["systemctl start echo", *commands],
+    }
+    return b"#cloud-config\n" + json.dumps(content).encode()
+
+
+def rule(name: str, priority: int, direction: str, **more: Any) -> Rule:
+    values = {"allow": True, "protocol": "any", **more}
+    return Rule(name=name, priority=priority, direction=direction, **values)  # type: ignore[arg-type]
+
+
+RULES = (
+    rule("out", 100, "out"),
+    rule("no-ssh", 90, "out", allow=False, protocol="tcp", ports=((22, 22),)),
+    rule("probes", 200, "in", sources=(PLATFORM,)),
+    rule("web", 300, "in", protocol="tcp", ports=((8000, 8000),)),
+    rule("datagrams", 310, "in", protocol="udp", ports=((8001, 8001),)),
+    rule("ping", 320, "in", protocol="icmp"),
+)
+
+
+def machine(name: str, address: str, network: str = ONE, **more: Any) -> Machine:
+    values = {"generation": "g1", "rules": RULES, "user_data": user_data(), "image": "", **more}
+    return Machine(id=f"/vm/{name}", name=name, network=network, address=IPv4Interface(address), **values)
+
+
+def network_one(**more: Any) -> Network:
+    subnet = Subnet(name="a", range=IPv4Network("10.1.0.0/24"), egress=EGRESS, service_endpoint=True)
+    values: dict[str, Any] = {"subnets": (subnet,), "names": {"api.lab.internal": FRONTEND}, **more}
+    return Network(id=ONE, name="one", ranges=(IPv4Network("10.1.0.0/16"),), **values)
+
+
+def network_two() -> Network:
+    subnet = Subnet(name="b", range=IPv4Network("10.2.0.0/24"))
+    return Network(id=TWO, name="two", ranges=(IPv4Network("10.2.0.0/16"),), subnets=(subnet,))
+
+
+def balancer(**more: Any) -> LoadBalancer:
+    probe = Probe(protocol="http", port=8000, interval_s=0.5, threshold=2)
+    values: dict[str, Any] = {"probe": probe, "backends": (IPv4Address("10.1.0.4"), IPv4Address("10.1.0.5")), **more}
+    return LoadBalancer(id="lb", network=ONE, frontend=FRONTEND, port=80, backend_port=8000, **values)
+
+
+def eventually(look: Callable[[], Any], *, what: str, timeout_s: float = 60.0) -> Any:
+    """The first true answer of ``look``."""
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        if found := look():
+            return found
+        time.sleep(0.1)
+    raise AssertionError(f"not within {timeout_s:g} s: {what}")
+
+
+@dataclass(frozen=True)
+class Lab:
+    """One environment under test."""
+
+    state: LabState
+    rootfs: Path
+
+    def lab(self, *words: str, check: bool = True, **more: Any) -> subprocess.CompletedProcess[str]:
+        verb, *rest = words
+        argv = [sys.executable, "-m", "lab", verb, "--env", self.state.env, "--state-root", str(self.state.root), *rest]
+        result = subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, check=False, timeout=120, **more)
+        assert not check or result.returncode == 0, result.stderr
+        return result
+
+    def start(self, *more: str, check: bool = True, **options: Any) -> subprocess.CompletedProcess[str]:
+        words = ["start", "--rootfs", str(self.rootfs), "--operators", "10.9.0.0/24", "--supernet", "10.0.0.0/8"]
+        words += ["--api-address", f"{FRONTEND}:80", "--cloud", "tests.lab.hypervisor.fake_cloud:FakeCloud"]
+        return self.lab(*words, *more, check=check, **options)
+
+    def apply(self, world: World) -> None:
+        """Returns once the hypervisor has looked at it."""
+        from tests.lab.hypervisor.fake_cloud import write_world
+
+        write_world(self.state.cloud, world)
+        number = str((self.state.cloud / "world").stat().st_ino)
+        applied = self.state.cloud / "applied"
+        eventually(lambda: applied.exists() and applied.read_text() == number, what="the world is applied")
+
+    def status(self) -> dict[str, Any]:
+        return dict(json.loads(self.lab("status", "--json", check=False).stdout))
+
+    def machine(self, name: str) -> dict[str, Any]:
+        found = [item for item in self.status().get("machines", []) if item["name"] == name]
+        return dict(found[0]) if found else {"phase": "absent", "generation": "", "reason": ""}
+
+    def await_phase(self, phase: str, *names: str, generation: str = "") -> None:
+        for name in names:
+
+            def reached(name: str = name) -> bool:
+                seen = self.machine(name)
+                return seen["phase"] == phase and (not generation or seen["generation"] == generation)
+
+            eventually(reached, what=f"{name} is {phase}: {self.machine(name)}")
+
+    def inside(self, name: str, script: str, *, check: bool = True) -> subprocess.CompletedProcess[str]:
+        return self.lab("shell", name, "--", "sh", "-c", script, check=check)
+
+    def enter(self, *argv: str, **more: Any) -> subprocess.CompletedProcess[str]:
+        words = [str(self.state.enter), *argv]
+        return subprocess.run(words, capture_output=True, text=True, check=False, timeout=60, **more)
+
+    def pid(self) -> int:
+        return int(json.loads(self.state.init_file.read_text())["pid"])
+
+    def namespace(self, name: str) -> str:
+        return f"/proc/{self.pid()}/root/run/longhaul/netns/{name}"
+
+    def log(self) -> str:
+        return self.state.daemon_log.read_text()
+
+
+def curl(address: str, *, wait_s: int = 3, more: Sequence[str] = ()) -> str:
+    return " ".join(["curl", "-sS", "-m", str(wait_s), *more, address])
+
+
+@pytest.fixture(scope="session")
+def rootfs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The root file system that the machines under test boot."""
+    if os.geteuid() != 0:
+        pytest.skip("machines need root")
+    if given := os.environ.get("LONGHAUL_TEST_ROOTFS"):
+        return Path(given)
+    from lab.image import bake
+
+    return bake(log_dir=tmp_path_factory.mktemp("bake"), progress=print).path
+
+
+@pytest.fixture(scope="module")
+def make_lab(rootfs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Lab]]:
+    """Labs by environment name, taken down afterwards whatever happened, with nothing left."""
+    made: list[Lab] = []
+
+    def make(env: str) -> Lab:
+        lab = Lab(LabState.of(env, root=tmp_path_factory.mktemp("lab") / "state"), rootfs)
+        made.append(lab)
+        return lab
+
+    yield make
+    for lab in made:
+        lab.lab("down", "--all")
+        assert not lab.state.root.exists()

@@ -1,0 +1,189 @@
+"""A whole environment in the lab, from nothing to a working control plane and down to nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.project import Project, environment
+
+pytestmark = pytest.mark.lab
+
+ETCDCTL = (
+    "ETCDCTL_CACERT=/etc/longhaul/pki/etcd-ca.crt ETCDCTL_CERT=/etc/longhaul/pki/client.pem "
+    "ETCDCTL_KEY=/etc/longhaul/pki/client.pem etcdctl --endpoints https://127.0.0.1:2379"
+)
+
+
+@pytest.fixture(scope="module", name="project")
+def _project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    raw = environment("one", supernet="10.96.0.0/12")
+    project = Project.make(tmp_path_factory.mktemp("control-plane"), raw)
+    try:
+        project.up()
+        yield project
+    finally:
+        project.lab("down", "--all", check=False)
+
+
+def _keys(project: Project, machine: str) -> list[str]:
+    return project.on(machine, f"{ETCDCTL} get /registry --prefix --keys-only").stdout.split()
+
+
+def test_status_finds_everything_well(project: Project) -> None:
+    done = project.longhaul("status", "--json")
+    assert json.loads(done.stdout)["well"] is True
+
+
+def test_the_api_answers_kubectl_on_the_host(project: Project) -> None:
+    assert "readyz check passed" in project.kubectl("get", "--raw", "/readyz?verbose").stdout
+    assert "kube-system" in project.kubectl("get", "namespaces").stdout
+
+
+def test_events_are_in_their_own_store_and_nowhere_else(project: Project) -> None:
+    event = {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": "split", "namespace": "default"},
+        "involvedObject": {"kind": "Namespace", "name": "default", "namespace": "default"},
+        "reason": "Test",
+        "message": "made by a test",
+    }
+    path = project.path / "event.json"
+    path.write_text(json.dumps(event), encoding="utf-8")
+    project.kubectl("create", "-f", str(path))
+    main, events = _keys(project, "one-etcd-0"), _keys(project, "one-events-0")
+    assert "/registry/events/default/split" in events
+    assert all(key.startswith("/registry/events/") for key in events if key.startswith("/registry/"))
+    assert main
+    assert not [key for key in main if key.startswith("/registry/events/")]
+
+
+def test_secrets_are_encrypted_at_rest(project: Project) -> None:
+    project.kubectl("create", "secret", "generic", "hidden", "--from-literal=word=quicksilver")
+    stored = project.on("one-etcd-0", f"{ETCDCTL} get /registry/secrets/default/hidden").stdout
+    assert "k8s:enc:" in stored
+    assert "quicksilver" not in stored
+
+
+def test_the_api_server_stays_ready_without_the_events_store(project: Project) -> None:
+    project.on("one-events-0", "systemctl stop etcd")
+    try:
+        excluded = "/readyz?exclude=etcd-override-0&exclude=etcd-override-readiness-0"
+        assert project.kubectl("get", "--raw", excluded).stdout.strip() == "ok"
+        project.kubectl("create", "configmap", "written-without-events")
+        # A server that starts anew while the store is gone must come up too.
+        project.on("one-api-0", "systemctl restart kube-apiserver")
+        project.kubectl("create", "configmap", "written-after-restart")
+    finally:
+        project.on("one-events-0", "systemctl start etcd")
+
+
+def test_only_health_is_anonymous(project: Project) -> None:
+    ask = "curl -sk -o /dev/null -w '%{http_code}' https://127.0.0.1:6443"
+    assert project.on("one-api-0", f"{ask}/livez").stdout.strip() == "200"
+    for path in ("/api", "/version", "/metrics", "/apis", "/openapi/v2"):
+        assert project.on("one-api-0", f"{ask}{path}").stdout.strip() == "401", path
+
+
+def test_machines_read_their_own_secrets_only(project: Project) -> None:
+    script = (
+        "token=$(curl -sf -H 'Metadata: true' 'http://169.254.169.254/metadata/identity/oauth2/token?api-version=2018-02-01"
+        "&resource=https://vault.azure.net' | python3 -c 'import json,sys; print(json.load(sys.stdin)[\"access_token\"])'); "
+        "vault=$(python3 -c 'import json; print(json.load(open(\"/etc/longhaul/secrets.json\"))[\"vault\"])'); "
+        "for name in one-etcd-0-member one-events-0-member ca-etcd service-account; do "
+        "curl -s -o /dev/null -w \"$name %{http_code}\\n\" -H \"Authorization: Bearer $token\" \"$vault/secrets/$name?api-version=7.5\"; done"
+    )
+    answers = dict(line.split() for line in project.on("one-etcd-0", script).stdout.splitlines())
+    assert answers == {
+        "one-etcd-0-member": "200",
+        "one-events-0-member": "403",
+        "ca-etcd": "403",
+        "service-account": "403",
+    }
+
+
+def test_a_member_has_no_way_to_the_internet(project: Project) -> None:
+    assert project.on("one-etcd-0", "curl -s --max-time 5 http://198.51.100.1/", check=False).returncode != 0
+
+
+def test_a_second_up_changes_nothing(project: Project) -> None:
+    done = project.longhaul("preview", "--json")
+    summary = json.loads(done.stdout)
+    assert (summary["create"], summary["update"], summary["replace"], summary["delete"]) == (0, 0, 0, 0)
+    assert summary["same"] > 0
+
+
+def test_neither_state_nor_user_data_nor_logs_hold_a_private_key(project: Project) -> None:
+    exported = project.engine("stack", "export", "--show-secrets").stdout
+    assert "CERTIFICATE-----" in exported
+    assert "PRIVATE KEY" not in exported
+    logs = [path for path in (project.path / ".lab" / "log").rglob("*") if path.is_file()]
+    assert logs
+    assert not [str(path) for path in logs if b"PRIVATE KEY" in path.read_bytes()]
+
+
+def test_a_renewed_certificate_reaches_the_running_server(project: Project) -> None:
+    before = _serving_certificate(project)
+    urn = next(
+        resource["urn"]
+        for resource in json.loads(project.engine("stack", "export").stdout)["deployment"]["resources"]
+        if resource["urn"].endswith("::one-api-0-apiserver")
+    )
+    project.engine("up", "--yes", "--skip-preview", "--target-replace", urn)
+    project.on("one-api-0", "systemctl start longhaul-secrets-refresh")
+    project.on("one-api-0", _until("[ \"$(openssl s_client -connect 127.0.0.1:6443 </dev/null 2>/dev/null | openssl x509 -noout -serial)\" != \"" + before + "\" ]"))
+    assert project.kubectl("get", "--raw", "/readyz").stdout.strip() == "ok"
+
+
+def _serving_certificate(project: Project) -> str:
+    script = "openssl s_client -connect 127.0.0.1:6443 </dev/null 2>/dev/null | openssl x509 -noout -serial"
+    return project.on("one-api-0", script).stdout.strip()
+
+
+def _until(condition: str) -> str:
+    return f"for i in $(seq 120); do {condition} && exit 0; sleep 1; done; exit 1"
+
+
+def test_a_machine_that_lost_power_comes_back(project: Project) -> None:
+    project.lab("power", "one-etcd-0", "cut")
+    project.lab("power", "one-etcd-0", "on")
+    project.on("one-etcd-0", _until("longhaul-node ready >/dev/null 2>&1"))
+    project.kubectl("create", "configmap", "written-after-power-cut")
+
+
+def test_the_only_member_is_not_replaced(project: Project) -> None:
+    raw = project.read()
+    changed = {**raw, "control_plane": {**raw["control_plane"], "etcd": {**raw["control_plane"]["etcd"], "quota_gib": 4}}}
+    project.write(changed)
+    try:
+        done = project.longhaul("up", "--yes", check=False)
+        assert done.returncode == 1
+        assert "only member" in done.stdout + done.stderr
+        assert project.kubectl("get", "configmap", "written-after-power-cut").returncode == 0
+    finally:
+        project.write(raw)
+    project.longhaul("up", "--yes")
+
+
+def test_an_environment_that_is_not_destroyable_stays(project: Project) -> None:
+    raw = project.read()
+    project.write({**raw, "destroyable": False})
+    try:
+        assert project.longhaul("destroy", "--yes", check=False).returncode == 1
+    finally:
+        project.write(raw)
+    assert project.status()["well"] is True
+
+
+def test_destroy_and_down_leave_nothing(project: Project) -> None:
+    project.longhaul("destroy", "--yes")
+    from lab.state import LabState
+    from lab.teardown import leftovers
+
+    project.lab("down", "--all")
+    assert leftovers(LabState.of(project.env, root=project.path / ".lab")) == []
+    assert not Path(project.path / ".lab").exists()

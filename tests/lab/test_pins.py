@@ -1,0 +1,142 @@
+"""Everything that the lab is made of is pinned, and what is written in two places agrees."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab.toolchain.spec import Binary, Tool, load, repository
+
+ROOT = repository()
+SPEC = load()
+BINARIES = [pytest.param(tool, binary, id=binary.name) for tool in SPEC.tools for binary in tool.binaries]
+LANGUAGE_HOST_SDK = "v3.76.0"
+
+
+def go_mod(module: str) -> str:
+    return (SPEC.modules_dir / module / "go.mod").read_text(encoding="utf-8")
+
+
+def required(module: str) -> dict[str, str]:
+    """What a go.mod requires, replacements applied."""
+    text = go_mod(module)
+    found = dict(re.findall(r"^(?:require |\t)(\S+) (v\S+)(?: // indirect)?$", text, re.MULTILINE))
+    replaced = re.findall(r"^(?:replace |\t)(\S+) => \S+ (v\S+)$", text, re.MULTILINE)
+    return found | dict(replaced)
+
+
+def owner(package: str, modules: dict[str, str]) -> str:
+    return max((module for module in modules if f"{package}/".startswith(f"{module}/")), key=len)
+
+
+@pytest.mark.parametrize(("tool", "binary"), BINARIES)
+def test_a_binary_is_of_its_release_in_go_mod_too(tool: Tool, binary: Binary) -> None:
+    modules = required(binary.module)
+    version = modules[owner(binary.package or binary.file, modules)]
+    expected = LANGUAGE_HOST_SDK if binary.name == "pulumi-language-python" else f"v{tool.version}"
+    assert version == expected
+
+
+@pytest.mark.parametrize(("tool", "binary"), BINARIES)
+def test_a_binary_is_compiled_or_copied_and_its_module_names_what_is_compiled(tool: Tool, binary: Binary) -> None:
+    assert bool(binary.package) != bool(binary.file)
+    if binary.package:
+        # A `tool` line makes go.sum complete for it.
+        assert re.search(rf"^(?:tool |\t){re.escape(binary.package)}$", go_mod(binary.module), re.MULTILINE)
+    assert bool(binary.check) == bool(binary.answer)
+
+
+@pytest.mark.parametrize("tool", [pytest.param(tool, id=tool.name) for tool in SPEC.tools])
+def test_a_tool_can_be_asked_its_version(tool: Tool) -> None:
+    assert any(tool.version in binary.answer for binary in tool.binaries)
+
+
+def test_kubernetes_is_of_one_release_throughout() -> None:
+    release = next(tool.version for tool in SPEC.tools if tool.release == "kubernetes")
+    staging = {name: version for name, version in required("kubernetes").items() if version.startswith("v0.36")}
+    assert len(staging) > 20
+    assert set(staging.values()) == {release.replace("1.", "v0.", 1)}
+
+
+@pytest.mark.parametrize("module", sorted({binary.module for tool in SPEC.tools for binary in tool.binaries}))
+def test_the_pinned_compiler_is_new_enough_for_every_module(module: str) -> None:
+    line = re.search(r"^go (\d+)\.(\d+)", go_mod(module), re.MULTILINE)
+    assert line is not None
+    assert (int(line[1]), int(line[2])) <= tuple(int(part) for part in SPEC.go.version.split(".")[:2])
+
+
+@pytest.mark.parametrize("module", sorted({binary.module for tool in SPEC.tools for binary in tool.binaries}))
+def test_go_sum_has_everything_that_go_mod_requires(module: str) -> None:
+    sums = (SPEC.modules_dir / module / "go.sum").read_text(encoding="utf-8")
+    text = go_mod(module)
+    renamed = {
+        name: (new, version) for name, new, version in re.findall(r"^\t(\S+) => (\S+) (v\S+)$", text, re.MULTILINE)
+    }
+    for name, version in required(module).items():
+        wanted, exact = renamed.get(name, (name, version))
+        if name in renamed and f"{wanted} {exact}" not in sums:
+            continue  # replaced, but not part of any build
+        assert f"{wanted} {exact}/go.mod h1:" in sums
+
+
+def locked(name: str) -> dict[str, str]:
+    """Package to version, each asserted to have hashes."""
+    versions: dict[str, str] = {}
+    for entry in re.split(r"\n(?=[a-zA-Z])", (ROOT / name).read_text(encoding="utf-8")):
+        if match := re.match(r"([A-Za-z0-9._-]+)==(\S+)", entry):
+            assert "--hash=sha256:" in entry, f"{match[1]} has no hash in {name}"
+            versions[match[1].lower()] = match[2]
+    return versions
+
+
+def project() -> dict[str, Any]:
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        return tomllib.load(file)
+
+
+def names(requirements: list[str]) -> list[str]:
+    return [re.split(r"[=<>~\[ ]", line)[0].lower() for line in requirements]
+
+
+def test_every_python_dependency_is_locked_with_hashes() -> None:
+    declared = project()["project"]
+    run, dev = locked("requirements.lock"), locked("requirements-dev.lock")
+    assert set(names(declared["dependencies"])) <= set(run)
+    assert set(names(declared["optional-dependencies"]["dev"])) <= set(dev)
+    assert run.items() <= dev.items()
+
+
+def test_the_build_backend_is_the_locked_one() -> None:
+    (backend,) = project()["build-system"]["requires"]
+    assert backend == f"hatchling=={locked('requirements.lock')['hatchling']}"
+
+
+def test_the_engine_and_its_python_sdk_are_of_one_version() -> None:
+    engine = next(tool.version for tool in SPEC.tools if tool.name == "pulumi")
+    assert locked("requirements.lock")["pulumi"] == engine
+
+
+@pytest.mark.parametrize("name", ["requirements.lock", "requirements-dev.lock"])
+def test_a_lock_names_no_registry(name: str) -> None:
+    text = (ROOT / name).read_text(encoding="utf-8")
+    assert "://" not in text
+    assert "--index" not in text
+
+
+def test_downloads_are_of_the_pinned_version() -> None:
+    for tool in SPEC.tools:
+        for download in tool.downloads.values():
+            assert download.url.startswith("https://")
+            assert f"v{tool.version}" in download.url
+
+
+def test_a_checksum_that_is_none_is_refused(tmp_path: Path) -> None:
+    text = (ROOT / "tools.toml").read_text(encoding="utf-8")
+    path = tmp_path / "tools.toml"
+    path.write_text(re.sub(r'sha256 = "[0-9a-f]+"', 'sha256 = "unknown"', text, count=1), encoding="utf-8")
+    with pytest.raises(Exception, match="pulumi: `sha256` must be 64 hexadecimal digits"):
+        load(path)

@@ -1,0 +1,106 @@
+"""Environments for tests: raw mappings as a stack file holds them, and what the model makes of them."""
+
+from __future__ import annotations
+
+import copy
+from ipaddress import IPv4Network
+from pathlib import Path
+from typing import Any
+
+from components.model import Environment, parse
+
+STACK = "test"
+SOURCE = Path("Pulumi.test.yaml")
+
+UUID = "00000000-0000-4000-8000-000000000001"
+IMAGE = (
+    f"/subscriptions/{UUID}/resourceGroups/images/providers/Microsoft.Compute"
+    "/galleries/longhaul/images/node/versions/1.0.0"
+)
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIEUNXLRu8WjgGD6C9kQ"
+
+AZURE = {"kind": "azure", "region": "westeurope", "subscription": UUID, "tenant": UUID, "image": IMAGE}
+AWS = {"kind": "aws", "region": "us-east-1", "image": "ami-0123456789abcdef0"}
+ONPREM = {"kind": "onprem", "gateways": [{"name": "gw-0", "public_address": "203.0.113.10"}]}
+
+
+def minimal() -> dict[str, Any]:
+    """The least that makes an environment."""
+    return copy.deepcopy(
+        {
+            "format": 1,
+            "name": STACK,
+            "supernet": "10.64.0.0/12",
+            "domain": "test.longhaul.internal",
+            "sites": {"weu": AZURE},
+            "control_plane": {
+                "site": "weu",
+                "etcd": {"members": 3, "machine_type": "Standard_L8s_v3"},
+                "events": {"members": 1, "machine_type": "Standard_L8s_v3"},
+                "api": {"servers": 2, "machine_type": "Standard_D8s_v5"},
+            },
+            "access": {"administrator_key": KEY, "vault_officers": {UUID: "service"}},
+        }
+    )
+
+
+def full() -> dict[str, Any]:
+    """An environment in which every key that can be written is written."""
+    raw = minimal()
+    raw["destroyable"] = True
+    raw["versions"] = {"kubernetes": "1.2.3", "etcd": "4.5.6"}
+    raw["sites"] = {
+        "weu": {**AZURE, "range": "10.64.0.0/16", "prefix": 16, "zones": ["1", "2"]},
+        "use1": {**AWS, "range": "10.65.0.0/16", "prefix": 16, "zones": ["a", "b", "c"]},
+        "colo": {
+            "kind": "onprem",
+            "range": "10.68.0.0/14",
+            "prefix": 14,
+            "gateways": [
+                {"name": "gw-0", "public_address": "203.0.113.10", "host_key": KEY},
+                {"name": "gw-1", "public_address": "203.0.113.11", "host_key": KEY},
+            ],
+        },
+    }
+    for part in ("etcd", "events"):
+        raw["control_plane"][part]["quota_gib"] = 4
+    raw["control_plane"]["api"]["port"] = 443
+    taint = {"key": "nvidia.com/gpu", "value": "yes", "effect": "NoSchedule"}
+    pool = {"min": 1, "max": 4, "labels": {"gpu": "h100"}, "taints": [taint], "spot": True, "priority": 5}
+    raw["pools"] = {
+        "gpu": {"site": "use1", "machine_type": "p5.48xlarge", **pool, "fallbacks": ["big"]},
+        "big": {"site": "weu", "machine_type": "Huge", "max": 1},
+    }
+    raw["bare_metal"] = "hosts.test.yaml"
+    raw["links"] = [{"between": ["weu", "colo"], "kind": "existing"}]
+    raw["machine_types"] = {"Huge": {"cloud": "azure", "vcpus": 8, "memory_gib": 64, "gpus": 1, "local_ssd_gb": 100}}
+    raw["access"]["operators"] = ["198.51.100.0/24"]
+    raw["tags"] = {"team": "training"}
+    return copy.deepcopy(raw)
+
+
+def hosts() -> dict[str, Any]:
+    """A hosts file in which every key that can be written is written."""
+    return {
+        "hosts": [
+            {"name": "rack-0", "site": "colo", "address": "10.68.128.200", "host_key": KEY, "gpus": 8},
+            {"name": "rack-1", "site": "colo"},
+        ]
+    }
+
+
+def environment(raw: dict[str, Any] | None = None, **changes: Any) -> Environment:
+    """The environment that ``raw`` (by default the minimal one), with ``changes`` on top, declares."""
+    return parse({**(minimal() if raw is None else raw), **changes}, source=SOURCE, stack=STACK)
+
+
+def with_sites(supernet: IPv4Network, sizes: list[int], *, ranges: dict[int, IPv4Network] | None = None) -> Environment:
+    """An environment whose sites ``s0``, ``s1``, … are of the given prefix lengths, or have the given ranges. It is not
+    checked, so that what a plan refuses can be asked for."""
+    sites = {
+        f"s{index}": {**AZURE, "prefix": size} | ({"range": str(ranges[index])} if ranges and index in ranges else {})
+        for index, size in enumerate(sizes)
+    }
+    raw = minimal()
+    raw["control_plane"]["site"] = "s0"
+    return Environment.model_validate({**raw, "supernet": str(supernet), "sites": sites})

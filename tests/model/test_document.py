@@ -1,0 +1,115 @@
+"""YAML files as plain data: what is read, where it was, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.model.document import DocumentError, parse_document, read_document
+from components.model.errors import ConfigurationError
+
+KEYS = st.text(st.characters(codec="ascii", categories=["L", "N"], include_characters="-_. :#'\""), min_size=1)
+TEXTS = st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "S", "Zs"], include_characters="\n"))
+NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+DATA = st.recursive(
+    st.none() | st.booleans() | NUMBERS | TEXTS,
+    lambda inside: st.lists(inside, max_size=4) | st.dictionaries(KEYS, inside, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(KEYS, DATA, max_size=5), st.booleans())
+def test_whatever_is_written_as_yaml_is_read_back(data: dict[str, Any], flow: bool) -> None:
+    text = yaml.safe_dump(data, default_flow_style=flow, allow_unicode=True, sort_keys=False)
+    assert parse_document(text).data == data
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("no", "no"),
+        ("on", "on"),
+        ("2024-01-01", "2024-01-01"),
+        ("12:30:00", "12:30:00"),
+        ("1_000", "1_000"),
+        ("0x1F", 31),
+        ("0o17", 15),
+        ("-7", -7),
+        ("1e3", 1000.0),
+        (".5", 0.5),
+        ("~", None),
+        ("", None),
+        ("True", True),
+        ("'1'", "1"),
+        ("!!str 1", "1"),
+        ("10.64.0.0/12", "10.64.0.0/12"),
+        ("00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000001"),
+    ],
+)
+def test_a_plain_value_is_what_yaml_1_2_says(text: str, value: object) -> None:
+    found = parse_document(f"key: {text}").data["key"]
+    assert (type(found), found) == (type(value), value)
+
+
+def test_anchors_and_merged_keys() -> None:
+    text = "a: &a {x: 1, y: 2}\nb: *a\nc:\n  <<: *a\n  y: 3\nd:\n  <<: [{x: 9}, *a]\n"
+    assert parse_document(text).data == {
+        "a": {"x": 1, "y": 2},
+        "b": {"x": 1, "y": 2},
+        "c": {"x": 1, "y": 3},
+        "d": {"x": 9, "y": 2},
+    }
+
+
+def test_each_value_knows_its_line() -> None:
+    document = parse_document("a: 1\nb:\n  - x: 1\n  - x: 2\n    y: {z:\n      3}\n")
+    assert document.line(("a",)) == 1
+    assert document.line(("b", 1)) == 4
+    assert document.line(("b", 1, "y", "z")) == 5
+
+
+def test_what_is_not_there_is_on_the_line_of_what_would_hold_it() -> None:
+    document = parse_document("a: 1\nb:\n  c: 2\n")
+    assert document.line(("b", "missing", "deeper")) == 2
+    assert document.line(("missing",)) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "wrong"),
+    [
+        ("a: [1\nb: 2", 2, "is not YAML"),
+        ("a: 1\nb: 2\na: 3\n", 3, "'a' twice, first on line 1"),
+        ("a:\n  - {b: 1, b: 2}\n", 2, "'b' twice"),
+        ("- 1\n", None, "is not a mapping"),
+        ("", None, "is not a mapping"),
+        ("a: 1\n---\nb: 2\n", 2, "more than one document"),
+        ("a: *b\n", 1, "*b stands for nothing"),
+        ("a: &a [*a]\n", 1, "*a stands for nothing"),
+        ("? [x]\n: 1\n", 1, "key that is not text"),
+        ("a: !!int 3\n", 1, "tag"),
+        ("a: {<<: 3}\n", 1, "not a mapping"),
+        ("\ta: 1", 1, "is not YAML"),
+        ("a: b: c", 1, "is not YAML"),
+    ],
+)
+def test_what_cannot_be_read(text: str, line: int | None, wrong: str) -> None:
+    with pytest.raises(DocumentError) as caught:
+        parse_document(text)
+    assert caught.value.line == line
+    assert wrong in caught.value.wrong
+    assert caught.value.write
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "latin.yaml").write_bytes(b"a: \xe9\n")
+    for name, wrong in (("none.yaml", "does not exist"), ("latin.yaml", "not text in UTF-8"), (".", "cannot be read")):
+        with pytest.raises(ConfigurationError) as caught:
+            read_document(tmp_path / name)
+        (problem,) = caught.value.problems
+        assert problem.file == str(tmp_path / name)
+        assert wrong in problem.wrong

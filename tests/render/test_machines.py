@@ -1,0 +1,204 @@
+"""What holds for every machine's map of files."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+
+from components.model import Environment, Role, certificates, control_machines, plan, shared_secrets
+from components.render import LIMITS, File, UserDataError, cloud_init, files, user_data, vault_secrets
+from components.render.documents import environment_file
+from tests.render.conftest import STACKS, Case, cases
+
+ROOTFS = Path(__file__).parents[2] / "images" / "rootfs"
+
+
+def test_nothing_secret_is_on_the_map(case: Case) -> None:
+    for path, file in files(case.environment, case.addresses, case.machine).items():
+        assert not file.secret, path
+        assert "PRIVATE KEY" not in file.content, path
+        assert "CERTIFICATE" not in file.content, path
+
+
+def test_user_data_fits_and_carries_the_map(case: Case) -> None:
+    text = user_data(case.environment, case.addresses, case.machine)
+    assert text.startswith("#cloud-config\n")
+    assert len(text.encode()) <= LIMITS[case.environment.sites[case.machine.site].kind]
+    carried = {entry["path"]: entry for entry in yaml.safe_load(text)["write_files"]}
+    wanted = files(case.environment, case.addresses, case.machine)
+    assert list(carried) == list(wanted)
+    for path, file in wanted.items():
+        assert carried[path]["content"] == file.content
+        assert int(carried[path]["permissions"], 8) == file.mode
+        assert carried[path]["owner"] == file.owner
+
+
+def test_a_machine_starts_one_target_that_the_image_has(case: Case) -> None:
+    commands = yaml.safe_load(user_data(case.environment, case.addresses, case.machine))["runcmd"]
+    targets = set(re.findall(r"longhaul-[a-z]+\.target", json.dumps(commands)))
+    assert len(targets) == 1
+    assert (ROOTFS / "etc/systemd/system" / targets.pop()).is_file()
+
+
+def test_a_machine_reads_exactly_its_own_secrets(case: Case) -> None:
+    read = set(vault_secrets(case.environment, case.addresses, case.machine))
+    own = {one.name for one in certificates(case.environment, case.addresses) if one.holder == case.machine.name}
+    machines = control_machines(case.environment, case.addresses)
+    shared = {one.name for one in shared_secrets(machines) if case.machine.name in one.holders}
+    trusted = {name for name in read if name.startswith("trust-")}
+    assert read == own | shared | trusted
+    assert not any(name.startswith("ca-") for name in read)
+    stores = {case.machine.role} if case.machine.role.is_store else {Role.ETCD, Role.EVENTS}
+    others = {"etcd-client"} if case.machine.role.is_store else {"kubernetes", "front-proxy"}
+    assert trusted == {f"trust-{name}" for name in (*stores, *others)}
+
+
+def test_what_is_fetched_is_what_the_access_is_for(case: Case) -> None:
+    text = files(case.environment, case.addresses, case.machine)["/etc/longhaul/secrets.json"].content
+    fetched = set(re.findall(r"\$\{([a-z0-9-]+)", text))
+    node = json.loads(files(case.environment, case.addresses, case.machine)["/etc/longhaul/node.json"].content)
+    state = {node["state_secret"]} if case.machine.role.is_store else set()
+    assert fetched | state == set(vault_secrets(case.environment, case.addresses, case.machine))
+
+
+def test_units_and_files_name_the_same_paths(case: Case) -> None:
+    """Whatever a unit, or a file of the map, names below /etc/longhaul is on the map or fetched."""
+    found = files(case.environment, case.addresses, case.machine)
+    fetched = {file["path"] for file in json.loads(found["/etc/longhaul/secrets.json"].content)["files"]}
+    names = (
+        ["etcd.service"]
+        if case.machine.role.is_store
+        else [f"kube-{part}.service" for part in ("apiserver", "controller-manager", "scheduler")]
+    )
+    texts = [(ROOTFS / "etc/systemd/system" / name).read_text() for name in names]
+    texts += [file.content for path, file in found.items() if path.endswith((".kubeconfig", ".env", ".yaml"))]
+    named = set(re.findall(r"/etc/longhaul/[\w./-]*\w", "\n".join(texts)))
+    assert named <= found.keys() | fetched
+    assert {path for path in fetched - named if not path.endswith("/client.pem")} == set()
+
+
+# What does not concern a machine does not change its user-data.
+
+
+def with_pool(raw: dict) -> None:
+    raw.setdefault("pools", {})["extra"] = {"site": "weu", "machine_type": "Standard_D8s_v5", "max": 3}
+
+
+def with_site(raw: dict) -> None:
+    first = next(iter(raw["sites"].values()))
+    raw["sites"]["extra"] = {**{key: value for key, value in first.items() if key != "range"}, "region": "northeurope"}
+
+
+def with_etcd_members(raw: dict) -> None:
+    raw["control_plane"]["etcd"]["members"] = 7
+
+
+def with_events_members(raw: dict) -> None:
+    raw["control_plane"]["events"]["members"] = 7
+
+
+def with_api_servers(raw: dict) -> None:
+    raw["control_plane"]["api"]["servers"] = 15
+
+
+def with_larger_machines(raw: dict) -> None:
+    raw["control_plane"]["api"]["machine_type"] = "Standard_D32s_v5"
+
+
+def with_tags(raw: dict) -> None:
+    raw["tags"] = {"team": "x"}
+
+
+CHANGES = [
+    with_pool,
+    with_site,
+    with_etcd_members,
+    with_events_members,
+    with_api_servers,
+    with_larger_machines,
+    with_tags,
+]
+
+
+def changed(name: str, change: Callable[[dict], None], *, folder: Path) -> Environment:
+    from components.model import load
+
+    raw = yaml.safe_load((STACKS / f"Pulumi.{name}.yaml").read_text())
+    change(raw["config"]["longhaul:environment"])
+    for path in STACKS.iterdir():
+        (folder / path.name).write_bytes(path.read_bytes()) if path.suffix == ".yaml" else None
+    stack = folder / f"Pulumi.{name}.yaml"
+    stack.write_text(yaml.safe_dump(raw, sort_keys=False))
+    return load(stack)
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+@pytest.mark.parametrize("name", ["lab", "prod"])
+def test_an_unrelated_change_leaves_user_data_alone(name: str, change: Callable[[dict], None], tmp_path: Path) -> None:
+    if not (STACKS / f"Pulumi.{name}.yaml").exists():
+        pytest.skip(f"there is no environment {name}")
+    before = {
+        case.machine.name: user_data(case.environment, case.addresses, case.machine)
+        for case in cases()
+        if case.environment.name == name
+    }
+    environment = changed(name, change, folder=tmp_path)
+    addresses = plan(environment)
+    after = {
+        machine.name: user_data(environment, addresses, machine) for machine in control_machines(environment, addresses)
+    }
+    assert before.items() <= after.items()
+
+
+def test_a_change_that_concerns_a_store_changes_its_members_alone(tmp_path: Path) -> None:
+    def smaller(raw: dict) -> None:
+        raw["control_plane"]["etcd"]["quota_gib"] = 4
+
+    environment = changed("lab", smaller, folder=tmp_path)
+    addresses = plan(environment)
+    differing = {
+        case.machine.name
+        for case in cases()
+        if case.environment.name == "lab"
+        and user_data(environment, addresses, case.machine) != user_data(case.environment, case.addresses, case.machine)
+    }
+    assert differing == {"lab-etcd-0"}
+
+
+# What user-data refuses.
+
+
+def test_a_secret_file_is_refused() -> None:
+    case = cases()[0]
+    site = case.environment.sites[case.machine.site]
+    with pytest.raises(UserDataError, match="/etc/key is secret"):
+        cloud_init.cloud_config(case.machine, {"/etc/key": File(content="x", secret=True)}, site)
+
+
+def test_too_much_is_refused_with_both_sizes() -> None:
+    case = cases()[0]
+    site = case.environment.sites[case.machine.site]
+    with pytest.raises(UserDataError, match=r"user-data is \d+ bytes, azure takes 65535"):
+        cloud_init.cloud_config(case.machine, {"/etc/large": File(content="x" * 65000 + "\n" * 2000)}, site)
+
+
+def test_racks_take_no_user_data() -> None:
+    prod = [case for case in cases() if case.environment.name == "prod"]
+    if not prod:
+        pytest.skip("there is no environment prod")
+    case = prod[0]
+    rack = next(name for name, site in case.environment.sites.items() if site.kind == "onprem")
+    with pytest.raises(UserDataError, match="takes no user-data"):
+        user_data(case.environment, case.addresses, replace(case.machine, site=rack))
+
+
+@pytest.mark.parametrize("value", ["a'b", 'a"b', "a\\b", "a\nb"])
+def test_an_environment_file_holds_plain_values_only(value: str) -> None:
+    with pytest.raises(ValueError, match="cannot be written plainly"):
+        environment_file({"A": value})

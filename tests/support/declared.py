@@ -1,0 +1,155 @@
+"""What a Pulumi program declares, without an engine: every registration as it would reach one."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any
+
+import pulumi
+from pulumi.runtime import mocks, rpc
+from pulumi.runtime.settings import SETTINGS
+from pulumi.runtime.stack import run_pulumi_func
+from pulumi.runtime.sync_await import _ensure_event_loop
+
+Outputs = Mapping[str, pulumi.Input[Any]]
+Answer = Callable[["Declared"], dict[str, Any]]
+"""What a cloud adds to a resource's own inputs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Declared:
+    """One registration."""
+
+    type: str
+    name: str
+    custom: bool
+    """Whether it is a cloud's resource, not a component."""
+    inputs: dict[str, Any]
+    """As sent: secrets are still wrapped, see :func:`plain`."""
+    ignored: tuple[str, ...]
+    """Properties whose changes are ignored."""
+    secret_outputs: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """A whole run."""
+
+    resources: tuple[Declared, ...]
+    outputs: dict[str, Any] = field(default_factory=dict)
+    secret: dict[str, bool] = field(default_factory=dict)
+    """Whether each output is secret."""
+
+    def of(self, type_: str) -> tuple[Declared, ...]:
+        """Every resource of one type."""
+        return tuple(resource for resource in self.resources if resource.type == type_)
+
+    def clouds(self) -> tuple[Declared, ...]:
+        """Every resource that is not a component."""
+        return tuple(resource for resource in self.resources if resource.custom)
+
+
+def plain(value: Any) -> Any:
+    """``value`` with secrets unwrapped."""
+    if rpc.is_rpc_secret(value):
+        return plain(rpc.unwrap_rpc_secret(value))
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    return [plain(item) for item in value] if isinstance(value, list) else value
+
+
+def open_text(value: Any) -> str:
+    """Everything in ``value`` that is not wrapped as a secret, as text."""
+
+    def strip(part: Any) -> Any:
+        if rpc.is_rpc_secret(part):
+            return "[secret]"
+        if isinstance(part, dict):
+            return {key: strip(item) for key, item in part.items()}
+        return [strip(item) for item in part] if isinstance(part, list) else part
+
+    return json.dumps(strip(value), default=str)
+
+
+class _Monitor(mocks.MockMonitor):
+    """Records what is asked for, and answers as a cloud would."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__(_Nothing())
+        self.declared: list[Declared] = []
+        self._answer = answer
+        self._one_at_a_time = Lock()
+
+    def RegisterResource(self, request: Any) -> Any:  # noqa: N802  (gRPC's name)
+        """Called from a pool of threads."""
+        with self._one_at_a_time:
+            return self._register(request)
+
+    def _register(self, request: Any) -> Any:
+        _ensure_event_loop()  # type: ignore[no-untyped-call]
+        resource = Declared(
+            type=request.type,
+            name=request.name,
+            custom=request.custom,
+            inputs=rpc.deserialize_properties(request.object),
+            ignored=tuple(request.ignoreChanges),
+            secret_outputs=tuple(request.additionalSecretOutputs),
+        )
+        if request.type != "pulumi:pulumi:Stack":
+            self.declared.append(resource)
+        self.mocks = _Fixed(resource, self._answer)
+        return super().RegisterResource(request)  # type: ignore[no-untyped-call]
+
+
+class _Nothing(mocks.Mocks):
+    def call(self, args: mocks.MockCallArgs) -> tuple[dict[str, Any], None]:
+        raise AssertionError(f"the program asks {args.token}, which needs a cloud even in a preview")
+
+    def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
+        raise AssertionError(f"{args.name} is read from a cloud")
+
+
+class _Fixed(_Nothing):
+    def __init__(self, resource: Declared, answer: Answer) -> None:
+        self._resource, self._answer = resource, answer
+
+    def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
+        own = self._resource
+        return f"{own.name}-id", {**plain(own.inputs), **self._answer(own)}
+
+
+def declare(build: Callable[[], Outputs], *, answer: Answer = lambda _: {}) -> Program:
+    """Run ``build`` and collect what it declares and what its outputs become. Every run is on its own."""
+    monitor, resolved = _Monitor(answer), dict[str, tuple[Any, bool]]()
+
+    async def resolve(outputs: Outputs) -> None:
+        for name, value in outputs.items():
+            output = pulumi.Output.from_input(value)
+            resolved[name] = (await output.future(), await output.is_secret())
+
+    async def run() -> None:
+        # What a program that failed has left behind would be waited for in this one.
+        SETTINGS.outputs.clear()
+        mocks.set_mocks(_Nothing(), project="longhaul", stack="test", preview=False, monitor=monitor)
+        made: list[Outputs] = []
+        await run_pulumi_func(lambda: made.append(build()))
+        await resolve(made[0])
+
+    contextvars.copy_context().run(asyncio.run, run())
+    return Program(
+        resources=tuple(monitor.declared),
+        outputs={name: value for name, (value, _) in resolved.items()},
+        secret={name: secret for name, (_, secret) in resolved.items()},
+    )
+
+
+def every(value: Any) -> Iterator[Any]:
+    """``value`` and everything inside it."""
+    yield value
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from every(item)

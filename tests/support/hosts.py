@@ -1,0 +1,37 @@
+"""Production with as many bare-metal hosts as a test or a benchmark wants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+STACKS = Path(__file__).parents[2] / "stacks"
+
+HEADER = """\
+# The racks of production, as an example. The order gives each host its addresses: append, and leave the entry of a host
+# that is gone in its place. `host_key` is added when a host is prepared.
+hosts:
+"""
+
+GPUS = 8
+"""GPUs in each example host."""
+
+
+def lines(count: int, *, site: str) -> Iterator[str]:
+    """One line a host."""
+    width = max(2, len(str(count - 1)))
+    for index in range(count):
+        yield f"  - {{name: gpu-{index:0{width}}, site: {site}, gpus: {GPUS}}}\n"
+
+
+def hosts_file(count: int, *, site: str = "colo") -> str:
+    """A hosts file of ``count`` hosts, as text."""
+    return HEADER + "".join(lines(count, site=site)) if count else "hosts: []\n"
+
+
+def production_with(count: int, *, directory: Path) -> Path:
+    """Write production's stack file and a hosts file of ``count`` hosts into ``directory``; returns the stack file."""
+    stack = directory / "Pulumi.prod.yaml"
+    stack.write_text((STACKS / stack.name).read_text(encoding="utf-8"), encoding="utf-8")
+    (directory / "hosts.prod.yaml").write_text(hosts_file(count), encoding="utf-8")
+    return stack

@@ -1,0 +1,113 @@
+"""Everything of production beyond the Azure control plane, declared without an engine."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import pulumi
+from pulumi import ResourceOptions
+
+from components.aws import account
+from components.aws.site import AwsWorkerSite, AwsWorkerSiteArgs
+from components.azure.pools import AzurePool, AzurePoolArgs
+from components.links import AwsEnd, AzureEnd, Links, LinksArgs
+from components.model import Environment, load, plan
+from components.model.sites import AwsSite, AzureSite
+from tests.support.declared import Declared, Outputs, Program, declare
+from tests.support.hosts import STACKS
+
+KEY = "never-in-plain"
+"""Part of every pre-shared key here."""
+
+
+@cache
+def production() -> Environment:
+    """The environment as it is in the tree."""
+    return load(STACKS / "Pulumi.prod.yaml")
+
+
+@cache
+def production_program() -> Program:
+    """What it declares; the same run for every test, since it takes seconds."""
+    return declare(lambda: build(production()), answer=cloud)
+
+
+def cloud(resource: Declared) -> dict[str, Any]:
+    """What the clouds answer: addresses, names, keys."""
+    match resource.type:
+        case "aws:ec2/vpnConnection:VpnConnection":
+            name = resource.name
+            return {
+                "tunnel1Address": f"{name}-outside-1",
+                "tunnel2Address": f"{name}-outside-2",
+                "tunnel1PresharedKey": f"{KEY}-{name}-1",
+                "tunnel2PresharedKey": f"{KEY}-{name}-2",
+            }
+        case "azure-native:network:PublicIPAddress":
+            return {"ipAddress": f"{resource.name}-public"}
+        case "aws:ec2/launchTemplate:LaunchTemplate":
+            return {"latestVersion": 1}
+        case "aws:ec2/eip:Eip":
+            return {"allocationId": f"{resource.name}-allocation", "publicIp": f"{resource.name}-public"}
+        case "aws:iam/instanceProfile:InstanceProfile" | "aws:iam/role:Role" | "aws:autoscaling/group:Group":
+            return {"arn": f"{resource.name}-arn"}
+    return {}
+
+
+def build(environment: Environment) -> Outputs:
+    """Everything beyond the Azure control plane."""
+    addresses = plan(environment)
+    provider = account.account_provider(environment)
+    with_account = ResourceOptions(providers=[provider] if provider else None)
+    aws = {
+        name: AwsWorkerSite(
+            f"{environment.name}-{name}",
+            AwsWorkerSiteArgs(environment=environment, addresses=addresses, site_name=name),
+            opts=with_account,
+        )
+        for name, site in environment.sites.items()
+        if isinstance(site, AwsSite)
+    }
+    for name, pool in environment.pools.items():
+        if isinstance(environment.sites[pool.site], AzureSite):
+            azure_pool(environment, name)
+    links = Links(
+        f"{environment.name}-links",
+        LinksArgs(
+            environment=environment,
+            addresses=addresses,
+            aws={
+                name: AwsEnd(
+                    region=environment.sites[name].region,  # type: ignore[union-attr]
+                    vpc_id=site.network.vpc_id,
+                    route_table_ids=site.network.route_table_ids,
+                )
+                for name, site in aws.items()
+            },
+            azure={
+                name: AzureEnd(
+                    region=site.region,
+                    zones=site.zones,
+                    resource_group=name,
+                    network_id=f"{name}-network-id",
+                    network_name=f"{name}-network",
+                )
+                for name, site in environment.sites.items()
+                if isinstance(site, AzureSite)
+            },
+            tunnel_key=lambda name: f"{KEY}-{name}",
+            tags={"longhaul-environment": environment.name},
+        ),
+        opts=with_account,
+    )
+    return {"tunnels": pulumi.Output.all(**links.onprem_tunnels)}
+
+
+def azure_pool(environment: Environment, name: str, **more: Any) -> AzurePool:
+    return AzurePool(
+        f"{environment.name}-{name}",
+        AzurePoolArgs(
+            environment=environment, pool_name=name, resource_group="group", subnet_id="subnet", tags={}, **more
+        ),
+    )

@@ -1,0 +1,118 @@
+"""Projects made for a test: this checkout's program with stack files of the test's own, so that nothing of the user's is touched."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+LIMIT_S = 1500.0
+"""No command of the lab takes longer, even on a machine that compiles its tools meanwhile."""
+
+
+def environment(name: str, *, supernet: str, etcd: int = 1, events: int = 1, api: int = 1) -> dict[str, Any]:
+    """The lab's environment under another name and size."""
+    config = yaml.safe_load((REPOSITORY / "stacks" / "Pulumi.lab.yaml").read_text(encoding="utf-8"))
+    raw: dict[str, Any] = config["config"]["longhaul:environment"]
+    raw |= {"name": name, "supernet": supernet, "domain": f"{name}.longhaul.internal"}
+    for part, key, count in (("etcd", "members", etcd), ("events", "members", events), ("api", "servers", api)):
+        raw["control_plane"][part][key] = count
+    return raw
+
+
+@dataclass(frozen=True, kw_only=True)
+class Project:
+    """A project folder with one environment, and the commands run in it."""
+
+    path: Path
+    env: str
+
+    @classmethod
+    def make(cls, path: Path, raw: dict[str, Any]) -> Project:
+        """A project whose program is this checkout's."""
+        stacks = path / "stacks"
+        stacks.mkdir(parents=True)
+        shutil.copy(REPOSITORY / "Pulumi.yaml", path)
+        shutil.copy(REPOSITORY / "stacks" / "__main__.py", stacks)
+        project = cls(path=path, env=raw["name"])
+        project.write(raw)
+        return project
+
+    @property
+    def stack_file(self) -> Path:
+        """The environment's file."""
+        return self.path / "stacks" / f"Pulumi.{self.env}.yaml"
+
+    @property
+    def state(self) -> Path:
+        """The lab's state folder of this environment."""
+        return self.path / ".lab" / self.env
+
+    def read(self) -> dict[str, Any]:
+        """The environment as its file has it."""
+        raw = yaml.safe_load(self.stack_file.read_text(encoding="utf-8"))
+        return dict(raw["config"]["longhaul:environment"])
+
+    def write(self, raw: dict[str, Any]) -> None:
+        """Change the environment; what the engine keeps in the file stays."""
+        known = yaml.safe_load(self.stack_file.read_text(encoding="utf-8")) if self.stack_file.exists() else {}
+        known = {**known, "config": {"longhaul:environment": raw}}
+        self.stack_file.write_text(yaml.safe_dump(known, sort_keys=False), encoding="utf-8")
+
+    def up(self) -> str:
+        """What ``make lab`` does, for this environment; returns what it printed."""
+        return run([sys.executable, "-m", "lab.up", "--project", str(self.path), "--env", self.env]).stdout
+
+    def lab(self, verb: str, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """``python -m lab VERB`` for this environment."""
+        words = [sys.executable, "-m", "lab", verb, "--env", self.env, "--state-root", str(self.path / ".lab")]
+        return run([*words, *arguments], check=check)
+
+    def longhaul(self, command: str, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """``longhaul <command>`` for this environment."""
+        executable = str(Path(sys.executable).with_name("longhaul"))
+        return run([executable, command, "--project", str(self.path), "--env", self.env, *arguments], check=check)
+
+    def status(self) -> dict[str, Any]:
+        """What ``longhaul status --json`` says, well or not."""
+        return dict(json.loads(self.longhaul("status", "--json", check=False).stdout))
+
+    def kubectl(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """kubectl from the host with the administrator's kubeconfig."""
+        from lab import tools
+
+        kubeconfig = self.longhaul("kubeconfig").stdout.strip()
+        return run([str(tools.bin_dir() / "kubectl"), "--kubeconfig", kubeconfig, *arguments], check=check)
+
+    def on(self, machine: str, script: str, *, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """A shell script on a machine."""
+        return self.longhaul("shell", machine, "--", "sh", "-c", script, check=check)
+
+    def engine(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """Plain ``pulumi`` as the lab's operator."""
+        return run([str(self.state / "enter"), "pulumi", *arguments, "--stack", self.env], check=check, cwd=self.path)
+
+
+def run(words: list[str], *, check: bool = True, cwd: Path = REPOSITORY) -> subprocess.CompletedProcess[str]:
+    """Run a command; with ``check``, a failure shows what it printed."""
+    done = subprocess.run(
+        words, capture_output=True, text=True, timeout=LIMIT_S, cwd=cwd, env=_environment(), check=False
+    )
+    if check and done.returncode != 0:
+        text = f"{done.stdout[-6000:]}\n{done.stderr[-6000:]}"
+        raise AssertionError(f"{' '.join(words)} ended with {done.returncode}\n{text}")
+    return done
+
+
+def _environment() -> dict[str, str]:
+    """The caller's, without what would lead a command to the user's own state."""
+    dropped = ("PULUMI_", "AZURE_", "ARM_", "LONGHAUL_ENV")
+    return {key: value for key, value in os.environ.items() if not key.startswith(dropped)}
