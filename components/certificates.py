@@ -1,8 +1,8 @@
 """Authorities and certificates as Pulumi resources.
 
-Each makes its key, writes it to the vault and keeps in Pulumi's state only the certificate and where the key is. A preview
-therefore needs no right to the vault: what it compares is in the state. Renewal is an update: when less than a third of a
-certificate's life is left, or what it should say changed.
+Each makes its key, writes it to the vault and keeps in Pulumi's state only the certificate and where the key is. A
+preview therefore needs no right to the vault: what it compares is in the state. Renewal is an update: when less than a
+third of a certificate's life is left, or what it should say changed.
 """
 
 from __future__ import annotations

@@ -1,199 +1,22 @@
-"""The whole environment: every site's network, the vault with its certificates, the control plane, pools and links."""
+"""The whole environment: every site's network, the control plane, pools and links."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import pulumi
-from pulumi import ComponentResource, Output, ResourceOptions
+from pulumi import ComponentResource, ResourceOptions
 
-from components import guard
+from components.aws.account import account_provider
+from components.aws.site import AwsWorkerSite, AwsWorkerSiteArgs
 from components.azure import names
-from components.azure.load_balancer import ApiLoadBalancer, ApiLoadBalancerArgs
-from components.azure.machines import ControlMachine, ControlMachineArgs
-from components.azure.network import CONTROL_PLANE_SUBNETS, SiteNetwork, SiteNetworkArgs
-from components.azure.vault import EnvironmentVault, EnvironmentVaultArgs
-from components.certificates import CertificateAuthority, IssuedCertificate
-from components.model import (
-    AddressPlan,
-    Environment,
-    Machine,
-    Role,
-    authorities,
-    certificates,
-    control_machines,
-    plan,
-    shared_secrets,
-)
-from components.model.sites import AzureSite
-from components.model.vault import store_state_secret
-from components.readiness import Readiness, ReadinessArgs
-from components.secrets import VaultSecret
-
-
-@dataclass(frozen=True, kw_only=True)
-class ControlPlaneArgs:
-    """Where the control plane goes."""
-
-    environment: Environment
-    addresses: AddressPlan
-    network: SiteNetwork
-
-
-class ControlPlane(ComponentResource):
-    """Vault, certificates, both stores and the API servers."""
-
-    vault_url: Output[str]
-    """Address of the vault."""
-    certificates: Mapping[str, IssuedCertificate]
-    """Every certificate by name."""
-    authorities: Mapping[str, CertificateAuthority]
-    """Every authority by name."""
-
-    def __init__(self, name: str, args: ControlPlaneArgs, opts: ResourceOptions | None = None) -> None:
-        super().__init__("longhaul:ControlPlane", name, None, opts)
-        site = args.environment.sites[args.environment.control_plane.site]
-        if not isinstance(site, AzureSite) or args.network.zone_name is None:
-            raise TypeError("the control plane needs an Azure site with a private zone")
-        self._name, self._args, self._site, self._zone = name, args, site, args.network.zone_name
-        self._child = ResourceOptions(parent=self)
-        self._machines = control_machines(args.environment, args.addresses)
-        self._vault = EnvironmentVault(
-            f"{name}-vault",
-            EnvironmentVaultArgs(
-                environment=args.environment,
-                resource_group=args.network.resource_group,
-                subnet_ids={part: args.network.subnet_ids[part] for part in CONTROL_PLANE_SUBNETS},
-            ),
-            opts=self._child,
-        )
-        self.vault_url = self._vault.url
-        self.authorities = self._authorities()
-        self.certificates = self._certificates()
-        self._secrets = {
-            secret.name: VaultSecret(
-                f"{args.environment.name}-{secret.name}", secret=secret, vault_url=self.vault_url, opts=self._child
-            )
-            for secret in shared_secrets(self._machines)
-        }
-        ready = self._stores()
-        ready += self._api_servers(after=ready)
-        guard.DestructionGuard(
-            f"{name}-guard",
-            environment=args.environment.name,
-            destroyable=args.environment.destroyable,
-            opts=ResourceOptions(parent=self, depends_on=[*ready, *self.certificates.values()]),
-        )
-        self.register_outputs({"vault_url": self.vault_url})
-
-    def _authorities(self) -> dict[str, CertificateAuthority]:
-        return {
-            authority.name: CertificateAuthority(
-                f"{self._name}-ca-{authority.name}",
-                authority=authority,
-                vault_url=self.vault_url,
-                opts=self._child,
-            )
-            for authority in authorities(self._args.environment)
-        }
-
-    def _certificates(self) -> dict[str, IssuedCertificate]:
-        return {
-            certificate.name: IssuedCertificate(
-                f"{self._args.environment.name}-{certificate.name}"
-                if not certificate.name.startswith(self._args.environment.name)
-                else certificate.name,
-                certificate=certificate,
-                authority=self.authorities[certificate.authority],
-                vault_url=self.vault_url,
-                opts=self._child,
-            )
-            for certificate in certificates(self._args.environment, self._args.addresses)
-        }
-
-    def _stores(self) -> list[pulumi.Resource]:
-        """Both stores side by side; within one, a member at a time."""
-        return [*self._chain(Role.ETCD, after=[]), *self._chain(Role.EVENTS, after=[])]
-
-    def _api_servers(self, *, after: list[pulumi.Resource]) -> list[pulumi.Resource]:
-        balancer = ApiLoadBalancer(
-            f"{self._args.environment.name}-api",
-            ApiLoadBalancerArgs(
-                environment=self._args.environment,
-                addresses=self._args.addresses,
-                resource_group=self._args.network.resource_group,
-                subnet_id=self._args.network.subnet_ids["api"],
-                zone_name=self._zone,
-            ),
-            opts=self._child,
-        )
-        return self._chain(Role.API, after=after, backend_pool_id=balancer.backend_pool_id)
-
-    def _chain(
-        self, role: Role, *, after: list[pulumi.Resource], backend_pool_id: Output[str] | None = None
-    ) -> list[pulumi.Resource]:
-        """The machines of one role, each after the readiness of the one before; returns every readiness."""
-        ready: list[pulumi.Resource] = []
-        mine = [machine for machine in self._machines if machine.role is role]
-        for machine in mine:
-            peers = [other.name for other in mine if other is not machine] if role.is_store else None
-            made = self._machine(machine, peers=peers, after=[*after, *ready[-1:]], backend_pool_id=backend_pool_id)
-            ready.append(self._readiness(machine, made))
-        return ready
-
-    def _machine(
-        self,
-        machine: Machine,
-        *,
-        peers: list[str] | None,
-        after: list[pulumi.Resource],
-        backend_pool_id: Output[str] | None,
-    ) -> ControlMachine:
-        environment = self._args.environment
-        hooks = None
-        if peers is not None:
-            hooks = guard.member_hook(
-                environment=environment.name,
-                destroyable=environment.destroyable,
-                subscription=self._site.subscription,
-                group=names.resource_group(environment, machine.site),
-                machine=machine.name,
-                peers=peers,
-            )
-        own = [issued for name, issued in self.certificates.items() if name.startswith(f"{machine.name}-")]
-        return ControlMachine(
-            machine.name,
-            ControlMachineArgs(
-                environment=environment,
-                addresses=self._args.addresses,
-                machine=machine,
-                resource_group=self._args.network.resource_group,
-                subnet_id=self._args.network.subnet_ids[machine.role],
-                vault_id=self._vault.vault_id,
-                zone_name=self._zone,
-                backend_pool_id=backend_pool_id,
-                secrets_ready=[*own, *self.authorities.values(), *self._secrets.values()],
-                after=after,
-                hooks=hooks,
-            ),
-            opts=self._child,
-        )
-
-    def _readiness(self, machine: Machine, made: ControlMachine) -> Readiness:
-        founds = machine.role.is_store and machine.index == 0
-        return Readiness(
-            f"{machine.name}-ready",
-            ReadinessArgs(
-                subscription=self._site.subscription,
-                resource_group=self._args.network.resource_group,
-                machine=machine.name,
-                machine_id=made.machine_id,
-                vault_url=self.vault_url,
-                state_secret=store_state_secret(machine.role) if founds else "",
-            ),
-            opts=self._child,
-        )
+from components.azure.network import SiteNetwork, SiteNetworkArgs
+from components.azure.pools import AzurePool, AzurePoolArgs
+from components.control_plane import ControlPlane, ControlPlaneArgs
+from components.links import AwsEnd, AzureEnd, Links, LinksArgs
+from components.model import Environment, plan
+from components.model.sites import AwsSite, AzureSite
+from components.secrets import TunnelKey
 
 
 class Cluster(ComponentResource):
@@ -204,33 +27,110 @@ class Cluster(ComponentResource):
 
     def __init__(self, environment: Environment, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:Cluster", environment.name, None, opts)
-        addresses = plan(environment)
-        child = ResourceOptions(parent=self)
-        networks = {
-            name: SiteNetwork(
-                f"{environment.name}-{name}",
-                SiteNetworkArgs(
-                    environment=environment,
-                    addresses=addresses,
-                    site=name,
-                    control_plane=name == environment.control_plane.site,
-                ),
-                opts=child,
-            )
-            for name, site in environment.sites.items()
-            if isinstance(site, AzureSite)
-        }
-        control = ControlPlane(
-            f"{environment.name}-control-plane",
-            ControlPlaneArgs(
-                environment=environment, addresses=addresses, network=networks[environment.control_plane.site]
-            ),
-            opts=child,
-        )
+        self._environment, self._addresses = environment, plan(environment)
+        self._child = ResourceOptions(parent=self)
+        provider = account_provider(environment, self._child)
+        self._with_account = ResourceOptions(parent=self, providers=[provider] if provider else None)
+        self._azure = self._azure_sites()
+        self._aws = self._aws_sites()
+        control = self._control_plane()
+        self._azure_pools()
         self.outputs = {
             "api": f"https://{environment.api_name}:{environment.control_plane.api.port}",
             "vault": control.vault_url,
             "kubernetes_ca": control.authorities["kubernetes"].certificate,
             "certificates": {name: issued.not_after for name, issued in control.certificates.items()},
+            **self._links(control),
         }
         self.register_outputs({})
+
+    def _azure_sites(self) -> dict[str, SiteNetwork]:
+        return {
+            name: SiteNetwork(
+                f"{self._environment.name}-{name}",
+                SiteNetworkArgs(
+                    environment=self._environment,
+                    addresses=self._addresses,
+                    site=name,
+                    control_plane=name == self._environment.control_plane.site,
+                ),
+                opts=self._child,
+            )
+            for name, site in self._environment.sites.items()
+            if isinstance(site, AzureSite)
+        }
+
+    def _aws_sites(self) -> dict[str, AwsWorkerSite]:
+        return {
+            name: AwsWorkerSite(
+                f"{self._environment.name}-{name}",
+                AwsWorkerSiteArgs(environment=self._environment, addresses=self._addresses, site_name=name),
+                opts=self._with_account,
+            )
+            for name, site in self._environment.sites.items()
+            if isinstance(site, AwsSite)
+        }
+
+    def _control_plane(self) -> ControlPlane:
+        network = self._azure[self._environment.control_plane.site]
+        args = ControlPlaneArgs(environment=self._environment, addresses=self._addresses, network=network)
+        return ControlPlane(f"{self._environment.name}-control-plane", args, opts=self._child)
+
+    def _azure_pools(self) -> None:
+        for name, pool in self._environment.pools.items():
+            if pool.site in self._azure:
+                network = self._azure[pool.site]
+                AzurePool(
+                    f"{self._environment.name}-{name}",
+                    AzurePoolArgs(
+                        environment=self._environment,
+                        pool_name=name,
+                        resource_group=network.resource_group,
+                        subnet_id=network.subnet_ids["nodes"],
+                        tags=names.tags(self._environment, pool.site),
+                    ),
+                    opts=self._child,
+                )
+
+    def _links(self, control: ControlPlane) -> dict[str, pulumi.Input[object]]:
+        """Links between sites, where there is more than one; exports what the racks' gateways need."""
+        if len(self._environment.sites) == 1:
+            return {}
+
+        def tunnel_key(secret: str) -> pulumi.Input[str]:
+            name = f"{self._environment.name}-{secret}"
+            return TunnelKey(name, secret=secret, vault_url=control.vault_url, opts=self._child).value
+
+        links = Links(
+            f"{self._environment.name}-links",
+            LinksArgs(
+                environment=self._environment,
+                addresses=self._addresses,
+                aws={name: self._aws_end(name, site) for name, site in self._aws.items()},
+                azure={name: self._azure_end(name, site) for name, site in self._azure.items()},
+                tunnel_key=tunnel_key,
+                tags={**self._environment.tags, "longhaul-environment": self._environment.name},
+            ),
+            opts=self._with_account,
+        )
+        return {"onprem_tunnels": pulumi.Output.all(**links.onprem_tunnels)} if links.onprem_tunnels else {}
+
+    def _aws_end(self, name: str, site: AwsWorkerSite) -> AwsEnd:
+        return AwsEnd(
+            region=self._environment.sites[name].region,  # type: ignore[union-attr]
+            vpc_id=site.network.vpc_id,
+            route_table_ids=site.network.route_table_ids,
+        )
+
+    def _azure_end(self, name: str, site: SiteNetwork) -> AzureEnd:
+        declared = self._environment.sites[name]
+        if not isinstance(declared, AzureSite):
+            raise TypeError(f"site {name} is {declared.kind}, not azure")
+        return AzureEnd(
+            region=declared.region,
+            zones=declared.zones,
+            resource_group=site.resource_group,
+            network_id=site.network_id,
+            network_name=site.network_name,
+            after=[site],
+        )

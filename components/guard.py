@@ -80,8 +80,12 @@ def check_quorum(*, machine: str, peers: Sequence[str], ask: Ask) -> None:
         if answer.get("survives"):
             return
         reason = answer.get("detail", "no reason given")
-        raise RefusedError(f"{machine} must stay: without it its store loses quorum ({reason}). Bring its peers back first.")
-    raise RefusedError(f"{machine} must stay: no peer can say whether the store survives without it: {'; '.join(silent)}")
+        raise RefusedError(
+            f"{machine} must stay: without it its store loses quorum ({reason}). Bring its peers back first."
+        )
+    raise RefusedError(
+        f"{machine} must stay: no peer can say whether the store survives without it: {'; '.join(silent)}"
+    )
 
 
 class DestructionProvider(ResourceProvider):
@@ -106,16 +110,18 @@ class DestructionProvider(ResourceProvider):
         """Refuse unless the environment is destroyable and the operator confirmed."""
         environment = str(props["environment"])
         if not props.get("destroyable"):
-            raise RefusedError(f"{environment} is not destroyable: set `destroyable: true` in its file and run `up` first.")
+            raise RefusedError(
+                f"{environment} is not destroyable: set `destroyable: true` in its file and run `up` first."
+            )
         if not confirmed(environment):
-            raise RefusedError(f"destroying {environment} was not confirmed: use `longhaul destroy --env {environment}`.")
+            raise RefusedError(
+                f"destroying {environment} was not confirmed: use `longhaul destroy --env {environment}`."
+            )
 
 
 class DestructionGuard(Resource, module="longhaul", name="DestructionGuard"):
     """Depends on everything of worth and refuses to go."""
 
-    def __init__(
-        self, name: str, *, environment: str, destroyable: bool, opts: ResourceOptions | None = None
-    ) -> None:
+    def __init__(self, name: str, *, environment: str, destroyable: bool, opts: ResourceOptions | None = None) -> None:
         properties: dict[str, pulumi.Input[object]] = {"environment": environment, "destroyable": destroyable}
         super().__init__(DestructionProvider(), name, properties, opts)

@@ -1,8 +1,8 @@
 """Ready means ready: a resource behind each machine that is there only once the machine does its work.
 
-The next machine of its kind depends on it, so a change that replaces several takes them one at a time and stops at the first
-that does not come back. It is asked through the cloud's run command: no route to the machine is needed, only the right to
-the cloud's API. Its input is the machine's id, so that a machine made anew is awaited anew.
+The next machine of its kind depends on it, so a change that replaces several takes them one at a time and stops at the
+first that does not come back. It is asked through the cloud's run command: no route to the machine is needed, only the
+right to the cloud's API. Its input is the machine's id, so that a machine made anew is awaited anew.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from components.azure.api import AzureApi, AzureError, Vault
 Properties = dict[str, Any]
 
 DEADLINE_S = 900.0
-"""How long a machine may take from made to ready, seconds. A member that joins copies the whole store: 8 GiB at the 100 MB/s
-of a slow disk is 80 s; the rest is boot and patience."""
+"""How long a machine may take from made to ready, seconds. A member that joins copies the whole store: 8 GiB at the
+100 MB/s of a slow disk is 80 s; the rest is boot and patience."""
 
 ASK_S = 60.0
 """How long one question may take, seconds."""

@@ -71,7 +71,8 @@ class TunnelKeyProvider(ResourceProvider):
         vault = Vault(props["vault_url"])
         value = vault.get(props["secret"])
         if value is None:
-            value = secrets.token_urlsafe(32)
+            # Letters and digits only: Azure takes no hyphen in a key.
+            value = secrets.token_hex(32)
             vault.set(props["secret"], value)
         return CreateResult(id_=props["secret"], outs={**props, "value": value})
 

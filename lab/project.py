@@ -39,7 +39,9 @@ class LabProject:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options that say which environment."""
     parser.add_argument("--env", default="lab", help="the environment (default: lab)")
-    parser.add_argument("--project", type=Path, default=PROJECT, help="folder with Pulumi.yaml (default: this checkout)")
+    parser.add_argument(
+        "--project", type=Path, default=PROJECT, help="folder with Pulumi.yaml (default: this checkout)"
+    )
 
 
 def chosen(options: argparse.Namespace) -> LabProject:

@@ -1,7 +1,7 @@
 """``make lab``: everything from a bare machine to a working control plane, a step at a time.
 
-Each step is idempotent, so the command can be interrupted anywhere and run again; where all is in place it says so within
-seconds.
+Each step is idempotent, so the command can be interrupted anywhere and run again; where all is in place it says so
+within seconds.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from longhaul.cli import Invocation
 from longhaul.exits import CommandError, Exit
-from longhaul.lab_seam import Lab, find_lab, is_imaginary, lab_down
+from longhaul.lab_seam import Lab, find_lab, lab_down, require_cloud
 from longhaul.project import Project, find_project
 
 if TYPE_CHECKING:
@@ -41,8 +41,7 @@ def enter_lab(where: Context, environment: Environment, invocation: Invocation) 
     Returns when the environment is no lab, or the process is inside already.
     """
     if where.lab is None:
-        if is_imaginary(environment):
-            raise lab_down(where.env)
+        require_cloud(environment)
         return
     if where.lab.inside():
         return

@@ -34,7 +34,6 @@ class Lab:
     """The lab of one environment."""
 
     env: str
-    project: Path
     folder: Path
 
     def inside(self) -> bool:
@@ -48,16 +47,13 @@ class Lab:
         return running_init(self._state()) is not None
 
     def port(self) -> int:
-        """The loopback port of the host at which the lab's API answers: the recorded one, or the one it would get."""
-        from lab.state import LabError, loopback_port, read_json
+        """The loopback port of the host at which the lab's API answers."""
+        from lab.state import init_record
 
-        recorded = (read_json(self._state().config_file) or {}).get("port")
-        if isinstance(recorded, int):
-            return recorded
-        try:
-            return loopback_port(self.env)
-        except LabError as error:
-            raise CommandError(str(error), code=Exit.USAGE) from None
+        record = init_record(self._state())
+        if record is None:
+            raise lab_down(self.env)
+        return record.port
 
     def enter(self, arguments: Sequence[str], *, environ: Mapping[str, str]) -> NoReturn:
         """Become ``longhaul ARGUMENTS`` run as the lab's operator."""
@@ -68,9 +64,8 @@ class Lab:
 
     def shell(self, machine: str, command: Sequence[str]) -> NoReturn:
         """Become a shell, or a command, in one of the lab's machines."""
-        tail = ["--", *command] if command else []
-        os.chdir(self.project)
-        _become(sys.executable, [sys.executable, "-m", "lab", "shell", "--env", self.env, "--state-root", str(self.folder.parent), machine, *tail])
+        lab = [sys.executable, "-m", "lab", "shell", "--env", self.env, "--state-root", str(self.folder.parent)]
+        _become(sys.executable, [*lab, machine, *(["--", *command] if command else [])])
 
     def _state(self) -> LabState:
         from lab.state import LabState
@@ -84,14 +79,22 @@ def _become(path: str, command: list[str]) -> NoReturn:
     os.execv(path, command)  # noqa: S606 - no shell is wanted
 
 
-def is_imaginary(environment: Environment) -> bool:
-    """Whether the environment's Azure subscription is none that exists: only a lab can stand for it."""
-    return any(getattr(site, "subscription", "").startswith(IMAGINARY) for site in environment.sites.values())
+def require_cloud(environment: Environment) -> None:
+    """Refuse an environment whose Azure subscription is none that exists: only a lab can stand for it."""
+    for name, site in environment.sites.items():
+        subscription = getattr(site, "subscription", "")
+        if subscription.startswith(IMAGINARY):
+            raise CommandError(
+                f"{lab_down(environment.name)}. (There is no other way: sites.{name}.subscription is {subscription}, "
+                "which no cloud has.)",
+                code=Exit.UNREACHABLE,
+            )
 
 
 def lab_down(env: str) -> CommandError:
     """What to say when a lab is needed and not there."""
-    return CommandError(f"the lab {env!r} is down; `make lab` brings it up", code=Exit.UNREACHABLE)
+    how = "make lab" if env == "lab" else f"make lab ENV={env}"
+    return CommandError(f"the lab {env!r} is down; `{how}` brings it up", code=Exit.UNREACHABLE)
 
 
 def find_lab(project: Path, env: str) -> Lab | None:
@@ -101,7 +104,7 @@ def find_lab(project: Path, env: str) -> Lab | None:
         found = (folder / "enter").exists()
     except PermissionError:
         raise CommandError(f"the lab {env!r} is root's: run this as root", code=Exit.UNREACHABLE) from None
-    return Lab(env=env, project=project, folder=folder) if found else None
+    return Lab(env=env, folder=folder) if found else None
 
 
 def stand_ins(project: Path) -> Path:

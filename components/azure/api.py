@@ -1,7 +1,8 @@
 """Azure's REST interfaces as far as Longhaul asks them itself, without Pulumi: run command, machine states, the vault.
 
-Credentials are those of ``azure-identity``'s default chain: environment variables, workload identity, managed identity, the
-Azure CLI. Names and versions are from learn.microsoft.com, "Azure REST API reference" (Compute 2024-07-01, Key Vault 7.5).
+Credentials are those of ``azure-identity``'s default chain: environment variables, workload identity, managed identity,
+the Azure CLI. Names and versions are from learn.microsoft.com, "Azure REST API reference" (Compute 2024-07-01, Key
+Vault 7.5).
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ class Session:
             headers = {"Authorization": f"Bearer {token}"}
             response = self._http.request(method, url, json=body, headers=headers, timeout=TIMEOUT_S)
         except requests.RequestException as error:
-            raise AzureError(f"{url.split('?')[0]} does not answer: {type(error).__name__}") from error
+            raise AzureError(f"{url.split('?', maxsplit=1)[0]} does not answer: {type(error).__name__}") from error
         except ClientAuthenticationError as error:
             reason = str(error).splitlines()[0]
             raise AzureError(f"no Azure credential works: {reason} Sign in with `az login` or set AZURE_*.") from error
@@ -93,7 +94,7 @@ def _refusal(method: str, url: str, response: requests.Response) -> AzureError:
         error = {}
     inner = (error.get("innererror") or {}).get("code")
     code = str(inner or error.get("code") or response.status_code)
-    message = f"{method} {url.split('?')[0]}: {code}: {error.get('message', response.reason)}"
+    message = f"{method} {url.split('?', maxsplit=1)[0]}: {code}: {error.get('message', response.reason)}"
     return AzureError(message, status=response.status_code, code=code)
 
 

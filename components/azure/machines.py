@@ -12,12 +12,10 @@ from pulumi_azure_native import authorization, compute, managedidentity, network
 
 from components import render
 from components.azure import names
+from components.azure.names import ADMINISTRATOR
 from components.azure.roles import SECRETS_USER, role_assignment_name, role_definition_id
 from components.model import AddressPlan, Environment, Machine
 from components.model.sites import AzureSite
-
-ADMINISTRATOR = "longhaul"
-"""User that Azure wants on every machine."""
 
 REPLACED_BY = ["osProfile.customData", "storageProfile.imageReference", "hardwareProfile.vmSize"]
 """Changes that make a new machine. Azure refuses the first two in place; the third would move the machine and lose the
@@ -80,7 +78,7 @@ class ControlMachine(ComponentResource):
             authorization.RoleAssignment(
                 f"{self._name}-reads-{secret}",
                 role_assignment_name=role_assignment_name(environment.name, machine.name, secret),
-                scope=Output.from_input(self._args.vault_id).apply(lambda vault, s=secret: f"{vault}/secrets/{s}"),
+                scope=Output.concat(self._args.vault_id, "/secrets/", secret),
                 principal_id=identity.principal_id,
                 principal_type="ServicePrincipal",
                 role_definition_id=role_definition_id(self._site.subscription, SECRETS_USER),
@@ -139,7 +137,9 @@ class ControlMachine(ComponentResource):
             location=self._site.region,
             zones=[args.machine.zone],
             hardware_profile=compute.HardwareProfileArgs(vm_size=args.machine.machine_type),
-            identity=compute.VirtualMachineIdentityArgs(type="UserAssigned", user_assigned_identities=[identity.id]),
+            identity=compute.VirtualMachineIdentityArgs(
+                type=compute.ResourceIdentityType.USER_ASSIGNED, user_assigned_identities=[identity.id]
+            ),
             os_profile=compute.OSProfileArgs(
                 computer_name=self._name,
                 custom_data=base64.b64encode(user_data.encode()).decode(),
@@ -157,7 +157,7 @@ class ControlMachine(ComponentResource):
                     name=self._name,
                     create_option="FromImage",
                     delete_option="Delete",
-                    caching="ReadOnly",
+                    caching=compute.CachingTypes.READ_ONLY,
                     managed_disk=compute.ManagedDiskParametersArgs(storage_account_type="Premium_LRS"),
                 ),
             ),

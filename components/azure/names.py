@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from components.model import Environment, vault_name
 
+ADMINISTRATOR = "longhaul"
+"""User that Azure wants on every machine."""
+
 
 def resource_group(environment: Environment, site: str) -> str:
     """The group that holds everything of one site."""

@@ -40,6 +40,8 @@ class SiteNetwork(ComponentResource):
     """Name of the site's group."""
     network_id: Output[str]
     """Id of the virtual network."""
+    network_name: Output[str]
+    """Its name."""
     subnet_ids: Mapping[str, Output[str]]
     """Id of each subnet by its part of the address plan; ``nodes-<zone>`` for the node subnets."""
     zone_name: Output[str] | None
@@ -72,7 +74,7 @@ class SiteNetwork(ComponentResource):
             # Subnets are resources of their own; without this the provider would compare the network's own list.
             opts=ResourceOptions.merge(self._child, ResourceOptions(ignore_changes=["subnets"])),
         )
-        self.network_id = self._network.id
+        self.network_id, self.network_name = self._network.id, self._network.name
         self._nat = self._egress()
         self.subnet_ids = self._subnets()
         self.zone_name = self._private_zone() if args.control_plane else None
@@ -108,7 +110,8 @@ class SiteNetwork(ComponentResource):
             for part in CONTROL_PLANE_SUBNETS:
                 rules = _api_rules(self._args) if part == "api" else _store_rules(self._plan, part)
                 wanted[part] = (self._plan.subnet(part), rules, part == "api")
-        wanted["nodes"] = (self._plan.nodes, _node_rules(self._args.addresses), True)
+        # Nodes are in the pods' range: all addresses of an interface come from one subnet.
+        wanted["nodes"] = (self._plan.pods, _node_rules(self._args.addresses), True)
         made: dict[str, Output[str]] = {}
         previous: pulumi.Resource | None = None
         for part, (range_, rules, egress) in wanted.items():

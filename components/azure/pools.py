@@ -11,6 +11,7 @@ import pulumi
 from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_azure_native import compute
 
+from components.azure.names import ADMINISTRATOR
 from components.model import Environment
 from components.model.network import POD_PREFIX
 from components.model.sites import AzureSite
@@ -28,9 +29,6 @@ LARGEST_PLACEMENT_GROUP = 100
 CUSTOM_DATA_LIMIT = 64 * 1024
 """Bytes of custom data before its encoding (learn.microsoft.com, "Custom data and cloud-init on Azure Virtual
 Machines")."""
-
-ADMINISTRATOR = "longhaul"
-"""User that Azure wants on every machine."""
 
 
 class PoolTooLargeError(ValueError):

@@ -17,5 +17,5 @@ def role_definition_id(subscription: str, role: str) -> str:
 
 
 def role_assignment_name(*parts: str) -> str:
-    """Assignments are named by UUIDs; one derived from what is assigned is found again by a run that repeats another."""
+    """Assignments are named by UUIDs; one derived from what is assigned is found again by the next run."""
     return str(uuid.uuid5(uuid.NAMESPACE_URL, "/".join(("longhaul", *parts))))

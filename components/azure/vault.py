@@ -46,7 +46,7 @@ class EnvironmentVault(ComponentResource):
             location=site.region,
             properties=keyvault.VaultPropertiesArgs(
                 tenant_id=site.tenant,
-                sku=keyvault.SkuArgs(family="A", name="standard"),
+                sku=keyvault.SkuArgs(family=keyvault.SkuFamily.A, name=keyvault.SkuName.STANDARD),
                 enable_rbac_authorization=True,
                 enable_soft_delete=True,
                 soft_delete_retention_in_days=7,

@@ -11,6 +11,7 @@ from typing import Any
 
 from components.model.environment import FORMAT
 from components.model.errors import Finding
+from components.model.words import show
 
 Raw = dict[str, Any]
 Steps = Mapping[int, Callable[[Raw], Raw]]
@@ -49,5 +50,5 @@ def _unreadable(version: object, current: int) -> Finding:
         wrong = f"{version} is newer than this release, which reads {readable}"
         write = f"{current}, or use the release that the file was written for"
     else:
-        wrong, write = f"{version!r} is not a format; this release reads {readable}", str(current)
+        wrong, write = f"{show(version)} is not a format; this release reads {readable}", str(current)
     return Finding(at=("format",), wrong=wrong, write=write)

@@ -35,13 +35,14 @@ class BootReport:
     reason: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass
 class MachineParts:
     """The parts of the machine called ``name``."""
 
     name: str
     settings: Settings
     networks: Networks
+    _process: nspawn.Process | None = None
 
     @property
     def directory(self) -> Path:
@@ -82,7 +83,10 @@ class MachineParts:
             self._power.touch()
 
     def process(self) -> nspawn.Process | None:
-        return nspawn.running().get(self.name)
+        """The machine's process, if it runs; a daemon that has just started finds its predecessor's."""
+        if self._process is None or not self._process.alive():
+            self._process = nspawn.running().get(self.name)
+        return self._process
 
     def exit_code(self) -> int | None:
         """How the last run ended; None while it runs or when nobody could tell."""

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from lab.cgroups import Group
 from lab.hypervisor.commands import command
+from lab.state import start_time
 
 REBOOT = 133
 """Exit code of ``systemd-nspawn --keep-unit`` when the machine asked for a reboot (EXIT_FORCE_RESTART)."""
@@ -39,19 +40,25 @@ CLEAN_ENVIRONMENT = [
 ]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Process:
     """A running systemd-nspawn."""
 
     machine: str
     pid: int
+    started: int
+    _leader: int | None = None
+
+    def alive(self) -> bool:
+        """Whether it still runs."""
+        return start_time(self.pid) == self.started
 
     def leader(self) -> int | None:
         """PID (in our namespace) of the machine's process 1, once it is there."""
-        for pid, parent, depth, last in _processes():
-            if parent == self.pid and depth == 2 and last == 1:
-                return pid
-        return None
+        if self._leader is None:
+            inner = (child for child in _children(self.pid) if len(ids := _depths(child)) == 2 and ids[-1] == 1)
+            self._leader = next(inner, None)
+        return self._leader
 
     def kill(self) -> None:
         """Cut the power: every process of the machine ends at once."""
@@ -122,37 +129,53 @@ async def launch(argv: Sequence[str], *, name: str, group: Group, log: Path, exi
 def running() -> dict[str, Process]:
     """All machines that run, by name."""
     own = os.readlink("/proc/self/ns/pid")
-    candidates: dict[int, tuple[int, str]] = {}
-    for pid, parent, _, _ in _processes():
+    names: dict[int, str] = {}
+    for pid in _numbers():
         with contextlib.suppress(OSError):
             words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-            if not words[0].endswith(b"systemd-nspawn") or os.readlink(f"/proc/{pid}/ns/pid") != own:
-                continue
-            names = [word.partition(b"=")[2].decode() for word in words if word.startswith(b"--machine=")]
-            if names:
-                candidates[pid] = (parent, names[0])
+            if words[0].endswith(b"systemd-nspawn") and os.readlink(f"/proc/{pid}/ns/pid") == own:
+                names |= {pid: word.partition(b"=")[2].decode() for word in words if word.startswith(b"--machine=")}
     # A machine that is being set up has a second process of the same command line: the child of the one we want.
-    return {name: Process(name, pid) for pid, (parent, name) in candidates.items() if parent not in candidates}
+    parents = {pid: _status(pid).get("PPid", "") for pid in names}
+    found = {}
+    for pid, name in names.items():
+        started = start_time(pid)
+        if started is not None and not (parents[pid].isdigit() and int(parents[pid]) in names):
+            found[name] = Process(name, pid, started)
+    return found
 
 
-def _processes() -> Iterator[tuple[int, int, int, int]]:
-    """PID, parent, number of PID namespaces and PID in the innermost one, of each living process."""
-    for entry in os.scandir("/proc"):
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError):
-                fields = dict(
-                    line.split(":\t", 1)
-                    for line in Path(entry.path, "status").read_text().splitlines()
-                    if ":\t" in line
-                )
-                if fields["State"][0] not in "ZX":
-                    ids = fields["NSpid"].split()
-                    yield int(entry.name), int(fields["PPid"]), len(ids), int(ids[-1])
+def _numbers() -> Iterator[int]:
+    return (int(entry) for entry in os.listdir("/proc") if entry.isdigit())
+
+
+def _status(pid: int) -> dict[str, str]:
+    """The fields of /proc/PID/status; empty when the process is gone."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return {}
+    return dict(line.split(":\t", 1) for line in lines if ":\t" in line)
+
+
+def _children(pid: int) -> list[int]:
+    listed = Path(f"/proc/{pid}/task/{pid}/children")
+    try:
+        return [int(child) for child in listed.read_text().split()]
+    except FileNotFoundError:  # a kernel without CONFIG_PROC_CHILDREN, or a process that is gone
+        return [child for child in _numbers() if _status(child).get("PPid") == str(pid)]
+    except OSError:
+        return []
+
+
+def _depths(pid: int) -> list[int]:
+    """The process's PID in each PID namespace from ours inwards; empty when it is gone."""
+    return [int(number) for number in _status(pid).get("NSpid", "").split()]
 
 
 def leader_among(pids: Collection[int]) -> int | None:
     """Process 1 of a machine, out of the processes of its cgroup, as the host numbers it: process 1 two namespaces down."""
-    return next((pid for pid, _, depth, last in _processes() if pid in pids and depth == 3 and last == 1), None)
+    return next((pid for pid in pids if len(ids := _depths(pid)) == 3 and ids[-1] == 1), None)
 
 
 def inside(leader: int, argv: Sequence[str], *, environment: Sequence[str] = ()) -> list[str]:

@@ -36,6 +36,7 @@ class AzureProvider(BaseProvider):
         self._client = client or Client()
         self._tokens = known_tokens()
         self._location = os.environ.get("ARM_LOCATION", "")
+        self._owned: set[str] = set()
 
     def forced(self, type: str) -> frozenset[str]:
         """Parts of the id, the location, and what the table says the real plugin replaces."""
@@ -73,6 +74,11 @@ class AzureProvider(BaseProvider):
             provider_pb2.CheckFailure(property=name, reason=f"missing required property '{name}'") for name in missing
         ]
         return provider_pb2.CheckResponse(inputs=to_struct(inputs), failures=failures)
+
+    def Diff(self, request: Any, context: Any) -> Any:  # noqa: N802
+        """A resource that is compared is in the state: making a second one under its id would be a replacement of itself."""
+        self._owned.add(request.id.lower())
+        return super().Diff(request, context)
 
     def Create(self, request: Any, context: Any) -> Any:  # noqa: N802
         """PUT and wait. What a killed run left under the same id is adopted."""
@@ -126,6 +132,7 @@ class AzureProvider(BaseProvider):
             self._client.delete(request.id, api_version=token.api_version, timeout_s=timeout_s)
         except (ApiError, CancelledError) as problem:
             context.abort(grpc.StatusCode.UNKNOWN, f"cannot delete {request.id}: {problem}")
+        self._owned.discard(request.id.lower())
         return empty_pb2.Empty()
 
     def Invoke(self, request: Any, context: Any) -> Any:  # noqa: N802
@@ -188,7 +195,7 @@ class AzureProvider(BaseProvider):
         context.abort(grpc.StatusCode.UNKNOWN, str(problem))
 
     def _existing(self, urn: str, resource_id: str) -> None:
-        if os.environ.get(CREATE_VARIABLE) == "refuse":
+        if os.environ.get(CREATE_VARIABLE) == "refuse" or resource_id.lower() in self._owned:
             raise ApiError(0, "AlreadyExists", f"cannot create already existing resource '{resource_id}'")
         message = (
             f"{resource_id} exists already and is adopted. The real plugin refuses this: there it must be imported."

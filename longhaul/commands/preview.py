@@ -115,8 +115,7 @@ def _missing_line(plugin: Plugin) -> str:
 
 
 def _preview(engine: Engine, invocation: Invocation, folder: Path, begun: float) -> int:
-    # Without this the engine asks pip for everything that is installed before it starts; a missing plugin it finds anyway.
-    words = [*engine.argv("preview", configured=True), "--skip-plugin-pre-install", *invocation.rest]
+    words = [*engine.argv("preview", configured=True), *invocation.rest]
     if not invocation.options.json:
         return exit_code(engine.run(words))
     output = folder / "preview.json"

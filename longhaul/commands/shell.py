@@ -7,7 +7,7 @@ import argparse
 from longhaul.cli import Invocation
 from longhaul.context import context
 from longhaul.exits import CommandError, Exit
-from longhaul.lab_seam import is_imaginary, lab_down
+from longhaul.lab_seam import lab_down, require_cloud
 
 HELP = "open a shell on a machine, or run the command after --; its exit code is passed on"
 TAKES_REST = True
@@ -28,12 +28,13 @@ def run(invocation: Invocation) -> int:
     machine = invocation.options.machine
     if machine not in names:
         raise CommandError(f"{where.env} has no machine {machine!r}; it has: {', '.join(names)}", code=Exit.USAGE)
-    if where.lab is None and not is_imaginary(environment):
+    if where.lab is None:
+        require_cloud(environment)
         raise CommandError(
             f"{where.env} is no lab of this machine, and its machines have no public address. `longhaul tunnel`, which "
             f"goes through the cloud's bastion, is not there yet: use `az network bastion ssh` to {machine}.",
             code=Exit.UNREACHABLE,
         )
-    if where.lab is None or not where.lab.is_up():
+    if not where.lab.is_up():
         raise lab_down(where.env)
     where.lab.shell(machine, invocation.rest)

@@ -5,16 +5,23 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from typing import Any
 
-from longhaul.status.verdicts import Status, Verdict
+from longhaul.status.verdicts import Status, StoreStatus, Verdict
 
 RED, YELLOW, GREEN, PLAIN = "\033[31m", "\033[33m", "\033[32m", "\033[0m"
 _COLOURS = {Verdict.OK: GREEN, Verdict.UNKNOWN: YELLOW, Verdict.DEGRADED: YELLOW, Verdict.UNEXPECTED: YELLOW}
 
 
 def to_json(status: Status) -> str:
-    """The status for programs."""
-    return json.dumps({**asdict(status), "well": status.well}, indent=2)
+    """The status for programs: stores by name, and whether all is well."""
+    stores = {store.store: _store(store) for store in status.stores}
+    return json.dumps({**asdict(status), "stores": stores, "well": status.well}, indent=2)
+
+
+def _store(store: StoreStatus) -> dict[str, Any]:
+    members = [{**asdict(member), "healthy": member.healthy} for member in store.members]
+    return {"verdict": store.verdict, "reason": store.reason, "members": members}
 
 
 def to_text(status: Status, *, colour: bool) -> str:

@@ -49,6 +49,14 @@ class MemberStatus:
     name: str
     verdict: Verdict
     reason: str
+    leader: bool = False
+    learner: bool = False
+    """Not voting yet."""
+
+    @property
+    def healthy(self) -> bool:
+        """Whether it takes part as it should."""
+        return self.verdict is Verdict.OK
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,10 +148,10 @@ def _unexpected(machines: Sequence[Machine], observed: Observed) -> list[Machine
 def _store(role: Role, machines: Sequence[Machine], observed: Observed) -> StoreStatus:
     mine = [machine.name for machine in machines if machine.role is role]
     members = tuple(_member(name, observed) for name in mine) + _strangers(mine, observed)
-    healthy = sum(member.verdict is Verdict.OK for member in members)
+    healthy = sum(member.healthy for member in members)
     quorum = len(mine) // 2 + 1
     counted = f"{healthy} of {len(mine)} members healthy"
-    if all(member.verdict is Verdict.OK for member in members):
+    if all(member.healthy for member in members):
         verdict, reason = Verdict.OK, counted
     elif healthy >= quorum:
         verdict, reason = Verdict.DEGRADED, f"{counted}; {healthy - quorum} more may be lost"
@@ -162,7 +170,14 @@ def _member(name: str, observed: Observed) -> MemberStatus:
     seen = next((member for member in answer.members if member.get("name") == name), None)
     if seen is None and answer.members:
         return MemberStatus(name=name, verdict=Verdict.UNWELL, reason="it is not in its own list of members")
-    return MemberStatus(name=name, verdict=Verdict.OK, reason=_described(seen or {}))
+    seen = seen or {}
+    return MemberStatus(
+        name=name,
+        verdict=Verdict.OK,
+        reason=_described(seen),
+        leader=bool(seen.get("leader")),
+        learner=bool(seen.get("learner")),
+    )
 
 
 def _strangers(mine: Sequence[str], observed: Observed) -> tuple[MemberStatus, ...]:

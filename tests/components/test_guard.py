@@ -48,7 +48,9 @@ def test_the_only_member_must_stay() -> None:
         guard.check_quorum(machine="a", peers=[], ask=_answers({}))
 
 
-@pytest.mark.parametrize(("destroyable", "said", "refusal"), [(False, "lab", "destroyable: true"), (True, "prod", "longhaul destroy")])
+@pytest.mark.parametrize(
+    ("destroyable", "said", "refusal"), [(False, "lab", "destroyable: true"), (True, "prod", "longhaul destroy")]
+)
 def test_an_environment_stays_unless_it_is_destroyable_and_that_very_one_was_confirmed(
     monkeypatch: pytest.MonkeyPatch, destroyable: bool, said: str, refusal: str
 ) -> None:

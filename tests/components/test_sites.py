@@ -196,12 +196,12 @@ def test_a_pool_beyond_its_scale_set_is_refused(production: Environment) -> None
     pool = production.pools["h100-azure"].model_copy(update={"max": 101})
     larger = production.model_copy(update={"pools": {"big": pool}})
 
-    def make() -> Outputs:
+    def too_large() -> Outputs:
         make.azure_pool(larger, "big")
         return {}
 
     with pytest.raises(PoolTooLargeError, match=r"pools\.big\.max: 101 .* holds 100"):
-        declare(make)
+        declare(too_large)
 
 
 def test_public_addresses_are_examples(production: Environment) -> None:

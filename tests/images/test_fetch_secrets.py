@@ -12,7 +12,7 @@ from typing import Any
 
 import fetch_secrets
 import pytest
-from vault import VaultError
+from vault import AwayError
 
 from tests.images.fakes import TOKEN, FakeVault
 
@@ -149,6 +149,6 @@ def test_a_secret_of_another_shape_is_named_without_its_value(
 def test_nobody_at_the_metadata_address_is_said(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     raw = json.loads(config.read_text())
     config.write_text(json.dumps(raw | {"metadata": "http://127.0.0.1:9/none"}))
-    with pytest.raises(VaultError, match="token from the metadata service"):
+    with pytest.raises(AwayError, match="token from the metadata service"):
         fetch_secrets.Config.read(config).open().token()
     assert run(config, monkeypatch) == 1

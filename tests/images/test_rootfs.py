@@ -14,8 +14,8 @@ import pytest
 import yaml
 
 PINNED = ("etcd", "etcdctl", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
-DEBIAN = ("/usr/bin/install", "/usr/bin/openssl")
-PROGRAMS = ("etcd_endpoints", "etcd_join", "etcd_promote", "fetch_secrets", "local_ssd", "node")
+DEBIAN = ("/bin/sh", "/usr/bin/install", "/usr/bin/openssl")
+PROGRAMS = ("api_wait", "etcd_endpoints", "etcd_join", "etcd_promote", "fetch_secrets", "local_ssd", "node")
 
 
 @pytest.fixture(name="tree")

@@ -13,8 +13,22 @@ from tests.support.project import Project, environment
 pytestmark = pytest.mark.lab
 
 ETCDCTL = (
+    'address=$(python3 -c \'import json; print(json.load(open("/etc/longhaul/node.json"))["address"])\'); '
     "ETCDCTL_CACERT=/etc/longhaul/pki/etcd-ca.crt ETCDCTL_CERT=/etc/longhaul/pki/client.pem "
-    "ETCDCTL_KEY=/etc/longhaul/pki/client.pem etcdctl --endpoints https://127.0.0.1:2379"
+    "ETCDCTL_KEY=/etc/longhaul/pki/client.pem etcdctl --endpoints https://$address:2379"
+)
+
+TOKEN = """
+metadata=http://169.254.169.254/metadata/identity/oauth2/token
+query='api-version=2018-02-01&resource=https://vault.azure.net'
+read() { python3 -c "import json,sys; print(json.load(sys.stdin)['$1'])"; }
+token=$(curl -sf -H 'Metadata: true' "$metadata?$query" | read access_token)
+vault=$(read vault < /etc/longhaul/secrets.json)
+"""
+
+ASK = (
+    'curl -s -o /dev/null -w "$name %{http_code}\\n" -H "Authorization: Bearer $token" '
+    '"$vault/secrets/$name?api-version=7.5"'
 )
 
 
@@ -90,13 +104,8 @@ def test_only_health_is_anonymous(project: Project) -> None:
 
 
 def test_machines_read_their_own_secrets_only(project: Project) -> None:
-    script = (
-        "token=$(curl -sf -H 'Metadata: true' 'http://169.254.169.254/metadata/identity/oauth2/token?api-version=2018-02-01"
-        "&resource=https://vault.azure.net' | python3 -c 'import json,sys; print(json.load(sys.stdin)[\"access_token\"])'); "
-        "vault=$(python3 -c 'import json; print(json.load(open(\"/etc/longhaul/secrets.json\"))[\"vault\"])'); "
-        "for name in one-etcd-0-member one-events-0-member ca-etcd service-account; do "
-        "curl -s -o /dev/null -w \"$name %{http_code}\\n\" -H \"Authorization: Bearer $token\" \"$vault/secrets/$name?api-version=7.5\"; done"
-    )
+    names = "one-etcd-0-member one-events-0-member ca-etcd service-account"
+    script = f"{TOKEN}\nfor name in {names}; do {ASK}; done"
     answers = dict(line.split() for line in project.on("one-etcd-0", script).stdout.splitlines())
     assert answers == {
         "one-etcd-0-member": "200",
@@ -135,7 +144,14 @@ def test_a_renewed_certificate_reaches_the_running_server(project: Project) -> N
     )
     project.engine("up", "--yes", "--skip-preview", "--target-replace", urn)
     project.on("one-api-0", "systemctl start longhaul-secrets-refresh")
-    project.on("one-api-0", _until("[ \"$(openssl s_client -connect 127.0.0.1:6443 </dev/null 2>/dev/null | openssl x509 -noout -serial)\" != \"" + before + "\" ]"))
+    project.on(
+        "one-api-0",
+        _until(
+            '[ "$(openssl s_client -connect 127.0.0.1:6443 </dev/null 2>/dev/null | openssl x509 -noout -serial)" != "'
+            + before
+            + '" ]'
+        ),
+    )
     assert project.kubectl("get", "--raw", "/readyz").stdout.strip() == "ok"
 
 
@@ -157,7 +173,10 @@ def test_a_machine_that_lost_power_comes_back(project: Project) -> None:
 
 def test_the_only_member_is_not_replaced(project: Project) -> None:
     raw = project.read()
-    changed = {**raw, "control_plane": {**raw["control_plane"], "etcd": {**raw["control_plane"]["etcd"], "quota_gib": 4}}}
+    changed = {
+        **raw,
+        "control_plane": {**raw["control_plane"], "etcd": {**raw["control_plane"]["etcd"], "quota_gib": 4}},
+    }
     project.write(changed)
     try:
         done = project.longhaul("up", "--yes", check=False)

@@ -1,4 +1,4 @@
-"""Three members: a change that replaces all takes them one at a time, and stops at the first that does not come back."""
+"""Three members: a change that replaces all takes them one at a time, and not while one is missing."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ def _lifecycle(project: Project) -> list[tuple[str, str]]:
     lines = (project.path / "events.json").read_text(encoding="utf-8").splitlines()
     events = [json.loads(line) for line in lines]
     done = [event["resOutputsEvent"]["metadata"] for event in events if "resOutputsEvent" in event]
-    steps = [(m["op"], m["urn"].rpartition("::")[2]) for m in done if m["type"] == "azure-native:compute:VirtualMachine"]
+    steps = [
+        (m["op"], m["urn"].rpartition("::")[2]) for m in done if m["type"] == "azure-native:compute:VirtualMachine"
+    ]
     return [(op, machine) for op, machine in steps if op in ("delete-replaced", "create-replacement")]
 
 
@@ -83,7 +85,9 @@ def test_a_member_is_not_deleted_when_its_store_would_lose_quorum(project: Proje
 
 
 def test_the_same_change_goes_through_once_the_store_is_whole(project: Project) -> None:
-    done = project.on("three-etcd-2", "for i in $(seq 60); do longhaul-node ready >/dev/null && exit 0; sleep 1; done; exit 1")
+    done = project.on(
+        "three-etcd-2", "for i in $(seq 60); do longhaul-node ready >/dev/null && exit 0; sleep 1; done; exit 1"
+    )
     assert done.returncode == 0
     before = _generations(project)
     project.longhaul("up", "--yes")

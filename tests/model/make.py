@@ -89,6 +89,16 @@ def hosts() -> dict[str, Any]:
     }
 
 
+def rack(*listed: dict[str, Any]) -> dict[str, Any]:
+    """A hosts file."""
+    return {"hosts": list(listed)}
+
+
+def host(name: str, **more: Any) -> dict[str, Any]:
+    """An entry of it."""
+    return {"name": name, "site": "colo", **more}
+
+
 def environment(raw: dict[str, Any] | None = None, **changes: Any) -> Environment:
     """The environment that ``raw`` (by default the minimal one), with ``changes`` on top, declares."""
     return parse({**(minimal() if raw is None else raw), **changes}, source=SOURCE, stack=STACK)

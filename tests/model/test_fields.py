@@ -21,6 +21,7 @@ from tests.model import make
 
 STACK = {"config": {CONFIG_KEY: make.full()}}
 HOSTS = make.hosts()
+WRONG: tuple[Any, ...] = (None, "", ["x"], {"x": {}})
 NAMES = ("sites", "pools", "machine_types", "labels", "tags", "vault_officers")
 """Mappings whose keys the reader chooses."""
 
@@ -185,7 +186,7 @@ def test_a_sample_of_each_section_is_valid(model: type[Environment] | type[Hosts
 def test_samples_stand_in_for_anything_that_is_wrong(model: type[Environment] | type[Hosts]) -> None:
     whole: dict[str, Any] = make.full() if model is Environment else HOSTS
     for at in locations(whole):
-        for wrong in (None, "", ["x"], {"x": {}}):
+        for wrong in WRONG:
             raw = copy.deepcopy(whole)
             inside(raw, at[:-1])[at[-1]] = wrong
             assert validate(model, raw).value is not None, (at, wrong)

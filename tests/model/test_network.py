@@ -111,7 +111,7 @@ def test_blocks_are_the_first_that_are_free_or_the_site_is_told(supernet: IPv4Ne
         ("sites", f"s{index}", "prefix") for index, block in enumerate(expected) if block is None
     ]
     for error in errors:
-        assert error.key[1] in error.wrong
+        assert str(error.key[1]) in error.wrong
         assert str(supernet) in error.wrong
     if not errors:
         assert [site.block for site in plan(environment).sites.values()] == expected

@@ -1,4 +1,4 @@
-"""Projects made for a test: this checkout's program with stack files of the test's own, so that nothing of the user's is touched."""
+"""Projects made for a test: this checkout's program, stack files of the test's own, nothing of the user's."""
 
 from __future__ import annotations
 

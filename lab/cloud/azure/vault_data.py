@@ -30,7 +30,8 @@ SUFFIX = ".vault.azure.net"
 RESOURCE = "https://vault.azure.net"
 VALUE_LIMIT = 25 * 1024
 """Bytes: learn.microsoft.com/azure/key-vault/secrets/about-secrets, "maximum size of 25k bytes"."""
-API_VERSIONS = frozenset({"7.4", "7.5", "7.6", "2025-07-01"})
+API_VERSIONS = frozenset({"7.4", "7.5", "7.6", "2025-07-01", "2026-04-01"})
+"""Those of azure-keyvault-secrets 4.12 from 7.4 on; secrets are the same in all of them."""
 NAME = re.compile(r"[0-9a-zA-Z-]{1,127}")
 T = TypeVar("T", bound=Part)
 

@@ -20,7 +20,9 @@ from tests.lab.cloud.fake import FakeHypervisor
 
 T = TypeVar("T")
 REAL_LOOKUP = socket.getaddrinfo
-IMAGE = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/i/providers/Microsoft.Compute/galleries/g/images/node/versions/1.0.0"
+IMAGE = (
+    f"/subscriptions/{SUBSCRIPTION}/resourceGroups/i/providers/Microsoft.Compute/galleries/g/images/node/versions/1.0.0"
+)
 GROUP = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/lab"
 NETWORK = f"{GROUP}/providers/Microsoft.Network/virtualNetworks/net"
 
@@ -92,7 +94,9 @@ class Live:
         self.ports[name] = runner.addresses[0][1]
         return runner
 
-    def arm(self, method: str, path: str, body: Any = None, *, token: str | None = None, **query: str) -> requests.Response:
+    def arm(
+        self, method: str, path: str, body: Any = None, *, token: str | None = None, wait_s: int = 0, **query: str
+    ) -> requests.Response:
         """One call to the resource manager as the operator."""
         if token is None:
             token = self._token = self._token or self.token("https://management.azure.com")
@@ -101,7 +105,7 @@ class Live:
             f"https://management.azure.com{path}",
             params={"api-version": "2024-05-01", **query},
             json=body,
-            headers={"Authorization": f"Bearer {token}", "Prefer": "wait=10"},
+            headers={"Authorization": f"Bearer {token}", "Prefer": f"wait={wait_s}"},
             timeout=30,
             verify=str(self.cloud.ca_certificate),
         )
@@ -118,8 +122,10 @@ class Live:
         """The end of the operation that an answer started."""
         url = response.headers.get("Azure-AsyncOperation") or response.headers.get("Location")
         while url:
-            answer = self.arm("GET", url.removeprefix("https://management.azure.com").split("?")[0])
-            status = answer.json()["status"] if answer.content else {202: "InProgress"}.get(answer.status_code, "Succeeded")
+            answer = self.arm("GET", url.removeprefix("https://management.azure.com").split("?")[0], wait_s=10)
+            status = (
+                answer.json()["status"] if answer.content else {202: "InProgress"}.get(answer.status_code, "Succeeded")
+            )
             if status != "InProgress":
                 return answer.json() if answer.content else {}
         return {}

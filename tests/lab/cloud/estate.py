@@ -99,13 +99,18 @@ def balancer() -> dict[str, Any]:
     }
 
 
-def machine(*, data: bytes = b"#cloud-config\n", size: str = "Standard_L8s_v3", nic: str = NIC, **changes: Any) -> dict[str, Any]:
+def machine(
+    *, data: bytes = b"#cloud-config\n", size: str = "Standard_L8s_v3", nic: str = NIC, **changes: Any
+) -> dict[str, Any]:
     body = {
         **WHERE,
         "zones": ["1"],
         "properties": {
             "hardwareProfile": {"vmSize": size},
-            "storageProfile": {"imageReference": {"id": IMAGE}, "osDisk": {"createOption": "FromImage", "name": "api-0"}},
+            "storageProfile": {
+                "imageReference": {"id": IMAGE},
+                "osDisk": {"createOption": "FromImage", "name": "api-0"},
+            },
             "osProfile": {
                 "computerName": "api-0",
                 "adminUsername": "longhaul",

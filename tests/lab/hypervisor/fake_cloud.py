@@ -57,7 +57,7 @@ class FakeCloud:
         return context
 
     def operator_environment(self) -> dict[str, str]:
-        return {"SSL_CERT_FILE": str(self.ca_certificate), "ODD": "it's $HOME \"quoted\""}
+        return {"SSL_CERT_FILE": str(self.ca_certificate), "ODD": 'it\'s $HOME "quoted"'}
 
     async def run(self) -> None:
         seen: tuple[int, int] | None = None

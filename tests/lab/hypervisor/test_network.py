@@ -239,7 +239,7 @@ def test_rules_can_change_and_old_flows_live_on(lab: Lab) -> None:
         "exec 3<>/dev/tcp/10.1.0.5/8000; touch /run/connected; while [ ! -e /run/go ]; do sleep 0.1; done; "
         "printf 'GET / HTTP/1.0\\r\\n\\r\\n' >&3; cat <&3 | tail -n 1 > /run/answer"
     )
-    lab.inside("alpha", f"rm -f /run/go /run/answer; setsid -f bash -c \"{stream}\" > /dev/null 2>&1 < /dev/null")
+    lab.inside("alpha", f'rm -f /run/go /run/answer; setsid -f bash -c "{stream}" > /dev/null 2>&1 < /dev/null')
     eventually(lambda: lab.inside("alpha", "test -e /run/connected", check=False).returncode == 0, what="connected")
     lab.apply(World(networks=world().networks, machines=(alpha, closed, gamma), load_balancers=(balancer(),)))
     assert lab.inside("alpha", curl("http://10.1.0.5:8000/"), check=False).returncode == DROPPED

@@ -21,15 +21,28 @@ TIMEOUT_S = 5.0
 
 def checks(node: Node, *, pki: Path) -> tuple[Check, ...]:
     """kube-apiserver ready and of the right version, controller-manager and scheduler healthy."""
-    server = f"https://127.0.0.1:{node.port}"
-    context = ssl.create_default_context(cafile=str(pki / "kubernetes-ca.crt"))
-    context.load_cert_chain(pki / "controller-manager.pem")
     return (
-        _health("kube-apiserver", server + READY, context),
-        _version(server + "/version", context, wanted=node.version),
+        server(node, pki=pki),
+        _version(f"{_url(node)}/version", _context(pki), wanted=node.version),
         _health("kube-controller-manager", CONTROLLER_MANAGER, _unverified()),
         _health("kube-scheduler", SCHEDULER, _unverified()),
     )
+
+
+def server(node: Node, *, pki: Path) -> Check:
+    """kube-apiserver ready."""
+    return _health("kube-apiserver", _url(node) + READY, _context(pki))
+
+
+def _url(node: Node) -> str:
+    return f"https://127.0.0.1:{node.port}"
+
+
+def _context(pki: Path) -> ssl.SSLContext:
+    """As controller-manager: failed checks are only told to those who have an identity."""
+    context = ssl.create_default_context(cafile=str(pki / "kubernetes-ca.crt"))
+    context.load_cert_chain(pki / "controller-manager.pem")
+    return context
 
 
 def _unverified() -> ssl.SSLContext:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import selectors
 import socket
 import subprocess
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from socket import SO_ERROR, SOL_SOCKET
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -101,7 +105,7 @@ class Etcdctl:
 
     def first_cluster(self, endpoints: Iterable[str]) -> Cluster | None:
         """What the first endpoint with a quorum behind it says."""
-        for endpoint in endpoints:
+        for endpoint in answering(endpoints):
             try:
                 return self.cluster(endpoint)
             except EtcdError:
@@ -151,14 +155,27 @@ def _member(raw: dict[str, Any]) -> Member:
     )
 
 
+def answering(endpoints: Iterable[str]) -> Iterator[str]:
+    """The endpoints that accept connections, the quickest first. All are tried at once: most addresses of a plan do not
+    exist, and each would cost its time limit."""
+    with contextlib.ExitStack() as stack, selectors.DefaultSelector() as selector:
+        for endpoint in endpoints:
+            parts = urlsplit(endpoint)
+            connection = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
+            connection.setblocking(False)
+            connection.connect_ex((parts.hostname, parts.port))
+            selector.register(connection, selectors.EVENT_WRITE, endpoint)
+        deadline = time.monotonic() + CONNECT_S
+        while selector.get_map() and (left := deadline - time.monotonic()) > 0:
+            for key, _ in selector.select(left):
+                selector.unregister(key.fileobj)
+                if isinstance(key.fileobj, socket.socket) and not key.fileobj.getsockopt(SOL_SOCKET, SO_ERROR):
+                    yield key.data
+
+
 def reachable(endpoint: str) -> bool:
     """Whether something accepts connections there."""
-    parts = urlsplit(endpoint)
-    try:
-        with socket.create_connection((parts.hostname, parts.port), timeout=CONNECT_S):
-            return True
-    except OSError:
-        return False
+    return next(answering([endpoint]), None) is not None
 
 
 def endpoints(members: Iterable[Member]) -> Iterator[str]:

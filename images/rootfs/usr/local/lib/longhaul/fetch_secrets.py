@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vault import Vault, VaultError
+from vault import AwayError, Vault, VaultError
 
 CONFIG = Path("/etc/longhaul/secrets.json")
 
@@ -127,6 +127,8 @@ def fetch(config: Config, read: Callable[[str], str]) -> tuple[list[SecretFile],
     for name in sorted(set[str]().union(*(file.secrets() for file in config.files))):
         try:
             values[name] = read(name)
+        except AwayError as error:
+            return [], [str(error)]
         except VaultError as error:
             problems.append(str(error))
     changed: list[SecretFile] = []
@@ -156,12 +158,15 @@ def main() -> int:
     arguments = parser.parse_args()
     config = Config.read(arguments.config)
     deadline = time.monotonic() + arguments.boot_wait
+    said: list[str] = []
     while True:
         changed, problems = fetch(config, config.open().read)
         for file in changed:
             print(f"wrote {file.path}", flush=True)
         for problem in problems:
-            print(problem, file=sys.stderr, flush=True)
+            if problem not in said:
+                print(problem, file=sys.stderr, flush=True)
+        said = problems
         restart(changed)
         missing = [str(file.path) for file in config.files if not file.path.exists()]
         if not problems:

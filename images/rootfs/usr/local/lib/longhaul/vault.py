@@ -21,6 +21,10 @@ class VaultError(Exception):
     """The vault or the metadata service did not give what was asked for. Never holds a secret's value."""
 
 
+class AwayError(VaultError):
+    """Nothing can be asked for at present: no token, or nobody answers."""
+
+
 def _get(url: str, *, what: str, headers: dict[str, str]) -> dict[str, Any]:
     # No proxy: the metadata service must be asked directly, and a proxy would see the token.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -31,7 +35,7 @@ def _get(url: str, *, what: str, headers: dict[str, str]) -> dict[str, Any]:
     except urllib.error.HTTPError as error:
         raise VaultError(f"{what}: the answer was {error.code} {error.reason}") from None
     except (OSError, ValueError) as error:
-        raise VaultError(f"{what}: {type(error).__name__}: {error}") from None
+        raise AwayError(f"{what}: {type(error).__name__}: {error}") from None
     if not isinstance(document, dict):
         raise VaultError(f"{what}: the answer is not a JSON object")
     return document
@@ -49,15 +53,17 @@ class Vault:
     _token: str = field(default="", repr=False)
 
     def token(self) -> str:
-        """This machine's access token; ``VaultError`` when the metadata service gives none."""
+        """This machine's access token; ``AwayError`` when the metadata service gives none."""
         if not self._token:
             query = urllib.parse.urlencode({"api-version": METADATA_VERSION, "resource": RESOURCE})
-            answer = _get(
-                f"{self.metadata}?{query}", what="token from the metadata service", headers={"Metadata": "true"}
-            )
+            what = "token from the metadata service"
+            try:
+                answer = _get(f"{self.metadata}?{query}", what=what, headers={"Metadata": "true"})
+            except VaultError as error:
+                raise AwayError(str(error)) from None
             token = answer.get("access_token")
             if not isinstance(token, str) or not token:
-                raise VaultError("token from the metadata service: the answer holds no access_token")
+                raise AwayError(f"{what}: the answer holds no access_token")
             self._token = token
         return self._token
 

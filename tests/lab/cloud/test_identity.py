@@ -1,0 +1,111 @@
+"""Tokens, with Azure's own library, and what they allow."""
+
+from __future__ import annotations
+
+import uuid
+
+import jwt
+import pytest
+import requests
+from azure.core.exceptions import ClientAuthenticationError
+from azure.identity import ClientSecretCredential, EnvironmentCredential
+
+from lab.cloud.azure.roles import READER, SECRETS_USER
+from tests.lab.cloud import estate
+from tests.lab.cloud.conftest import GROUP, SUBSCRIPTION, Live
+
+
+def test_the_unchanged_library_obtains_a_token(built: Live) -> None:
+    token = EnvironmentCredential().get_token("https://management.azure.com/.default").token
+    claims = jwt.decode(token, options={"verify_signature": False})
+    environment = built.cloud.operator_environment()
+    assert claims["aud"] == "https://management.azure.com"
+    assert claims["appid"] == environment["AZURE_CLIENT_ID"]
+    assert claims["oid"] == environment["LAB_OPERATOR_OBJECT_ID"]
+    assert built.arm("GET", GROUP, token=token).status_code == 200
+
+
+def test_tokens_verify_with_the_published_keys(built: Live) -> None:
+    tenant = built.cloud.operator_environment()["AZURE_TENANT_ID"]
+    base, verify = f"https://login.microsoftonline.com/{tenant}", str(built.cloud.ca_certificate)
+    metadata = requests.get(f"{base}/v2.0/.well-known/openid-configuration", timeout=10, verify=verify).json()
+    keys = requests.get(metadata["jwks_uri"], timeout=10, verify=verify).json()
+    token = built.token("https://management.azure.com")
+    key = jwt.PyJWKSet.from_dict(keys)[jwt.get_unverified_header(token)["kid"]]
+    assert jwt.decode(token, key, audience="https://management.azure.com", algorithms=["RS256"])["tid"] == tenant
+
+
+@pytest.mark.parametrize(
+    ("client", "key", "code"), [("", "wrong", "AADSTS7000215"), (str(uuid.uuid4()), "", "AADSTS700016")]
+)
+def test_wrong_credentials_are_refused(built: Live, client: str, key: str, code: str) -> None:
+    environment = built.cloud.operator_environment()
+    credential = ClientSecretCredential(
+        environment["AZURE_TENANT_ID"],
+        client or environment["AZURE_CLIENT_ID"],
+        key or environment["AZURE_CLIENT_SECRET"],
+    )
+    with pytest.raises(ClientAuthenticationError, match=code):
+        credential.get_token("https://management.azure.com/.default")
+
+
+def test_an_expired_or_foreign_token_is_refused(built: Live) -> None:
+    identity = built.cloud._identity
+    expired = identity.token(object_id="o", app_id="a", audience="https://management.azure.com", life_s=-10)
+    assert built.arm("GET", GROUP, token=expired).status_code == 401
+    forged = jwt.encode(
+        {"aud": "https://management.azure.com", "oid": "o", "appid": "a", "tid": "t"}, "k" * 32, algorithm="HS256"
+    )
+    assert built.arm("GET", GROUP, token=forged).status_code == 401
+
+
+def test_roles_decide_what_a_principal_may_do(live: Live) -> None:
+    estate.build(live)
+    principal = live.arm("GET", estate.IDENTITY).json()["properties"]["principalId"]
+    token = live.cloud._identity.token(object_id=principal, app_id="a", audience="https://management.azure.com")
+    refused = live.arm("GET", estate.NIC, token=token)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (403, "AuthorizationFailed")
+    assign(live, scope=GROUP, role=READER, principal=principal)
+    assert live.arm("GET", estate.NIC, token=token).status_code == 200
+    assert live.arm("DELETE", estate.NIC, token=token).status_code == 403
+    assert live.arm("POST", f"{estate.VM}/restart", token=token).status_code == 403
+
+
+def test_role_assignments(live: Live) -> None:
+    estate.build(live)
+    principal = live.arm("GET", estate.IDENTITY).json()["properties"]["principalId"]
+    name = assign(live, scope=GROUP, role=READER, principal=principal)
+    path = f"{GROUP}/providers/Microsoft.Authorization/roleAssignments"
+    again = live.arm("PUT", f"{path}/{uuid.uuid4()}", body(READER, principal))
+    assert again.json()["error"]["code"] == "RoleAssignmentExists"
+    other = live.arm("PUT", f"{path}/{name}", body(SECRETS_USER, principal))
+    assert (other.status_code, other.json()["error"]["code"]) == (400, "RoleAssignmentUpdateNotPermitted")
+    nobody = live.arm("PUT", f"{path}/{uuid.uuid4()}", body(READER, str(uuid.uuid4())))
+    assert nobody.json()["error"]["code"] == "PrincipalNotFound"
+    unknown = live.arm("PUT", f"{path}/{uuid.uuid4()}", body(str(uuid.uuid4()), principal))
+    assert unknown.json()["error"]["code"] == "RoleDefinitionDoesNotExist"
+    listed = live.arm("GET", path, **{"$filter": f"principalId eq '{principal}'"}).json()["value"]
+    assert [one["name"] for one in listed] == [name]
+
+
+def test_assignments_go_with_what_they_are_on(live: Live) -> None:
+    estate.build(live)
+    live.put(estate.VAULT, estate.vault(live))
+    principal = live.arm("GET", estate.IDENTITY).json()["properties"]["principalId"]
+    scope = f"{estate.VAULT}/secrets/one"
+    name = assign(live, scope=scope, role=SECRETS_USER, principal=principal)
+    assert live.arm("DELETE", estate.VAULT).status_code == 200
+    assert live.arm("GET", f"{scope}/providers/Microsoft.Authorization/roleAssignments/{name}").status_code == 404
+
+
+def body(role: str, principal: str) -> dict[str, object]:
+    definition = f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions/{role}"
+    return {
+        "properties": {"principalId": principal, "roleDefinitionId": definition, "principalType": "ServicePrincipal"}
+    }
+
+
+def assign(live: Live, *, scope: str, role: str, principal: str) -> str:
+    name = str(uuid.uuid4())
+    live.put(f"{scope}/providers/Microsoft.Authorization/roleAssignments/{name}", body(role, principal))
+    return name

@@ -1,0 +1,208 @@
+"""The life of machines: disks, power, failures, commands, orphans."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+
+import pytest
+
+from lab.desired import Machine, World
+from tests.lab.hypervisor.conftest import Lab, curl, eventually, machine, network_one, user_data
+
+pytestmark = pytest.mark.lab
+
+FAILING = (
+    b"#cloud-config\nlocale: C.UTF-8\nssh_genkeytypes: []\nwrite_files: [{path: /proc/nowhere/file, content: x}]\n"
+)
+
+
+def world(*machines: Machine) -> World:
+    return World(networks=(network_one(),), machines=machines)
+
+
+def alpha(**more: object) -> Machine:
+    return machine("alpha", "10.1.0.4/24", **{"local_ssd_gib": 1, **more})
+
+
+@pytest.fixture(scope="module")
+def lab(make_lab: Callable[[str], Lab]) -> Lab:
+    lab = make_lab("test-vm")
+    lab.start()
+    return lab
+
+
+@pytest.fixture
+def running(lab: Lab) -> Lab:
+    lab.apply(world(alpha()))
+    lab.await_phase("running", "alpha", generation="g1")
+    return lab
+
+
+def boot_id(lab: Lab) -> str:
+    # The kernel is the host's: what tells boots apart is when the machine's process 1 began.
+    return lab.inside("alpha", "stat -c %Z /proc/1; cut -d ' ' -f 22 /proc/1/stat").stdout
+
+
+def leader(lab: Lab) -> int:
+    from lab.cgroups import Group
+    from lab.hypervisor.nspawn import leader_among
+
+    pid = leader_among(Group.of(lab.state.env, "alpha").members())
+    assert pid is not None
+    return pid
+
+
+def test_a_machine_is_who_it_should_be(running: Lab) -> None:
+    lines = running.inside("alpha", "hostname; cat /etc/resolv.conf; cat /etc/machine-id").stdout.splitlines()
+    assert lines[:2] == ["alpha", "nameserver 168.63.129.16"]
+    assert len(lines[2]) == 32
+    assert "LONGHAUL" not in running.inside("alpha", "env").stdout
+
+
+def test_the_labs_ca_is_trusted_also_after_an_update(running: Lab) -> None:
+    running.inside("alpha", "update-ca-certificates --fresh")
+    assert running.inside("alpha", curl("https://management.azure.com/")).returncode == 0
+
+
+def test_a_reboot_keeps_both_disks(running: Lab) -> None:
+    before = boot_id(running)
+    running.inside("alpha", "echo kept > /root/kept; echo kept > /mnt/local-ssd/kept; systemctl reboot", check=False)
+    eventually(
+        lambda: running.inside("alpha", "true", check=False).returncode == 0 and boot_id(running) != before,
+        what="reboot",
+    )
+    running.await_phase("running", "alpha")
+    assert running.inside("alpha", "cat /root/kept /mnt/local-ssd/kept").stdout == "kept\nkept\n"
+
+
+def test_a_machine_that_powers_itself_off_stays_off(running: Lab) -> None:
+    running.inside("alpha", "systemctl poweroff", check=False)
+    running.await_phase("stopped", "alpha")
+    assert running.machine("alpha")["reason"] == "powered itself off"
+    running.lab("power", "alpha", "on")
+    running.await_phase("running", "alpha")
+
+
+def test_a_machine_that_crashes_is_started_again(running: Lab) -> None:
+    before = boot_id(running)
+    os.kill(leader(running), signal.SIGKILL)
+    eventually(
+        lambda: running.inside("alpha", "true", check=False).returncode == 0 and boot_id(running) != before,
+        what="restart",
+    )
+    running.await_phase("running", "alpha")
+
+
+def test_power_off_and_cut_last_until_on(running: Lab) -> None:
+    for action in ("off", "cut"):
+        running.inside("alpha", "echo kept > /mnt/local-ssd/kept; sync")
+        running.lab("power", "alpha", action)
+        running.await_phase("stopped", "alpha")
+        assert running.lab("shell", "alpha", "--", "true", check=False).returncode == 1
+        running.lab("power", "alpha", "on")
+        running.await_phase("running", "alpha")
+        assert running.inside("alpha", "cat /mnt/local-ssd/kept").stdout == "kept\n"
+
+
+def test_reset_boots_again(running: Lab) -> None:
+    before = boot_id(running)
+    running.lab("power", "alpha", "reset")
+    eventually(
+        lambda: running.inside("alpha", "true", check=False).returncode == 0 and boot_id(running) != before,
+        what="reset",
+    )
+    running.await_phase("running", "alpha")
+
+
+def test_power_of_a_machine_that_is_not_there(lab: Lab) -> None:
+    result = lab.lab("power", "nobody", "off", check=False)
+    assert result.returncode == 1
+    assert "there is no machine 'nobody'" in result.stderr
+
+
+def test_deallocation_loses_the_local_disk_and_keeps_the_other(running: Lab) -> None:
+    running.inside("alpha", "echo kept > /root/kept; echo lost > /mnt/local-ssd/lost")
+    running.apply(world(alpha(running=False)))
+    running.await_phase("stopped", "alpha")
+    running.apply(world(alpha()))
+    running.await_phase("running", "alpha")
+    assert running.inside("alpha", "cat /root/kept; ls /mnt/local-ssd").stdout == "kept\n"
+
+
+def test_a_new_generation_starts_afresh(running: Lab) -> None:
+    running.inside("alpha", "echo old > /root/old; echo old > /mnt/local-ssd/old")
+    identity = running.inside("alpha", "cat /etc/machine-id").stdout
+    fresh = alpha(generation="g2", user_data=user_data("touch /root/second"))
+    running.apply(world(fresh))
+    running.await_phase("running", "alpha", generation="g2")
+    assert running.inside("alpha", "ls /root /mnt/local-ssd").stdout.split() == ["/mnt/local-ssd:", "/root:", "second"]
+    assert running.inside("alpha", "cat /etc/machine-id").stdout != identity
+    assert running.inside("alpha", curl("http://169.254.169.254/")).stdout.endswith(": 10.1.0.4\n")
+
+
+def test_a_failed_cloud_init_is_said(lab: Lab) -> None:
+    lab.apply(world(machine("broken", "10.1.0.6/24", user_data=FAILING)))
+    lab.await_phase("failed", "broken")
+    assert "write-files" in lab.machine("broken")["reason"]
+    assert lab.lab("status", check=False).returncode == 1
+    lab.apply(world())
+    lab.await_phase("absent", "broken")
+
+
+def test_a_machine_in_no_subnet_fails_and_stops_no_other(lab: Lab) -> None:
+    lab.apply(world(alpha(), machine("lost", "10.1.9.6/24")))
+    lab.await_phase("failed", "lost")
+    assert "10.1.9.6 is in no subnet of one" in lab.machine("lost")["reason"]
+    lab.await_phase("running", "alpha", generation="g1")
+
+
+def test_a_removed_machine_leaves_nothing(running: Lab) -> None:
+    running.apply(world())
+    running.await_phase("absent", "alpha")
+    assert not (running.state.machines / "alpha").exists()
+    from lab.cgroups import Group
+
+    assert not Group.of(running.state.env, "alpha").exists()
+    links = running.enter("nsenter", f"--net={running.namespace('internet')}", "ip", "-br", "link").stdout
+    assert "m-alpha" not in links
+
+
+def test_a_shell_passes_exit_code_and_input(running: Lab) -> None:
+    assert running.inside("alpha", "exit 7", check=False).returncode == 7
+    result = running.lab("shell", "alpha", "--", "cat", input="through\n")
+    assert result.stdout == "through\n"
+
+
+def test_an_unknown_machine_has_no_shell(lab: Lab) -> None:
+    result = lab.lab("shell", "nobody", check=False)
+    assert result.returncode == 1
+    assert "machine 'nobody' is not running" in result.stderr
+
+
+def test_a_command_of_the_clouds_agent(running: Lab) -> None:
+    assert agent(running, "hostname; echo complaint >&2; exit 3") == {"code": 3, "out": "alpha\n", "err": "complaint\n"}
+    # Its standard input is empty, and it may be long.
+    assert agent(running, "cat\n#" + "x" * 300_000 + "\necho done")["out"] == "done\n"
+
+
+def test_a_command_that_takes_too_long_is_ended_with_all_it_started(running: Lab) -> None:
+    answer = agent(running, "sleep 1234 & sleep 1234", timeout_s=0.5)
+    assert answer["code"] == 124
+    assert "ended after 0.5 s" in str(answer["err"])
+    assert running.inside("alpha", "pgrep -f 'sleep 123[4]'", check=False).returncode == 1
+
+
+def agent(lab: Lab, script: str, *, timeout_s: float = 20) -> dict[str, object]:
+    import json
+
+    asked = lab.state.directory / "asked.json"
+    asked.write_text(json.dumps({"id": "/VM/Alpha", "script": script, "timeout_s": timeout_s}))
+    network = f"/proc/{lab.pid()}/root/run/longhaul/netns/vm-alpha"
+    import subprocess
+
+    argv = ["nsenter", f"--net={network}", *curl("http://169.254.169.254/run", wait_s=30).split()]
+    argv += ["--data-binary", f"@{asked}", "-H", "Content-Type: application/json"]
+    answer = subprocess.run(argv, capture_output=True, text=True, check=True)
+    return dict(json.loads(answer.stdout))

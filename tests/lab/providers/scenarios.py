@@ -1,0 +1,213 @@
+"""What :mod:`tests.lab.providers.test_engine` runs in namespaces of its own: ``python -m tests.lab.providers.scenarios NAME FOLDER``.
+
+The namespace has its own host names, network and processes: the clouds' real names lead to a live cloud on loopback, and nothing that
+is started survives.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from lab import tools
+from lab.desired import MachineState
+from tests.lab.cloud.conftest import SUBSCRIPTION, Live
+
+NAMES = ("management.azure.com", "login.microsoftonline.com", "lh-lab-vault.vault.azure.net")
+ROOT = Path(__file__).parents[3]
+VM = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/lab/providers/Microsoft.Compute/virtualMachines/m0"
+
+
+class Engine:
+    """The real engine with the stand-in plugins, on a program of its own."""
+
+    def __init__(self, folder: Path, live: Live) -> None:
+        self.live = live
+        self.folder = folder / "program"
+        shutil.copytree(Path(__file__).parent / "program", self.folder)
+        plugins = ROOT / "lab" / "providers" / "bin"
+        path = f"{Path(sys.executable).parent}:{plugins}:{tools.bin_dir()}:{os.environ['PATH']}"
+        self.environment = {
+            **os.environ,
+            **live.cloud.operator_environment(),
+            "PATH": path,
+            "PULUMI_BACKEND_URL": f"file://{folder}",
+            "PULUMI_CONFIG_PASSPHRASE": "x",
+            "PULUMI_HOME": str(folder / "home"),
+            "PULUMI_SKIP_UPDATE_CHECK": "true",
+        }
+        self.run("stack", "init", "t")
+
+    def run(self, *words: str, fails: bool = False) -> str:
+        done = subprocess.run(
+            ["pulumi", *words],
+            cwd=self.folder,
+            env=self.environment,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=300,
+        )
+        assert (done.returncode != 0) == fails, done.stdout
+        return done.stdout
+
+    def up(self, *words: str, fails: bool = False) -> str:
+        return self.run("up", "--yes", "--skip-preview", *words, fails=fails)
+
+    def set(self, key: str, value: str) -> None:
+        self.run("config", "set", key, value)
+
+    def state(self) -> str:
+        return self.run("stack", "export")
+
+    def generations(self) -> list[str]:
+        return [machine.generation for machine in self.live.hypervisor.world.machines]
+
+
+def life(engine: Engine) -> None:
+    """Preview, make, find unchanged, refresh, change in place, be refused, replace, destroy."""
+    preview = engine.run("preview")
+    assert "17 to create" in preview
+    assert engine.live.cloud.store.revision < 5, "a preview must not change anything"
+    outputs = engine.up()
+    assert "198.51.100.65" in outputs
+    assert "https://lh-lab-vault.vault.azure.net/" in outputs
+    engine.run("preview", "--expect-no-changes")
+    engine.run("refresh", "--yes", "--skip-preview", "--expect-no-changes")
+    assert "b25l" not in engine.state(), "a secret input must not be readable in the state"
+    engine.set("port", "7443")
+    assert "1 updated" in engine.up()
+    first = engine.generations()
+    engine.set("data", "two")
+    refused = engine.up(fails=True)
+    assert "PropertyChangeNotAllowed" in refused
+    assert "replace_on_changes" in refused
+    assert engine.generations() == first
+    engine.set("replace", "true")
+    assert "cannot create already existing resource" in engine.up(fails=True), "the replacement has the same name"
+    assert engine.generations() == first
+    engine.set("delete-first", "true")
+    replaced = engine.up()
+    assert "1 replaced" in replaced
+    assert replaced.index("deleted original") < replaced.index("creating replacement")
+    assert engine.generations() != first
+    assert "17 deleted" in engine.run("destroy", "--yes", "--skip-preview")
+    assert engine.live.arm("GET", f"/subscriptions/{SUBSCRIPTION}/resourcegroups").json()["value"] == []
+    assert "ConflictError" in engine.up(fails=True), "a deleted vault keeps its name, as in Azure"
+
+
+def killed(engine: Engine) -> None:
+    """An engine killed in the middle of a creation: its plugins end with it, and the next run adopts what is there."""
+    engine.live.hypervisor.hold = asyncio.Event()
+    up = subprocess.Popen(
+        ["pulumi", "up", "--yes", "--skip-preview"],
+        cwd=engine.folder,
+        env=engine.environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    _until(lambda: engine.live.arm("GET", VM).status_code == 200)
+    up.kill()
+    up.wait()
+    _until(lambda: not _plugins())
+    made = engine.live.arm("GET", VM).json()["properties"]["vmId"]
+    engine.live._loop.call_soon_threadsafe(engine.live.hypervisor.hold.set)
+    assert "the stack is currently locked" in engine.up(fails=True)
+    engine.run("cancel", "--yes")
+    refused = engine.environment | {"LAB_AZURE_CREATE": "refuse"}
+    engine.environment, kept = refused, engine.environment
+    assert "cannot create already existing resource" in engine.up(fails=True)
+    engine.environment = kept
+    assert "is adopted" in engine.up()
+    assert engine.live.arm("GET", VM).json()["properties"]["vmId"] == made
+    engine.run("preview", "--expect-no-changes")
+
+
+def broken(engine: Engine) -> None:
+    """A machine that does not come up is in the state as such, and the next run repairs it."""
+    engine.live.hypervisor.phases["m0"] = MachineState(phase="failed", reason="cloud-init: bad user data")
+    assert "cloud-init: bad user data" in engine.up(fails=True)
+    assert VM in engine.state()
+    engine.live.hypervisor.phases.clear()
+    engine.up()
+    engine.run("preview", "--expect-no-changes")
+
+
+def drift(engine: Engine) -> None:
+    """What changed behind the engine's back is seen by a refresh, and what vanished is made anew."""
+    engine.up()
+    engine.live.wait(engine.live.arm("DELETE", VM))
+    nsg = VM.split("/providers/")[0] + "/providers/Microsoft.Network/networkSecurityGroups/rules"
+    body = engine.live.arm("GET", nsg).json()
+    body["properties"]["securityRules"][0]["properties"]["priority"] = 200
+    engine.live.put(nsg, body)
+    seen = engine.up("--refresh")
+    assert "1 created" in seen
+    assert "1 updated" in seen
+    assert engine.live.arm("GET", nsg).json()["properties"]["securityRules"][0]["properties"]["priority"] == 100
+
+
+def imported(engine: Engine) -> None:
+    """Recovery as with the real plugin: what exists is imported by its id, and then nothing is to be done."""
+    engine.up()
+    document = json.loads(engine.state())
+    kept = [one for one in document["deployment"]["resources"] if not one["urn"].endswith("::machine")]
+    (lost,) = [one for one in document["deployment"]["resources"] if one["urn"].endswith("::machine")]
+    document["deployment"]["resources"] = kept
+    document["deployment"]["pending_operations"] = [{"resource": {**lost, "id": ""}, "type": "creating"}]
+    path = engine.folder / "state.json"
+    path.write_text(json.dumps(document))
+    engine.run("stack", "import", "--file", str(path))
+    urn = lost["urn"]
+    engine.run("refresh", "--yes", "--skip-preview", "--import-pending-creates", urn, "--import-pending-creates", VM)
+    assert VM in engine.state()
+
+
+def unknown(engine: Engine) -> None:
+    """A type that the lab's cloud does not have can be previewed, and is refused by name when it is to be made."""
+    engine.set("gateway", "true")
+    assert "VirtualNetworkGateway" in engine.run("preview")
+    assert "the lab's Azure does not have azure-native:network:VirtualNetworkGateway" in engine.up(fails=True)
+
+
+def _plugins() -> bool:
+    commands = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
+    return any(b"lab.providers.a" in command for command in commands)
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    """The plugins and the store tell nobody here what they do: look again and again, for a minute at most."""
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+SCENARIOS: dict[str, Callable[[Engine], Any]] = {
+    scenario.__name__: scenario for scenario in (life, killed, broken, drift, imported, unknown)
+}
+
+
+def main(name: str, folder: Path) -> None:
+    hosts = folder / "hosts"
+    hosts.write_text(f"127.0.0.1 localhost {' '.join(NAMES)}\n")
+    subprocess.run(["mount", "--bind", str(hosts), "/etc/hosts"], check=True)
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    live = Live(folder / "cloud", port=443)
+    os.environ["REQUESTS_CA_BUNDLE"] = live.cloud.operator_environment()["REQUESTS_CA_BUNDLE"]
+    try:
+        SCENARIOS[name](Engine(folder, live))
+    finally:
+        live.stop()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]))

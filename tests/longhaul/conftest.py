@@ -1,0 +1,135 @@
+"""A project of its own for each test, and the command run in it as a user would."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.longhaul import fake_engine
+
+LIMIT_S = 120.0
+"""No command here takes longer, even on a busy machine."""
+
+
+@dataclass(kw_only=True)
+class Checkout:
+    """A project folder with one environment, ``dev``, of a cloud that nothing here ever asks."""
+
+    path: Path
+    home: Path
+    repository: Path
+    environ: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def stack_file(self) -> Path:
+        return self.path / "stacks" / "Pulumi.dev.yaml"
+
+    @property
+    def backend(self) -> Path:
+        return self.path.parent / "backend"
+
+    def environment(self) -> dict[str, Any]:
+        raw: dict[str, Any] = yaml.safe_load(self.stack_file.read_text())["config"]["longhaul:environment"]
+        return raw
+
+    def write(self, raw: dict[str, Any], **beside: Any) -> None:
+        self.stack_file.write_text(yaml.safe_dump({"config": {"longhaul:environment": raw}, **beside}))
+
+    def variables(self) -> dict[str, str]:
+        return {
+            "HOME": str(self.home),
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": str(self.repository),
+            "PULUMI_BACKEND_URL": f"file://{self.backend}",
+            "PULUMI_CONFIG_PASSPHRASE": "correct horse",
+            **self.environ,
+        }
+
+    def argv(self, *words: str) -> list[str]:
+        return [sys.executable, "-m", "longhaul", *words]
+
+    def run(self, *words: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            self.argv(*words),
+            cwd=self.path,
+            env=self.variables(),
+            input=stdin,
+            stdin=subprocess.DEVNULL if stdin is None else None,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+            check=False,
+        )
+
+    def start(self, *words: str, **options: Any) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            self.argv(*words), cwd=self.path, env=self.variables(), stdin=subprocess.DEVNULL, **options
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FakeEngine:
+    """The stand-in engine of one test."""
+
+    folder: Path
+    checkout: Checkout
+
+    def calls(self) -> list[dict[str, Any]]:
+        notes = self.folder / "calls"
+        return [json.loads(line) for line in notes.read_text().splitlines()] if notes.exists() else []
+
+    def commands(self) -> list[str]:
+        return [" ".join(call["words"]) for call in self.calls()]
+
+    def fails(self, verb: str, code: int = 1) -> None:
+        (self.folder / verb).write_text(str(code))
+
+    def waits(self) -> None:
+        (self.folder / "wait").touch()
+
+    def previews(self, text: str) -> None:
+        (self.folder / "says").write_text(text)
+
+    def has_stack(self, **latest: object) -> None:
+        fake_engine.write_state(self.checkout.backend, "dev", **latest)
+
+    def state_file(self) -> Path:
+        return self.checkout.backend / ".pulumi" / "stacks" / "longhaul" / "dev.json"
+
+
+@pytest.fixture(name="checkout")
+def _checkout(tmp_path: Path, root: Path) -> Checkout:
+    path = tmp_path / "project"
+    (path / "stacks").mkdir(parents=True)
+    (tmp_path / "home").mkdir()
+    (tmp_path / "backend").mkdir()
+    definition = {"name": "longhaul", "runtime": "python", "main": "stacks/", "stackConfigDir": "stacks/"}
+    (path / "Pulumi.yaml").write_text(yaml.safe_dump(definition))
+    shutil.copy(root / "stacks" / "Pulumi.lab.yaml", path / "stacks" / "Pulumi.dev.yaml")
+    checkout = Checkout(path=path, home=tmp_path / "home", repository=root)
+    raw = checkout.environment()
+    raw |= {"name": "dev", "domain": "dev.longhaul.internal"}
+    raw["sites"]["weu"]["subscription"] = "11111111-0000-4000-8000-000000000001"
+    checkout.write(raw)
+    return checkout
+
+
+@pytest.fixture(name="engine")
+def _engine(checkout: Checkout, tmp_path: Path) -> FakeEngine:
+    folder = tmp_path / "engine"
+    folder.mkdir()
+    binary = folder / "pulumi"
+    binary.write_text(f"#!{sys.executable}\nimport sys\nfrom tests.longhaul.fake_engine import main\nsys.exit(main())\n")
+    binary.chmod(binary.stat().st_mode | stat.S_IXUSR)
+    checkout.environ |= {"LONGHAUL_PULUMI": str(binary), "FAKE_ENGINE": str(folder)}
+    return FakeEngine(folder=folder, checkout=checkout)

@@ -1,0 +1,63 @@
+"""A stand-in for the engine's command line: notes what it was told, and does of it what the tests need."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sys
+import time
+from pathlib import Path
+
+KEPT = ("LONGHAUL_DESTROY", "LONGHAUL_RUN", "PATH", "PULUMI_BACKEND_URL", "PULUMI_CONFIG_PASSPHRASE")
+
+
+def main() -> int:
+    words = sys.argv[1:]
+    folder = Path(os.environ["FAKE_ENGINE"])
+    config = words[words.index("--config-file") + 1] if "--config-file" in words else ""
+    note = {
+        "words": words,
+        "cwd": str(Path.cwd()),
+        "environ": {name: os.environ.get(name) for name in KEPT},
+        "config": Path(config).read_text(encoding="utf-8") if config else None,
+    }
+    with (folder / "calls").open("a", encoding="utf-8") as file:
+        file.write(json.dumps(note) + "\n")
+    backend = Path((os.environ.get("PULUMI_BACKEND_URL") or "file:///nowhere").removeprefix("file://"))
+    stack = words[words.index("--stack") + 1] if "--stack" in words else ""
+    if words[:2] == ["stack", "init"]:
+        write_state(backend, stack)
+    if words[0] == "cancel":
+        shutil.rmtree(backend / ".pulumi" / "locks", ignore_errors=True)
+    if (folder / "wait").exists() and words[0] == "up":
+        return wait(folder)
+    if words[0] == "preview":
+        sys.stdout.write((folder / "says").read_text(encoding="utf-8"))
+    code = folder / words[0]
+    return int(code.read_text()) if code.exists() else 0
+
+
+def write_state(backend: Path, stack: str, **latest: object) -> None:
+    path = backend / ".pulumi" / "stacks" / "longhaul" / f"{stack}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"version": 3, "checkpoint": {"stack": stack, "latest": latest}}))
+
+
+def wait(folder: Path) -> int:
+    """Run until interrupted; every signal is noted."""
+    caught: list[int] = []
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda got, _frame: caught.append(got))
+    (folder / "waiting").write_text(str(os.getpid()))
+    while not caught:
+        time.sleep(0.02)
+    # Anything that would come twice has come by now.
+    time.sleep(0.3)
+    (folder / "caught").write_text(json.dumps(caught))
+    return 255
+
+
+if __name__ == "__main__":
+    sys.exit(main())

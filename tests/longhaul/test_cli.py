@@ -1,0 +1,120 @@
+"""The command line itself: help, usage, and what people see when something is wrong."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from longhaul import cli
+from longhaul.cli import main
+from longhaul.exits import MEANINGS, Exit
+from tests.longhaul.conftest import Checkout, FakeEngine
+
+COMMANDS = ("up", "preview", "destroy", "status", "kubeconfig", "shell", "validate", "schema")
+
+
+@pytest.mark.parametrize("words", [["--help"], *([command, "--help"] for command in COMMANDS)])
+def test_help_tells_every_exit_code(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 0
+    text = capsys.readouterr().out
+    assert all(f"{code:>3}  {meaning}" in text for code, meaning in MEANINGS.items())
+
+
+def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    text = capsys.readouterr().out
+    assert set(cli.commands()) == set(COMMANDS)
+    assert all(f"\n    {command}" in text for command in COMMANDS)
+
+
+@pytest.mark.parametrize("words", [[], ["fly"], ["up", "--fast"], ["status", "--", "more"], ["shell"]])
+def test_wrong_usage_is_2(words: list[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == Exit.USAGE
+
+
+def test_without_an_environment_it_names_those_there_are(checkout: Checkout) -> None:
+    done = checkout.run("status")
+    assert done.returncode == Exit.USAGE
+    assert "--env" in done.stderr
+    assert "dev" in done.stderr
+
+
+def test_the_environment_may_come_from_a_variable(checkout: Checkout) -> None:
+    checkout.environ["LONGHAUL_ENV"] = "dev"
+    assert checkout.run("validate").stdout == "dev: valid\n"
+
+
+def test_an_unknown_environment_names_those_there_are(checkout: Checkout) -> None:
+    done = checkout.run("validate", "--env", "dve")
+    assert done.returncode == Exit.USAGE
+    assert "environments here: dev" in done.stderr
+
+
+def test_outside_a_project_it_says_how_to_name_one(checkout: Checkout) -> None:
+    done = checkout.run("validate", "--project", str(checkout.home))
+    assert done.returncode == Exit.USAGE
+    assert "Pulumi.yaml" in done.stderr
+
+
+@pytest.mark.parametrize("words", [["up", "--yes"], ["preview"], ["destroy", "--yes"], ["status"], ["kubeconfig"]])
+def test_a_wrong_file_is_reported_whole_and_nothing_else_happens(
+    checkout: Checkout, engine: FakeEngine, words: list[str]
+) -> None:
+    raw = checkout.environment()
+    raw["supernet"] = "8.8.0.0/12"
+    raw["control_plane"]["site"] = "mars"
+    raw["control_plane"]["api"]["machine_type"] = "Standard_X"
+    checkout.write(raw)
+    done = checkout.run(*words, "--env", "dev")
+    assert done.returncode == Exit.USAGE
+    assert "supernet" in done.stderr
+    assert "control_plane.site" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert engine.calls() == []
+
+
+def test_validate_finds_overlaps_between_all_files(checkout: Checkout) -> None:
+    other = checkout.path / "stacks" / "Pulumi.other.yaml"
+    other.write_text(checkout.stack_file.read_text().replace("name: dev", "name: other"))
+    done = checkout.run("validate")
+    assert done.returncode == Exit.USAGE
+    assert "Pulumi.dev.yaml" in done.stderr
+    assert "Pulumi.other.yaml" in done.stderr
+
+
+def test_schema_is_json_that_knows_the_environment(checkout: Checkout) -> None:
+    schema = json.loads(checkout.run("schema").stdout)
+    assert "control_plane" in schema["$defs"]["Environment"]["properties"]
+
+
+def test_a_bug_shows_neither_traceback_nor_values(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken() -> dict[str, cli.Command]:
+        raise KeyError("the secret is 12345")
+
+    monkeypatch.delenv("LONGHAUL_DEBUG", raising=False)
+    monkeypatch.setattr(cli, "commands", broken)
+    assert main(["schema"]) == Exit.FAILED
+    told = capsys.readouterr().err
+    assert "KeyError" in told
+    assert "12345" not in told
+    assert "Traceback" not in told
+
+
+def test_a_bug_shows_its_traceback_to_who_asks(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken() -> dict[str, cli.Command]:
+        raise KeyError("where")
+
+    monkeypatch.setenv("LONGHAUL_DEBUG", "1")
+    monkeypatch.setattr(cli, "commands", broken)
+    assert main(["schema"]) == Exit.FAILED
+    assert "Traceback" in capsys.readouterr().err

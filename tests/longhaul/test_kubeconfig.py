@@ -1,0 +1,86 @@
+"""The administrator's kubeconfig."""
+
+from __future__ import annotations
+
+import base64
+import json
+import stat
+from pathlib import Path
+
+import pytest
+
+from components.azure import api
+from components.azure.api import AzureError
+from longhaul.commands.kubeconfig import fetch_identity, kubeconfig, write_private
+from longhaul.exits import CommandError, Exit
+
+IDENTITY = {"certificate": "CERT", "key": "KEY", "issuer": "CA"}
+
+
+def vault(value: str | None | AzureError, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Fake:
+        def __init__(self, url: str) -> None:
+            assert url == "https://v"
+
+        def get(self, name: str) -> str | None:
+            assert name == "operator-admin"
+            if isinstance(value, AzureError):
+                raise value
+            return value
+
+    monkeypatch.setattr(api, "Vault", Fake)
+
+
+def test_it_embeds_everything_and_is_named_by_the_environment() -> None:
+    config = kubeconfig(name="dev", server="https://api:6443", server_name=None, identity=IDENTITY)
+    assert config["current-context"] == "dev"
+    assert config["contexts"] == [{"name": "dev", "context": {"cluster": "dev", "user": "dev-admin"}}]
+    (cluster,) = config["clusters"]
+    assert cluster["cluster"]["server"] == "https://api:6443"
+    assert base64.b64decode(cluster["cluster"]["certificate-authority-data"]) == b"CA"
+    assert "tls-server-name" not in cluster["cluster"]
+    (user,) = config["users"]
+    assert base64.b64decode(user["user"]["client-certificate-data"]) == b"CERT"
+    assert base64.b64decode(user["user"]["client-key-data"]) == b"KEY"
+
+
+def test_through_the_labs_port_the_certificate_is_checked_for_its_own_name() -> None:
+    config = kubeconfig(name="lab", server="https://127.0.0.1:1", server_name="api.lab.internal", identity=IDENTITY)
+    assert config["clusters"][0]["cluster"]["tls-server-name"] == "api.lab.internal"
+
+
+def test_only_its_owner_reads_it_even_where_a_looser_file_was(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "kubeconfig"
+    path.parent.mkdir()
+    path.write_text("old")
+    path.chmod(0o644)
+    write_private(path, "new")
+    assert path.read_text() == "new"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_the_identity_is_what_the_vault_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    vault(json.dumps({**IDENTITY, "more": 1}), monkeypatch)
+    assert fetch_identity("https://v", "dev") == IDENTITY
+
+
+@pytest.mark.parametrize(
+    ("value", "code", "told"),
+    [
+        (None, Exit.FAILED, "longhaul up --env dev"),
+        ("{", Exit.FAILED, "not what"),
+        ('{"certificate": "secret-value"}', Exit.FAILED, "not what"),
+        (AzureError("Forbidden", status=403), Exit.FAILED, "Forbidden"),
+        (AzureError("does not answer"), Exit.UNREACHABLE, "does not answer"),
+    ],
+)
+def test_what_can_be_wrong_with_the_vault(
+    monkeypatch: pytest.MonkeyPatch, value: str | None | AzureError, code: Exit, told: str
+) -> None:
+    vault(value, monkeypatch)
+    with pytest.raises(CommandError) as refused:
+        fetch_identity("https://v", "dev")
+    assert refused.value.code is code
+    assert told in str(refused.value)
+    assert "secret-value" not in str(refused.value)

@@ -1,0 +1,86 @@
+"""Where an environment is a lab, the command goes on inside it."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from lab.state import InitRecord
+from longhaul.exits import Exit
+from tests.longhaul.conftest import Checkout, FakeEngine
+
+
+@pytest.fixture(name="lab")
+def _lab(checkout: Checkout) -> Path:
+    """A lab whose process 1 is this test; what it is entered with is noted."""
+    folder = checkout.path / ".lab" / "dev"
+    folder.mkdir(parents=True)
+    enter = folder / "enter"
+    enter.write_text(f'#!/bin/sh\necho entered >> {folder}/entered\nPULUMI_BACKEND_URL=file://{folder}/pulumi exec "$@"\n')
+    enter.chmod(0o755)
+    record = InitRecord.of(os.getpid(), port=21001)
+    (folder / "lab.json").write_text(json.dumps(vars(record)))
+    return folder
+
+
+def stop(lab: Path) -> None:
+    content = json.loads((lab / "lab.json").read_text())
+    (lab / "lab.json").write_text(json.dumps({**content, "started": content["started"] - 1}))
+
+
+@pytest.mark.parametrize("command", ["up", "destroy", "preview"])
+def test_the_engine_runs_inside_once(checkout: Checkout, engine: FakeEngine, lab: Path, command: str) -> None:
+    engine.previews("{}")
+    words = [] if command == "preview" else ["--yes"]
+    done = checkout.run(command, *words, "--env", "dev", "--", "--parallel", "2")
+    assert done.returncode == Exit.OK, done.stderr
+    assert (lab / "entered").read_text() == "entered\n"
+    if command == "destroy":
+        return
+    last = engine.calls()[-1]
+    assert last["words"][0] == command
+    assert last["words"][-2:] == ["--parallel", "2"]
+
+
+def test_a_labs_stack_file_is_not_written_to(checkout: Checkout, engine: FakeEngine, lab: Path) -> None:
+    """It is tracked, and the lab's salt is of no use to anybody."""
+    checkout.run("up", "--yes", "--env", "dev")
+    init, up = engine.calls()
+    assert init["words"][:2] == ["stack", "init"]
+    assert init["cwd"] != str(checkout.path)
+    assert up["words"][-3:-1] == ["--config-file", str(lab / "Pulumi.dev.yaml")]
+    assert up["config"] == checkout.stack_file.read_text()
+
+
+@pytest.mark.parametrize("words", [["up", "--yes"], ["destroy", "--yes"], ["status"], ["kubeconfig"], ["shell", "dev-etcd-0"]])
+def test_a_lab_that_is_down_is_unreachable(
+    checkout: Checkout, engine: FakeEngine, lab: Path, words: list[str]
+) -> None:
+    stop(lab)
+    done = checkout.run(*words, "--env", "dev")
+    assert done.returncode == Exit.UNREACHABLE
+    assert "make lab" in done.stderr
+    assert engine.calls() == []
+    assert not (lab / "entered").exists()
+
+
+def test_a_preview_needs_no_lab(checkout: Checkout, engine: FakeEngine, lab: Path) -> None:
+    stop(lab)
+    engine.previews("{}")
+    assert checkout.run("preview", "--env", "dev").returncode == Exit.OK
+    assert not (lab / "entered").exists()
+
+
+def test_shell_knows_the_machines(checkout: Checkout, lab: Path) -> None:
+    done = checkout.run("shell", "--env", "dev", "dev-etcd-5")
+    assert done.returncode == Exit.USAGE
+    assert "dev-etcd-0, dev-events-0, dev-api-0" in done.stderr
+
+
+def test_shell_outside_a_lab_says_how(checkout: Checkout) -> None:
+    done = checkout.run("shell", "--env", "dev", "dev-etcd-0")
+    assert done.returncode == Exit.UNREACHABLE
+    assert "bastion" in done.stderr

@@ -1,0 +1,233 @@
+"""Judging what was seen, and showing it."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.azure.api import AzureError, CommandOutput, MachineView
+from components.model import Environment, Machine, control_machines, load, plan
+from longhaul.exits import CommandError, Exit
+from longhaul.status import collect
+from longhaul.status.observed import CloudView, Endpoint, NodeAnswer, Observed
+from longhaul.status.table import to_json, to_text
+from longhaul.status.verdicts import Status, Verdict, judge
+
+RUNNING = CloudView(provisioning="Succeeded", power="running")
+REACHED = Endpoint(url="https://api/readyz", reached=True, ready=True)
+
+
+@pytest.fixture(name="environment")
+def _environment(root: Path) -> Environment:
+    environment = load(root / "stacks" / "Pulumi.lab.yaml")
+    control = environment.control_plane
+    etcd = control.etcd.model_copy(update={"members": 3})
+    api = control.api.model_copy(update={"servers": 2})
+    return environment.model_copy(update={"control_plane": control.model_copy(update={"etcd": etcd, "api": api})})
+
+
+@pytest.fixture(name="machines")
+def _machines(environment: Environment) -> tuple[Machine, ...]:
+    return control_machines(environment, plan(environment))
+
+
+def member(name: str, **more: object) -> Mapping[str, Any]:
+    return {"name": name, "leader": False, "learner": False, "db_size_bytes": 2**20, **more}
+
+
+@pytest.fixture(name="well")
+def _well(machines: tuple[Machine, ...]) -> Observed:
+    answers = {
+        machine.name: NodeAnswer(
+            ready=True,
+            members=tuple(member(other.name) for other in machines if other.role is machine.role)
+            if machine.role.is_store
+            else (),
+        )
+        for machine in machines
+    }
+    return Observed(cloud={machine.name: RUNNING for machine in machines}, answers=answers, endpoint=REACHED)
+
+
+def judged(machines: tuple[Machine, ...], observed: Observed, *, inside: bool = False) -> Status:
+    return judge("lab", machines, observed, inside=inside)
+
+
+def verdicts(status: Status) -> dict[str, Verdict]:
+    return {
+        **{machine.name: machine.verdict for machine in status.machines},
+        **{store.store: store.verdict for store in status.stores},
+        "api": status.api.verdict,
+    }
+
+
+def without(observed: Observed, *names: str, cloud: bool = True) -> Observed:
+    return replace(
+        observed,
+        cloud={name: view for name, view in observed.cloud.items() if not cloud or name not in names},
+        answers={name: answer for name, answer in observed.answers.items() if name not in names},
+    )
+
+
+def test_all_well(machines: tuple[Machine, ...], well: Observed) -> None:
+    status = judged(machines, well)
+    assert status.well
+    assert set(verdicts(status).values()) == {Verdict.OK}
+
+
+def test_one_member_less_leaves_a_degraded_store(machines: tuple[Machine, ...], well: Observed) -> None:
+    status = judged(machines, without(well, "lab-etcd-1"))
+    found = verdicts(status)
+    assert found["lab-etcd-1"] is Verdict.MISSING
+    assert found["etcd"] is Verdict.DEGRADED
+    assert found["events"] is Verdict.OK
+    assert not status.well
+
+
+def test_two_members_less_lose_quorum(machines: tuple[Machine, ...], well: Observed) -> None:
+    status = judged(machines, without(well, "lab-etcd-1", "lab-etcd-2"))
+    store = next(store for store in status.stores if store.store == "etcd")
+    assert store.verdict is Verdict.DOWN
+    assert store.reason == "1 of 3 members healthy, quorum is 2"
+
+
+def test_a_stopped_machine_is_down_with_what_the_cloud_says(machines: tuple[Machine, ...], well: Observed) -> None:
+    stopped = without(well, "lab-api-0", cloud=False)
+    cloud = {**stopped.cloud, "lab-api-0": CloudView(provisioning="Succeeded", power="deallocated")}
+    status = judged(machines, replace(stopped, cloud=cloud))
+    machine = next(machine for machine in status.machines if machine.name == "lab-api-0")
+    assert machine.verdict is Verdict.DOWN
+    assert "deallocated" in machine.reason
+    assert status.api.verdict is Verdict.DEGRADED
+
+
+def test_an_unready_machine_says_which_checks_failed(machines: tuple[Machine, ...], well: Observed) -> None:
+    bad = NodeAnswer(ready=False, checks=(("disk", False, "full"), ("time", True, ""), ("quorum", False, "")))
+    status = judged(machines, replace(well, answers={**well.answers, "lab-events-0": bad}))
+    machine = next(machine for machine in status.machines if machine.name == "lab-events-0")
+    assert (machine.verdict, machine.reason) == (Verdict.UNWELL, "disk: full; quorum")
+    assert verdicts(status)["events"] is Verdict.DOWN
+
+
+def test_a_machine_that_nobody_declared_is_unexpected(machines: tuple[Machine, ...], well: Observed) -> None:
+    status = judged(machines, replace(well, cloud={**well.cloud, "lab-etcd-9": RUNNING}))
+    assert verdicts(status)["lab-etcd-9"] is Verdict.UNEXPECTED
+    assert not status.well
+
+
+def test_a_member_that_nobody_declared_is_unexpected(machines: tuple[Machine, ...], well: Observed) -> None:
+    answer = well.answers["lab-etcd-0"]
+    listed = replace(answer, members=(*answer.members, member("lab-etcd-7")))
+    status = judged(machines, replace(well, answers={**well.answers, "lab-etcd-0": listed}))
+    store = next(store for store in status.stores if store.store == "etcd")
+    assert [(one.name, one.verdict) for one in store.members][-1] == ("lab-etcd-7", Verdict.UNEXPECTED)
+    assert store.verdict is Verdict.DEGRADED
+
+
+def test_a_member_outside_its_own_list_is_not_well(machines: tuple[Machine, ...], well: Observed) -> None:
+    answer = replace(well.answers["lab-etcd-0"], members=(member("lab-etcd-1"), member("lab-etcd-2")))
+    status = judged(machines, replace(well, answers={**well.answers, "lab-etcd-0": answer}))
+    assert verdicts(status)["etcd"] is Verdict.DEGRADED
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "inside", "verdict"),
+    [
+        (Endpoint(url="u", reached=False, reason="not reachable from here"), False, Verdict.OK),
+        (Endpoint(url="u", reached=False, reason="not reachable from here"), True, Verdict.UNWELL),
+        (Endpoint(url="u", reached=True, reason="it answers 500"), False, Verdict.UNWELL),
+    ],
+)
+def test_a_load_balancer_that_cannot_be_seen_is_no_fault(
+    machines: tuple[Machine, ...], well: Observed, endpoint: Endpoint, inside: bool, verdict: Verdict
+) -> None:
+    status = judged(machines, replace(well, endpoint=endpoint), inside=inside)
+    assert status.api.verdict is verdict
+    assert endpoint.reason in status.api.reason
+
+
+def test_the_table_is_aligned_and_plain(machines: tuple[Machine, ...], well: Observed) -> None:
+    text = to_text(judged(machines, without(well, "lab-etcd-1")), colour=False)
+    assert "\033" not in text
+    block = text.split("\n\n")[0].splitlines()
+    column = block[0].index("VERDICT")
+    assert {line[column - 1] for line in block} == {" "}
+    assert all(line[column] != " " for line in block)
+    assert text.endswith("lab: not well")
+
+
+def test_colour_changes_nothing_but_colour(machines: tuple[Machine, ...], well: Observed) -> None:
+    status = judged(machines, without(well, "lab-etcd-1"))
+    coloured = to_text(status, colour=True)
+    assert "\033[31mmissing" in coloured
+    for code in ("\033[31m", "\033[32m", "\033[33m", "\033[0m"):
+        coloured = coloured.replace(code, "")
+    assert coloured == to_text(status, colour=False)
+
+
+def test_json_has_stores_by_name(machines: tuple[Machine, ...], well: Observed) -> None:
+    content = json.loads(to_json(judged(machines, well)))
+    assert content["well"] is True
+    assert [one["healthy"] for one in content["stores"]["etcd"]["members"]] == [True, True, True]
+
+
+class FakeAzure:
+    """The cloud as far as a status asks."""
+
+    def __init__(self, *, subscription: str) -> None:
+        self.asked: list[str] = []
+        self.together = threading.Barrier(2, timeout=60)
+
+    def machines(self, group: str) -> list[MachineView]:
+        assert group == "lab-weu"
+        return [
+            MachineView(name="lab-etcd-0", provisioning="Succeeded", power="running"),
+            MachineView(name="lab-etcd-1", provisioning="Succeeded", power="stopped"),
+            MachineView(name="lab-api-0", provisioning="Succeeded", power="running"),
+        ]
+
+    def run_command(self, _group: str, machine: str, script: str, *, timeout_s: float) -> CommandOutput:
+        assert script == "longhaul-node status"
+        assert timeout_s > 0
+        self.together.wait()
+        if machine == "lab-api-0":
+            raise AzureError("the agent does not answer", code="TimedOut")
+        return CommandOutput(stdout=json.dumps({"ready": True, "checks": [], "members": []}), stderr="")
+
+
+def test_running_machines_are_asked_side_by_side(
+    environment: Environment, machines: tuple[Machine, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collect, "AzureApi", FakeAzure)
+    observed = collect.collect(environment, machines, issuer=lambda: None)
+    assert set(observed.cloud) == {"lab-etcd-0", "lab-etcd-1", "lab-api-0"}
+    assert observed.answers["lab-etcd-0"].ready
+    assert observed.answers["lab-api-0"].error == "the agent does not answer"
+    assert set(observed.answers) == {"lab-etcd-0", "lab-api-0"}
+    assert not observed.endpoint.reached
+
+
+def test_a_cloud_that_does_not_answer_is_unreachable(
+    environment: Environment, machines: tuple[Machine, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Silent(FakeAzure):
+        def machines(self, group: str) -> list[MachineView]:
+            raise AzureError("management.azure.com does not answer")
+
+    monkeypatch.setattr(collect, "AzureApi", Silent)
+    with pytest.raises(CommandError) as refused:
+        collect.collect(environment, machines, issuer=lambda: None)
+    assert refused.value.code is Exit.UNREACHABLE
+
+
+@pytest.mark.parametrize("stdout", ["", "bash: longhaul-node: command not found", "[]", "{}"])
+def test_nonsense_is_no_answer(stdout: str) -> None:
+    answer = collect.parse_answer(stdout, "")
+    assert not answer.ready
+    assert "no answer from longhaul-node" in answer.reason

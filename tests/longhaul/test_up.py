@@ -1,0 +1,144 @@
+"""``longhaul up`` as far as the engine's own work is not the point."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from longhaul.exits import Exit
+from tests.longhaul.conftest import LIMIT_S, Checkout, FakeEngine
+
+
+def wait_for(path: Path, process: subprocess.Popen[bytes]) -> None:
+    """Wait until the engine got somewhere; fails when the command ended before."""
+    deadline = time.monotonic() + LIMIT_S
+    while not (path.exists() and path.read_text()):
+        assert process.poll() is None, "the command ended early"
+        assert time.monotonic() < deadline, f"{path} never came"
+        time.sleep(0.02)
+
+
+def test_it_runs_the_engine_for_the_stack_and_passes_on_the_rest(checkout: Checkout, engine: FakeEngine) -> None:
+    engine.has_stack()
+    done = checkout.run("up", "--env", "dev", "--yes", "--", "--parallel", "4")
+    assert done.returncode == Exit.OK
+    assert engine.commands() == ["up --stack dev --yes --parallel 4"]
+    assert engine.calls()[0]["cwd"] == str(checkout.path)
+
+
+def test_this_interpreter_is_the_first_that_the_engine_finds(checkout: Checkout, engine: FakeEngine) -> None:
+    engine.has_stack()
+    checkout.run("up", "--env", "dev", "--yes")
+    assert engine.calls()[0]["environ"]["PATH"].split(":")[0] == str(Path(sys.executable).parent)
+
+
+def test_a_missing_stack_is_created_first(checkout: Checkout, engine: FakeEngine) -> None:
+    checkout.run("up", "--env", "dev", "--yes")
+    assert engine.commands() == ["stack init --no-select --stack dev", "up --stack dev --yes"]
+
+
+def test_a_stack_that_cannot_be_created_is_the_end(checkout: Checkout, engine: FakeEngine) -> None:
+    engine.fails("stack")
+    done = checkout.run("up", "--env", "dev", "--yes")
+    assert done.returncode == Exit.FAILED
+    assert "cannot be created" in done.stderr
+    assert engine.commands() == ["stack init --no-select --stack dev"]
+
+
+def test_a_failed_run_is_1_and_forgets_the_run(checkout: Checkout, engine: FakeEngine) -> None:
+    engine.has_stack()
+    engine.fails("up", 255)
+    assert checkout.run("up", "--env", "dev", "--yes").returncode == Exit.FAILED
+    assert list(checkout.home.rglob("dev.json")) == []
+
+
+def test_without_a_terminal_consent_has_to_be_given(checkout: Checkout, engine: FakeEngine) -> None:
+    done = checkout.run("up", "--env", "dev")
+    assert done.returncode == Exit.USAGE
+    assert "--yes" in done.stderr
+    assert engine.calls() == []
+
+
+def test_without_a_backend_it_says_how_to_choose_one(checkout: Checkout, engine: FakeEngine) -> None:
+    checkout.environ["PULUMI_BACKEND_URL"] = ""
+    done = checkout.run("up", "--env", "dev", "--yes")
+    assert done.returncode == Exit.USAGE
+    assert "PULUMI_BACKEND_URL" in done.stderr
+    assert engine.calls() == []
+
+
+def test_a_login_is_a_backend_too(checkout: Checkout, engine: FakeEngine) -> None:
+    engine.has_stack()
+    checkout.environ["PULUMI_BACKEND_URL"] = ""
+    stored = checkout.home / ".pulumi" / "credentials.json"
+    stored.parent.mkdir()
+    stored.write_text(json.dumps({"current": f"file://{checkout.backend}"}))
+    assert checkout.run("up", "--env", "dev", "--yes").returncode == Exit.OK
+    assert engine.commands() == ["up --stack dev --yes"]
+
+
+def test_an_environment_that_only_a_lab_can_be_says_that_its_lab_is_down(
+    checkout: Checkout, engine: FakeEngine
+) -> None:
+    raw = checkout.environment()
+    raw["sites"]["weu"]["subscription"] = "00000000-0000-4000-8000-000000000001"
+    checkout.write(raw)
+    done = checkout.run("up", "--env", "dev", "--yes")
+    assert done.returncode == Exit.UNREACHABLE
+    assert "make lab ENV=dev" in done.stderr
+    assert engine.calls() == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_reaches_the_engine_once_and_ends_as_interrupted(
+    checkout: Checkout, engine: FakeEngine, number: signal.Signals
+) -> None:
+    engine.has_stack()
+    engine.waits()
+    process = checkout.start("up", "--env", "dev", "--yes")
+    wait_for(engine.folder / "waiting", process)
+    process.send_signal(number)
+    assert process.wait(LIMIT_S) == Exit.INTERRUPTED
+    assert json.loads((engine.folder / "caught").read_text()) == [number]
+
+
+def test_the_engine_does_not_outlive_a_killed_command(checkout: Checkout, engine: FakeEngine) -> None:
+    engine.has_stack()
+    engine.waits()
+    process = checkout.start("up", "--env", "dev", "--yes")
+    wait_for(engine.folder / "waiting", process)
+    pid = int((engine.folder / "waiting").read_text())
+    descriptor = os.pidfd_open(pid)
+    process.kill()
+    process.wait(LIMIT_S)
+    _await_end(descriptor)
+    assert json.loads((engine.folder / "caught").read_text()) == [signal.SIGINT]
+
+
+def _await_end(descriptor: int) -> None:
+    ready, _, _ = select.select([descriptor], [], [], LIMIT_S)
+    os.close(descriptor)
+    assert ready, "the engine still runs"
+
+
+def test_a_second_command_is_refused_while_the_first_is_at_work(checkout: Checkout, engine: FakeEngine) -> None:
+    engine.has_stack()
+    engine.waits()
+    process = checkout.start("up", "--env", "dev", "--yes")
+    try:
+        wait_for(engine.folder / "waiting", process)
+        done = checkout.run("up", "--env", "dev", "--yes")
+        assert done.returncode == Exit.FAILED
+        assert f"process {process.pid}" in done.stderr
+        assert len(engine.calls()) == 1
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(LIMIT_S)

@@ -1,0 +1,32 @@
+"""Stack files for tests, and what is wrong with them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from components.model import ConfigurationError, Problem, load
+from components.model.schema import CONFIG_KEY
+
+
+def write(directory: Path, environment: dict[str, Any], *, hosts: object = None, name: str = "test") -> Path:
+    """The stack file of ``environment``, with its hosts file beside it."""
+    path = directory / f"Pulumi.{name}.yaml"
+    path.write_text(yaml.safe_dump({"config": {CONFIG_KEY: environment}}, sort_keys=False))
+    if hosts is not None:
+        (directory / f"hosts.{name}.yaml").write_text(yaml.safe_dump(hosts))
+    return path
+
+
+def problems_of(path: Path) -> tuple[Problem, ...]:
+    with pytest.raises(ConfigurationError) as caught:
+        load(path)
+    return caught.value.problems
+
+
+def only(path: Path) -> Problem:
+    (problem,) = problems_of(path)
+    return problem

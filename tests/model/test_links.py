@@ -1,0 +1,34 @@
+"""Links between sites."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.model import Environment
+from components.model.links import LinkKind, links
+from tests.model import make
+
+KINDS: dict[str, dict[str, Any]] = {"azure": make.AZURE, "aws": make.AWS, "onprem": make.ONPREM}
+
+
+@given(st.lists(st.sampled_from(sorted(KINDS)), min_size=1, max_size=6), st.data())
+def test_every_pair_of_sites_has_one_link_of_the_right_kind(kinds: list[str], data: st.DataObject) -> None:
+    sites = {f"s{index}": KINDS[kind] for index, kind in enumerate(kinds)}
+    pairs = list(combinations(sites, 2))
+    existing = data.draw(st.sets(st.sampled_from(pairs))) if pairs else set()
+    circuits = [{"between": [second, first], "kind": "existing"} for first, second in existing]
+    environment = Environment.model_validate({**make.minimal(), "sites": sites, "links": circuits})
+    found = {(link.first, link.second): link.kind for link in links(environment)}
+    assert list(found) == pairs
+    for (first, second), kind in found.items():
+        one, other = sites[first]["kind"], sites[second]["kind"]
+        if (first, second) in existing:
+            assert kind is LinkKind.EXISTING
+        elif one == other != "onprem":
+            assert kind is LinkKind.BACKBONE
+        else:
+            assert kind is LinkKind.IPSEC

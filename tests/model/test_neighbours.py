@@ -1,0 +1,62 @@
+"""Environments side by side: no two share an address."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.model import ConfigurationError, load, load_directory
+from components.model.load import check_neighbours
+from components.model.schema import CONFIG_KEY
+from tests.model import make
+from tests.model.files import write
+
+
+def other(**changes: Any) -> dict[str, Any]:
+    return {**copy.deepcopy(make.minimal()), **changes}
+
+
+def test_environments_that_overlap_are_both_named(tmp_path: Path) -> None:
+    first = write(tmp_path, other(name="first", supernet="10.0.0.0/8"), name="first")
+    second = write(tmp_path, other(name="second", supernet="10.64.0.0/12"), name="second")
+    with pytest.raises(ConfigurationError) as caught:
+        load_directory(tmp_path)
+    (problem,) = caught.value.problems
+    assert (problem.file, problem.key, problem.line) == (str(second), "supernet", 5)
+    assert problem.wrong == f"10.64.0.0/12 of second overlaps 10.0.0.0/8 of first, in {first}"
+    for path, neighbour in ((first, second), (second, first)):
+        with pytest.raises(ConfigurationError, match=str(neighbour)):
+            check_neighbours(load(path), source=path)
+
+
+def test_environments_apart_are_good(tmp_path: Path) -> None:
+    for name, supernet in (("first", "10.0.0.0/12"), ("second", "10.16.0.0/12")):
+        write(tmp_path, other(name=name, supernet=supernet), name=name)
+    environments = load_directory(tmp_path)
+    assert list(environments) == ["first", "second"]
+    check_neighbours(environments["first"], source=tmp_path / "Pulumi.first.yaml")
+
+
+def test_a_neighbour_that_is_wrong_elsewhere_still_has_its_range(tmp_path: Path) -> None:
+    write(tmp_path, other(name="first", domain="x"), name="first")
+    path = write(tmp_path, other(name="second"), name="second")
+    with pytest.raises(ConfigurationError, match="overlaps"):
+        check_neighbours(load(path), source=path)
+    with pytest.raises(ConfigurationError) as caught:
+        load_directory(tmp_path)
+    assert [problem.key for problem in caught.value.problems] == ["domain", "supernet"]
+
+
+@pytest.mark.parametrize(
+    "text", ["a: [", "config: 1", f"config: {{{CONFIG_KEY}: {{format: 9, supernet: 10.64.0.0/12}}}}"]
+)
+def test_a_neighbour_that_cannot_be_read_is_its_own_problem(tmp_path: Path, text: str) -> None:
+    path = write(tmp_path, other(), name="test")
+    (tmp_path / "Pulumi.broken.yaml").write_text(text)
+    check_neighbours(load(path), source=path)
+    with pytest.raises(ConfigurationError) as caught:
+        load_directory(tmp_path)
+    assert {problem.file for problem in caught.value.problems} == {str(tmp_path / "Pulumi.broken.yaml")}

@@ -1,0 +1,204 @@
+"""Imports go one way: stacks -> components -> components.render -> components.model."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+PACKAGES = ("components", "images", "lab", "longhaul", "playbooks", "stacks")
+"""Folders with code of the project, tests left out."""
+
+PULUMI_FREE = ("components.azure.api", "components.azure.names")
+"""What Longhaul's command and the lab may use of the components besides the model."""
+
+LAB_SEAM = "longhaul.lab_seam"
+"""The one module of the command that knows the lab."""
+
+
+@dataclass(frozen=True)
+class Import:
+    """One import in one module."""
+
+    module: str
+    line: int
+    target: str
+    """What is imported, down to the name after ``import``."""
+    at_run_time: bool
+    """False below ``if TYPE_CHECKING``."""
+
+    def __str__(self) -> str:
+        return f"{self.module}:{self.line} imports {self.target}"
+
+
+def modules() -> dict[str, Path]:
+    """Every module of the project by its name."""
+    found = {}
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            found[".".join(part for part in parts if part != "__init__")] = path
+    return found
+
+
+MODULES = modules()
+
+
+def imports(source: str, module: str, *, package: bool = False) -> Iterator[Import]:
+    """Every import in ``source``, also those inside functions; relative ones resolved."""
+    tree = ast.parse(source)
+    typing_only = {
+        inner
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        for statement in node.body
+        for inner in ast.walk(statement)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            targets = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            above = module.split(".")[: len(module.split(".")) - node.level + (1 if package else 0)]
+            base = ".".join([*(above if node.level else []), *([node.module] if node.module else [])])
+            targets = [f"{base}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        yield from (Import(module, node.lineno, target, node not in typing_only) for target in targets)
+
+
+def all_imports() -> list[Import]:
+    return [
+        found
+        for module, path in MODULES.items()
+        for found in imports(path.read_text(encoding="utf-8"), module, package=path.name == "__init__.py")
+    ]
+
+
+def within(name: str, *packages: str) -> bool:
+    """Whether ``name`` is one of ``packages`` or inside it."""
+    return any(name == package or name.startswith(f"{package}.") for package in packages)
+
+
+def own(name: str) -> str | None:
+    """The project's module that an import of ``name`` loads."""
+    return name if name in MODULES else name.rpartition(".")[0] if name.rpartition(".")[0] in MODULES else None
+
+
+def is_pulumi(name: str) -> bool:
+    return name.startswith("pulumi")
+
+
+def forbidden(found: Import) -> bool:
+    """Whether an import goes against the way through the house."""
+    module, target = found.module, found.target
+    if not within(target, *PACKAGES):
+        return is_pulumi(target) and within(module, "components.model", "components.render")
+    if within(module, "components.model"):
+        return not within(target, "components.model")
+    if within(module, "components.render"):
+        return not within(target, "components.render", "components.model")
+    if within(module, "components"):
+        return not within(target, "components")
+    if within(module, "stacks"):
+        return not within(target, "components")
+    if within(module, "longhaul", "lab", "playbooks", "images") and within(target, "components"):
+        return not within(target, "components.model", *PULUMI_FREE)
+    if within(module, "longhaul") and within(target, "lab"):
+        return module != LAB_SEAM
+    return not within(target, module.split(".")[0])
+
+
+def test_imports_go_one_way() -> None:
+    assert [str(found) for found in all_imports() if forbidden(found)] == []
+
+
+@pytest.mark.parametrize(
+    ("module", "line", "refused"),
+    [
+        ("components.model.load", "import pulumi", True),
+        ("components.model.load", "from pulumi.dynamic import Resource", True),
+        ("components.model.load", "import pulumi_aws", True),
+        ("components.model.load", "from components import render", True),
+        ("components.model.load", "from components.model import checks", False),
+        ("components.model.load", "from . import checks", False),
+        ("components.model.load", "from ..render import etcd", True),
+        ("components.render.etcd", "from components.model import Environment", False),
+        ("components.render.etcd", "from components.azure import names", True),
+        ("components.azure.vault", "import pulumi", False),
+        ("components.azure.vault", "import lab.state", True),
+        ("components.azure.vault", "def f():\n    from longhaul import cli", True),
+        ("components.azure.vault", "import stacks.__main__", True),
+        ("stacks.__main__", "from components.cluster import Cluster", False),
+        ("stacks.__main__", "from longhaul import cli", True),
+        ("longhaul.cli", "from components.model import load", False),
+        ("longhaul.cli", "from components.azure.api import Vault", False),
+        ("longhaul.cli", "from components.azure import vault", True),
+        ("longhaul.cli", "from lab import state", True),
+        ("longhaul.lab_seam", "from lab import state", False),
+        ("lab.daemon", "from longhaul import cli", True),
+        ("lab.daemon", "from components.cluster import Cluster", True),
+        ("lab.daemon", "from pulumi.runtime.proto import provider_pb2", False),
+    ],
+)
+def test_the_rule_itself(module: str, line: str, refused: bool) -> None:
+    assert any(forbidden(found) for found in imports(line, module)) == refused
+
+
+def test_the_model_and_the_components_are_looked_at() -> None:
+    assert {"components.model.network", "components.render.etcd", "components.cluster", "longhaul.cli"} <= set(MODULES)
+    targets = {found.target for found in all_imports()}
+    assert "components.model.environment.Environment" in targets
+
+
+def loaded(start: str) -> set[str]:
+    """Every module of the project that importing ``start`` loads, and what these import from outside."""
+    seen: set[str] = set()
+    outside: set[str] = set()
+    waiting = [start]
+    while waiting:
+        module = waiting.pop()
+        if module in seen:
+            continue
+        seen.add(module)
+        parent = module.rpartition(".")[0]
+        waiting += [parent] if parent in MODULES else []
+        path = MODULES[module]
+        for found in imports(path.read_text(encoding="utf-8"), module, package=path.name == "__init__.py"):
+            name = own(found.target)
+            if name is not None and found.at_run_time:
+                waiting.append(name)
+            elif found.at_run_time:
+                outside.add(found.target)
+    return seen | outside
+
+
+@pytest.mark.parametrize(
+    "module", ["components.model", "components.model.reference", "components.render", *PULUMI_FREE]
+)
+def test_what_others_may_use_loads_no_pulumi(module: str) -> None:
+    assert not {name for name in loaded(module) if is_pulumi(name)}
+
+
+def test_pulumi_is_seen_where_it_is() -> None:
+    assert any(is_pulumi(name) for name in loaded("components.cluster"))
+
+
+def test_no_module_of_the_components_needs_itself() -> None:
+    """A circle of imports has no order in which it can be read."""
+    edges: dict[str, set[str]] = {}
+    for found in all_imports():
+        target = own(found.target)
+        if target is not None and found.at_run_time and within(found.module, "components") and target != found.module:
+            edges.setdefault(found.module, set()).add(target)
+    while True:
+        free = {target for targets in edges.values() for target in targets} - set(edges)
+        emptied = {module for module, targets in edges.items() if not targets - free}
+        if not emptied:
+            break
+        edges = {module: targets - free - emptied for module, targets in edges.items() if module not in emptied}
+    assert edges == {}
