@@ -1,10 +1,9 @@
 ENV ?= lab
 
-.PHONY: lab lab-down test lint bench drills
+.PHONY: lab lab-down test lint bench
 
 lab:      ; @lab/bootstrap.sh --root && exec .venv/bin/python -m lab.up --env $(ENV)
 lab-down: ; @lab/bootstrap.sh --root && exec .venv/bin/python -m lab down --env $(ENV) --all
 test:     ; @lab/bootstrap.sh --root --dev && exec lab/test.sh
 lint:     ; @lab/bootstrap.sh --dev && exec lab/lint.sh
-bench:    ; @lab/bootstrap.sh --root --dev && exec .venv/bin/python -m lab.bench
-drills:   ; @lab/bootstrap.sh --root --dev && exec .venv/bin/python -m lab.drills
+bench:    ; @lab/bootstrap.sh --root --dev && exec .venv/bin/python -m tests.bench $(BENCH)

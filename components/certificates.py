@@ -18,6 +18,7 @@ from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider,
 from components import issuing
 from components.azure.api import Vault
 from components.model import Authority, Certificate
+from components.secrets import one_at_a_time
 
 Properties = dict[str, Any]
 
@@ -154,7 +155,7 @@ class CertificateAuthority(Resource, module="longhaul", name="CertificateAuthori
             "certificate": None,
             "fingerprint": None,
         }
-        super().__init__(AuthorityProvider(), name, properties, opts)
+        super().__init__(AuthorityProvider(), name, properties, one_at_a_time(opts))
 
 
 class IssuedCertificate(Resource, module="longhaul", name="Certificate"):
@@ -188,4 +189,4 @@ class IssuedCertificate(Resource, module="longhaul", name="Certificate"):
             "certificate": None,
             "not_after": None,
         }
-        super().__init__(CertificateProvider(), name, properties, opts)
+        super().__init__(CertificateProvider(), name, properties, one_at_a_time(opts))

@@ -79,7 +79,7 @@ def check_quorum(*, machine: str, peers: Sequence[str], ask: Ask) -> None:
             continue
         if answer.get("survives"):
             return
-        reason = answer.get("detail", "no reason given")
+        reason = answer.get("reason", "no reason given")
         raise RefusedError(
             f"{machine} must stay: without it its store loses quorum ({reason}). Bring its peers back first."
         )

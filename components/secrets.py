@@ -19,6 +19,11 @@ from components.model.vault import SecretKind
 Properties = dict[str, Any]
 
 
+def one_at_a_time(opts: ResourceOptions | None) -> ResourceOptions:
+    """Options of a resource that is a name in the vault: its successor has the same name, so it goes first."""
+    return ResourceOptions.merge(opts, ResourceOptions(delete_before_replace=True))
+
+
 def first_value(kind: SecretKind) -> str:
     """What a shared secret of ``kind`` holds at first."""
     if kind is SecretKind.SIGNING_KEY:
@@ -57,7 +62,7 @@ class VaultSecret(Resource, module="longhaul", name="Secret"):
         self, name: str, *, secret: SharedSecret, vault_url: pulumi.Input[str], opts: ResourceOptions | None = None
     ) -> None:
         properties = {"vault_url": vault_url, "secret": secret.name, "kind": str(secret.kind)}
-        super().__init__(SharedSecretProvider(), name, properties, opts)
+        super().__init__(SharedSecretProvider(), name, properties, one_at_a_time(opts))
 
 
 class TunnelKeyProvider(ResourceProvider):
@@ -96,5 +101,5 @@ class TunnelKey(Resource, module="longhaul", name="TunnelKey"):
         self, name: str, *, secret: str, vault_url: pulumi.Input[str], opts: ResourceOptions | None = None
     ) -> None:
         properties = {"vault_url": vault_url, "secret": secret, "value": None}
-        merged = ResourceOptions.merge(opts, ResourceOptions(additional_secret_outputs=["value"]))
+        merged = ResourceOptions.merge(one_at_a_time(opts), ResourceOptions(additional_secret_outputs=["value"]))
         super().__init__(TunnelKeyProvider(), name, properties, merged)

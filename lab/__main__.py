@@ -176,7 +176,7 @@ def shell(state: LabState, machine: str, command: list[str]) -> NoReturn:
     terminal = [f"TERM={os.environ['TERM']}"] if "TERM" in os.environ else []
     argv = inner.entering(nspawn.inside(leader, command or ["/bin/bash", "--login"], environment=terminal))
     sys.stdout.flush()
-    os.execvp(argv[0], argv)
+    os.execvp(argv[0], argv)  # noqa: S606 - no shell is wanted: the process becomes the command
 
 
 if __name__ == "__main__":

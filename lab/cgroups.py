@@ -1,7 +1,7 @@
 """The lab's cgroup directories, on hosts with version 1, version 2 or both.
 
-Only directories named ``longhaul-<env>`` below each hierarchy's mount are made and removed. The mounts and every other group
-are the host's and stay as they are.
+Only directories named ``longhaul-<env>`` below each hierarchy's mount are made and removed. The mounts and every other
+group are the host's and stay as they are.
 """
 
 from __future__ import annotations
@@ -35,16 +35,22 @@ class Hierarchy:
 
 
 def hierarchies() -> tuple[Hierarchy, ...]:
-    """Every cgroup hierarchy of the host, from /proc/self/mountinfo (fields: see proc(5))."""
+    """Every cgroup hierarchy of the host; raises :class:`LabError` when there is none."""
+    found = parse(Path("/proc/self/mountinfo").read_text())
+    if not found:
+        raise LabError("no cgroup hierarchy is mounted under /sys/fs/cgroup: the lab needs cgroup v1 or v2")
+    return found
+
+
+def parse(mountinfo: str) -> tuple[Hierarchy, ...]:
+    """The hierarchies in a /proc/PID/mountinfo (its fields: proc(5)), each once however often it is mounted."""
     found: dict[str, Hierarchy] = {}
-    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+    for line in mountinfo.splitlines():
         left, _, right = line.partition(" - ")
         device, mount = left.split()[2], left.split()[4]
         kind, _, options = right.split(" ", 2)
         if kind in ("cgroup", "cgroup2") and mount.startswith("/sys/fs/cgroup") and device not in found:
             found[device] = Hierarchy(Path(mount), kind == "cgroup2", "cpuset" in options.split(" ")[-1].split(","))
-    if not found:
-        raise LabError("no cgroup hierarchy is mounted under /sys/fs/cgroup: the lab needs cgroup v1 or v2")
     return tuple(found.values())
 
 
@@ -108,8 +114,8 @@ class Group:
     def remove(self, *, timeout_s: float = 10.0) -> None:
         """Remove the directories, deepest first, once they are empty.
 
-        The kernel takes members out of a group a moment after they end, so a busy directory is tried again until the time is
-        over. Raises :class:`LabError` naming what still runs in it.
+        The kernel takes members out of a group a moment after they end, so a busy directory is tried again until the
+        time is over. Raises :class:`LabError` naming what still runs in it.
         """
         deadline = time.monotonic() + timeout_s
         while busy := self._remove_once():

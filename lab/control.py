@@ -22,7 +22,7 @@ ACTIONS = ("off", "on", "cut", "reset")
 
 @contextlib.contextmanager
 def short_path(path: Path) -> Iterator[str]:
-    """A name of ``path`` that fits a socket address, which holds 107 characters (unix(7)) however deep the folder is."""
+    """A name of ``path`` that fits a socket address (107 characters, unix(7)) however deep the folder is."""
     descriptor = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
         yield f"/proc/self/fd/{descriptor}/{path.name}"

@@ -1,7 +1,7 @@
 """What should exist in the lab, in the hypervisor's words.
 
-The cloud APIs hold the desired state; each cloud's translation (``lab/cloud/azure/world.py``, later AWS) turns its documents
-into one :class:`World`, and the hypervisor makes the machine agree with it. Nothing here knows of a cloud.
+The cloud APIs hold the desired state; each cloud's translation (``lab/cloud/azure/world.py``, later AWS) turns its
+documents into one :class:`World`, and the hypervisor makes the machine agree with it. Nothing here knows of a cloud.
 """
 
 from __future__ import annotations
@@ -68,6 +68,8 @@ class Machine:
     image: str
     user_data: bytes
     running: bool = True
+    deallocated: bool = False
+    """Of a machine that does not run: whether it has left its host, and so lost its local disks."""
     local_ssd_gib: int = 0
 
 
@@ -133,7 +135,8 @@ class Hypervisor(Protocol):
         """The state of one machine; ``running`` once its cloud-init has finished."""
 
     async def wait_settled(self, machine_id: str, *, timeout_s: float) -> MachineState:
-        """Await ``running``, ``failed`` or ``absent`` of one machine."""
+        """Await that one machine is what it should be, or has failed: ``running``, ``failed``, ``absent``, or ``stopped``
+        where it should be. Raises TimeoutError."""
 
     async def run(self, machine_id: str, script: str, *, timeout_s: float) -> CommandResult:
         """Run a shell script as root inside a machine, as the cloud's agent would."""

@@ -1,8 +1,8 @@
 """Process 1 of a lab: everything of the lab lives below it and ends with it.
 
-Started by :mod:`lab.start` under ``unshare --mount --pid --fork --net --mount-proc``. It makes the lab's own ``/run``, its
-"internet", starts the daemon, starts it again when it dies, and reaps orphans. SIGTERM ends the daemon and then the lab; whatever
-else ends this process ends the lab too, because the kernel does it.
+Started by :mod:`lab.start` under ``unshare --mount --pid --fork --net --mount-proc``. It makes the lab's own ``/run``
+and its "internet", starts the daemon, starts it again when it dies, and reaps orphans. SIGTERM ends the daemon and then
+the lab; whatever else ends this process ends the lab too, because the kernel does it.
 """
 
 from __future__ import annotations

@@ -14,6 +14,9 @@ check() {
 check ruff "$bin/ruff" check --quiet .
 check format "$bin/ruff" format --quiet --check .
 check mypy "$bin/mypy"
+# The machines' own programs: scripts beside each other, so apart from the packages.
+programs=images/rootfs/usr/local/lib/longhaul
+check programs env MYPYPATH=$programs "$bin/mypy" --strict --config-file= $programs/*.py
 # Every shell script git knows of, by its first line; new ones too.
 scripts=$(git ls-files --cached --others --exclude-standard | while read -r file; do
   if [ -f "$file" ] && head -c 64 "$file" | head -n 1 | grep -qE '^#!/(usr/)?bin/(env )?(ba|da)?sh'; then printf '%s\n' "$file"; fi

@@ -1,8 +1,8 @@
 """The operator's place in the lab: a network namespace of its own, entered from the host.
 
 ``enter CMD…`` runs a command as the operator: in the operator's network, with the lab's name server and the operator's
-environment, but with the host's files, processes and working directory. It becomes the command, so that terminal, signals and
-exit code are the command's own. What it runs is in the cgroup ``_operator``, so that teardown finds it.
+environment, but with the host's files, processes and working directory. It becomes the command, so that terminal,
+signals and exit code are the command's own. What it runs is in the cgroup ``_operator``, so that teardown finds it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Where one lab keeps its things, who holds it, and whether its process 1 still lives.
 
-Everything of an environment lies in ``<root>/<env>/`` and its logs in ``<root>/log/<env>-*``; nothing else is written on the
-host but cgroup directories (:mod:`lab.cgroups`).
+Everything of an environment lies in ``<root>/<env>/`` and its logs in ``<root>/log/<env>-*``; nothing else is written
+on the host but cgroup directories (:mod:`lab.cgroups`).
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ class LabState:
         """The state of ``env``; raises :class:`LabError` for a name that cannot be one."""
         if not _NAME.fullmatch(env) or env == "log":
             raise LabError(
-                f"environment name {env!r}: write 1 to 20 lower-case letters, digits or dashes, a letter first, and not 'log'"
+                f"environment name {env!r}: write 1 to 20 lower-case letters, digits or dashes, "
+                "a letter first, and not 'log'"
             )
         return cls(root=(root or default_root()).resolve(), env=env)
 
@@ -139,6 +140,7 @@ def start_time(pid: int) -> int | None:
 
 
 def boot_id() -> str:
+    """What the kernel calls this boot (random(4))."""
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 

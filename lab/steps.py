@@ -75,11 +75,12 @@ class _Screen:
 class Steps:
     """Runs steps one after the other, and remembers how long each took.
 
-    ``log_dir`` gets one file a step, named after it, begun afresh. Output is plain where ``out`` is no terminal.
+    ``log_dir`` gets one file a step, named ``prefix`` and the step, begun afresh. Output is plain where ``out`` is no terminal.
     """
 
-    def __init__(self, *, log_dir: Path, out: TextIO | None = None) -> None:
+    def __init__(self, *, log_dir: Path, prefix: str = "", out: TextIO | None = None) -> None:
         self.log_dir = log_dir
+        self._prefix = prefix
         self.done: list[Done] = []
         self._began = time.monotonic()
         stream = out or sys.stdout
@@ -88,7 +89,7 @@ class Steps:
     @contextmanager
     def step(self, title: str) -> Iterator[Step]:
         """One step. Its line is printed when it is over; an exception marks it failed and goes on up."""
-        log = self.log_dir / f"{_file_name(title)}.log"
+        log = self.log_dir / f"{self._prefix}{_file_name(title)}.log"
         log.unlink(missing_ok=True)
         step = Step(title=title, log=log, screen=self._screen)
         over = threading.Event()

@@ -1,7 +1,7 @@
 """Bring a lab down, from whatever state it is in, and prove that nothing is left.
 
-Ending process 1 ends everything that lives in the lab. What remains are the commands run through ``enter`` (they live in the
-host's PID namespace, in the cgroup ``_operator``), the cgroup directories and the files.
+Ending process 1 ends everything that lives in the lab. What remains are the commands run through ``enter`` (they live
+in the host's PID namespace, in the cgroup ``_operator``), the cgroup directories and the files.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ def _end(record: InitRecord) -> None:
     finally:
         os.close(descriptor)
     raise LabError(
-        f"process {record.pid} of the lab did not end within {_KILLED_S:g} s of SIGKILL: something in the kernel holds one of "
-        "its processes; try again, or reboot"
+        f"process {record.pid} of the lab did not end within {_KILLED_S:g} s of SIGKILL: something in the kernel holds "
+        "one of its processes; try again, or reboot"
     )
 
 
@@ -174,8 +174,13 @@ def _log_files(state: LabState) -> Iterator[Path]:
 
 
 def _remove_logs(state: LabState) -> None:
+    """The lab's logs; with the last lab also those of the tools and of the image."""
     for path in _log_files(state):
         path.unlink()
+    others = [path for path in state.root.glob("*") if path != state.logs and (path.is_dir() or path.suffix == ".json")]
+    if not others:
+        for path in (*state.logs.glob("*.log"), state.root / "bootstrap.lock"):
+            path.unlink(missing_ok=True)
 
 
 def _mounts() -> list[str]:

@@ -34,7 +34,7 @@ def main(argv: list[str] | None = None) -> int:
     project.add_arguments(parser)
     chosen = project.chosen(parser.parse_args(argv))
     signal.signal(signal.SIGTERM, _interrupt)
-    steps = Steps(log_dir=chosen.path / ".lab" / "log")
+    steps = Steps(log_dir=chosen.state.logs, prefix=f"{chosen.env}-")
     try:
         _require_root()
         with lock(chosen.state):

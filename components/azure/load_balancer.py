@@ -10,8 +10,8 @@ from pulumi_azure_native import network, privatedns
 
 from components.azure import names
 from components.model import AddressPlan, Environment
+from components.model.health import READY_PATH
 from components.model.network import FRONTEND
-from components.render.kubernetes import READY_PATH
 
 FRONT, BACK, PROBE = "api", "api-servers", "ready"
 

@@ -23,10 +23,6 @@ CONTROLLER_MANAGER = "kube-controller-manager.service"
 
 HEALTH_PATHS = ("/livez", "/readyz", "/healthz")
 
-READY_PATH = "/readyz?exclude=etcd-override-0&exclude=etcd-override-readiness-0"
-"""Where an API server says whether it can serve. Without the checks of the events store (the one override, hence 0):
-its loss must not take API servers out of service (kubernetes 1.36, apiserver/pkg/server/options/etcd.go)."""
-
 
 def files(environment: Environment, addresses: AddressPlan, machine: Machine) -> dict[str, File]:
     """Arguments, configuration and what the machine is."""

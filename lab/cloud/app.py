@@ -28,6 +28,7 @@ TENANT = "00000000-0000-4000-8000-000000000002"
 NAMES = (arm.HOST, identity.HOST, "login.windows.net", "sts.windows.net", f"*{vault_data.SUFFIX}")
 """The clouds' names, all served at one address."""
 SYSTEM_BUNDLES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt")
+NOBODY = "0.0.0.0"  # noqa: S104 - nothing is bound to it
 REQUEST_LIMIT = 4 * 1024 * 1024
 """Bytes: learn.microsoft.com/azure/azure-resource-manager/management/request-limits-and-throttling (4 MB)."""
 
@@ -50,7 +51,8 @@ class Cloud:
         subscription: str = SUBSCRIPTION,
         tenant: str = TENANT,
     ) -> None:
-        """``images``: ids as a machine's ``imageReference.id`` names them, to the ``image`` the hypervisor knows each by."""
+        """``images``: ids as a machine's ``imageReference.id`` names them, to the ``image`` the hypervisor knows each
+        by."""
         state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._state = state_dir
         self._settings = Settings(tenant=tenant, subscription=subscription, images=dict(images))
@@ -135,7 +137,7 @@ class Cloud:
         if host in (identity.HOST, "login.windows.net", "sts.windows.net"):
             return await self._identity.handle(request)
         if host.endswith(vault_data.SUFFIX):
-            peer = Peer(address=IPv4Address(request.remote or "0.0.0.0"), network=network)
+            peer = Peer(address=IPv4Address(request.remote or NOBODY), network=network)
             return await self._vaults.handle(request, host.removesuffix(vault_data.SUFFIX), peer)
         return web.Response(status=421, text=f"The lab's clouds do not answer for {host}.\n")
 

@@ -1,4 +1,5 @@
-"""The lab's certificate authority: signs the names of the clouds for the lab's machines and operator, and nobody else."""
+"""The lab's certificate authority: signs the names of the clouds for the lab's machines and operator, and nobody
+else."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ class Pki:
 
 
 def ensure_pki(folder: Path, names: tuple[str, ...]) -> Pki:
-    """The authority and the server certificate in ``folder``, made at first use or when they run out or the names changed."""
+    """The authority and the server certificate in ``folder``, made at first use or when they run out or the names
+    changed."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     paths = Pki(
         ca_certificate=folder / "ca.pem", server_certificate=folder / "server.pem", server_key=folder / "server-key.pem"

@@ -1,7 +1,7 @@
 """The desired state of the lab's clouds: documents by resource id, in one sqlite file.
 
-All writes happen in the daemon's event loop, one at a time. A write is on disk when the call returns, so that a daemon that is
-killed and started again answers as before.
+All writes happen in the daemon's event loop, one at a time. A write is kept when the call returns: a
+daemon that is killed and started again answers as before.
 """
 
 from __future__ import annotations

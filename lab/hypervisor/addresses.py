@@ -55,6 +55,7 @@ def short(prefix: str, name: str) -> str:
 
 
 def hashed(name: str) -> str:
+    """A short stable name for something whose own does not fit an interface or a file name."""
     return hashlib.blake2s(name.encode(), digest_size=5).hexdigest()
 
 

@@ -1,7 +1,7 @@
 """Health probes of load balancers, from inside the router, as the cloud sends them: source 168.63.129.16.
 
-A backend is up when its probe succeeds. The first answer decides at once; afterwards it takes ``threshold`` answers in a row to
-change the verdict. An HTTP probe succeeds on 200 alone, and an HTTPS probe does not check the certificate:
+A backend is up when its probe succeeds. The first answer decides at once; afterwards it takes ``threshold`` answers in
+a row to change the verdict. An HTTP probe succeeds on 200 alone, and an HTTPS probe does not check the certificate:
 https://learn.microsoft.com/azure/load-balancer/load-balancer-custom-probe-overview.
 """
 
@@ -103,7 +103,7 @@ class Balancers:
                 self._remember()
                 try:
                     await self._changed(balancer.network)
-                except Exception:
+                except Exception:  # noqa: BLE001 - probing goes on; the next change renders the rules again
                     _LOG.exception("rules of network %s", balancer.network)
             await asyncio.sleep(balancer.probe.interval_s)
 

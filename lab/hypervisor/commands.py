@@ -12,7 +12,7 @@ class CommandError(Exception):
 
 
 async def command(argv: Sequence[str], *, stdin: str | None = None, timeout_s: float = 60.0) -> str:
-    """The standard output of ``argv``; raises :class:`CommandError` when it fails or takes longer than ``timeout_s``."""
+    """The standard output of ``argv``; raises :class:`CommandError` when it fails or takes longer."""
     process = await asyncio.create_subprocess_exec(
         *argv,
         stdin=asyncio.subprocess.DEVNULL if stdin is None else asyncio.subprocess.PIPE,

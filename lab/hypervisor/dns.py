@@ -1,6 +1,7 @@
-"""Name servers: dnsmasq in each router (168.63.129.16) and in the internet, answering the clouds' names and private zones.
+"""Name servers: dnsmasq in each router (168.63.129.16) and in the internet, for the clouds' names and private zones.
 
-There is nothing above them: a name they do not know does not exist. A server outlives the daemon and is adopted by its PID file.
+There is nothing above them: a name they do not know does not exist. A server outlives the daemon and is adopted by its
+PID file.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class NameServer:
             return
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
-        while self._pid() is not None:
+        while self._pid() is not None:  # noqa: ASYNC110 - the end of a process that is not our child
             await asyncio.sleep(0.02)
 
     def _configuration(self) -> str:

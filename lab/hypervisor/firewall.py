@@ -1,12 +1,14 @@
 """One router's rules as one nftables document, applied atomically.
 
-A packet of a machine meets, in this order: the source check (a spoofed address is dropped), its own rules for ``out`` at its veth's
-ingress, before any translation; the load balancers' and the service endpoint's translation; routing; and the target's rules for
-``in`` at the target's veth's egress, after translation. So a client's rules see the frontend and a backend's rules see the
-client and the backend port, as network security groups do. Health probes start in the router and meet the target's rules too.
+A packet of a machine meets, in this order: the source check (a spoofed address is dropped); the sender's rules for
+``out`` where its veth comes in, before any translation; the load balancers' and the service endpoint's translation;
+routing; and the target's rules for ``in`` where its veth goes out, after translation. So a client's rules see the
+frontend, and a backend's rules see the client and the backend port, as network security groups do. Health probes start
+in the router and meet the target's rules too.
 
-Flows that were allowed stay allowed when rules change, and a frontend without a healthy backend drops new flows while old ones go
-on: https://learn.microsoft.com/azure/load-balancer/load-balancer-custom-probe-overview (Standard SKU, "probe down behavior").
+Flows that were allowed stay allowed when rules change, and a frontend without a healthy backend drops new flows while
+old ones go on ("probe down behavior" of the Standard SKU):
+https://learn.microsoft.com/azure/load-balancer/load-balancer-custom-probe-overview
 """
 
 from __future__ import annotations
@@ -88,9 +90,7 @@ def _translation(network: Network, balancers: Sequence[Healthy]) -> str:
         lines.append(
             f"ip saddr {_set(near)} ip daddr {addresses.SERVICES} tcp dport 443 dnat to {addresses.SITE_SERVICES}"
         )
-    for item in sorted(balancers, key=lambda item: item.balancer.id):
-        if item.backends:
-            lines.append(_balance(item))
+    lines += [_balance(item) for item in sorted(balancers, key=lambda item: item.balancer.id) if item.backends]
     return _hook("translation", "nat", "prerouting priority dstnat", lines)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Callable
 from typing import Any, Literal
@@ -28,6 +27,8 @@ class Keeper:
         self._parts = parts
         self._network_of = network_of
         self._spec: Machine | None = None
+        self._acting: Machine | None = None
+        """What the step under way was begun for."""
         self._state = MachineState(phase="starting")
         self._changed = asyncio.Event()
         self._news = asyncio.Event()
@@ -58,17 +59,25 @@ class Keeper:
         """Take a new specification; None removes the machine. What was said of another generation no longer holds."""
         if spec == self._spec and self._task is not None:
             return
-        if spec is None:
-            self._state = MachineState(phase="stopped", generation=self._state.generation, reason="being removed")
-        elif self._spec is None or spec.generation != self._spec.generation or spec.running != self._spec.running:
-            phase: Literal["starting", "stopped"] = "starting" if spec.running else "stopped"
-            self._state = MachineState(phase=phase, generation=spec.generation)
-            self._failures = 0
+        self._state = self._foreseen(spec)
+        self._failures = 0
         self._spec = spec
         self._changed.set()
         self._announce()
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._keep(), name=f"keeper of {self.name}")
+
+    def _foreseen(self, spec: Machine | None) -> MachineState:
+        """The state until the next step has looked: a machine that must end is there until it has ended."""
+        old, before = self._state, self._spec
+        if spec is None:
+            return MachineState(phase="running", generation=old.generation, reason="being removed")
+        same = before is not None and (before.generation, before.running) == (spec.generation, spec.running)
+        if same:
+            return old
+        if not spec.running and old.phase != "stopped":
+            return MachineState(phase="running", generation=spec.generation, reason="being stopped")
+        return MachineState(phase="starting" if spec.running else "stopped", generation=spec.generation)
 
     async def power(self, action: Power) -> None:
         """What a hand at the lab's power switch does: ``off`` is orderly, ``cut`` is not, both last until ``on``."""
@@ -77,21 +86,19 @@ class Keeper:
         self._failures = 0
         if action in ("on", "reset"):
             self._parts.exit_file.unlink(missing_ok=True)
-            self._tell("starting")
         self._changed.set()
 
     async def settled(self, timeout_s: float) -> MachineState:
-        """Await an end of change: running, failed, absent, or stopped where it should be."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(timeout_s):
-                while not self._is_settled():
-                    await self._news.wait()
+        """Await that the machine is what it should be, or has failed; raises TimeoutError."""
+        async with asyncio.timeout(timeout_s):
+            while not self._is_settled():
+                await self._news.wait()
         return self._state
 
     def _is_settled(self) -> bool:
-        if self._state.phase == "stopped":
-            return self._spec is not None and not self._spec.running
-        return self._state.phase in ("running", "failed", "absent")
+        if self._spec is None:
+            return self._state.phase == "absent"
+        return self._state.phase in ("running" if self._spec.running else "stopped", "failed")
 
     async def close(self) -> None:
         """Stop looking after the machine, leaving it as it is."""
@@ -115,9 +122,10 @@ class Keeper:
             self._changed.clear()
             try:
                 pause = await self._step()
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - said as the machine's state, and tried again
                 _LOG.exception("machine %s", self.name)
                 self._tell("failed", str(error))
+                self._boot_deadline = 0.0
                 pause = self._back_off()
             gone = self._state.phase == "absent"
             if not gone:
@@ -140,11 +148,10 @@ class Keeper:
                 wait.cancel()
 
     async def _step(self) -> float | None:
-        spec = self._spec
+        spec = self._acting = self._spec
         if spec is None:
             await self._parts.destroy()
-            if self._spec is None:
-                self._tell("absent")
+            self._tell("absent")
             return 0.0
         made = self._parts.record().get("generation")
         if made != spec.generation:
@@ -184,6 +191,7 @@ class Keeper:
             self._tell("starting")
             return _LOOK_S
         else:
+            self._failures = 0
             self._tell(report.phase, report.reason)
         return None
 
@@ -192,7 +200,7 @@ class Keeper:
         self._cut = None
         code = await self._exit_code()
         await self._parts.stop(orderly=False)  # what a crash left: mount, link, group
-        if not spec.running:
+        if spec.deallocated:
             self._parts.deallocate()
         if not spec.running or self._parts.powered_off() or code == 0:
             reason = "" if not spec.running else "switched off" if self._parts.powered_off() else "powered itself off"
@@ -201,6 +209,7 @@ class Keeper:
         if code is not None and code != nspawn.REBOOT:
             self._parts.exit_file.unlink()
             _LOG.warning("machine %s ended with code %s: starting it again", self.name, code)
+            self._tell("starting", f"ended with code {code}")
             return self._back_off()
         network = self._network_of(spec.network)
         if network is None:
@@ -221,8 +230,9 @@ class Keeper:
         return code
 
     def _tell(self, phase: Literal["absent", "starting", "running", "stopped", "failed"], reason: str = "") -> None:
+        """Say what a step found, unless something else is wanted meanwhile: then the next step's word counts."""
+        if self._acting is not self._spec:
+            return
         generation = self._spec.generation if self._spec is not None else self._state.generation
-        if self._spec is None and phase not in ("absent", "stopped"):
-            return  # it is being removed, whatever its last step found
         self._state = MachineState(phase=phase, generation=generation, reason=reason)
         self._announce()

@@ -17,7 +17,7 @@ from lab.cgroups import Group
 from lab.desired import CommandResult, Machine, Network
 from lab.hypervisor import nspawn, seed
 from lab.hypervisor.commands import command
-from lab.hypervisor.namespaces import RUN
+from lab.hypervisor.namespaces import RUN, is_mounted
 from lab.hypervisor.networks import Networks, machine_namespace
 from lab.hypervisor.settings import Settings
 from lab.state import read_json, write_atomically
@@ -121,7 +121,7 @@ class MachineParts:
         """Boot the machine; returns once its process runs."""
         root = self._run / "root"
         root.mkdir(parents=True, exist_ok=True)
-        if not os.path.ismount(root):
+        if not is_mounted(root):
             image = self.settings.image(machine.image)
             options = f"lowerdir={image},upperdir={self.directory / 'upper'},workdir={self.directory / 'work'}"
             await command(["mount", "-t", "overlay", f"lab-{self.name}", "-o", options, str(root)])
@@ -132,6 +132,7 @@ class MachineParts:
         netns = machine_namespace(self.name).path
         argv = nspawn.launch_argv(name=self.name, root=root, netns=netns, binds=binds)
         log = self.settings.state.console_log(self.name)
+        self.exit_file.unlink(missing_ok=True)
         return await nspawn.launch(argv, name=self.name, group=self.group, log=log, exit_file=self.exit_file)
 
     async def stop(self, *, orderly: bool) -> None:
@@ -152,7 +153,7 @@ class MachineParts:
         network = self.record().get("network", "")
         await self.networks.detach(self.name, network)
         root = self._run / "root"
-        if os.path.ismount(root):
+        if is_mounted(root):
             await command(["umount", str(root)])
 
     def _remove_group(self) -> None:

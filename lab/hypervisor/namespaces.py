@@ -35,7 +35,7 @@ class Namespace:
         return cls(RUN / "netns" / name)
 
     def exists(self) -> bool:
-        return os.path.ismount(self.path)
+        return is_mounted(self.path)
 
     async def create(self) -> None:
         """Make the namespace if it is not there, without IPv6."""
@@ -116,6 +116,11 @@ def listening(address: str, port: int) -> socket.socket:
     return listener
 
 
+def is_mounted(path: Path) -> bool:
+    """Whether something is mounted at ``path``."""
+    return os.path.ismount(path)
+
+
 async def call_in(path: Path, function: Callable[[], _T]) -> _T:
     """Call ``function`` in a new thread that has entered the network namespace at ``path``."""
     loop = asyncio.get_running_loop()
@@ -135,7 +140,7 @@ async def call_in(path: Path, function: Callable[[], _T]) -> _T:
         try:
             _enter(path)
             result = function()
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - raised again where it is awaited
             failure = error
         loop.call_soon_threadsafe(settle, result, failure)
 

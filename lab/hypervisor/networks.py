@@ -1,7 +1,7 @@
 """Routers: one network namespace per virtual network, and one veth pair per machine.
 
-There is no bridge. A machine believes its subnet to be one link; its router answers every ARP request (``proxy_arp``) and has a
-host route to each machine, so that every packet between two machines passes the router's rules.
+There is no bridge. A machine believes its subnet to be one link; its router answers every ARP request (``proxy_arp``)
+and has a host route to each machine, so that every packet between two machines passes the router's rules.
 """
 
 from __future__ import annotations
@@ -31,10 +31,12 @@ ROUTER_SYSCTL = {
 
 
 def router_of(network_id: str) -> Namespace:
+    """The router of a network, made or not."""
     return Namespace.named(f"net-{addresses.hashed(network_id)}")
 
 
 def machine_namespace(name: str) -> Namespace:
+    """The network namespace of a machine, made or not."""
     return Namespace.named(f"vm-{name}")
 
 
@@ -54,8 +56,8 @@ class Networks:
         await self._own(router, "lo", local)
         await self._uplink(router, network)
         await self._operator_link(router, network)
-        # Whatever is in the ranges and is no machine goes to lo, where the rules drop it: the router then answers ARP for it,
-        # and who calls an address that is not there waits in vain, as in a cloud.
+        # Whatever is in the ranges and is no machine goes to lo, where the rules drop it: the router then answers ARP
+        # for it, and who calls an address that is not there waits in vain, as in a cloud.
         await router.ip([f"route replace {range_} dev lo" for range_ in network.ranges])
 
     async def remove(self, router: Namespace) -> None:

@@ -1,7 +1,8 @@
 """Machines as processes: starting systemd-nspawn, finding it again, and reaching inside.
 
-A machine is a child of process 1, not of the daemon, so it outlives the daemon. It is found by the ``--machine=`` argument of its
-systemd-nspawn in our own PID namespace; its leader is the child that is process 1 of a namespace below.
+A machine is a child of process 1, not of the daemon, so it outlives the daemon. It is found by the ``--machine=``
+argument of its systemd-nspawn in our own PID namespace; its leader is the child that is process 1 of a namespace
+below.
 """
 
 from __future__ import annotations
@@ -114,16 +115,16 @@ def launch_argv(*, name: str, root: Path, netns: Path, binds: Sequence[tuple[Pat
 async def launch(argv: Sequence[str], *, name: str, group: Group, log: Path, exit_file: Path) -> Process:
     """Start a machine as a child of process 1; returns once its systemd-nspawn is seen."""
     words = ["launch", str(log), str(exit_file), *group.procs_files(), "--", *argv]
-    exit_file.unlink(missing_ok=True)
     await command(["setsid", "--fork", "/bin/sh", "-c", _LAUNCH, *words])
-    while True:
-        if (process := running().get(name)) is not None:
-            return process
-        if exit_file.exists():
-            raise RuntimeError(
-                f"systemd-nspawn ended at once with exit code {exit_file.read_text().strip()}; see {log}"
-            )
+    while (process := running().get(name)) is None:
+        if (code := _exit_code(exit_file)) is not None:
+            raise RuntimeError(f"systemd-nspawn ended at once with exit code {code}; see {log}")
         await asyncio.sleep(0.02)
+    return process
+
+
+def _exit_code(file: Path) -> str | None:
+    return file.read_text().strip() if file.exists() else None
 
 
 def running() -> dict[str, Process]:
@@ -131,10 +132,10 @@ def running() -> dict[str, Process]:
     own = os.readlink("/proc/self/ns/pid")
     names: dict[int, str] = {}
     for pid in _numbers():
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, StopIteration):
             words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
             if words[0].endswith(b"systemd-nspawn") and os.readlink(f"/proc/{pid}/ns/pid") == own:
-                names |= {pid: word.partition(b"=")[2].decode() for word in words if word.startswith(b"--machine=")}
+                names[pid] = next(word for word in words if word.startswith(b"--machine="))[10:].decode()
     # A machine that is being set up has a second process of the same command line: the child of the one we want.
     parents = {pid: _status(pid).get("PPid", "") for pid in names}
     found = {}
@@ -174,7 +175,7 @@ def _depths(pid: int) -> list[int]:
 
 
 def leader_among(pids: Collection[int]) -> int | None:
-    """Process 1 of a machine, out of the processes of its cgroup, as the host numbers it: process 1 two namespaces down."""
+    """Process 1 of a machine out of the processes of its cgroup: process 1 two PID namespaces down from the host's."""
     return next((pid for pid in pids if len(ids := _depths(pid)) == 3 and ids[-1] == 1), None)
 
 

@@ -78,15 +78,16 @@ class LabHypervisor:
         return keeper.state if keeper is not None else MachineState(phase="absent")
 
     async def wait_settled(self, machine_id: str, *, timeout_s: float) -> MachineState:
-        """See :meth:`lab.desired.Hypervisor.wait_settled`.
-
-        Also returns for a machine that is stopped because it should be. When the time is over, the state as it is.
-        """
+        """See :meth:`lab.desired.Hypervisor.wait_settled`."""
         keeper = self._by_id(machine_id)
         return MachineState(phase="absent") if keeper is None else await keeper.settled(timeout_s)
 
     async def run(self, machine_id: str, script: str, *, timeout_s: float) -> CommandResult:
-        """See :meth:`lab.desired.Hypervisor.run`. Raises RuntimeError when the machine does not run; late is exit code 124."""
+        """See :meth:`lab.desired.Hypervisor.run`. Too late is exit code 124.
+
+        Raises:
+            RuntimeError: the machine does not exist or does not run.
+        """
         keeper = self._by_id(machine_id)
         if keeper is None:
             raise RuntimeError(f"machine {machine_id} does not exist")
@@ -221,5 +222,5 @@ class LabHypervisor:
     async def _guarded(self, what: str, work: Awaitable[None]) -> None:
         try:
             await work
-        except Exception:
+        except Exception:  # noqa: BLE001 - one object's failure must stop no other's
             _LOG.exception("%s", what)

@@ -55,8 +55,7 @@ def _put_ca(upper: Path, image: Path, ca: bytes) -> None:
     subject = subprocess.run(
         ["openssl", "x509", "-noout", "-subject_hash"],
         input=ca,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         check=True,
     )
     link = upper / "etc/ssl/certs" / f"{subject.stdout.decode().strip()}.0"

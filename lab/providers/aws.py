@@ -38,7 +38,8 @@ def provider(engine: str | None) -> Any:
         def _refuse(self, context: Any, what: str) -> Any:
             context.abort(
                 grpc.StatusCode.UNIMPLEMENTED,
-                f"the lab has no AWS yet: it {what}. Only previews work; run this against the real cloud, or leave the site out.",
+                f"the lab has no AWS yet: it {what}. Only previews work; run this against the real cloud, or leave "
+                "the site out.",
             )
 
     return Aws(package="aws", distribution="pulumi-aws", engine=engine)

@@ -1,4 +1,5 @@
-"""``pulumi-resource-azure-native`` in the lab: the same protocol, types and planning as the real plugin, over the same API.
+"""``pulumi-resource-azure-native`` in the lab: the same protocol, types and planning as the real plugin, over the
+same API.
 
 It calls ``management.azure.com`` with Azure's own credential library; in the lab that name is the lab's.
 """
@@ -6,7 +7,6 @@ It calls ``management.azure.com`` with Azure's own credential library; in the la
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 from lab.providers.protocol import light_stubs, serve
 

@@ -1,3 +1,4 @@
+# ruff: noqa: N802, ARG002 - the methods and their arguments are the protocol's
 """The azure-native stand-in's gRPC service."""
 
 from __future__ import annotations
@@ -49,15 +50,15 @@ class AzureProvider(BaseProvider):
         paths = {one.path.removeprefix("properties.") if token.flat else one.path for one in table}
         return frozenset({*token.parameters, *paths})
 
-    def Configure(self, request: Any, context: Any) -> Any:  # noqa: N802
+    def Configure(self, request: Any, context: Any) -> Any:
         self._location = request.variables.get("azure-native:config:location", self._location)
         return super().Configure(request, context)
 
-    def Cancel(self, request: Any, context: Any) -> Any:  # noqa: N802
+    def Cancel(self, request: Any, context: Any) -> Any:
         self._client.cancelled.set()
         return empty_pb2.Empty()
 
-    def Check(self, request: Any, context: Any) -> Any:  # noqa: N802
+    def Check(self, request: Any, context: Any) -> Any:
         """Fill in the name and the location that the program left out."""
         token = self._tokens.get(type_of(request.urn))
         if token is None:
@@ -75,12 +76,13 @@ class AzureProvider(BaseProvider):
         ]
         return provider_pb2.CheckResponse(inputs=to_struct(inputs), failures=failures)
 
-    def Diff(self, request: Any, context: Any) -> Any:  # noqa: N802
-        """A resource that is compared is in the state: making a second one under its id would be a replacement of itself."""
+    def Diff(self, request: Any, context: Any) -> Any:
+        """A resource that is compared is in the state: making a second one under its id would be a replacement of
+        itself."""
         self._owned.add(request.id.lower())
         return super().Diff(request, context)
 
-    def Create(self, request: Any, context: Any) -> Any:  # noqa: N802
+    def Create(self, request: Any, context: Any) -> Any:
         """PUT and wait. What a killed run left under the same id is adopted."""
         inputs = from_struct(request.properties)
         if request.preview:
@@ -96,7 +98,7 @@ class AzureProvider(BaseProvider):
         resource_id, outputs = self._write(token, resource_id, inputs, request, context)
         return provider_pb2.CreateResponse(id=resource_id, properties=to_struct(outputs))
 
-    def Update(self, request: Any, context: Any) -> Any:  # noqa: N802
+    def Update(self, request: Any, context: Any) -> Any:
         """PUT and wait."""
         inputs, old = from_struct(request.news), from_struct(request.olds)
         if request.preview:
@@ -106,7 +108,7 @@ class AzureProvider(BaseProvider):
         _, outputs = self._write(token, request.id, inputs, request, context)
         return provider_pb2.UpdateResponse(properties=to_struct(outputs))
 
-    def Read(self, request: Any, context: Any) -> Any:  # noqa: N802
+    def Read(self, request: Any, context: Any) -> Any:
         """GET, for refresh and import; an empty id says that it is gone."""
         token = self._token(request.urn, context)
         try:
@@ -124,7 +126,7 @@ class AzureProvider(BaseProvider):
         properties = to_struct(keep_secrets(outputs, inputs))
         return provider_pb2.ReadResponse(id=found["id"], properties=properties, inputs=to_struct(inputs))
 
-    def Delete(self, request: Any, context: Any) -> Any:  # noqa: N802
+    def Delete(self, request: Any, context: Any) -> Any:
         """DELETE, and wait until it is gone."""
         token = self._token(request.urn, context)
         try:
@@ -135,7 +137,7 @@ class AzureProvider(BaseProvider):
         self._owned.discard(request.id.lower())
         return empty_pb2.Empty()
 
-    def Invoke(self, request: Any, context: Any) -> Any:  # noqa: N802
+    def Invoke(self, request: Any, context: Any) -> Any:
         """Only who we are."""
         if request.tok != "azure-native:authorization:getClientConfig":
             context.abort(
@@ -154,7 +156,9 @@ class AzureProvider(BaseProvider):
                 values["objectId"] = _claims(self._client.token())["oid"]
             except Exception as problem:  # noqa: BLE001 - azure-identity raises many kinds, all mean the same here
                 context.abort(grpc.StatusCode.UNAUTHENTICATED, f"cannot tell who we are in Azure: {problem}")
-        return provider_pb2.InvokeResponse(**{"return": to_struct(values)})
+        response = provider_pb2.InvokeResponse()
+        getattr(response, "return").CopyFrom(to_struct(values))  # a word that Python keeps for itself
+        return response
 
     def _write(
         self, token: Token, resource_id: str, inputs: dict[str, Any], request: Any, context: Any
@@ -171,9 +175,8 @@ class AzureProvider(BaseProvider):
                 self._half_made(token, resource_id, inputs, problem, context)
             context.abort(grpc.StatusCode.UNKNOWN, f"{resource_id}: {problem}{_advice(problem)}")
         if found is None:
-            context.abort(
-                grpc.StatusCode.UNKNOWN, f"{resource_id} was made and is gone again: something else deletes it"
-            )
+            context.abort(grpc.StatusCode.UNKNOWN, f"{resource_id} was made and is gone again: something deletes it")
+            raise AssertionError("abort raises")
         return found["id"], keep_secrets(to_outputs(token, found), inputs)
 
     def _half_made(
@@ -231,7 +234,8 @@ def _auto_name(token: Token, request: Any) -> str:
 def _advice(problem: Exception) -> str:
     if isinstance(problem, ApiError) and problem.code == "PropertyChangeNotAllowed":
         return (
-            ". Azure does not change this in place and azure-native does not replace for it by itself: name the property in the "
+            ". Azure does not change this in place and azure-native does not replace for it by itself: name the "
+            "property in the "
             "resource's replace_on_changes option"
         )
     return ""

@@ -1,3 +1,4 @@
+# ruff: noqa: N802, ARG002 - the methods and their arguments are the protocol's
 """What both stand-in plugins do alike: everything up to the point where a cloud would be called."""
 
 from __future__ import annotations
@@ -25,43 +26,43 @@ class BaseProvider(provider_pb2_grpc.ResourceProviderServicer):
         """Paths whose change forces a replacement of a resource of this type."""
         return frozenset()
 
-    def Handshake(self, request: Any, context: Any) -> Any:  # noqa: N802 - the protocol's names
+    def Handshake(self, request: Any, context: Any) -> Any:
         self.engine = request.engine_address or self.engine
         return provider_pb2.ProviderHandshakeResponse(accept_secrets=True)
 
-    def GetPluginInfo(self, request: Any, context: Any) -> Any:  # noqa: N802
+    def GetPluginInfo(self, request: Any, context: Any) -> Any:
         return plugin_pb2.PluginInfo(version=metadata.version(self._distribution))
 
-    def GetSchema(self, request: Any, context: Any) -> Any:  # noqa: N802
+    def GetSchema(self, request: Any, context: Any) -> Any:
         schema = {"name": self.package, "version": metadata.version(self._distribution), "resources": {}}
         return provider_pb2.GetSchemaResponse(schema=json.dumps(schema))
 
-    def Attach(self, request: Any, context: Any) -> Any:  # noqa: N802
+    def Attach(self, request: Any, context: Any) -> Any:
         self.engine = request.address
         return empty_pb2.Empty()
 
-    def CheckConfig(self, request: Any, context: Any) -> Any:  # noqa: N802
+    def CheckConfig(self, request: Any, context: Any) -> Any:
         return provider_pb2.CheckResponse(inputs=request.news)
 
-    def DiffConfig(self, request: Any, context: Any) -> Any:  # noqa: N802
+    def DiffConfig(self, request: Any, context: Any) -> Any:
         return provider_pb2.DiffResponse(changes=provider_pb2.DiffResponse.DIFF_NONE)
 
-    def Configure(self, request: Any, context: Any) -> Any:  # noqa: N802
+    def Configure(self, request: Any, context: Any) -> Any:
         return provider_pb2.ConfigureResponse(acceptSecrets=True, supportsPreview=True)
 
-    def Cancel(self, request: Any, context: Any) -> Any:  # noqa: N802
+    def Cancel(self, request: Any, context: Any) -> Any:
         return empty_pb2.Empty()
 
-    def GetMapping(self, request: Any, context: Any) -> Any:  # noqa: N802
+    def GetMapping(self, request: Any, context: Any) -> Any:
         return provider_pb2.GetMappingResponse()
 
-    def GetMappings(self, request: Any, context: Any) -> Any:  # noqa: N802
+    def GetMappings(self, request: Any, context: Any) -> Any:
         return provider_pb2.GetMappingsResponse()
 
-    def Check(self, request: Any, context: Any) -> Any:  # noqa: N802
+    def Check(self, request: Any, context: Any) -> Any:
         return provider_pb2.CheckResponse(inputs=request.news)
 
-    def Diff(self, request: Any, context: Any) -> Any:  # noqa: N802
+    def Diff(self, request: Any, context: Any) -> Any:
         old = from_struct(request.old_inputs if request.HasField("old_inputs") else request.olds)
         found = differences(old, from_struct(request.news))
         response = provider_pb2.DiffResponse(
@@ -71,14 +72,13 @@ class BaseProvider(provider_pb2_grpc.ResourceProviderServicer):
         forced = self.forced(type_of(request.urn))
         tops: dict[str, None] = {}
         for path, kind in found.items():
-            top = path.split(".")[0].split("[")[0]
+            top = path.partition(".")[0].partition("[")[0]
             tops[top] = None
-            name = kind.upper()
-            if replaces(path, forced):
-                name += "_REPLACE"
-                if top not in response.replaces:
-                    response.replaces.append(top)
-            response.detailedDiff[path].CopyFrom(provider_pb2.PropertyDiff(kind=name, inputDiff=True))
+            forces = replaces(path, forced)
+            if forces and top not in response.replaces:
+                response.replaces.append(top)
+            number = provider_pb2.PropertyDiff.Kind.Value(f"{kind.upper()}_REPLACE" if forces else kind.upper())
+            response.detailedDiff[path].CopyFrom(provider_pb2.PropertyDiff(kind=number, inputDiff=True))
         response.diffs.extend(tops)
         # As the real plugin: what we named ourselves can be made beside its predecessor, what the user named cannot.
         response.deleteBeforeReplace = bool(response.replaces) and not old.get("__createBeforeDelete")
@@ -91,4 +91,4 @@ class BaseProvider(provider_pb2_grpc.ResourceProviderServicer):
 
 def type_of(urn: str) -> str:
     """The resource type in a URN (``urn:pulumi:stack::project::parents$type::name``)."""
-    return urn.split("::")[2].split("$")[-1]
+    return urn.split("::")[2].rpartition("$")[2]

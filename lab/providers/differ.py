@@ -1,4 +1,5 @@
-"""Comparing old and new inputs the way the real provider plugins do: by property path, with what forces a replacement."""
+"""Comparing old and new inputs the way the real provider plugins do: by property path, with what forces a
+replacement."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ def differences(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Kind]:
 
 
 def replaces(path: str, forced: frozenset[str]) -> bool:
-    """Whether a change at ``path`` forces a replacement: it, or something above it, is in ``forced`` (paths without indexes)."""
+    """Whether a change at ``path`` forces a replacement: it, or something above it, is in ``forced`` (paths without
+    indexes)."""
     bare = re.sub(r"\[\d+\]", "", path)
     return any(bare == one or bare.startswith((f"{one}.", f"{one}[")) for one in forced)
 

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from lab.toolchain.errors import from_os
+from lab.toolchain.errors import disk_full, from_os
 
 Progress = Callable[[str], None]
 
@@ -98,6 +98,12 @@ def remove(folder: Path) -> None:
     for parent, _, _ in os.walk(folder):
         os.chmod(parent, 0o700)
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def require_space(folder: Path, *, mib: int, doing: str) -> None:
+    """Raise the error of a full disk unless ``folder`` has room for that many MiB."""
+    if shutil.disk_usage(folder).free < mib << 20:
+        raise disk_full(folder.parent, doing=f"{doing} (it takes {mib} MiB)")
 
 
 def write_json(path: Path, value: Any) -> None:

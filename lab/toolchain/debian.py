@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import shutil
+import signal
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from lab.toolchain.cache import remove
+from lab.toolchain.cache import remove, require_space
 from lab.toolchain.errors import CommandError, SetupError, disk_full, is_disk_full, is_network
 from lab.toolchain.process import output_of, run_logged
 
@@ -20,6 +21,8 @@ OPTIONS = (
     "--dpkgopt=path-exclude=/usr/share/info/*",
     "--dpkgopt=path-exclude=/usr/share/locale/*",
 )
+_SPACE_MIB = 1000
+"""What the packages, their archives and lists take while it is made."""
 _KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 _PROXY = re.compile(r'Acquire::https?(::[^:" ]+)?::Proxy(-Auto-Detect)? ".+";')
 _ONE_LINE = re.compile(r"deb\s+(?:\[(?P<options>[^]]*)\]\s+)?(?P<uri>\S+)\s+(?P<suite>\S+)\s+(?P<components>.+)")
@@ -28,11 +31,14 @@ _ONE_LINE = re.compile(r"deb\s+(?:\[(?P<options>[^]]*)\]\s+)?(?P<uri>\S+)\s+(?P<
 def debootstrap(target: Path, *, suite: str, packages: Iterable[str], log: Path) -> None:
     """Make ``target``: the suite's minimal system and ``packages``. Raises :class:`SetupError`."""
     what = f"making the base image (Debian {suite})"
+    # apt does not fail on a full disk, it stops for good.
+    require_space(target.parent, mib=_SPACE_MIB, doing=what)
     argv = ["mmdebstrap", *OPTIONS, *(f"--aptopt={line}" for line in _proxies()), f"--include={','.join(packages)}"]
-    # Mounts that mmdebstrap makes in its target end with it, also when it is killed.
-    argv = ["unshare", "--mount", "--propagation=private", "--", *argv, suite, str(target), *host_sources(suite)]
+    # In namespaces of its own, so that no process or mount of it outlives it: mmdebstrap and apt may hang when killed.
+    unshare = ["unshare", "--mount", "--propagation=private", "--pid", "--fork", "--kill-child", "--mount-proc", "--"]
+    argv = [*unshare, *argv, suite, str(target), *host_sources(suite)]
     try:
-        run_logged(argv, log=log, what=what, env={"LC_ALL": "C.UTF-8"})
+        run_logged(argv, log=log, what=what, env={"LC_ALL": "C.UTF-8"}, end=signal.SIGKILL)
     except CommandError as error:
         raise _explain(error, what=what, target=target) from error
     _forget_the_host(target)

@@ -88,7 +88,7 @@ def _fetch(go: Path, pinned: Go, *, into: Path, log: Path, progress: Progress) -
         answer = output_of([str(go), "mod", "download", "-json", module], cwd=into, env=env)
     except CommandError as error:
         log.write_text(error.output, encoding="utf-8")
-        raise explain(error, doing=f"Go {pinned.version}", where=into) from error
+        raise explain(error, doing=f"Go {pinned.version}", where=into.parent) from error
     fetched = json.loads(answer)
     if fetched["Sum"] != pinned.sums[arch]:
         raise SetupError(
@@ -118,7 +118,7 @@ def make_binary(binary: Binary, *, compiler: Compiler, modules_dir: Path, into: 
         argv = ["go", "build", "-tags", ",".join(binary.tags), "-ldflags", flags, "-o", str(target), binary.package]
         run_logged([str(compiler.go), *argv[1:]], log=log, what=what, cwd=folder, env=compiler.env())
     except CommandError as error:
-        raise explain(error, doing=what, where=into) from error
+        raise explain(error, doing=what, where=into.parent) from error
 
 
 def _file_in_module(file: str, *, compiler: Compiler, folder: Path, log: Path) -> Path:

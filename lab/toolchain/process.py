@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shlex
+import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,8 +14,6 @@ from lab.toolchain.errors import CommandError, SetupError
 
 _TAIL_LINES = 15
 _TAIL_BYTES = 16_384
-# The command ends with the process that waits for it, also when that one is killed and can no longer end it itself.
-_TOGETHER = ("setpriv", "--pdeathsig", "TERM", "--")
 
 
 def run_logged(
@@ -24,17 +23,19 @@ def run_logged(
     what: str,
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
+    end: signal.Signals = signal.SIGTERM,
 ) -> None:
     """Run ``argv``, its output appended to ``log``; ``env`` is added to this process's environment.
 
-    Raises :class:`CommandError` with the end of the output when it fails.
+    The command gets the signal ``end`` when this process is interrupted, and also when it is killed. Raises :class:`CommandError` with the end of the output when it fails.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as out:
         start = out.tell()
         out.write(f"$ {shlex.join(argv)}\n".encode())
         out.flush()
-        code = _wait([*_TOGETHER, *argv], out=out.fileno(), cwd=cwd, env=env)
+        together = ("setpriv", "--pdeathsig", end.name.removeprefix("SIG"), "--")
+        code = _wait([*together, *argv], out=out.fileno(), cwd=cwd, env=env, end=end)
     if code != 0:
         output = tail(log, start=start)
         raise CommandError(
@@ -43,14 +44,16 @@ def run_logged(
         )
 
 
-def _wait(argv: Sequence[str], *, out: int, cwd: Path | None, env: Mapping[str, str] | None) -> int:
+def _wait(
+    argv: Sequence[str], *, out: int, cwd: Path | None, env: Mapping[str, str] | None, end: signal.Signals
+) -> int:
     with subprocess.Popen(
         argv, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, cwd=cwd, env={**os.environ, **(env or {})}
     ) as process:
         try:
             return process.wait()
         except BaseException:
-            process.terminate()
+            process.send_signal(end)
             raise
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from components.azure.api import AzureApi, AzureError
 from components.azure.names import resource_group
+from components.model.health import READY_PATH
 from components.model.sites import AzureSite
 from longhaul.exits import CommandError, Exit
 from longhaul.status.observed import CloudView, Endpoint, NodeAnswer, Observed
@@ -81,7 +82,7 @@ def _check(check: dict[str, Any]) -> tuple[str, bool, str]:
 
 def ask_endpoint(host: str, port: int, issuer: str | None) -> Endpoint:
     """The API's readiness through its name, as any client reaches it."""
-    url = f"https://{host}:{port}/readyz"
+    url = f"https://{host}:{port}{READY_PATH}"
     if issuer is None:
         return Endpoint(url=url, reached=False, reason="its issuer is not known: the vault did not give it")
     opener = urllib.request.build_opener(

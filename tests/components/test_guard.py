@@ -27,7 +27,7 @@ def test_a_member_may_go_when_a_peer_says_that_quorum_survives() -> None:
 
 
 def test_a_member_must_stay_when_quorum_would_be_lost() -> None:
-    answers = _answers({"b": json.dumps({"survives": False, "detail": "1 of 3 healthy"})})
+    answers = _answers({"b": json.dumps({"survives": False, "reason": "1 of 3 healthy"})})
     with pytest.raises(guard.RefusedError, match=r"a must stay.*1 of 3 healthy"):
         guard.check_quorum(machine="a", peers=["b"], ask=answers)
 

@@ -18,7 +18,7 @@ import pytest
 import store_checks
 from node_config import client_url
 
-from components.render.kubernetes import READY_PATH
+from components.model.health import READY_PATH
 from lab import tools
 from tests.images.fakes import FakeVault
 from tests.images.machines import Control, Place, environment_file, eventually

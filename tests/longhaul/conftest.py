@@ -129,7 +129,9 @@ def _engine(checkout: Checkout, tmp_path: Path) -> FakeEngine:
     folder = tmp_path / "engine"
     folder.mkdir()
     binary = folder / "pulumi"
-    binary.write_text(f"#!{sys.executable}\nimport sys\nfrom tests.longhaul.fake_engine import main\nsys.exit(main())\n")
+    binary.write_text(
+        f"#!{sys.executable}\nimport sys\nfrom tests.longhaul.fake_engine import main\nsys.exit(main())\n"
+    )
     binary.chmod(binary.stat().st_mode | stat.S_IXUSR)
     checkout.environ |= {"LONGHAUL_PULUMI": str(binary), "FAKE_ENGINE": str(folder)}
     return FakeEngine(folder=folder, checkout=checkout)

@@ -17,7 +17,7 @@ from longhaul.exits import CommandError, Exit
 IDENTITY = {"certificate": "CERT", "key": "KEY", "issuer": "CA"}
 
 
-def vault(value: str | None | AzureError, monkeypatch: pytest.MonkeyPatch) -> None:
+def vault(value: str | AzureError | None, monkeypatch: pytest.MonkeyPatch) -> None:
     class Fake:
         def __init__(self, url: str) -> None:
             assert url == "https://v"
@@ -76,7 +76,7 @@ def test_the_identity_is_what_the_vault_holds(monkeypatch: pytest.MonkeyPatch) -
     ],
 )
 def test_what_can_be_wrong_with_the_vault(
-    monkeypatch: pytest.MonkeyPatch, value: str | None | AzureError, code: Exit, told: str
+    monkeypatch: pytest.MonkeyPatch, value: str | AzureError | None, code: Exit, told: str
 ) -> None:
     vault(value, monkeypatch)
     with pytest.raises(CommandError) as refused:

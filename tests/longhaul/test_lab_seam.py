@@ -19,7 +19,9 @@ def _lab(checkout: Checkout) -> Path:
     folder = checkout.path / ".lab" / "dev"
     folder.mkdir(parents=True)
     enter = folder / "enter"
-    enter.write_text(f'#!/bin/sh\necho entered >> {folder}/entered\nPULUMI_BACKEND_URL=file://{folder}/pulumi exec "$@"\n')
+    enter.write_text(
+        f'#!/bin/sh\necho entered >> {folder}/entered\nPULUMI_BACKEND_URL=file://{folder}/pulumi exec "$@"\n'
+    )
     enter.chmod(0o755)
     record = InitRecord.of(os.getpid(), port=21001)
     (folder / "lab.json").write_text(json.dumps(vars(record)))
@@ -55,10 +57,10 @@ def test_a_labs_stack_file_is_not_written_to(checkout: Checkout, engine: FakeEng
     assert up["config"] == checkout.stack_file.read_text()
 
 
-@pytest.mark.parametrize("words", [["up", "--yes"], ["destroy", "--yes"], ["status"], ["kubeconfig"], ["shell", "dev-etcd-0"]])
-def test_a_lab_that_is_down_is_unreachable(
-    checkout: Checkout, engine: FakeEngine, lab: Path, words: list[str]
-) -> None:
+@pytest.mark.parametrize(
+    "words", [["up", "--yes"], ["destroy", "--yes"], ["status"], ["kubeconfig"], ["shell", "dev-etcd-0"]]
+)
+def test_a_lab_that_is_down_is_unreachable(checkout: Checkout, engine: FakeEngine, lab: Path, words: list[str]) -> None:
     stop(lab)
     done = checkout.run(*words, "--env", "dev")
     assert done.returncode == Exit.UNREACHABLE

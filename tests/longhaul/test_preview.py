@@ -130,7 +130,9 @@ def test_a_preview_that_says_nothing_is_no_preview() -> None:
 
 def test_secrets_that_cannot_be_read_are_left_out_of_the_copy(tmp_path: Path) -> None:
     source, target = tmp_path / "a.yaml", tmp_path / "b.yaml"
-    source.write_text("encryptionsalt: v1:abc\nconfig:\n  a:b: {secure: v1:xyz}\n  a:c: [1, {secure: q}]\n  a:d: plain\n")
+    source.write_text(
+        "encryptionsalt: v1:abc\nconfig:\n  a:b: {secure: v1:xyz}\n  a:c: [1, {secure: q}]\n  a:d: plain\n"
+    )
     copy_stack_file(source, target, decrypts=False)
     text = target.read_text()
     assert "v1:" not in text

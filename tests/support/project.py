@@ -36,13 +36,18 @@ class Project:
     env: str
 
     @classmethod
-    def make(cls, path: Path, raw: dict[str, Any]) -> Project:
-        """A project whose program is this checkout's."""
+    def empty(cls, path: Path, *, env: str) -> Project:
+        """A project whose program is this checkout's, and whose environment has no file yet."""
         stacks = path / "stacks"
         stacks.mkdir(parents=True)
         shutil.copy(REPOSITORY / "Pulumi.yaml", path)
         shutil.copy(REPOSITORY / "stacks" / "__main__.py", stacks)
-        project = cls(path=path, env=raw["name"])
+        return cls(path=path, env=env)
+
+    @classmethod
+    def make(cls, path: Path, raw: dict[str, Any]) -> Project:
+        """A project with one environment."""
+        project = cls.empty(path, env=raw["name"])
         project.write(raw)
         return project
 
@@ -104,7 +109,14 @@ class Project:
 def run(words: list[str], *, check: bool = True, cwd: Path = REPOSITORY) -> subprocess.CompletedProcess[str]:
     """Run a command; with ``check``, a failure shows what it printed."""
     done = subprocess.run(
-        words, capture_output=True, text=True, timeout=LIMIT_S, cwd=cwd, env=_environment(), check=False
+        words,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=LIMIT_S,
+        cwd=cwd,
+        env=_environment(),
+        check=False,
     )
     if check and done.returncode != 0:
         text = f"{done.stdout[-6000:]}\n{done.stderr[-6000:]}"

@@ -44,8 +44,10 @@ def require(store: Store, principal: Principal, *, action: str, scope: str) -> N
         raise ArmError(
             403,
             "AuthorizationFailed",
-            f"The client '{principal.app_id}' with object id '{principal.object_id}' does not have authorization to perform action "
-            f"'{action}' over scope '{scope}' or the scope is invalid. If access was recently granted, please refresh your "
+            f"The client '{principal.app_id}' with object id '{principal.object_id}' does not have authorization to "
+            "perform action "
+            f"'{action}' over scope '{scope}' or the scope is invalid. If access was recently granted, please "
+            "refresh your "
             "credentials.",
         )
 

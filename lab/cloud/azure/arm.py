@@ -151,6 +151,7 @@ class ResourceManager:
 
     def resume(self) -> None:
         """After a restart of the daemon: carry on deleting groups that were being deleted."""
+        self._operations.prune()
         for operation, record in self._operations.pending().items():
             group = self._store.get(record["resource"])
             if group and group.type == GROUP_TYPE and group.hidden.get("state") == "Deleting":

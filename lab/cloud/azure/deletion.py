@@ -13,7 +13,8 @@ from lab.cloud.store import Document, Store
 
 
 def remove(types: dict[str, TypeSpec], store: Store, document: Document) -> None:
-    """Take a document away with its parts and the role assignments on it; a vault goes where deleted vaults are kept."""
+    """Take a document away with its parts and the role assignments on it; a vault goes where deleted vaults are
+    kept."""
     with store.transaction():
         for child in store.below(document.id):
             spec = types[child.type.lower()]

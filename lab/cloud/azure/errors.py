@@ -48,7 +48,8 @@ def invalid_reference(resource_id: str, *, by: str) -> ArmError:
     return ArmError(
         400,
         "InvalidResourceReference",
-        f"Resource {resource_id} referenced by resource {by} was not found. Please make sure that the referenced resource "
+        f"Resource {resource_id} referenced by resource {by} was not found. Please make sure that the referenced "
+        "resource "
         "exists, and that both resources are in the same region.",
     )
 

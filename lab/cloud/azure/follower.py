@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable
 
@@ -48,7 +49,5 @@ class Follower:
             await self._store.wait_changed(revision)
 
     async def _changed_or_later(self, revision: int) -> None:
-        try:
+        with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._store.wait_changed(revision), RETRY_S)
-        except TimeoutError:
-            return

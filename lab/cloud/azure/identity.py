@@ -23,11 +23,13 @@ HOST = "login.microsoftonline.com"
 LIFE_S = 3599
 """Life of an application's token: learn.microsoft.com/entra/identity-platform/access-tokens says 60 to 90 minutes."""
 MANAGED_LIFE_S = 86399
-"""Life of a managed identity's token: learn.microsoft.com/entra/identity/managed-identities-azure-resources says 24 hours."""
+"""Life of a managed identity's token: learn.microsoft.com/entra/identity/managed-identities-azure-resources says 24
+hours."""
 
 
 OPERATOR_PRINCIPAL = "00000000-0000-4000-8000-000000000003"
-"""Object id of the operator. Fixed, because an environment's file names who may write to its vault; the secret is not."""
+"""Object id of the operator. Fixed, because an environment's file names who may write to its vault; the secret is
+not."""
 
 
 class TokenError(Exception):
@@ -107,7 +109,8 @@ class Identity:
             text = f"AADSTS70003: The app requested an unsupported grant type '{form.get('grant_type')}'."
             return _error(400, "unsupported_grant_type", text, 70003)
         if form.get("client_id") != self.operator["clientId"]:
-            text = f"AADSTS700016: Application with identifier '{form.get('client_id')}' was not found in the directory '{self.tenant}'."
+            who = f"Application with identifier '{form.get('client_id')}'"
+            text = f"AADSTS700016: {who} was not found in the directory '{self.tenant}'."
             return _error(400, "unauthorized_client", text, 700016)
         if not hmac.compare_digest(form.get("client_secret", ""), self.operator["clientSecret"]):
             text = f"AADSTS7000215: Invalid client secret provided for app '{form['client_id']}'."

@@ -1,9 +1,9 @@
 """Property changes that Azure does not make in place.
 
-``refused``: the resource manager answers an error and the Pulumi provider (azure-native 3.29) tries the update all the same; a program
-that means to replace the resource says so with ``replace_on_changes``. ``replaced``: the provider itself plans a replacement. Both are
-refused by the lab's resource manager; the lab's provider plugin replaces exactly what the real one replaces, plus ``location``
-(docs/lab-differences.md).
+``refused``: the resource manager answers an error and the Pulumi provider (azure-native 3.29) tries the update all
+the same; a program that means to replace the resource says so with ``replace_on_changes``. ``replaced``: the provider
+itself plans a replacement. Both are refused by the lab's resource manager; the lab's provider plugin replaces exactly
+what the real one replaces, plus ``location`` (docs/lab-differences.md).
 """
 
 from __future__ import annotations
@@ -37,25 +37,27 @@ def fixed_properties() -> tuple[Fixed, ...]:
 
 
 def _compute() -> tuple[Fixed, ...]:
-    machine = "Microsoft.Compute/virtualMachines"
+    machines = f"{LEARN}/azure/virtual-machines"
     rest = f"{LEARN}/rest/api/compute/virtual-machines/create-or-update"
-    os_profile = f"{rest} (OSProfile: 'Some of the settings cannot be changed once VM is provisioned')"
+    profile = f"{rest} (OSProfile: some of the settings cannot be changed once VM is provisioned"
+    after = "cannot be updated after the VM is created)"
     refused = {
-        "properties.osProfile.customData": f"{LEARN}/azure/virtual-machines/custom-data ('Can I update custom data after the VM has "
-        "been created? … no')",
-        "properties.osProfile.computerName": f"{os_profile}; computerName: 'This name cannot be updated after the VM is created'",
-        "properties.osProfile.adminUsername": f"{os_profile}; adminUsername: 'This property cannot be updated after the VM is created'",
-        "properties.osProfile.linuxConfiguration": os_profile,
-        "properties.osProfile.allowExtensionOperations": os_profile,
-        "properties.storageProfile.imageReference": f"{rest} (ImageReference: used only in creation operations)",
-        "properties.storageProfile.osDisk.createOption": f"{rest} (OSDisk.createOption: how the machine should be created)",
-        "properties.storageProfile.osDisk.name": f"{LEARN}/azure/virtual-machines/linux/os-disk-swap (only by a swap of whole disks)",
-        "properties.storageProfile.osDisk.diffDiskSettings": f"{LEARN}/azure/virtual-machines/ephemeral-os-disks (only at creation)",
-        "properties.networkProfile.networkInterfaces": f"{LEARN}/azure/virtual-machines/linux/multiple-nics (only while deallocated)",
-        "properties.priority": f"{LEARN}/azure/virtual-machines/spot-vms (a machine cannot be converted)",
-        "zones": f"{LEARN}/azure/virtual-machines/move-virtual-machines-regional-zonal-portal (a move makes a new machine)",
+        "properties.osProfile.customData": f"{profile}; customData {after}",
+        "properties.osProfile.computerName": f"{profile}; computerName {after}",
+        "properties.osProfile.adminUsername": f"{profile}; adminUsername {after}",
+        "properties.osProfile.linuxConfiguration": f"{profile})",
+        "properties.storageProfile.imageReference": f"{rest} (ImageReference: not used in other creation operations)",
+        "properties.storageProfile.osDisk.createOption": f"{rest} (OSDisk: how the machine should be created)",
+        "properties.storageProfile.osDisk.name": f"{machines}/linux/os-disk-swap (changes by a swap of whole disks)",
+        "properties.storageProfile.osDisk.diffDiskSettings": f"{machines}/ephemeral-os-disks (at creation)",
+        "properties.networkProfile.networkInterfaces": f"{machines}/linux/multiple-nics (only while deallocated)",
+        "properties.priority": f"{machines}/spot-vms (a machine cannot be converted)",
+        "zones": f"{machines}/move-virtual-machines-regional-zonal-portal (a move makes a new machine)",
     }
-    return tuple(Fixed(type=machine, path=path, answer="refused", source=source) for path, source in refused.items())
+    return tuple(
+        Fixed(type="Microsoft.Compute/virtualMachines", path=path, answer="refused", source=source)
+        for path, source in refused.items()
+    )
 
 
 def _network() -> tuple[Fixed, ...]:
@@ -65,11 +67,11 @@ def _network() -> tuple[Fixed, ...]:
     return (
         Fixed(type="Microsoft.Network/virtualNetworks", path="location", answer="replaced", source=FORCE_NEW),
         Fixed(type=address, path="location", answer="replaced", source=FORCE_NEW),
-        Fixed(type=address, path="sku", answer="replaced", source=f"{FORCE_NEW}; {LEARN}/azure/virtual-network/ip-services/public-ip-upgrade"),
+        Fixed(type=address, path="sku", answer="replaced", source=FORCE_NEW),
         Fixed(type=address, path="properties.publicIPAddressVersion", answer="replaced", source=FORCE_NEW),
         Fixed(type=address, path="zones", answer="refused", source=zones),
         Fixed(type=gateway, path="zones", answer="refused", source=f"{LEARN}/azure/nat-gateway/nat-availability-zones"),
-        Fixed(type=balancer, path="sku", answer="refused", source=f"{LEARN}/azure/load-balancer/skus (SKUs are not mutable)"),
+        Fixed(type=balancer, path="sku", answer="refused", source=f"{LEARN}/azure/load-balancer/skus (not mutable)"),
         Fixed(
             type=link,
             path="properties.virtualNetwork",
@@ -88,7 +90,7 @@ def _identity_and_vault() -> tuple[Fixed, ...]:
             type="*",
             path="location",
             answer="replaced",
-            source=f"{LEARN}/azure/azure-resource-manager/management/move-resource-group-and-subscription (a resource stays in its region)",
+            source=f"{LEARN}/azure/azure-resource-manager/management/move-support-resources (a region is for life)",
         ),
         Fixed(type=roles, path="properties.principalId", answer="replaced", source=f"{FORCE_NEW}; {troubleshooting}"),
         Fixed(type=roles, path="properties.roleDefinitionId", answer="refused", source=troubleshooting),
@@ -152,7 +154,8 @@ def _refusal(put: Put, type: str, path: str) -> ArmError:
         return ArmError(
             409,
             "InvalidResourceGroupLocation" if group else "InvalidResourceLocation",
-            f"The resource '{put.id.name}' already exists in location '{put.old.body.get('location') if put.old else ''}' in resource "
+            f"The resource '{put.id.name}' already exists in location "
+            f"'{put.old.body.get('location') if put.old else ''}' in resource "
             f"group '{put.id.group}'. A resource with the same name cannot be created in location "
             f"'{put.body.get('location')}'. Please select a new resource name.",
         )

@@ -18,7 +18,8 @@ from lab.desired import Hypervisor, MachineState
 log = logging.getLogger(__name__)
 
 PROVISION_TIMEOUT_S = 1200.0
-"""learn.microsoft.com/troubleshoot/azure/virtual-machines: provisioning times out when the agent does not report within 20 min."""
+"""learn.microsoft.com/troubleshoot/azure/virtual-machines: provisioning times out when the agent does not report
+within 20 min."""
 COMMAND_TIMEOUT_S = 5400.0
 """learn.microsoft.com/azure/virtual-machines/linux/run-command: a script runs at most 90 minutes."""
 STOP_TIMEOUT_S = 120.0
@@ -93,7 +94,8 @@ class Machines:
     async def gone(self, machine_id: str) -> None:
         """Wait until a machine that was taken out of the world, or switched off, does not run any more.
 
-        The hypervisor has nothing to await for this (``wait_settled`` is for starting), so its state is looked at again and again.
+        The hypervisor has nothing to await for this (``wait_settled`` is for starting), so its state is looked at
+        again and again.
         """
         await self._follower.applied(self._store.revision)
         deadline = asyncio.get_running_loop().time() + STOP_TIMEOUT_S
@@ -114,7 +116,11 @@ class Machines:
 
     async def _provision(self, machine_id: str, operation: str, timeout_s: float) -> None:
         await self._follower.applied(self._store.revision)
-        settled = await self._settled(machine_id, timeout_s)
+        machine = self._store.get(machine_id)
+        if machine and machine.hidden.get("power") == "running":
+            settled = await self._settled(machine_id, timeout_s)
+        else:
+            settled = MachineState(phase="running")  # switched off on purpose: there is nothing to wait for
         machine = self._store.get(machine_id)
         if machine is None or machine.hidden.get("state") == "Deleting":
             self._operations.fail(operation, ArmError(409, "OperationPreempted", "A later deletion took over."))
@@ -161,7 +167,7 @@ class Machines:
     async def _run(self, machine_id: str, script: str, operation: str) -> None:
         try:
             result = await self._hypervisor.run(machine_id.lower(), script, timeout_s=COMMAND_TIMEOUT_S)
-        except Exception as problem:
+        except Exception as problem:  # noqa: BLE001 - whatever it was, the caller is told
             error = ArmError(
                 409, "VMAgentStatusCommunicationError", f"The command could not be run in {machine_id}: {problem}"
             )

@@ -22,6 +22,8 @@ from lab.cloud.store import Document, Store
 
 log = logging.getLogger(__name__)
 
+NOBODY = "0.0.0.0"  # noqa: S104 - nothing is bound to it
+
 
 class Metadata:
     """Answers machines, told apart by the address they call from."""
@@ -62,7 +64,7 @@ class Metadata:
                 continue
             configuration = found[1]
             here = network_of(configuration["subnet"]["id"]).lower() == network.lower()
-            if here and IPv4Address(configuration["privateIPAddress"]) == IPv4Address(address or "0.0.0.0"):
+            if here and IPv4Address(configuration["privateIPAddress"]) == IPv4Address(address or NOBODY):
                 return machine
         return None
 
@@ -76,7 +78,10 @@ class Metadata:
         if not matching:
             return _error(400, "invalid_request", "Identity not found")
         if len(matching) > 1:
-            text = "Multiple user assigned identities exist, please specify the clientId / resourceId of the identity in the token request"
+            text = (
+                "Multiple user assigned identities exist, please specify the clientId / resourceId of the identity in "
+                "the token request"
+            )
             return _error(400, "invalid_request", text)
         found = matching[0]
         token = self._identity.token(

@@ -1,19 +1,23 @@
 """Long-running operations: what the resource manager answers while it works.
 
-An operation is a record in the store, so that a client that polls it across a restart of the daemon still gets an answer.
+An operation is a record in the store, so that a client that polls it across a restart of the daemon still gets an
+answer.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import uuid
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from lab.cloud.azure.errors import ArmError
 from lab.cloud.store import Store
 
 KIND = "operation"
+KEPT = timedelta(hours=1)
+"""How long a finished operation is remembered."""
 
 
 class Operations:
@@ -43,6 +47,13 @@ class Operations:
         """Operations that are not finished, by id."""
         return {key: value for key, value in self._store.records(KIND).items() if value["status"] == "InProgress"}
 
+    def prune(self) -> None:
+        """Forget operations that nobody will ask about any more."""
+        before = (datetime.now(UTC) - KEPT).isoformat()
+        for key, value in self._store.records(KIND).items():
+            if value.get("endTime", "~") < before:
+                self._store.set_record(KIND, key, None)
+
     def get(self, operation_id: str) -> dict[str, Any]:
         """An operation's record.
 
@@ -60,10 +71,8 @@ class Operations:
         record = self.get(operation_id)
         if record["status"] == "InProgress" and timeout_s > 0:
             event = self._done.setdefault(operation_id, asyncio.Event())
-            try:
+            with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(event.wait(), timeout_s)
-            except TimeoutError:
-                pass
             record = self.get(operation_id)
         return record
 

@@ -79,7 +79,8 @@ class Puts:
             raise ArmError(
                 409,
                 "ResourceGroupBeingDeleted",
-                f"The resource group '{resource_id.group}' is in deprovisioning state and cannot perform this operation.",
+                f"The resource group '{resource_id.group}' is in deprovisioning state and cannot perform this "
+                "operation.",
             )
 
     def _subnets(self, network: Document, wanted: list[dict[str, Any]]) -> None:

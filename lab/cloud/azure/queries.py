@@ -22,7 +22,8 @@ DELETED_VAULT = re.compile(
 def answer(
     store: Store, settings: Settings, *, method: str, path: str, query: Mapping[str, str]
 ) -> dict[str, Any] | None:
-    """The answer to a read of the subscription or of deleted vaults; ``None`` when it is neither, ``{}`` for no content."""
+    """The answer to a read of the subscription or of deleted vaults; ``None`` when it is neither, ``{}`` for no
+    content."""
     del query
     subscription = {
         "id": f"/subscriptions/{settings.subscription}",

@@ -1,6 +1,7 @@
 """The built-in roles that the lab evaluates, and what each allows.
 
-Ids, actions and data actions from learn.microsoft.com/azure/role-based-access-control/built-in-roles (general, security).
+Ids, actions and data actions from learn.microsoft.com/azure/role-based-access-control/built-in-roles (general,
+security).
 """
 
 from __future__ import annotations

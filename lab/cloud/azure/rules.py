@@ -21,9 +21,9 @@ Network = tuple[IPv4Network, ...]
 def merged(groups: list[list[dict[str, Any]]], *, virtual_network: Network) -> tuple[Rule, ...]:
     """One ordered list with the effect of several groups applied one after the other, for both directions.
 
-    Inbound traffic passes the subnet's group and then the interface's, outbound the other way; either can stop it. A list where
-    the first match decides cannot say "and", so the groups are multiplied out: an allow of the first group is narrowed by each
-    entry of the second in turn.
+    Inbound traffic passes the subnet's group and then the interface's, outbound the other way; either can stop it. A
+    list where the first match decides cannot say "and", so the groups are multiplied out: an allow of the first group
+    is narrowed by each entry of the second in turn.
     """
     if not groups:
         return (_open("in"), _open("out"))

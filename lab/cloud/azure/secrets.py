@@ -97,7 +97,8 @@ class SecretStore:
     ) -> None:
         """Change what is not the value of one version."""
         self._db.execute(
-            "UPDATE versions SET content_type = ?, tags = ?, attributes = ? WHERE vault = ? AND name = ? AND version = ?",
+            "UPDATE versions SET content_type = ?, tags = ?, attributes = ? WHERE vault = ? AND name = ? AND version "
+            "= ?",
             (
                 content_type,
                 json.dumps(tags),
@@ -142,11 +143,13 @@ class SecretStore:
 
     def purge(self, *, vault: str, name: str | None = None) -> None:
         """Remove a secret, or all of a vault's, for ever."""
-        for table in ("versions", "deleted"):
-            if name is None:
-                self._db.execute(f"DELETE FROM {table} WHERE vault = ?", (vault.lower(),))
-            else:
-                self._db.execute(f"DELETE FROM {table} WHERE vault = ? AND name = ?", (vault.lower(), name.lower()))
+        if name is None:
+            self._db.execute("DELETE FROM versions WHERE vault = ?", (vault.lower(),))
+            self._db.execute("DELETE FROM deleted WHERE vault = ?", (vault.lower(),))
+        else:
+            key = (vault.lower(), name.lower())
+            self._db.execute("DELETE FROM versions WHERE vault = ? AND name = ?", key)
+            self._db.execute("DELETE FROM deleted WHERE vault = ? AND name = ?", key)
 
 
 def _version(row: tuple[Any, ...]) -> SecretVersion:

@@ -1,9 +1,10 @@
 """The virtual machine sizes that the lab's Azure offers.
 
 Local disk, in GiB as the lab gives it, from learn.microsoft.com, "Sizes for virtual machines in Azure":
-Lsv3 series (https://learn.microsoft.com/azure/virtual-machines/sizes/storage-optimized/lsv3-series: one 1.92 TB NVMe disk
-for each 8 cores), Dsv5, Ddsv5 and Esv5 (…/sizes/general-purpose/dsv5-series, ddsv5-series; …/memory-optimized/esv5-series), NC A100 v4,
-ND A100 v4 and ND H100 v5 (…/sizes/gpu-accelerated/…). Sizes whose name has no ``d`` have no local disk at all.
+Lsv3 series (https://learn.microsoft.com/azure/virtual-machines/sizes/storage-optimized/lsv3-series: one 1.92 TB NVMe
+disk for each 8 cores), Dsv5, Ddsv5 and Esv5 (…/sizes/general-purpose/dsv5-series, ddsv5-series;
+…/memory-optimized/esv5-series), NC A100 v4, ND A100 v4 and ND H100 v5 (…/sizes/gpu-accelerated/…). Sizes whose name
+has no ``d`` have no local disk at all.
 """
 
 from __future__ import annotations

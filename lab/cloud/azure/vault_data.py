@@ -1,6 +1,7 @@
 """``*.vault.azure.net``: the secrets of key vaults.
 
-Paths, bodies and errors from learn.microsoft.com/rest/api/keyvault/secrets; what azure-keyvault-secrets needs of it was tried.
+Paths, bodies and errors from learn.microsoft.com/rest/api/keyvault/secrets; what azure-keyvault-secrets needs of it
+was tried.
 """
 
 from __future__ import annotations
@@ -115,33 +116,48 @@ class VaultData:
 
     async def _route(self, request: web.Request, vault: Document, principal: Principal) -> web.Response:
         parts = [part for part in request.path.split("/") if part]
-        kind, method = parts[0] if parts else "", request.method
+        kind = parts[0] if parts else ""
         name = parts[1] if len(parts) > 1 else ""
         if name and not NAME.fullmatch(name):
             raise VaultError(400, "BadParameter", f"The request URI contains an invalid name: {name}")
-        call = (method, kind, len(parts))
-        if call == ("GET", "secrets", 1):
+        if kind == "secrets":
+            return await self._secret(request, vault, principal, name, parts[2] if len(parts) > 2 else "")
+        if kind == "deletedsecrets":
+            return self._deleted_secret(request, vault, principal, name, parts[2] if len(parts) > 2 else "")
+        raise _unknown(request)
+
+    async def _secret(
+        self, request: web.Request, vault: Document, principal: Principal, name: str, version: str
+    ) -> web.Response:
+        method = request.method
+        if method == "GET" and not name:
             return self._list(vault, principal, deleted=False)
-        if call == ("GET", "deletedsecrets", 1):
-            return self._list(vault, principal, deleted=True)
-        if call == ("GET", "secrets", 3) and parts[2] == "versions":
+        if method == "GET" and version == "versions":
             return self._list_versions(vault, principal, name)
-        if method == "GET" and kind == "secrets" and len(parts) in (2, 3):
-            return self._get(vault, principal, name, parts[2] if len(parts) == 3 else "")
-        if call == ("PUT", "secrets", 2):
+        if method == "GET":
+            return self._get(vault, principal, name, version)
+        if method == "PUT" and name and not version:
             return self._set(vault, principal, name, await _json(request))
-        if method == "PATCH" and kind == "secrets" and len(parts) in (2, 3):
-            return self._update(vault, principal, name, parts[2] if len(parts) == 3 else "", await _json(request))
-        if call == ("DELETE", "secrets", 2):
+        if method == "PATCH" and name:
+            return self._update(vault, principal, name, version, await _json(request))
+        if method == "DELETE" and name and not version:
             return self._delete(vault, principal, name)
-        if call == ("GET", "deletedsecrets", 2):
+        raise _unknown(request)
+
+    def _deleted_secret(
+        self, request: web.Request, vault: Document, principal: Principal, name: str, action: str
+    ) -> web.Response:
+        call = (request.method, bool(name), action)
+        if call == ("GET", False, ""):
+            return self._list(vault, principal, deleted=True)
+        if call == ("GET", True, ""):
             self._require(vault, principal, "readMetadata/action", name)
             return web.json_response(self._deleted(vault, name))
-        if call == ("DELETE", "deletedsecrets", 2):
+        if call == ("DELETE", True, ""):
             return self._purge(vault, principal, name)
-        if call == ("POST", "deletedsecrets", 3) and parts[2] == "recover":
+        if call == ("POST", True, "recover"):
             return self._recover(vault, principal, name)
-        raise VaultError(400, "BadParameter", f"The lab's key vault does not answer {method} {request.path}.")
+        raise _unknown(request)
 
     def _get(self, vault: Document, principal: Principal, name: str, version: str) -> web.Response:
         self._require(vault, principal, "getSecret/action", name)
@@ -160,7 +176,8 @@ class VaultData:
             raise VaultError(
                 409,
                 "Conflict",
-                f"Secret {name} is currently in a deleted but recoverable state, and its name cannot be reused; in this state, the "
+                f"Secret {name} is currently in a deleted but recoverable state, and its name cannot be reused; in "
+                "this state, the "
                 "secret can only be recovered or purged.",
                 inner="ObjectIsDeletedButRecoverable",
             )
@@ -231,8 +248,10 @@ class VaultData:
         raise VaultError(
             404,
             "SecretNotFound",
-            f"A secret with (name/id) {name}{'/' + version if version else ''} was not found in this key vault. If you recently "
-            "deleted this secret you may be able to recover it using the correct recovery command. For help resolving this issue, "
+            f"A secret with (name/id) {name}{'/' + version if version else ''} was not found in this key vault. If "
+            "you recently "
+            "deleted this secret you may be able to recover it using the correct recovery command. For help "
+            "resolving this issue, "
             "please see https://go.microsoft.com/fwlink/?linkid=2125182",
         )
 
@@ -258,7 +277,8 @@ class VaultData:
         raise VaultError(
             403,
             "Forbidden",
-            "Caller is not authorized to perform action on resource.\r\nIf role assignments, deny assignments or role definitions "
+            "Caller is not authorized to perform action on resource.\r\nIf role assignments, deny assignments or "
+            "role definitions "
             "were changed recently, please observe propagation time.\r\n"
             f"Caller: appid={principal.app_id};oid={principal.object_id};iss=https://sts.windows.net/{principal.tenant}/\r\n"
             f"Action: '{full}'\r\nResource: '{scope.lower()}'\r\nAssignment: (not found)\r\nDenyAssignmentId: null\r\n"
@@ -278,6 +298,10 @@ class VaultData:
         return web.json_response(
             {"error": {"code": "Unauthorized", "message": message}}, status=401, headers={"WWW-Authenticate": value}
         )
+
+
+def _unknown(request: web.Request) -> VaultError:
+    return VaultError(400, "BadParameter", f"The lab's key vault does not answer {request.method} {request.path}.")
 
 
 def _base(vault: Document) -> str:

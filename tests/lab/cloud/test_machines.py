@@ -125,8 +125,13 @@ def test_run_command_answers_as_linux_does(live: Live) -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [{"commandId": "RunPowerShellScript", "script": ["x"]}, {"commandId": "RunShellScript"}, {"commandId": "RunShellScript", "script": ["x"], "parameters": []}]
-)  # fmt: skip
+    "body",
+    [
+        {"commandId": "RunPowerShellScript", "script": ["x"]},
+        {"commandId": "RunShellScript"},
+        {"commandId": "RunShellScript", "script": ["x"], "parameters": []},
+    ],
+)
 def test_run_command_refuses_what_it_does_not_do(built: Live, body: Any) -> None:
     assert built.arm("POST", f"{estate.VM}/runCommand", body).status_code == 400
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Iterator
 
 import pytest
 import requests
@@ -35,12 +34,12 @@ def operator(live: Live) -> str:
 
 
 @pytest.fixture(name="vault")
-def _vault(live: Live) -> Iterator[Live]:
+def _vault(live: Live) -> Live:
     """A vault that lets loopback in, and the operator in charge of its secrets."""
     estate.build(live, with_machine=False)
     live.put(estate.VAULT, estate.vault(live, **LOOPBACK))
     assign(live, scope=estate.VAULT, role=SECRETS_OFFICER, principal=operator(live))
-    yield live
+    return live
 
 
 @pytest.mark.parametrize("version", [ApiVersion.V7_4, ApiVersion.V7_5, ApiVersion.V7_6])

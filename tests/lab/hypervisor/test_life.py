@@ -257,7 +257,7 @@ def test_a_start_that_is_killed_can_be_repeated(lab: Lab) -> None:
     words += ["--operators", "10.9.0.0/24", "--supernet", "10.0.0.0/8", "--api-address", f"{FRONTEND}:80"]
     words += ["--cloud", "tests.lab.hypervisor.fake_cloud:FakeCloud"]
     with subprocess.Popen([sys.executable, "-m", "lab", *words], cwd=PROJECT) as child:
-        eventually(lambda: lab.state.init_file.exists(), what="process 1 is recorded")
+        eventually(lab.state.init_file.exists, what="process 1 is recorded")
         child.kill()
     assert "already running" in lab.start().stdout
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import subprocess
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+from lab.cgroups import Group
 from lab.desired import Machine, World
+from lab.hypervisor.nspawn import leader_among
 from tests.lab.hypervisor.conftest import Lab, curl, eventually, machine, network_one, user_data
 
 pytestmark = pytest.mark.lab
@@ -22,7 +27,7 @@ def world(*machines: Machine) -> World:
     return World(networks=(network_one(),), machines=machines)
 
 
-def alpha(**more: object) -> Machine:
+def alpha(**more: Any) -> Machine:
     return machine("alpha", "10.1.0.4/24", **{"local_ssd_gib": 1, **more})
 
 
@@ -46,9 +51,6 @@ def boot_id(lab: Lab) -> str:
 
 
 def leader(lab: Lab) -> int:
-    from lab.cgroups import Group
-    from lab.hypervisor.nspawn import leader_among
-
     pid = leader_among(Group.of(lab.state.env, "alpha").members())
     assert pid is not None
     return pid
@@ -124,7 +126,7 @@ def test_power_of_a_machine_that_is_not_there(lab: Lab) -> None:
 
 def test_deallocation_loses_the_local_disk_and_keeps_the_other(running: Lab) -> None:
     running.inside("alpha", "echo kept > /root/kept; echo lost > /mnt/local-ssd/lost")
-    running.apply(world(alpha(running=False)))
+    running.apply(world(alpha(running=False, deallocated=True)))
     running.await_phase("stopped", "alpha")
     running.apply(world(alpha()))
     running.await_phase("running", "alpha")
@@ -162,8 +164,6 @@ def test_a_removed_machine_leaves_nothing(running: Lab) -> None:
     running.apply(world())
     running.await_phase("absent", "alpha")
     assert not (running.state.machines / "alpha").exists()
-    from lab.cgroups import Group
-
     assert not Group.of(running.state.env, "alpha").exists()
     links = running.enter("nsenter", f"--net={running.namespace('internet')}", "ip", "-br", "link").stdout
     assert "m-alpha" not in links
@@ -195,13 +195,9 @@ def test_a_command_that_takes_too_long_is_ended_with_all_it_started(running: Lab
 
 
 def agent(lab: Lab, script: str, *, timeout_s: float = 20) -> dict[str, object]:
-    import json
-
     asked = lab.state.directory / "asked.json"
     asked.write_text(json.dumps({"id": "/VM/Alpha", "script": script, "timeout_s": timeout_s}))
     network = f"/proc/{lab.pid()}/root/run/longhaul/netns/vm-alpha"
-    import subprocess
-
     argv = ["nsenter", f"--net={network}", *curl("http://169.254.169.254/run", wait_s=30).split()]
     argv += ["--data-binary", f"@{asked}", "-H", "Content-Type: application/json"]
     answer = subprocess.run(argv, capture_output=True, text=True, check=True)

@@ -1,7 +1,8 @@
-"""What :mod:`tests.lab.providers.test_engine` runs in namespaces of its own: ``python -m tests.lab.providers.scenarios NAME FOLDER``.
+"""What :mod:`tests.lab.providers.test_engine` runs in namespaces of its own: ``python -m
+tests.lab.providers.scenarios NAME FOLDER``.
 
-The namespace has its own host names, network and processes: the clouds' real names lead to a live cloud on loopback, and nothing that
-is started survives.
+The namespace has its own host names, network and processes: the clouds' real names lead to a live cloud on loopback,
+and nothing that is started survives.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ class Engine:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             timeout=300,
+            check=False,
         )
         assert (done.returncode != 0) == fails, done.stdout
         return done.stdout
@@ -145,7 +147,7 @@ def drift(engine: Engine) -> None:
     """What changed behind the engine's back is seen by a refresh, and what vanished is made anew."""
     engine.up()
     engine.live.wait(engine.live.arm("DELETE", VM))
-    nsg = VM.split("/providers/")[0] + "/providers/Microsoft.Network/networkSecurityGroups/rules"
+    nsg = VM.partition("/providers/")[0] + "/providers/Microsoft.Network/networkSecurityGroups/rules"
     body = engine.live.arm("GET", nsg).json()
     body["properties"]["securityRules"][0]["properties"]["priority"] = 200
     engine.live.put(nsg, body)

@@ -111,7 +111,8 @@ def test_a_plugin_ends_with_the_engine_that_started_it(root: Path) -> None:
     launcher = root / "lab" / "providers" / "bin" / "pulumi-resource-azure-native"
     script = f'"{launcher}" & read -r _; kill -9 $$'
     parent = subprocess.Popen(["sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert parent.stdin and parent.stdout
+    assert parent.stdin
+    assert parent.stdout
     int(parent.stdout.readline())
     parent.stdin.write("end\n")
     parent.stdin.close()
@@ -124,7 +125,8 @@ def test_a_plugin_ends_with_the_engine_that_started_it(root: Path) -> None:
 @pytest.mark.parametrize("token", known_tokens().values(), ids=lambda token: token.token)
 def test_tokens_are_those_of_the_installed_sdk(token: Any) -> None:
     spec = find_spec("pulumi_azure_native")
-    assert spec and spec.submodule_search_locations
+    assert spec
+    assert spec.submodule_search_locations
     module = token.token.split(":")[1]
     folder = Path(spec.submodule_search_locations[0]) / module
     (source,) = [text for path in folder.glob("*.py") if f"'{token.token}'," in (text := path.read_text())]

@@ -200,7 +200,8 @@ def _free(store: Store, balancer_id: str, pool: str) -> None:
         raise ArmError(
             400,
             "InUseBackendAddressPoolCannotBeDeleted",
-            f"Backend address pool {balancer_id}/backendAddressPools/{pool} is in use by {joined[0][0].id} and cannot be deleted.",
+            f"Backend address pool {balancer_id}/backendAddressPools/{pool} is in use by {joined[0][0].id} and "
+            "cannot be deleted.",
         )
 
 

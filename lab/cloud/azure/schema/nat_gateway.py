@@ -44,9 +44,11 @@ def check(put: Put) -> None:
         holder = public_ip_address.gateway_of(put.store, address.id)
         if holder and holder.key != put.id.text.lower():
             raise ArmError(
-                400, "PublicIPAddressInUse", f"Resource {put.id.text} is referencing public IP address {address.id} that is "
+                400,
+                "PublicIPAddressInUse",
+                f"Resource {put.id.text} is referencing public IP address {address.id} that is "
                 f"already allocated to resource {holder.id}.",
-            )  # fmt: skip
+            )
 
 
 def subnets(store: Store, gateway_id: str) -> list[str]:

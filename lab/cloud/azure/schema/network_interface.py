@@ -148,7 +148,8 @@ def in_use(store: Store, document: Document) -> None:
         raise ArmError(
             400,
             "NicInUse",
-            f"Network Interface {document.id} is used by existing resource {machine.id}. In order to delete the network "
+            f"Network Interface {document.id} is used by existing resource {machine.id}. In order to delete the "
+            "network "
             "interface, it must be dissociated from the resource. To learn more, see aka.ms/deletenic.",
         )
 
@@ -170,5 +171,5 @@ SPEC = TypeSpec(
             "internalDomainNameSuffix",
             "defaultOutboundConnectivityEnabled",
         }
-    ),  # fmt: skip
+    ),
 )

@@ -12,13 +12,14 @@ from lab.cloud.azure.schema.base import Located, Part, Put, TypeSpec
 from lab.cloud.store import Document, Store
 
 TYPE = "Microsoft.Network/networkSecurityGroups"
-SERVICE_TAGS = frozenset({"VirtualNetwork", "AzureLoadBalancer", "Internet", "AzureKeyVault", "AzureCloud", "AzureResourceManager",
-                          "AzureActiveDirectory", "Storage"})  # fmt: skip
-REQUIRED_PREFIXES = "one of sourceAddressPrefix(es) and destinationAddressPrefix(es)"
+SERVICE_TAGS = frozenset(
+    {"VirtualNetwork", "AzureLoadBalancer", "Internet", "AzureKeyVault", "AzureCloud", "AzureResourceManager",
+     "AzureActiveDirectory", "Storage"}
+)  # fmt: skip
 
 
 def _prefix(text: str) -> str:
-    if text == "*" or text.split(".")[0] in SERVICE_TAGS:
+    if text == "*" or text.partition(".")[0] in SERVICE_TAGS:
         return text
     try:
         IPv4Network(text, strict=False)
@@ -93,7 +94,8 @@ def check(put: Put) -> None:
             raise ArmError(
                 400,
                 "SecurityRuleConflict",
-                f"Security rule {name} conflicts with rule {seen[key]}. Rules cannot have the same Priority and Direction.",
+                f"Security rule {name} conflicts with rule {seen[key]}. Rules cannot have the same Priority and "
+                "Direction.",
             )
         if name.lower() in names:
             raise ArmError(400, "DuplicateResourceName", f"{put.id.name} has two security rules named {name}.")
@@ -113,12 +115,12 @@ def check(put: Put) -> None:
 def users(store: Store, group_id: str) -> list[str]:
     """Ids of the subnets and interfaces that use the group."""
     wanted = group_id.lower()
-    found: list[str] = []
-    for type in ("Microsoft.Network/virtualNetworks/subnets", "Microsoft.Network/networkInterfaces"):
-        for document in store.of_type(type):
-            if document.body["properties"].get("networkSecurityGroup", {}).get("id", "").lower() == wanted:
-                found.append(document.id)
-    return found
+    return [
+        document.id
+        for type in ("Microsoft.Network/virtualNetworks/subnets", "Microsoft.Network/networkInterfaces")
+        for document in store.of_type(type)
+        if document.body["properties"].get("networkSecurityGroup", {}).get("id", "").lower() == wanted
+    ]
 
 
 def view(store: Store, document: Document) -> dict[str, Any]:

@@ -34,13 +34,13 @@ def check(put: Put) -> None:
         raise ArmError(404, "ParentResourceNotFound", f"The private DNS zone '{put.id.parent}' was not found.")
     network = put.find(put.body["properties"]["virtualNetwork"]["id"], type=virtual_network.TYPE)
     for other in put.store.below(zone.id):
-        if other.type.lower() == TYPE.lower() and other.key != put.id.text.lower():
-            if other.body["properties"]["virtualNetwork"]["id"].lower() == network.key:
-                raise ArmError(
-                    409,
-                    "Conflict",
-                    f"The virtual network '{network.id}' is already linked to zone '{zone.name}' by {other.id}.",
-                )
+        another = other.type.lower() == TYPE.lower() and other.key != put.id.text.lower()
+        if another and other.body["properties"]["virtualNetwork"]["id"].lower() == network.key:
+            raise ArmError(
+                409,
+                "Conflict",
+                f"The virtual network '{network.id}' is already linked to zone '{zone.name}' by {other.id}.",
+            )
 
 
 def view(_store: Store, _document: Document) -> dict[str, Any]:

@@ -60,7 +60,5 @@ SPEC = TypeSpec(
     check=check,
     view=view,
     in_use=in_use,
-    read_only=frozenset({"numberOfRecordSets", "numberOfVirtualNetworkLinks", "numberOfVirtualNetworkLinksWithRegistration",
-                         "maxNumberOfRecordSets", "maxNumberOfVirtualNetworkLinks", "internalId",
-                         "maxNumberOfVirtualNetworkLinksWithRegistration"}),
-)  # fmt: skip
+    read_only=frozenset({"numberOfRecordSets", "numberOfVirtualNetworkLinks"}),
+)

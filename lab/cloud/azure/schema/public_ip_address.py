@@ -79,7 +79,8 @@ def in_use(store: Store, document: Document) -> None:
         raise ArmError(
             400,
             "PublicIPAddressCannotBeDeleted",
-            f"Public IP address {document.id} can not be deleted since it is still allocated to resource {gateway.id}. In "
+            f"Public IP address {document.id} can not be deleted since it is still allocated to resource "
+            f"{gateway.id}. In "
             "order to delete the public IP, disassociate/detach the Public IP address from the resource.",
         )
 

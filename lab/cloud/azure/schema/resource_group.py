@@ -22,7 +22,8 @@ class ResourceGroup(Located):
 
 
 def check(put: Put) -> None:
-    """Names: letters, digits, ``_ - . ( )``, at most 90, not ending in a dot (learn.microsoft.com, resource-name-rules)."""
+    """Names: letters, digits, ``_ - . ( )``, at most 90, not ending in a dot (learn.microsoft.com,
+    resource-name-rules)."""
     if not re.fullmatch(r"[\w\-.()]{0,89}[\w\-()]", put.id.name):
         raise ArmError(400, "InvalidResourceGroup", f"The resource group name '{put.id.name}' is not valid.")
 

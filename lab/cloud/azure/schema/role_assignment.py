@@ -45,7 +45,8 @@ def check(put: Put) -> None:
         raise ArmError(
             400,
             "RoleDefinitionDoesNotExist",
-            f"The specified role definition with ID '{properties['roleDefinitionId']}' does not exist, or is not one of the "
+            f"The specified role definition with ID '{properties['roleDefinitionId']}' does not exist, or is not one "
+            "of the "
             "built-in roles that the lab evaluates (lab/cloud/azure/roles.py).",
         )
     operator = put.store.record("operator", "operator") or {}

@@ -19,8 +19,8 @@ RESERVED_AT_START = 4
 
 
 class SubnetRef(Ref):
-    """A reference to a subnet. The SDK's type is the whole subnet's and sends two of its defaults along; a reference changes
-    nothing about the subnet, so no other value is taken."""
+    """A reference to a subnet. The SDK's type is the whole subnet's and sends two of its defaults along; a reference
+    changes nothing about the subnet, so no other value is taken."""
 
     private_endpoint_network_policies: Literal["Disabled"] | None = None
     private_link_service_network_policies: Literal["Enabled"] | None = None
@@ -66,7 +66,8 @@ def check(put: Put) -> None:
         raise ArmError(
             400,
             "NetcfgInvalidSubnet",
-            f"Subnet '{put.id.name}' is not valid in virtual network '{network.name}': {prefix} is not in its address space.",
+            f"Subnet '{put.id.name}' is not valid in virtual network '{network.name}': {prefix} is not in its "
+            "address space.",
         )
     if prefix.prefixlen > 29:
         raise ArmError(400, "NetcfgInvalidSubnet", f"Subnet '{put.id.name}' is smaller than /29: {prefix}.")
@@ -89,7 +90,8 @@ def _no_overlap(put: Put, network: Document, prefix: IPv4Network) -> None:
             raise ArmError(
                 400,
                 "NetcfgSubnetRangesOverlap",
-                f"Subnet '{put.id.name}' is not valid because its IP address range overlaps with that of an existing subnet "
+                f"Subnet '{put.id.name}' is not valid because its IP address range overlaps with that of an existing "
+                "subnet "
                 f"in virtual network '{network.name}': {prefix} and '{other.name}' {taken}.",
             )
 
@@ -102,7 +104,8 @@ def _addresses_stay(put: Put, prefix: IPv4Network) -> None:
         raise ArmError(
             400,
             "InUsePrefixCannotBeDeleted",
-            f"IpPrefix {put.old.body['properties']['addressPrefix']} on Subnet {put.id.name} has active allocations and "
+            f"IpPrefix {put.old.body['properties']['addressPrefix']} on Subnet {put.id.name} has active allocations "
+            "and "
             f"cannot be deleted: {used[0]}.",
         )
 
@@ -151,7 +154,8 @@ def check_address(put: Put, *, subnet_id: str, address: IPv4Address, configurati
             raise ArmError(
                 400,
                 "PrivateIPAddressInUse",
-                f"IP configuration {configuration} is using the same private IP address {address} as IP configuration {user}.",
+                f"IP configuration {configuration} is using the same private IP address {address} as IP "
+                f"configuration {user}.",
             )
 
 
@@ -168,7 +172,8 @@ def in_use(store: Store, document: Document) -> None:
         raise ArmError(
             400,
             "InUseSubnetCannotBeDeleted",
-            f"Subnet {document.name} is in use by {used[0]} and cannot be deleted. In order to delete the subnet, delete all "
+            f"Subnet {document.name} is in use by {used[0]} and cannot be deleted. In order to delete the subnet, "
+            "delete all "
             "the resources within the subnet. See aka.ms/deletesubnet.",
         )
 

@@ -65,7 +65,8 @@ def missing_principal(principal_id: str) -> ArmError:
     return ArmError(
         400,
         "PrincipalNotFound",
-        f"Principal {principal_id.replace('-', '')} does not exist in the directory. Check that you have the correct principal ID.",
+        f"Principal {principal_id.replace('-', '')} does not exist in the directory. Check that you have the correct "
+        "principal ID.",
     )
 
 

@@ -80,12 +80,14 @@ def check(put: Put) -> None:
         raise ArmError(
             400,
             "VaultNameNotValid",
-            f"The vault name '{name}' is invalid. A vault's name must be between 3-24 alphanumeric characters. The name must "
+            f"The vault name '{name}' is invalid. A vault's name must be between 3-24 alphanumeric characters. The "
+            "name must "
             "begin with a letter, end with a letter or digit, and not contain consecutive hyphens.",
         )
     if properties["tenantId"].lower() != put.settings.tenant.lower():
         raise invalid(
-            f"Vault '{name}': tenantId {properties['tenantId']} is not this subscription's tenant {put.settings.tenant}."
+            f"Vault '{name}': tenantId {properties['tenantId']} is not this subscription's tenant "
+            f"{put.settings.tenant}."
         )
     _name_is_free(put)
     for rule in properties["networkAcls"]["virtualNetworkRules"]:
@@ -95,7 +97,8 @@ def check(put: Put) -> None:
             raise ArmError(
                 400,
                 "VnetSubnetMissingServiceEndpoint",
-                f"Subnet {found.id} of vault '{name}' has no service endpoint Microsoft.KeyVault: add it to the subnet first.",
+                f"Subnet {found.id} of vault '{name}' has no service endpoint Microsoft.KeyVault: add it to the "
+                "subnet first.",
             )
     recover = properties.pop("createMode", None) == "recover"
     put.hidden["recover"] = recover
@@ -114,8 +117,10 @@ def _name_is_free(put: Put) -> None:
         raise ArmError(
             409,
             "ConflictError",
-            "A vault with the same name already exists in deleted state. You need to either recover or purge existing key "
-            "vault. Follow this link https://go.microsoft.com/fwlink/?linkid=2149745 for more information on soft delete.",
+            "A vault with the same name already exists in deleted state. You need to either recover or purge "
+            "existing key "
+            "vault. Follow this link https://go.microsoft.com/fwlink/?linkid=2149745 for more information on soft "
+            "delete.",
         )
     if put.old is None and recover and not deleted:
         raise ArmError(404, "DeletedVaultNotFound", f"There is no deleted vault named '{put.id.name}' to recover.")

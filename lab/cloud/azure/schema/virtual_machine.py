@@ -16,8 +16,8 @@ from lab.cloud.azure.sizes import known_sizes
 from lab.cloud.store import Document, Store
 
 TYPE = "Microsoft.Compute/virtualMachines"
-CUSTOM_DATA_LIMIT = 64 * 1024
-"""Bytes after base64 decoding; learn.microsoft.com/azure/virtual-machines/custom-data says 64 KB."""
+CUSTOM_DATA_LIMIT = 65535
+"""Bytes after base64 decoding: learn.microsoft.com/rest/api/compute/virtual-machines/create-or-update, OSProfile."""
 
 
 class HardwareProfile(Part):
@@ -207,7 +207,8 @@ def check(put: Put) -> None:
         raise ArmError(
             400,
             "NicInUse",
-            f"Network Interface {interface.id} is used by existing resource {holder.id}. In order to use it in {put.id.text}, it "
+            f"Network Interface {interface.id} is used by existing resource {holder.id}. In order to use it in "
+            f"{put.id.text}, it "
             "must be dissociated from the resource.",
         )
     for identity in put.body.get("identity", {}).get("userAssignedIdentities", {}):
@@ -222,7 +223,8 @@ def _check_size(put: Put, properties: dict[str, Any]) -> None:
         raise ArmError(
             400,
             "InvalidParameter",
-            f"The value {wanted} provided for the VM size is not valid. The valid sizes in the lab are: {','.join(sorted(sizes))}.",
+            f"The value {wanted} provided for the VM size is not valid. The valid sizes in the lab are: "
+            f"{','.join(sorted(sizes))}.",
             target="vmSize",
         )
     if put.old and put.old.body["properties"]["hardwareProfile"]["vmSize"] != wanted:
@@ -249,7 +251,8 @@ def _custom_data(text: str) -> str:
         raise ArmError(
             400,
             "InvalidParameter",
-            f"Custom data in OSProfile must be in Base64 encoding and with a maximum length of 87380 characters: it has "
+            "Custom data in OSProfile must be in Base64 encoding and with a maximum length of 87380 characters: it "
+            "has "
             f"{len(text)}.",
             target="customData",
         )

@@ -61,7 +61,8 @@ def check(put: Put) -> None:
             raise ArmError(
                 400,
                 "InUsePrefixCannotBeDeleted",
-                f"IpPrefix holding {prefix} on VirtualNetwork {put.id.name} has active subnet {subnet.name} using it, so "
+                f"IpPrefix holding {prefix} on VirtualNetwork {put.id.name} has active subnet {subnet.name} using "
+                "it, so "
                 "cannot be deleted.",
             )
 
@@ -76,11 +77,11 @@ def in_use(store: Store, document: Document) -> None:
             raise ArmError(
                 400,
                 "InUseSubnetCannotBeDeleted",
-                f"Subnet {child.name} is in use by {users[0]} and cannot be deleted. In order to delete the subnet, delete "
+                f"Subnet {child.name} is in use by {users[0]} and cannot be deleted. In order to delete the subnet, "
+                "delete "
                 "all the resources within the subnet. See aka.ms/deletesubnet.",
             )
-    links = [d for d in store.of_type("Microsoft.Network/privateDnsZones/virtualNetworkLinks")]
-    for link in links:
+    for link in store.of_type("Microsoft.Network/privateDnsZones/virtualNetworkLinks"):
         if link.body["properties"]["virtualNetwork"]["id"].lower() == document.key:
             raise ArmError(
                 409,

@@ -1,0 +1,128 @@
+"""``make bench``: times of the lab and of previews, boot to ready, peak memory; a table, or JSON with ``--json``.
+
+``make bench BENCH=--cold`` measures ``make lab`` from empty caches besides: tools compiled or downloaded anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.support.hosts import production_with
+from tests.support.project import REPOSITORY, Project, environment, run
+
+HOSTS = (40, 750, 7500)
+REPEATS = 3
+READY = "until longhaul-node ready >/dev/null 2>&1; do :; done"
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="make bench", description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument(
+        "--cold", action="store_true", help="also from empty caches, which compiles or downloads all tools"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="longhaul-bench-") as folder:
+        measured = {**_previews(Path(folder)), **_lab(Path(folder))}
+        if options.cold:
+            measured |= _cold(Path(folder))
+    if options.json:
+        print(json.dumps(measured))
+    else:
+        width = max(len(name) for name in measured)
+        print("\n".join(f"{name:<{width}}  {value:10.1f}" for name, value in measured.items()))
+    return 0
+
+
+def _previews(folder: Path) -> dict[str, float]:
+    """Seconds (median of three) and resources of a preview by bare-metal hosts."""
+    measured: dict[str, float] = {}
+    for hosts in HOSTS:
+        project = Project.empty(folder / f"hosts-{hosts}", env="prod")
+        production_with(hosts, directory=project.stack_file.parent)
+        seconds, resources = [], 0.0
+        for _ in range(REPEATS):
+            began = time.monotonic()
+            summary = json.loads(project.longhaul("preview", "--json").stdout)
+            seconds.append(time.monotonic() - began)
+            resources = float(summary["resources"])
+        measured |= {f"preview, {hosts} hosts, s": statistics.median(seconds)}
+        measured |= {f"preview, {hosts} hosts, resources": resources}
+    return measured
+
+
+def _lab(folder: Path) -> dict[str, float]:
+    """The lab with tools and image cached, warm, and one machine's way from power to ready."""
+    project = Project.make(folder / "lab", environment("bench", supernet="10.128.0.0/12"))
+    try:
+        measured = {
+            "make lab, cached tools, s": _seconds(project.up),
+            "make lab, all in place, s": _seconds(project.up),
+        }
+        project.lab("power", "bench-etcd-0", "reset")
+        measured["machine from power to ready, s"] = _seconds(lambda: project.on("bench-etcd-0", READY))
+        measured["lab's peak memory, MiB"] = _peak_bytes(project.env) / 2**20
+        measured["make lab-down, s"] = _seconds(lambda: project.lab("down", "--all"))
+    finally:
+        project.lab("down", "--all", check=False)
+    return measured
+
+
+def _cold(folder: Path) -> dict[str, float]:
+    """``make lab`` with nothing cached: neither tools, nor modules, nor compiled packages, nor image."""
+    project = Project.make(folder / "cold", environment("cold", supernet="10.144.0.0/12"))
+    caches = {"LONGHAUL_CACHE": "tools", "GOMODCACHE": "modules", "GOCACHE": "compiled"}
+    with _variables({name: str(folder / "caches" / part) for name, part in caches.items()}):
+        try:
+            return {"make lab, empty caches, s": _seconds(project.up)}
+        finally:
+            project.lab("down", "--all", check=False)
+            run(["chmod", "-R", "u+w", str(folder / "caches")], check=False)
+            shutil.rmtree(folder / "caches", ignore_errors=True)
+
+
+def _seconds(call: Callable[[], object]) -> float:
+    began = time.monotonic()
+    call()
+    return time.monotonic() - began
+
+
+def _peak_bytes(env: str) -> float:
+    """Peak memory of everything in the lab's cgroups, page cache included, as the kernel keeps it (v1 or v2)."""
+    for path in (
+        f"/sys/fs/cgroup/memory/longhaul-{env}/memory.max_usage_in_bytes",
+        f"/sys/fs/cgroup/longhaul-{env}/memory.peak",
+    ):
+        if Path(path).exists():
+            return float(Path(path).read_text())
+    return float("nan")
+
+
+@contextmanager
+def _variables(values: Mapping[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name)
+            else:
+                os.environ[name] = value
+
+
+if __name__ == "__main__":
+    os.chdir(REPOSITORY)
+    sys.exit(main())
