@@ -135,8 +135,10 @@ class Hypervisor(Protocol):
         """The state of one machine; ``running`` once its cloud-init has finished."""
 
     async def wait_settled(self, machine_id: str, *, timeout_s: float) -> MachineState:
-        """Await that one machine is what it should be, or has failed: ``running``, ``failed``, ``absent``, or ``stopped``
-        where it should be. Raises TimeoutError."""
+        """Await that one machine is what it should be (``running``, ``stopped`` or ``absent``) or ``failed``.
+
+        Raises TimeoutError.
+        """
 
     async def run(self, machine_id: str, script: str, *, timeout_s: float) -> CommandResult:
         """Run a shell script as root inside a machine, as the cloud's agent would."""

@@ -91,6 +91,7 @@ class Keeper:
         self._began = 0.0
         self._wait_s = 0.0
         self._start_at: float | None = 0.0
+        self._ending = False
 
     def keep(self) -> int:
         """Until a signal says to end; returns the exit code."""
@@ -123,15 +124,18 @@ class Keeper:
                 self._daemon_died(os.waitstatus_to_exitcode(status))
 
     def _daemon_died(self, code: int) -> None:
+        self._daemon = 0
+        if self._ending:
+            return
         now = time.monotonic()
         self._wait_s = 0.0 if now - self._began > _LIVED_S else min(max(2 * self._wait_s, 0.2), _LONGEST_WAIT_S)
-        self._daemon, self._start_at = 0, now + self._wait_s
+        self._start_at = now + self._wait_s
         _LOG.warning("the daemon ended with code %s: starting it again in %.1f s", code, self._wait_s)
 
     def _end(self) -> int:
         _LOG.info("asked to end")
         deadline = time.monotonic() + _DAEMON_END_S
-        self._start_at = None
+        self._ending = True
         if self._daemon:
             os.kill(self._daemon, signal.SIGTERM)
         while self._daemon and time.monotonic() < deadline:

@@ -75,7 +75,8 @@ class _Screen:
 class Steps:
     """Runs steps one after the other, and remembers how long each took.
 
-    ``log_dir`` gets one file a step, named ``prefix`` and the step, begun afresh. Output is plain where ``out`` is no terminal.
+    ``log_dir`` gets one file a step, named ``prefix`` and the step, begun afresh. Output is plain where ``out`` is no
+    terminal.
     """
 
     def __init__(self, *, log_dir: Path, prefix: str = "", out: TextIO | None = None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Awaitable, Sequence
 from typing import Any, Protocol
 
@@ -20,6 +21,8 @@ from lab.hypervisor.networks import INTERNET, Networks, router_of
 from lab.hypervisor.settings import Settings
 
 _LOG = logging.getLogger(__name__)
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,62}")
+"""Names are folders, cgroups and interfaces here."""
 
 
 class NetworkObserver(Protocol):
@@ -157,7 +160,10 @@ class LabHypervisor:
         await NameServer(INTERNET, addresses.INTERNET_DNS).serve(names)
 
     def _follow_machines(self, machines: Sequence[Machine]) -> None:
-        wanted = {machine.name: machine for machine in machines}
+        wanted = {machine.name: machine for machine in machines if _NAME.fullmatch(machine.name)}
+        for machine in machines:
+            if machine.name not in wanted:
+                _LOG.error("machine %s: %r is no host name, the machine is not made", machine.id, machine.name)
         for name in self._present() - wanted.keys():
             if name not in self._keepers:
                 _LOG.warning("orphan machine %s is in no cloud's store: it is removed", name)

@@ -27,7 +27,8 @@ def run_logged(
 ) -> None:
     """Run ``argv``, its output appended to ``log``; ``env`` is added to this process's environment.
 
-    The command gets the signal ``end`` when this process is interrupted, and also when it is killed. Raises :class:`CommandError` with the end of the output when it fails.
+    The command gets the signal ``end`` when this process is interrupted, and also when it is killed. Raises
+    :class:`CommandError` with the end of the output when it fails.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as out:

@@ -66,8 +66,34 @@ class Backend:
         """The stack's locks, when this is a file backend."""
         if self.folder is None:
             return []
-        folder = self.folder / ".pulumi" / "locks" / "organization" / project / stack
+        folder = _lock_folder(self.folder, project, stack)
         return [lock for path in sorted(folder.glob("*.json")) if (lock := _lock(path)) is not None]
+
+
+def half_written(backend: Backend, project: str, stack: str) -> list[Path]:
+    """What a killed engine left half-written beside the stack's state: temporary files, and sidecars without content.
+
+    The backend's library (gocloud.dev ``fileblob``) replaces a file in one step but truncates its sidecar ``.attrs``
+    before filling it, and then cannot read the file for the want of it; a sidecar that is not there is no trouble.
+    """
+    if backend.folder is None:
+        return []
+    base = backend.folder / ".pulumi" / "stacks" / project
+    temporary = base.glob(f"{stack}.json*.tmp")
+    sidecars = [*base.glob(f"{stack}.json*.attrs"), *_lock_folder(backend.folder, project, stack).glob("*.attrs")]
+    return sorted({*temporary, *(path for path in sidecars if not _is_json(path))})
+
+
+def _lock_folder(folder: Path, project: str, stack: str) -> Path:
+    return folder / ".pulumi" / "locks" / "organization" / project / stack
+
+
+def _is_json(path: Path) -> bool:
+    try:
+        json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def current_backend(definition: Mapping[str, Any], environ: Mapping[str, str]) -> Backend:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from longhaul.engine import processes
-from longhaul.engine.backend import Lock
+from longhaul.engine.backend import Lock, half_written
 from longhaul.engine.engine import Engine
 from longhaul.engine.runs import Run
 from longhaul.exits import CommandError
@@ -38,7 +38,11 @@ def recover(engine: Engine) -> Recovered:
     run = engine.records.read()
     if run is not None:
         _refuse_living(engine, run)
-    released = _release(engine, engine.backend.locks(engine.name, engine.stack))
+    locks = engine.backend.locks(engine.name, engine.stack)
+    _refuse_held(engine, locks)
+    for path in half_written(engine.backend, engine.name, engine.stack):
+        path.unlink(missing_ok=True)
+    released = _release(engine, locks)
     orphans = _reap(run) if run is not None else ()
     engine.records.clear()
     return Recovered(lock=released, orphans=orphans)
@@ -73,7 +77,7 @@ def _refuse_living(engine: Engine, run: Run) -> None:
         )
 
 
-def _release(engine: Engine, locks: list[Lock]) -> bool:
+def _refuse_held(engine: Engine, locks: list[Lock]) -> None:
     for lock in locks:
         match holder(lock):
             case Holder.ALIVE:
@@ -88,6 +92,10 @@ def _release(engine: Engine, locks: list[Lock]) -> bool:
                 )
             case Holder.DEAD:
                 continue
+
+
+def _release(engine: Engine, locks: list[Lock]) -> bool:
+    """Release locks whose holders are dead."""
     if not locks:
         return False
     named = "; ".join(_who(lock) for lock in locks)

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +72,7 @@ def _world(checkout: Checkout, tmp_path: Path, root: Path) -> Path:
 
 
 @pytest.fixture(name="killed")
-def _killed(checkout: Checkout, world: Path) -> Iterator[int]:
+def _killed(checkout: Checkout, world: Path) -> int:
     """A run that died while it was making ``first``, command and engine at once; the provider's process number."""
     (world / "hold").touch()
     process = checkout.start("up", "--env", "dev", "--yes", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from ipaddress import IPv4Address
 
-from hypothesis import given
+from hypothesis import example, given
 
 from components.model import (
     Certificate,
@@ -50,6 +50,7 @@ def test_every_secret_has_a_name_of_its_own_that_the_vault_takes(environment: En
 
 
 @given(environments())
+@example(Environment.model_validate({**make.minimal(), "name": "eleven-char-more"}))
 def test_the_vault_has_a_name_that_azure_takes(environment: Environment) -> None:
     assert VAULT_NAME.fullmatch(vault_name(environment))
 

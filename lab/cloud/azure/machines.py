@@ -23,7 +23,7 @@ within 20 min."""
 COMMAND_TIMEOUT_S = 5400.0
 """learn.microsoft.com/azure/virtual-machines/linux/run-command: a script runs at most 90 minutes."""
 STOP_TIMEOUT_S = 120.0
-LOOK_S = 0.05
+"""How long a machine may take to go down."""
 OUTPUT_LIMIT = 4096
 """Bytes of each stream, the last ones: same page."""
 
@@ -94,15 +94,13 @@ class Machines:
     async def gone(self, machine_id: str) -> None:
         """Wait until a machine that was taken out of the world, or switched off, does not run any more.
 
-        The hypervisor has nothing to await for this (``wait_settled`` is for starting), so its state is looked at
-        again and again.
+        Raises:
+            TimeoutError: it still runs after two minutes.
         """
         await self._follower.applied(self._store.revision)
-        deadline = asyncio.get_running_loop().time() + STOP_TIMEOUT_S
-        while self.state(machine_id).phase not in ("absent", "stopped", "failed"):
-            if asyncio.get_running_loop().time() > deadline:
-                raise TimeoutError(f"{machine_id} still runs {STOP_TIMEOUT_S:.0f} s after it was to stop")
-            await asyncio.sleep(LOOK_S)
+        settled = await self._hypervisor.wait_settled(machine_id.lower(), timeout_s=STOP_TIMEOUT_S)
+        if settled.phase in ("starting", "running"):
+            raise TimeoutError(f"{machine_id} still runs although it was to stop")
 
     async def close(self) -> None:
         """Stop all background tasks; :meth:`resume` continues them in the next life."""

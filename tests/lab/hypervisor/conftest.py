@@ -114,10 +114,23 @@ class Lab:
 
     state: LabState
     rootfs: Path
+    prefix: tuple[str, ...] = ()
+    """What runs the lab's commands."""
 
     def lab(self, *words: str, check: bool = True, **more: Any) -> subprocess.CompletedProcess[str]:
         verb, *rest = words
-        argv = [sys.executable, "-m", "lab", verb, "--env", self.state.env, "--state-root", str(self.state.root), *rest]
+        argv = [
+            *self.prefix,
+            sys.executable,
+            "-m",
+            "lab",
+            verb,
+            "--env",
+            self.state.env,
+            "--state-root",
+            str(self.state.root),
+            *rest,
+        ]
         result = subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, check=False, timeout=120, **more)
         assert not check or result.returncode == 0, result.stderr
         return result

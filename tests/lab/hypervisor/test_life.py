@@ -10,6 +10,7 @@ import subprocess
 import sys
 import zlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -213,6 +214,23 @@ def test_two_environments_side_by_side(running: Lab, make_lab: Callable[[str], L
     running.lab("down", "--all")
     assert nothing_left(running)
     assert other.enter(*curl("http://10.1.0.4:8000/").split()).stdout == "alpha 10.9.0.1\n"
+
+
+def test_a_host_with_cgroups_of_version_2_alone(lab: Lab) -> None:
+    """In a mount namespace of its own, where the host's version 2 hierarchy is all there is."""
+    script = 'umount -R /sys/fs/cgroup && mount -t cgroup2 cgroup2 /sys/fs/cgroup && exec "$@"'
+    modern = replace(lab, prefix=("unshare", "--mount", "sh", "-c", script, "sh"))
+    modern.start()
+    modern.apply(world())
+    modern.await_phase("running", "alpha")
+    assert modern.inside("alpha", "stat -fc %T /sys/fs/cgroup; systemctl is-system-running").stdout.split() == [
+        "cgroup2fs",
+        "running",
+    ]
+    modern.lab("power", "alpha", "reset")
+    modern.await_phase("running", "alpha")
+    modern.lab("down", "--all")
+    assert nothing_left(lab)
 
 
 def test_what_is_entered_is_the_command_itself(running: Lab, tmp_path: Path) -> None:

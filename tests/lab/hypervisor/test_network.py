@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from ipaddress import IPv4Network
 
 import pytest
 
@@ -21,6 +23,7 @@ from tests.lab.hypervisor.conftest import (
     machine,
     network_one,
     network_two,
+    rule,
 )
 
 pytestmark = pytest.mark.lab
@@ -170,6 +173,19 @@ def test_the_load_balancer_leaves_out_what_is_down_and_does_not_hairpin(lab: Lab
         assert {lab.enter(*curl(f"http://{FRONTEND}/").split()).stdout for _ in range(12)} == {"alpha 10.9.0.1\n"}
         assert lab.inside("beta", curl(f"http://{FRONTEND}/")).stdout == "alpha 10.1.0.5\n"
         assert lab.inside("alpha", curl(f"http://{FRONTEND}/"), check=False).returncode == DROPPED
+
+
+def test_a_clients_rules_see_the_frontend_and_a_backends_rules_the_backend_port(lab: Lab) -> None:
+    alpha, beta, gamma = world().machines
+    no_frontend = rule("no", 10, "out", allow=False, destinations=(IPv4Network(f"{FRONTEND}/32"),))
+    no_backend_port = rule("no", 10, "in", allow=False, protocol="tcp", ports=((80, 80),))
+    with without_echo(lab, "alpha"):
+        shut = replace(alpha, rules=(no_frontend, *alpha.rules))
+        lab.apply(replace(world(), machines=(shut, replace(beta, rules=(no_backend_port, *beta.rules)), gamma)))
+        assert lab.inside("alpha", curl("http://10.1.0.5:8000/")).stdout == "beta 10.1.0.4\n"
+        assert lab.inside("alpha", curl(f"http://{FRONTEND}/"), check=False).returncode == DROPPED
+        lab.apply(world())
+        assert lab.inside("alpha", curl(f"http://{FRONTEND}/")).stdout == "beta 10.1.0.4\n"
 
 
 def test_a_load_balancer_without_backends_drops(lab: Lab) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -89,7 +90,12 @@ def test_hierarchies_of_both_versions() -> None:
     ],
 )
 def test_parameters_that_cannot_work_are_said(change: dict[str, str], complaint: str) -> None:
-    values = {"rootfs": "/", "operators": "10.9.0.0/24", "supernet": "10.0.0.0/8", "api_address": "10.0.0.1:1"}
+    values: dict[str, Any] = {
+        "rootfs": "/",
+        "operators": "10.9.0.0/24",
+        "supernet": "10.0.0.0/8",
+        "api_address": "10.0.0.1:1",
+    }
     LabConfig(**values, port=1).check()
     with pytest.raises(LabError, match=complaint):
         LabConfig(**{**values, **change}, port=1).check()

@@ -1,0 +1,88 @@
+"""``make lab`` killed anywhere is finished by running it again: nothing is duplicated, stuck or left."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.project import REPOSITORY, Project, environment
+
+pytestmark = pytest.mark.lab
+
+MOMENTS = (
+    pytest.param("the-lab-s-cloud.log", "", id="while the cloud starts"),
+    pytest.param("longhaul-up.log", "VirtualMachine killed-etcd-0 creating", id="while a machine is made"),
+    pytest.param("longhaul-up.log", "Readiness killed-api-0-ready creating", id="while a machine is awaited"),
+)
+
+
+@pytest.fixture(scope="module", name="project")
+def _project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    raw = environment("killed", supernet="10.160.0.0/12")
+    project = Project.make(tmp_path_factory.mktemp("killed"), raw)
+    try:
+        yield project
+    finally:
+        project.lab("down", "--all", check=False)
+
+
+@pytest.mark.parametrize(("log", "sign"), MOMENTS)
+def test_it_is_killed(project: Project, log: str, sign: str) -> None:
+    path = project.path / ".lab" / "log" / f"killed-{log}"
+    path.unlink(missing_ok=True)
+    words = [sys.executable, "-m", "lab.up", "--project", str(project.path), "--env", project.env]
+    with subprocess.Popen(words, cwd=REPOSITORY, stdout=subprocess.DEVNULL, start_new_session=True) as process:
+        try:
+            _await_sign(path, sign, process)
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def _await_sign(path: Path, sign: str, process: subprocess.Popen[bytes]) -> None:
+    """Until the log has the sign; an end before that fails the test."""
+    ended = os.pidfd_open(process.pid)
+    try:
+        while not (path.exists() and sign in path.read_text(encoding="utf-8", errors="replace")):
+            if select.select([ended], [], [], 0.05)[0]:
+                raise AssertionError(f"ended with {process.wait()} before {path.name} said {sign!r}")
+    finally:
+        os.close(ended)
+
+
+def test_the_next_run_finishes_it(project: Project) -> None:
+    project.up()
+    assert project.status()["well"] is True
+
+
+def test_nothing_was_made_twice(project: Project) -> None:
+    summary = json.loads(project.longhaul("preview", "--json").stdout)
+    assert (summary["create"], summary["update"], summary["replace"], summary["delete"]) == (0, 0, 0, 0)
+    machines = json.loads(project.lab("status", "--json").stdout)["machines"]
+    assert sorted(machine["name"] for machine in machines) == ["killed-api-0", "killed-etcd-0", "killed-events-0"]
+
+
+def test_no_process_of_the_killed_runs_is_left(project: Project) -> None:
+    left = [pid for pid in _processes() if _is_of(pid, project)]
+    assert left == []
+
+
+def _processes() -> list[Path]:
+    return [path for path in Path("/proc").iterdir() if path.name.isdigit()]
+
+
+def _is_of(process: Path, project: Project) -> bool:
+    """Whether a process on the host is an engine or a plugin of this project's runs."""
+    try:
+        words = (process / "cmdline").read_bytes().decode(errors="replace")
+        variables = (process / "environ").read_bytes().decode(errors="replace")
+    except OSError:
+        return False
+    return f"file://{project.state}" in variables and any(sign in words for sign in ("pulumi", "lab.providers"))
