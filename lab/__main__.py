@@ -165,13 +165,13 @@ def _told(found: dict[str, Any]) -> str:
 def shell(state: LabState, machine: str, command: list[str]) -> NoReturn:
     """Become a shell, or ``command``, in a machine. Needs process 1 but no daemon."""
     _require_up(state)
-    group = Group.of(state.env, machine)
+    group = Group.of(state, machine)
     leader = nspawn.leader_among(group.members()) if "/" not in machine else None
     if leader is None:
         raise LabError(
             f"machine {machine!r} is not running in the lab {state.env}: `python -m lab status --env {state.env}`"
         )
-    inner = Group.of(state.env, machine, "shell")
+    inner = Group.of(state, machine, "shell")
     inner.create()
     terminal = [f"TERM={os.environ['TERM']}"] if "TERM" in os.environ else []
     argv = inner.entering(nspawn.inside(leader, command or ["/bin/bash", "--login"], environment=terminal))

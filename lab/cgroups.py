@@ -1,7 +1,7 @@
 """The lab's cgroup directories, on hosts with version 1, version 2 or both.
 
-Only directories named ``longhaul-<env>`` below each hierarchy's mount are made and removed. The mounts and every other
-group are the host's and stay as they are.
+Only directories named ``longhaul-<env>-<hash>`` below each hierarchy's mount are made and removed. The mounts and every
+other group are the host's and stay as they are.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab.state import LabError
+from lab.state import LabError, LabState
 
 LAB = "_lab"
 """Process 1, the daemon and its servers. No machine can have this name."""
@@ -61,8 +61,9 @@ class Group:
     path: str
 
     @classmethod
-    def of(cls, env: str, *parts: str) -> Group:
-        return cls("/".join((f"longhaul-{env}", *parts)))
+    def of(cls, state: LabState, *parts: str) -> Group:
+        """The lab's own group, or one below it."""
+        return cls("/".join((state.unique_name, *parts)))
 
     def directories(self) -> Iterator[Path]:
         for hierarchy in hierarchies():

@@ -53,7 +53,7 @@ def write_files(state: LabState, config: LabConfig, cloud_environment: Mapping[s
     """Write ``enter``, ``operator.env`` and what they use. Idempotent."""
     for folder in ("pulumi", "pulumi-home"):
         (state.directory / folder).mkdir(exist_ok=True)
-    Group.of(state.env, OPERATOR).create()
+    Group.of(state, OPERATOR).create()
     write_atomically(state.directory / "resolv.conf", f"nameserver {INTERNET_DNS}\n", mode=0o644)
     write_atomically(state.directory / "nsswitch.conf", name_services(), mode=0o644)
     variables = {**cloud_environment, **_pulumi(state)}
@@ -64,7 +64,7 @@ def write_files(state: LabState, config: LabConfig, cloud_environment: Mapping[s
         env=state.env,
         path=state.enter,
         directory=shlex.quote(str(state.directory)),
-        groups=" ".join(shlex.quote(file) for file in Group.of(state.env, OPERATOR).procs_files()),
+        groups=" ".join(shlex.quote(file) for file in Group.of(state, OPERATOR).procs_files()),
         namespace=OPERATOR_NAMESPACE.path,
     )
     write_atomically(state.enter, text, mode=0o755)

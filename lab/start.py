@@ -50,7 +50,7 @@ def start(state: LabState, config: LabConfig, *, say: Callable[[str], None] = pr
         _await_ready(state, record)
         say(f"the lab {state.env} is already running (process {record.pid})")
         return record
-    if cgroups.Group.of(state.env).members():
+    if cgroups.Group.of(state).members():
         raise LabError(
             f"processes of an earlier lab {state.env} are left without a record of it: "
             f"`python -m lab down --env {state.env}` ends them"
@@ -132,7 +132,7 @@ def _launch(state: LabState, config: LabConfig) -> InitRecord:
     # What a lab that died left behind goes first: its sockets and its record would mislead.
     state.control_socket.unlink(missing_ok=True)
     state.init_file.unlink(missing_ok=True)
-    group = cgroups.Group.of(state.env, cgroups.LAB)
+    group = cgroups.Group.of(state, cgroups.LAB)
     group.create()
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)

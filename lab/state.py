@@ -58,6 +58,11 @@ class LabState:
         return self.root / self.env
 
     @property
+    def unique_name(self) -> str:
+        """Its name where names are the whole host's: two checkouts may each have a lab of one environment."""
+        return f"longhaul-{self.env}-{zlib.crc32(str(self.root).encode()):08x}"
+
+    @property
     def logs(self) -> Path:
         return self.root / "log"
 

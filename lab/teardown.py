@@ -54,7 +54,7 @@ def down(state: LabState, *, logs: bool = False, say: Callable[[str], None] = pr
 
 
 def _end_operators(state: LabState) -> None:
-    group = Group.of(state.env, OPERATOR)
+    group = Group.of(state, OPERATOR)
     deadline = time.monotonic() + _OPERATOR_S
     asked: set[int] = set()
     while members := group.members() - {os.getpid()}:
@@ -88,7 +88,7 @@ def _end(record: InitRecord) -> None:
 
 def _end_group(state: LabState) -> None:
     """Kill what is in the lab's cgroups (a lab without a record ends this way) and remove them."""
-    group = Group.of(state.env)
+    group = Group.of(state)
     deadline = time.monotonic() + _KILLED_S
     while group.members():
         group.kill(signal.SIGKILL)
@@ -190,7 +190,7 @@ def _mounts() -> list[str]:
 
 def leftovers(state: LabState, *, logs: bool = True) -> list[str]:
     """What is left of a lab, one line each: processes, mounts in any namespace, cgroups, files. Empty means nothing."""
-    group = Group.of(state.env)
+    group = Group.of(state)
     found = [f"process {pid} ({_words(pid)}) in a cgroup of the lab" for pid in sorted(group.members())]
     found += _processes_below(state, group.members())
     found += _mounts_anywhere(state)

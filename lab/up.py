@@ -23,6 +23,10 @@ from lab.steps import Step, Steps
 from lab.toolchain.errors import SetupError
 
 
+class TerminatedError(KeyboardInterrupt):
+    """This process alone was asked to end."""
+
+
 class StepFailedError(Exception):
     """A command of a step failed; its log says why."""
 
@@ -79,24 +83,36 @@ def _longhaul(chosen: LabProject, step: Step, command: str, *arguments: str) -> 
     executable = str(Path(sys.executable).with_name("longhaul"))
     words = [executable, command, "--project", str(chosen.path), "--env", chosen.env, *arguments]
     lines: list[str] = []
+    interrupted: KeyboardInterrupt | None = None
     with subprocess.Popen(
         words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", cwd=chosen.path
     ) as process:
-        try:
-            for line in process.stdout or ():
-                lines.append(line.rstrip("\n"))
-                (step.say if _tells(line) else step.write)(line.strip())
-        except KeyboardInterrupt:
-            # The terminal's signal reached the engine too, which ends what it is at; a second one would break it off.
-            if process.poll() is None:
-                step.say("interrupted: the engine finishes what it is doing")
-                process.send_signal(signal.SIGINT)
-                process.wait()
-            raise
+        output = iter(process.stdout or ())
+        while True:
+            try:
+                line = next(output, None)
+            except KeyboardInterrupt as error:
+                interrupted = error
+                _pass_on(error, process, step)
+                continue
+            if line is None:
+                break
+            lines.append(line.rstrip("\n"))
+            (step.say if _tells(line) else step.write)(line.strip())
+    if interrupted:
+        raise interrupted
     if process.returncode != 0:
         tail = "\n  ".join(line for line in lines[-25:] if line.strip())
         raise StepFailedError(f"longhaul {command} ended with {process.returncode} (all of it: {step.log}):\n  {tail}")
     return "\n".join(lines)
+
+
+def _pass_on(interrupt: KeyboardInterrupt, process: subprocess.Popen[str], step: Step) -> None:
+    """The terminal's Ctrl-C has reached the engine by itself, and a second one would break it off; what ended this
+    process alone has not."""
+    step.say("interrupted: the engine finishes what it is doing")
+    if isinstance(interrupt, TerminatedError):
+        process.send_signal(signal.SIGINT)
 
 
 def _tells(line: str) -> bool:
@@ -125,7 +141,7 @@ def _require_root() -> None:
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
+    raise TerminatedError
 
 
 if __name__ == "__main__":

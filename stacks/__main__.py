@@ -1,5 +1,6 @@
 """One environment, from its stack's configuration: load, build, export."""
 
+import gc
 from pathlib import Path
 
 import pulumi
@@ -13,6 +14,8 @@ STACKS = Path(__file__).resolve().parent
 
 def main() -> None:
     """Build the environment that the selected stack configures."""
+    # Hundreds of thousands of small objects live until the end, and the collector goes through them again and again.
+    gc.disable()
     stack = pulumi.get_stack()
     source = STACKS / f"Pulumi.{stack}.yaml"
     environment = parse(pulumi.Config("longhaul").require_object("environment"), source=source, stack=stack)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 MANAGEMENT = "https://management.azure.com"
 COMPUTE_VERSION = "2024-07-01"
+VAULTS_VERSION = "2023-07-01"
 VAULT_VERSION = "7.5"
 TIMEOUT_S = 60.0
 """How long one request may take, seconds."""
@@ -129,6 +130,24 @@ class AzureApi:
             time.sleep(min(float(response.headers.get("Retry-After", "1")), 10.0))
             response = self._session.request("GET", response.headers.get("Location", url))
         return _command_output(response.json())
+
+    def purge_vault(self, name: str, *, region: str) -> None:
+        """Give up a deleted vault for good, with its secrets, so that its name is free; none there is no error.
+
+        ``AzureError`` when it is protected from that, or the right to is missing (Key Vault Purge Operator).
+        """
+        path = f"providers/Microsoft.KeyVault/locations/{region}/deletedVaults/{name}"
+        try:
+            self._session.request("POST", f"{self._root}/{path}/purge?api-version={VAULTS_VERSION}")
+            while self._exists(f"{self._root}/{path}?api-version={VAULTS_VERSION}"):
+                time.sleep(1.0)
+        except AzureError as error:
+            if error.status != 404:
+                raise
+
+    def _exists(self, url: str) -> bool:
+        self._session.request("GET", url)
+        return True
 
     def _pages(self, url: str) -> Iterator[dict[str, Any]]:
         while url:

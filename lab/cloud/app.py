@@ -116,6 +116,7 @@ class Cloud:
             "LAB_OPERATOR_OBJECT_ID": operator["principalId"],
             "REQUESTS_CA_BUNDLE": bundle,
             "SSL_CERT_FILE": bundle,
+            "CURL_CA_BUNDLE": bundle,
         }
 
     async def run(self) -> None:

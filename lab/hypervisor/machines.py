@@ -66,7 +66,7 @@ class MachineParts:
 
     @property
     def group(self) -> Group:
-        return Group.of(self.settings.state.env, self.name)
+        return Group.of(self.settings.state, self.name)
 
     def record(self) -> dict[str, str]:
         """What was made: generation, id, network and address; empty when nothing was."""

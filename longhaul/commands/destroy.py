@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from typing import TYPE_CHECKING
 
 from longhaul.cli import Invocation
 from longhaul.commands.up import require_consent
@@ -14,6 +15,9 @@ from longhaul.engine.pending import Pending, forget, pending_creates
 from longhaul.engine.recovery import recover
 from longhaul.exits import CommandError, Exit
 from longhaul.say import say
+
+if TYPE_CHECKING:
+    from components.model import Environment
 
 HELP = "take the whole environment down; its file has to say `destroyable: true`"
 TAKES_REST = True
@@ -47,7 +51,10 @@ def run(invocation: Invocation) -> int:
     if not invocation.options.yes:
         _confirm(where.env)
     recover(engine)
-    return _destroy(engine, invocation)
+    code = _destroy(engine, invocation)
+    if code == Exit.OK:
+        _purge_vault(environment)
+    return code
 
 
 def _destroy(engine: Engine, invocation: Invocation) -> int:
@@ -63,6 +70,17 @@ def _destroy(engine: Engine, invocation: Invocation) -> int:
         engine.must("stack", "rm", "--yes", "--preserve-config", doing=f"the stack {engine.stack} cannot be removed")
         say(f"the stack {engine.stack} is removed; its file is kept")
     return code
+
+
+def _purge_vault(environment: Environment) -> None:
+    """Azure keeps a deleted vault and its name for a week, in which the environment could not be made again."""
+    from components.azure.api import AzureApi
+    from components.model import vault_name
+    from components.model.sites import AzureSite
+
+    site = environment.sites[environment.control_plane.site]
+    if isinstance(site, AzureSite):
+        AzureApi(subscription=site.subscription).purge_vault(vault_name(environment), region=site.region)
 
 
 def _refuse_unknown(engine: Engine, pending: tuple[Pending, ...]) -> None:

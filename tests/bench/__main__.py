@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from lab.state import LabState
 from tests.support.hosts import production_with
 from tests.support.project import REPOSITORY, Project, environment, run
 
@@ -72,7 +73,7 @@ def _lab(folder: Path) -> dict[str, float]:
         }
         project.lab("power", "bench-etcd-0", "reset")
         measured["machine from power to ready, s"] = _seconds(lambda: project.on("bench-etcd-0", READY))
-        measured["lab's peak memory, MiB"] = _peak_bytes(project.env) / 2**20
+        measured["lab's peak memory, MiB"] = _peak_bytes(project) / 2**20
         measured["make lab-down, s"] = _seconds(lambda: project.lab("down", "--all"))
     finally:
         project.lab("down", "--all", check=False)
@@ -98,11 +99,12 @@ def _seconds(call: Callable[[], object]) -> float:
     return time.monotonic() - began
 
 
-def _peak_bytes(env: str) -> float:
+def _peak_bytes(project: Project) -> float:
     """Peak memory of everything in the lab's cgroups, page cache included, as the kernel keeps it (v1 or v2)."""
+    name = LabState.of(project.env, root=project.path / ".lab").unique_name
     for path in (
-        f"/sys/fs/cgroup/memory/longhaul-{env}/memory.max_usage_in_bytes",
-        f"/sys/fs/cgroup/longhaul-{env}/memory.peak",
+        f"/sys/fs/cgroup/memory/{name}/memory.max_usage_in_bytes",
+        f"/sys/fs/cgroup/{name}/memory.peak",
     ):
         if Path(path).exists():
             return float(Path(path).read_text())

@@ -102,8 +102,9 @@ class Project:
         return self.longhaul("shell", machine, "--", "sh", "-c", script, check=check)
 
     def engine(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-        """Plain ``pulumi`` as the lab's operator."""
-        return run([str(self.state / "enter"), "pulumi", *arguments, "--stack", self.env], check=check, cwd=self.path)
+        """Plain ``pulumi`` as the lab's operator, with those of its flags that it hides."""
+        enter = [str(self.state / "enter"), "env", "PULUMI_DEBUG_COMMANDS=true"]
+        return run([*enter, "pulumi", *arguments, "--stack", self.env], check=check, cwd=self.path)
 
 
 def run(words: list[str], *, check: bool = True, cwd: Path = REPOSITORY) -> subprocess.CompletedProcess[str]:

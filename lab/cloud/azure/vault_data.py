@@ -6,14 +6,12 @@ was tried.
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 import uuid
-from typing import Any, TypeVar
+from typing import Any
 
 from aiohttp import web
-from pydantic import Field, ValidationError
 
 from lab.cloud.azure import firewall
 from lab.cloud.azure.access import Principal, roles_at
@@ -21,8 +19,8 @@ from lab.cloud.azure.errors import ArmError
 from lab.cloud.azure.identity import HOST as LOGIN
 from lab.cloud.azure.identity import Identity, TokenError
 from lab.cloud.azure.schema import vault as vaults
-from lab.cloud.azure.schema.base import Part
 from lab.cloud.azure.secrets import SecretStore, SecretVersion
+from lab.cloud.azure.vault_bodies import SetSecret, UpdateSecret, VaultError, json_of, parse, unknown
 from lab.cloud.store import Document, Store
 
 log = logging.getLogger(__name__)
@@ -34,44 +32,6 @@ VALUE_LIMIT = 25 * 1024
 API_VERSIONS = frozenset({"7.4", "7.5", "7.6", "2025-07-01", "2026-04-01"})
 """Those of azure-keyvault-secrets 4.12 from 7.4 on; secrets are the same in all of them."""
 NAME = re.compile(r"[0-9a-zA-Z-]{1,127}")
-T = TypeVar("T", bound=Part)
-
-
-class Attributes(Part):
-    """What a caller may say about a version."""
-
-    enabled: bool | None = None
-    nbf: int | None = None
-    exp: int | None = None
-
-
-class SetSecret(Part):
-    """The body that sets a secret."""
-
-    value: str
-    content_type: str | None = None
-    tags: dict[str, str] | None = Field(default=None, max_length=15)
-    attributes: Attributes = Field(default_factory=Attributes)
-
-
-class UpdateSecret(Part):
-    """The body that changes what is not the value."""
-
-    content_type: str | None = None
-    tags: dict[str, str] | None = Field(default=None, max_length=15)
-    attributes: Attributes = Field(default_factory=Attributes)
-
-
-class VaultError(Exception):
-    """A refusal as Key Vault words it."""
-
-    def __init__(self, status: int, code: str, message: str, *, inner: str | None = None) -> None:
-        super().__init__(message)
-        self.status = status
-        error: dict[str, Any] = {"code": code, "message": message}
-        if inner:
-            error["innererror"] = {"code": inner}
-        self.document = {"error": error}
 
 
 class VaultData:
@@ -124,7 +84,7 @@ class VaultData:
             return await self._secret(request, vault, principal, name, parts[2] if len(parts) > 2 else "")
         if kind == "deletedsecrets":
             return self._deleted_secret(request, vault, principal, name, parts[2] if len(parts) > 2 else "")
-        raise _unknown(request)
+        raise unknown(request)
 
     async def _secret(
         self, request: web.Request, vault: Document, principal: Principal, name: str, version: str
@@ -137,12 +97,12 @@ class VaultData:
         if method == "GET":
             return self._get(vault, principal, name, version)
         if method == "PUT" and name and not version:
-            return self._set(vault, principal, name, await _json(request))
+            return self._set(vault, principal, name, await json_of(request))
         if method == "PATCH" and name:
-            return self._update(vault, principal, name, version, await _json(request))
+            return self._update(vault, principal, name, version, await json_of(request))
         if method == "DELETE" and name and not version:
             return self._delete(vault, principal, name)
-        raise _unknown(request)
+        raise unknown(request)
 
     def _deleted_secret(
         self, request: web.Request, vault: Document, principal: Principal, name: str, action: str
@@ -157,7 +117,7 @@ class VaultData:
             return self._purge(vault, principal, name)
         if call == ("POST", True, "recover"):
             return self._recover(vault, principal, name)
-        raise _unknown(request)
+        raise unknown(request)
 
     def _get(self, vault: Document, principal: Principal, name: str, version: str) -> web.Response:
         self._require(vault, principal, "getSecret/action", name)
@@ -169,7 +129,7 @@ class VaultData:
 
     def _set(self, vault: Document, principal: Principal, name: str, body: Any) -> web.Response:
         self._require(vault, principal, "setSecret/action", name)
-        parsed = _parse(SetSecret, body)
+        parsed = parse(SetSecret, body)
         if len(parsed.value.encode()) > VALUE_LIMIT:
             raise VaultError(400, "BadParameter", f"The value of secret {name} exceeds {VALUE_LIMIT} bytes.")
         if self._secrets.deleted_at(vault=vault.name, name=name) is not None:
@@ -193,7 +153,7 @@ class VaultData:
 
     def _update(self, vault: Document, principal: Principal, name: str, version: str, body: Any) -> web.Response:
         self._require(vault, principal, "setSecret/action", name)
-        parsed, found = _parse(UpdateSecret, body), self._version(vault, name, version)
+        parsed, found = parse(UpdateSecret, body), self._version(vault, name, version)
         self._secrets.update(
             found,
             content_type=parsed.content_type if parsed.content_type is not None else found.content_type,
@@ -300,10 +260,6 @@ class VaultData:
         )
 
 
-def _unknown(request: web.Request) -> VaultError:
-    return VaultError(400, "BadParameter", f"The lab's key vault does not answer {request.method} {request.path}.")
-
-
 def _base(vault: Document) -> str:
     return f"https://{vault.name.lower()}{SUFFIX}"
 
@@ -325,21 +281,3 @@ def _bundle(vault: Document, version: SecretVersion) -> dict[str, Any]:
     if version.content_type is not None:
         bundle["contentType"] = version.content_type
     return bundle
-
-
-def _parse(model: type[T], body: Any) -> T:
-    try:
-        return model.model_validate(body)
-    except ValidationError as problem:
-        places = "; ".join(
-            f"{'.'.join(map(str, e['loc']))}: {e['msg']}"
-            for e in problem.errors(include_url=False, include_input=False)
-        )
-        raise VaultError(400, "BadParameter", f"The request body is not valid: {places}") from None
-
-
-async def _json(request: web.Request) -> Any:
-    try:
-        return await request.json()
-    except (json.JSONDecodeError, UnicodeDecodeError):
-        raise VaultError(400, "BadParameter", "The request body is not JSON.") from None

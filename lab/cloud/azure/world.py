@@ -106,6 +106,7 @@ def _machine(
         image={key.lower(): version for key, version in images.items()}[image],
         user_data=base64.b64decode(document.hidden.get("customData", "")),
         running=document.hidden["power"] == "running",
+        deallocated=document.hidden["power"] == "deallocated",
         local_ssd_gib=known_sizes()[properties["hardwareProfile"]["vmSize"]].local_ssd_gib,
     )
 

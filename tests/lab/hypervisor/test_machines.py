@@ -51,7 +51,7 @@ def boot_id(lab: Lab) -> str:
 
 
 def leader(lab: Lab) -> int:
-    pid = leader_among(Group.of(lab.state.env, "alpha").members())
+    pid = leader_among(Group.of(lab.state, "alpha").members())
     assert pid is not None
     return pid
 
@@ -164,7 +164,7 @@ def test_a_removed_machine_leaves_nothing(running: Lab) -> None:
     running.apply(world())
     running.await_phase("absent", "alpha")
     assert not (running.state.machines / "alpha").exists()
-    assert not Group.of(running.state.env, "alpha").exists()
+    assert not Group.of(running.state, "alpha").exists()
     links = running.enter("nsenter", f"--net={running.namespace('internet')}", "ip", "-br", "link").stdout
     assert "m-alpha" not in links
 

@@ -1,0 +1,83 @@
+"""Bodies and refusals of the secrets interface, as Key Vault words them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, TypeVar
+
+from aiohttp import web
+from pydantic import Field, ValidationError
+
+from lab.cloud.azure.schema.base import Part
+
+T = TypeVar("T", bound=Part)
+
+
+class Attributes(Part):
+    """What a caller may say about a version."""
+
+    enabled: bool | None = None
+    nbf: int | None = None
+    exp: int | None = None
+
+
+class SetSecret(Part):
+    """The body that sets a secret."""
+
+    value: str
+    content_type: str | None = None
+    tags: dict[str, str] | None = Field(default=None, max_length=15)
+    attributes: Attributes = Field(default_factory=Attributes)
+
+
+class UpdateSecret(Part):
+    """The body that changes what is not the value."""
+
+    content_type: str | None = None
+    tags: dict[str, str] | None = Field(default=None, max_length=15)
+    attributes: Attributes = Field(default_factory=Attributes)
+
+
+class VaultError(Exception):
+    """A refusal as Key Vault words it."""
+
+    def __init__(self, status: int, code: str, message: str, *, inner: str | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        error: dict[str, Any] = {"code": code, "message": message}
+        if inner:
+            error["innererror"] = {"code": inner}
+        self.document = {"error": error}
+
+
+def unknown(request: web.Request) -> VaultError:
+    """400 for a path that the lab's vault does not have."""
+    return VaultError(400, "BadParameter", f"The lab's key vault does not answer {request.method} {request.path}.")
+
+
+def parse(model: type[T], body: Any) -> T:
+    """Check a body.
+
+    Raises:
+        VaultError: 400, naming what is wrong, never a value.
+    """
+    try:
+        return model.model_validate(body)
+    except ValidationError as problem:
+        places = "; ".join(
+            f"{'.'.join(map(str, e['loc']))}: {e['msg']}"
+            for e in problem.errors(include_url=False, include_input=False)
+        )
+        raise VaultError(400, "BadParameter", f"The request body is not valid: {places}") from None
+
+
+async def json_of(request: web.Request) -> Any:
+    """The request's body.
+
+    Raises:
+        VaultError: 400 when it is not JSON.
+    """
+    try:
+        return await request.json()
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        raise VaultError(400, "BadParameter", "The request body is not JSON.") from None
