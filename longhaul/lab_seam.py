@@ -107,9 +107,9 @@ def find_lab(project: Path, env: str) -> Lab | None:
     return Lab(env=env, folder=folder) if found else None
 
 
-def stand_ins(project: Path) -> Path:
-    """The folder of the provider plugins' stand-ins."""
-    return project / "lab" / "providers" / "bin"
+def stand_ins() -> Path:
+    """The folder of the provider plugins' stand-ins: beside this program, whatever project it works on."""
+    return Path(__file__).resolve().parents[1] / "lab" / "providers" / "bin"
 
 
 def pinned_tools() -> Path | None:

@@ -17,3 +17,10 @@ settings.load_profile("longhaul")
 def root() -> Path:
     """The top of the project."""
     return Path(__file__).parents[1]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Fast tests first, then those that need the engine, then whole labs; the tools are compiled meanwhile."""
+    items.sort(
+        key=lambda item: (item.get_closest_marker("lab") is not None, item.get_closest_marker("engine") is not None)
+    )

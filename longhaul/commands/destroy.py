@@ -73,14 +73,23 @@ def _destroy(engine: Engine, invocation: Invocation) -> int:
 
 
 def _purge_vault(environment: Environment) -> None:
-    """Azure keeps a deleted vault and its name for a week, in which the environment could not be made again."""
-    from components.azure.api import AzureApi
+    """Azure keeps a deleted vault and its name for a week, in which the environment could not be made again. Where the
+    right to purge it is missing, whoever has it is told what to do; the destruction itself is done."""
+    from components.azure.api import AzureApi, AzureError
     from components.model import vault_name
     from components.model.sites import AzureSite
 
     site = environment.sites[environment.control_plane.site]
-    if isinstance(site, AzureSite):
-        AzureApi(subscription=site.subscription).purge_vault(vault_name(environment), region=site.region)
+    if not isinstance(site, AzureSite):
+        return
+    name = vault_name(environment)
+    try:
+        AzureApi(subscription=site.subscription).purge_vault(name, region=site.region)
+    except AzureError as error:
+        say(
+            f"the deleted vault {name} keeps its name for a week and could not be purged ({error}); to make "
+            f"{environment.name} again before that: az keyvault purge --name {name} --location {site.region}"
+        )
 
 
 def _refuse_unknown(engine: Engine, pending: tuple[Pending, ...]) -> None:

@@ -96,7 +96,7 @@ def _plugins(where: Context, environment: Environment, environ: Mapping[str, str
     missing = tuple(plugin for plugin in needed(environment) if not plugin.installed(environ))
     if not missing:
         return {}
-    without = stand_in(missing, source=stand_ins(where.project.root), folder=folder)
+    without = stand_in(missing, source=stand_ins(), folder=folder)
     for plugin in missing:
         say(_stand_in_line(plugin) if plugin not in without else _missing_line(plugin))
     variables = {"PATH": os.pathsep.join((str(folder), environ["PATH"]))}

@@ -52,6 +52,8 @@ class Checkout:
             "PYTHONPATH": str(self.repository),
             "PULUMI_BACKEND_URL": f"file://{self.backend}",
             "PULUMI_CONFIG_PASSPHRASE": "correct horse",
+            # No credential, said at once: the rest of the chain waits for a machine's identity.
+            "AZURE_TOKEN_CREDENTIALS": "EnvironmentCredential",
             **self.environ,
         }
 

@@ -59,7 +59,9 @@ def test_another_name_is_no_consent(checkout: Checkout, engine: FakeEngine) -> N
 
 def test_the_name_is_consent_and_the_program_is_run_for_its_hooks(checkout: Checkout, engine: FakeEngine) -> None:
     engine.has_stack()
-    assert typed(checkout, "dev").returncode == Exit.OK
+    done = typed(checkout, "dev")
+    assert done.returncode == Exit.OK
+    assert b"az keyvault purge" in done.stderr
     assert engine.commands() == ["destroy --stack dev --yes --run-program"]
     assert engine.calls()[0]["environ"]["LONGHAUL_DESTROY"] == "dev"
 
