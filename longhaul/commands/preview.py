@@ -53,7 +53,7 @@ def run(invocation: Invocation) -> int:
 def preview_engine(where: Context, environment: Environment, folder: Path) -> Engine:
     """The engine for a preview, with whatever it writes going into ``folder``."""
     environ = engine_environment(os.environ)
-    environ |= _plugins(where, environment, environ, folder / "plugins")
+    environ |= _plugins(environment, environ, folder / "plugins")
     name = str(where.project.definition()["name"])
     backend = current_backend(where.project.definition(), environ)
     source = where.project.stack_file(where.env)
@@ -91,7 +91,7 @@ def _is_real(where: Context, name: str, backend: Backend, environ: Mapping[str, 
     return True
 
 
-def _plugins(where: Context, environment: Environment, environ: Mapping[str, str], folder: Path) -> dict[str, str]:
+def _plugins(environment: Environment, environ: Mapping[str, str], folder: Path) -> dict[str, str]:
     """Variables that make the engine find a stand-in for each plugin that is not installed; says so."""
     missing = tuple(plugin for plugin in needed(environment) if not plugin.installed(environ))
     if not missing:
