@@ -18,7 +18,7 @@ from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider,
 from components import issuing
 from components.azure.api import Vault
 from components.model import Authority, Certificate
-from components.secrets import one_at_a_time
+from components.secrets import changed, one_at_a_time
 
 Properties = dict[str, Any]
 
@@ -32,10 +32,10 @@ class _VaultProvider(ResourceProvider):
 
     def diff(self, _id: str, olds: Properties, news: Properties) -> DiffResult:
         """Changed inputs or an approaching end of life are updates in place."""
-        changed = [name for name in self.inputs if olds.get(name) != news.get(name)]
-        replaces = [name for name in changed if name in self.identity]
+        differing = changed(self.inputs, olds, news)
+        replaces = [name for name in differing if name in self.identity]
         due = issuing.due(olds["certificate"], now=datetime.now(UTC))
-        return DiffResult(changes=bool(changed) or due, replaces=replaces)
+        return DiffResult(changes=bool(differing) or due, replaces=replaces)
 
     def update(self, _id: str, _olds: Properties, news: Properties) -> UpdateResult:
         """Make anew under the same name."""
@@ -63,9 +63,12 @@ class AuthorityProvider(_VaultProvider):
         return CreateResult(id_=props["secret"], outs=outs)
 
     def make(self, props: Properties) -> Properties:
-        """A new key and certificate."""
-        pair = issuing.new_authority(common_name=props["common_name"], days=props["days"])
+        """A certificate for the key that is in the vault, or for a new one. Renewed with the same key and name, an
+        authority vouches for what it signed before, and who trusts the old certificate trusts the new leaves."""
         vault = Vault(props["vault_url"])
+        left = vault.get(props["secret"])
+        key = json.loads(left)["key"] if left else issuing.new_key()
+        pair = issuing.new_authority(common_name=props["common_name"], days=props["days"], key=key)
         value = {"certificate": pair.certificate, "key": pair.key}
         vault.set(props["secret"], json.dumps(value), content_type="application/json")
         return self._publish(vault, props, value)
@@ -73,7 +76,7 @@ class AuthorityProvider(_VaultProvider):
     def _publish(self, vault: Vault, props: Properties, value: dict[str, str]) -> Properties:
         certificate = value["certificate"]
         vault.set(props["trust_secret"], certificate, content_type="application/x-pem-file")
-        return {**props, "certificate": certificate, "fingerprint": issuing.fingerprint(certificate)}
+        return {**props, "certificate": certificate, "fingerprint": issuing.key_fingerprint(certificate)}
 
     def delete(self, _id: str, props: Properties) -> None:
         """Take key and certificate out of the vault."""
@@ -136,7 +139,7 @@ class CertificateAuthority(Resource, module="longhaul", name="CertificateAuthori
     certificate: Output[str]
     """The certificate, PEM."""
     fingerprint: Output[str]
-    """SHA-256 of the certificate."""
+    """SHA-256 of the public key: what a renewal keeps."""
 
     def __init__(
         self,

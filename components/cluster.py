@@ -99,7 +99,8 @@ class Cluster(ComponentResource):
 
         def tunnel_key(secret: str) -> pulumi.Input[str]:
             name = f"{self._environment.name}-{secret}"
-            return TunnelKey(name, secret=secret, vault_url=control.vault_url, opts=self._child).value
+            opts = ResourceOptions(parent=self, depends_on=[control.vault_writable])
+            return TunnelKey(name, secret=secret, vault_url=control.vault_url, opts=opts).value
 
         links = Links(
             f"{self._environment.name}-links",

@@ -28,6 +28,7 @@ from components.model import (
 from components.model.sites import AzureSite
 from components.model.vault import store_state_secret
 from components.readiness import Readiness, ReadinessArgs
+from components.render.stores import places
 from components.secrets import VaultSecret
 
 
@@ -43,7 +44,9 @@ class ControlPlaneArgs:
 class ControlPlane(ComponentResource):
     """Vault, certificates, both stores and the API servers."""
 
-    vault_url: Output[str]
+    vault_writable: pulumi.Resource
+    """Is there once secrets can be written."""
+    vault_url: str
     """Address of the vault."""
     certificates: Mapping[str, IssuedCertificate]
     """Every certificate by name."""
@@ -68,14 +71,17 @@ class ControlPlane(ComponentResource):
             opts=self._child,
         )
         self.vault_url = self._vault.url
+        self.vault_writable = self._vault.writable
+        self._writes = ResourceOptions(parent=self, depends_on=[self.vault_writable])
         self.authorities = self._authorities()
         self.certificates = self._certificates()
         self._secrets = {
             secret.name: VaultSecret(
-                f"{args.environment.name}-{secret.name}", secret=secret, vault_url=self.vault_url, opts=self._child
+                f"{args.environment.name}-{secret.name}", secret=secret, vault_url=self.vault_url, opts=self._writes
             )
             for secret in shared_secrets(self._machines)
         }
+        self._hooks = self._guards()
         ready = self._stores()
         ready += self._api_servers(after=ready)
         guard.DestructionGuard(
@@ -92,7 +98,7 @@ class ControlPlane(ComponentResource):
                 f"{self._name}-ca-{authority.name}",
                 authority=authority,
                 vault_url=self.vault_url,
-                opts=self._child,
+                opts=self._writes,
             )
             for authority in authorities(self._args.environment)
         }
@@ -109,6 +115,28 @@ class ControlPlane(ComponentResource):
                 opts=self._child,
             )
             for certificate in certificates(self._args.environment, self._args.addresses)
+        }
+
+    def _guards(self) -> dict[str, pulumi.ResourceHookBinding]:
+        """A guard for every place that a store may have, not only for today's members: the engine looks a hook up by
+        its name when it deletes a machine that is no longer in the file."""
+        environment = self._args.environment
+        site = environment.control_plane.site
+        return {
+            place: guard.member_hook(
+                guard.Member(
+                    environment=environment.name,
+                    destroyable=environment.destroyable,
+                    subscription=self._site.subscription,
+                    group=names.resource_group(environment, site),
+                    machine=place,
+                    peers=tuple(other.name for other in self._machines if other.role is role and other.name != place),
+                    vault_url=self.vault_url,
+                    state_secret=store_state_secret(role),
+                )
+            )
+            for role in (Role.ETCD, Role.EVENTS)
+            for place in places(environment, self._args.addresses, role)
         }
 
     def _stores(self) -> list[pulumi.Resource]:
@@ -136,8 +164,7 @@ class ControlPlane(ComponentResource):
         ready: list[pulumi.Resource] = []
         mine = [machine for machine in self._machines if machine.role is role]
         for machine in mine:
-            peers = [other.name for other in mine if other is not machine] if role.is_store else None
-            made = self._machine(machine, peers=peers, after=[*after, *ready[-1:]], backend_pool_id=backend_pool_id)
+            made = self._machine(machine, after=[*after, *ready[-1:]], backend_pool_id=backend_pool_id)
             ready.append(self._readiness(machine, made))
         return ready
 
@@ -145,21 +172,10 @@ class ControlPlane(ComponentResource):
         self,
         machine: Machine,
         *,
-        peers: list[str] | None,
         after: list[pulumi.Resource],
         backend_pool_id: Output[str] | None,
     ) -> ControlMachine:
         environment = self._args.environment
-        hooks = None
-        if peers is not None:
-            hooks = guard.member_hook(
-                environment=environment.name,
-                destroyable=environment.destroyable,
-                subscription=self._site.subscription,
-                group=names.resource_group(environment, machine.site),
-                machine=machine.name,
-                peers=peers,
-            )
         own = [issued for name, issued in self.certificates.items() if name.startswith(f"{machine.name}-")]
         return ControlMachine(
             machine.name,
@@ -174,7 +190,7 @@ class ControlPlane(ComponentResource):
                 backend_pool_id=backend_pool_id,
                 secrets_ready=[*own, *self.authorities.values(), *self._secrets.values()],
                 after=after,
-                hooks=hooks,
+                hooks=self._hooks.get(machine.name),
             ),
             opts=self._child,
         )

@@ -11,18 +11,20 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import pulumi
 from pulumi import ResourceHook, ResourceHookArgs, ResourceHookBinding, ResourceOptions
 from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider, UpdateResult
 
-from components.azure.api import AzureApi, AzureError
+from components.azure.api import AzureApi, AzureError, Vault
 
 DESTROY_VARIABLE = "LONGHAUL_DESTROY"
 """Environment variable that ``longhaul destroy`` sets to the environment's name once the operator confirmed."""
 
-ASK_S = 60.0
-"""How long a peer may take to answer, seconds."""
+ASK_S = 180.0
+"""How long a peer may take to answer, seconds: a run command takes Azure 20 s at least and waits for the one before
+(learn.microsoft.com, "Run scripts in your Linux VM by using action Run Commands")."""
 
 Ask = Callable[[str], str]
 """Asks a peer, by its machine's name, whether the store survives; returns its JSON answer."""
@@ -37,30 +39,50 @@ def confirmed(environment: str) -> bool:
     return os.environ.get(DESTROY_VARIABLE) == environment
 
 
-def member_hook(
-    *,
-    environment: str,
-    destroyable: bool,
-    subscription: str,
-    group: str,
-    machine: str,
-    peers: Sequence[str],
-) -> ResourceHookBinding:
-    """A hook that refuses to delete ``machine``, an etcd member, when its store would lose quorum."""
+@dataclass(frozen=True, kw_only=True)
+class Member:
+    """An etcd member to be guarded, and who can be asked about its store."""
+
+    environment: str
+    destroyable: bool
+    subscription: str
+    group: str
+    """The cloud's resource group of its machines."""
+    machine: str
+    peers: tuple[str, ...]
+    """The machines of the store's other members."""
+    vault_url: str
+    state_secret: str
+    """The vault's secret that says whether the store was ever founded."""
+
+
+def member_hook(member: Member) -> ResourceHookBinding:
+    """A hook that refuses to delete the member's machine when its store would lose quorum. A store that was never
+    founded has nothing to lose: a first member that was made wrong can be made again."""
 
     def before_delete(_args: ResourceHookArgs) -> None:
-        if destroyable and confirmed(environment):
+        if member.destroyable and confirmed(member.environment):
             return
-        api = AzureApi(subscription=subscription)
+        if not founded(Vault(member.vault_url).get(member.state_secret)):
+            return
+        api = AzureApi(subscription=member.subscription)
 
         def ask(peer: str) -> str:
-            command = f"longhaul-node cluster --without {machine}"
-            return api.run_command(group, peer, command, timeout_s=ASK_S).stdout
+            command = f"longhaul-node cluster --without {member.machine}"
+            return api.run_command(member.group, peer, command, timeout_s=ASK_S).stdout
 
-        check_quorum(machine=machine, peers=peers, ask=ask)
+        check_quorum(machine=member.machine, peers=member.peers, ask=ask)
 
-    hook = ResourceHook(f"{machine}-keeps-quorum", before_delete)
+    hook = ResourceHook(f"{member.machine}-keeps-quorum", before_delete)
     return ResourceHookBinding(before_delete=[hook])
+
+
+def founded(state: str | None) -> bool:
+    """Whether the store's state says that it exists; a state that cannot be read counts as existing."""
+    try:
+        return state is None or json.loads(state).get("state") != "new"
+    except ValueError:
+        return True
 
 
 def check_quorum(*, machine: str, peers: Sequence[str], ask: Ask) -> None:

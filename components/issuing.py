@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -45,22 +46,20 @@ def new_key() -> str:
     return _key_pem(ec.generate_private_key(ec.SECP256R1()))
 
 
-def new_authority(*, common_name: str, days: float) -> Pair:
-    """A self-signed authority that may sign leaves but no further authorities."""
-    key = ec.generate_private_key(ec.SECP256R1())
+def new_authority(*, common_name: str, days: float, key: str) -> Pair:
+    """A self-signed authority with the private key ``key`` (PEM), that may sign leaves but no further authorities."""
+    private = _private_key(key)
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
-    builder = _builder(name, name, key.public_key(), days=days)
+    builder = _builder(name, name, private.public_key(), days=days)
     builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
     builder = builder.add_extension(_key_usage(authority=True), critical=True)
-    certificate = builder.sign(key, hashes.SHA256())
-    return Pair(certificate=_certificate_pem(certificate), key=_key_pem(key))
+    certificate = builder.sign(private, hashes.SHA256())
+    return Pair(certificate=_certificate_pem(certificate), key=key)
 
 
 def issue(subject: Subject, *, authority: Pair) -> Pair:
     """A new key and a certificate for it, signed by ``authority``."""
-    issuer_key = serialization.load_pem_private_key(authority.key.encode(), password=None)
-    if not isinstance(issuer_key, ec.EllipticCurvePrivateKey):
-        raise ValueError("the authority's key is not an elliptic curve key")
+    issuer_key = _private_key(authority.key)
     issuer = x509.load_pem_x509_certificate(authority.certificate.encode())
     key = ec.generate_private_key(ec.SECP256R1())
     builder = _builder(_name(subject), issuer.subject, key.public_key(), days=subject.days)
@@ -88,9 +87,18 @@ def expiry(certificate: str) -> str:
     return x509.load_pem_x509_certificate(certificate.encode()).not_valid_after_utc.isoformat()
 
 
-def fingerprint(certificate: str) -> str:
-    """SHA-256 of a certificate, hexadecimal."""
-    return x509.load_pem_x509_certificate(certificate.encode()).fingerprint(hashes.SHA256()).hex()
+def key_fingerprint(certificate: str) -> str:
+    """SHA-256 of a certificate's public key (SubjectPublicKeyInfo, DER), hexadecimal."""
+    public = x509.load_pem_x509_certificate(certificate.encode()).public_key()
+    encoded = public.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
+    return hashlib.sha256(encoded).hexdigest()
+
+
+def _private_key(pem: str) -> ec.EllipticCurvePrivateKey:
+    key = serialization.load_pem_private_key(pem.encode(), password=None)
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
+        raise ValueError("not an elliptic curve key")
+    return key
 
 
 def _builder(

@@ -24,8 +24,8 @@ DEADLINE_S = 900.0
 """How long a machine may take from made to ready, seconds. A member that joins copies the whole store: 8 GiB at the
 100 MB/s of a slow disk is 80 s; the rest is boot and patience."""
 
-ASK_S = 60.0
-"""How long one question may take, seconds."""
+ASK_S = 180.0
+"""How long one question may take, seconds; see :data:`components.guard.ASK_S`."""
 
 PAUSE_S = 2.0
 """Pause between questions, seconds: the agent runs one command at a time."""
@@ -83,9 +83,10 @@ def _ask(api: AzureApi, *, group: str, machine: str) -> dict[str, Any]:
     """The machine's answer; one that cannot be asked yet answers that it is not ready."""
     try:
         output = api.run_command(group, machine, COMMAND, timeout_s=ASK_S)
-        answer = json.loads(output.stdout)
     except AzureError as error:
         return {"ready": False, "error": str(error)}
+    try:
+        answer = json.loads(output.stdout)
     except ValueError:
         return {"ready": False, "error": f"no answer: {output.stdout or output.stderr!r}"}
     return answer if isinstance(answer, dict) else {"ready": False, "error": f"unexpected answer {answer!r}"}

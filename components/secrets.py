@@ -5,14 +5,17 @@ from __future__ import annotations
 import base64
 import json
 import secrets
+import time
+from collections.abc import Iterable
 from typing import Any
 
 import pulumi
 from pulumi import ResourceOptions
 from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider
+from pulumi.runtime.rpc import UNKNOWN
 
 from components import issuing
-from components.azure.api import Vault
+from components.azure.api import AzureError, Vault
 from components.model import SharedSecret
 from components.model.vault import SecretKind
 
@@ -33,6 +36,52 @@ def first_value(kind: SecretKind) -> str:
     return json.dumps({"state": "new", "cluster": ""})
 
 
+def changed(names: Iterable[str], olds: Properties, news: Properties) -> list[str]:
+    """Which inputs differ. One that a preview does not know yet is taken as unchanged: to say otherwise would replace,
+    and so lose, what is in the vault because something before it is being changed."""
+    return [name for name in names if news.get(name) != UNKNOWN and olds.get(name) != news.get(name)]
+
+
+ACCESS_DEADLINE_S = 900.0
+"""How long a new vault may refuse its officers, seconds: role assignments take up to ten minutes to come into force
+(learn.microsoft.com, "Troubleshoot Azure RBAC")."""
+
+
+class VaultAccessProvider(ResourceProvider):
+    """Waits until the vault answers and its roles are in force. A refusal by its firewall is final."""
+
+    serialize_as_secret_always = False
+
+    def create(self, props: Properties) -> CreateResult:
+        """Ask until the vault admits us."""
+        deadline = time.monotonic() + ACCESS_DEADLINE_S
+        while True:
+            try:
+                Vault(props["vault_url"]).get(PROBE)
+                return CreateResult(id_=props["vault_url"], outs=props)
+            except AzureError as error:
+                passing = error.code == "ForbiddenByRbac" or error.status == 0
+                if not passing or time.monotonic() > deadline:
+                    raise
+            time.sleep(2.0)
+
+    def diff(self, _id: str, olds: Properties, news: Properties) -> DiffResult:
+        """Another vault is another wait."""
+        replaces = changed(("vault_url",), olds, news)
+        return DiffResult(changes=bool(replaces), replaces=replaces)
+
+
+PROBE = "longhaul-probe"
+"""A secret that nobody makes: asking for it shows whether secrets may be read."""
+
+
+class VaultAccess(Resource, module="longhaul", name="VaultAccess"):
+    """Is there once the operator may write to the vault."""
+
+    def __init__(self, name: str, *, vault_url: str, opts: ResourceOptions | None = None) -> None:
+        super().__init__(VaultAccessProvider(), name, {"vault_url": vault_url}, opts)
+
+
 class SharedSecretProvider(ResourceProvider):
     """A value that is in the vault already is kept: Secrets at rest and running tokens depend on it."""
 
@@ -47,7 +96,7 @@ class SharedSecretProvider(ResourceProvider):
 
     def diff(self, _id: str, olds: Properties, news: Properties) -> DiffResult:
         """Another vault or name is another secret."""
-        replaces = [name for name in ("vault_url", "secret", "kind") if olds.get(name) != news.get(name)]
+        replaces = changed(("vault_url", "secret", "kind"), olds, news)
         return DiffResult(changes=bool(replaces), replaces=replaces)
 
     def delete(self, _id: str, props: Properties) -> None:
@@ -83,7 +132,7 @@ class TunnelKeyProvider(ResourceProvider):
 
     def diff(self, _id: str, olds: Properties, news: Properties) -> DiffResult:
         """Another vault or name is another key."""
-        replaces = [name for name in ("vault_url", "secret") if olds.get(name) != news.get(name)]
+        replaces = changed(("vault_url", "secret"), olds, news)
         return DiffResult(changes=bool(replaces), replaces=replaces)
 
     def delete(self, _id: str, props: Properties) -> None:

@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import FrameType
 
@@ -21,6 +22,9 @@ from lab.start import start
 from lab.state import LabError, lock
 from lab.steps import Step, Steps
 from lab.toolchain.errors import SetupError
+
+SETTLE_S = 60.0
+"""How long a control plane that was made may take to be well, seconds."""
 
 
 class TerminatedError(KeyboardInterrupt):
@@ -74,8 +78,20 @@ def bring_up(chosen: LabProject, steps: Steps) -> None:
     with steps.step("longhaul up") as step:
         _longhaul(chosen, step, "up", "--yes", "--", "--skip-preview", "--color=never")
     with steps.step("longhaul status") as step:
-        status = _longhaul(chosen, step, "status")
+        status = _well(chosen, step)
     print(f"\n{status}\n{steps.table()}\n\n{_try_next(chosen)}")
+
+
+def _well(chosen: LabProject, step: Step) -> str:
+    """The status once all is well: a load balancer sends nothing to a new server before its probes have found it."""
+    deadline = time.monotonic() + SETTLE_S
+    while True:
+        try:
+            return _longhaul(chosen, step, "status")
+        except StepFailedError:
+            if time.monotonic() > deadline:
+                raise
+            step.say("not well yet")
 
 
 def _longhaul(chosen: LabProject, step: Step, command: str, *arguments: str) -> str:

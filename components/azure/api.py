@@ -20,6 +20,10 @@ MANAGEMENT = "https://management.azure.com"
 COMPUTE_VERSION = "2024-07-01"
 VAULTS_VERSION = "2023-07-01"
 VAULT_VERSION = "7.5"
+PURGE_S = 300.0
+"""How long to wait for a vault's purge, seconds."""
+CONFLICT_S = 120.0
+"""How long a write may find its secret being deleted or recovered, seconds."""
 TIMEOUT_S = 60.0
 """How long one request may take, seconds."""
 
@@ -60,8 +64,19 @@ class Session:
     @cached_property
     def _http(self) -> requests.Session:
         import requests
+        from urllib3.util import Retry
 
-        return requests.Session()
+        session = requests.Session()
+        # What passes by itself is waited for, as long as the answer says; any other refusal is final.
+        retry = Retry(
+            total=5,
+            backoff_factor=1,
+            status_forcelist=(429, 502, 503, 504),
+            allowed_methods=None,
+            raise_on_status=False,
+        )
+        session.mount("https://", requests.adapters.HTTPAdapter(max_retries=retry))
+        return session
 
     @cached_property
     def _credential(self) -> Any:
@@ -72,6 +87,7 @@ class Session:
     def request(self, method: str, url: str, *, body: Mapping[str, Any] | None = None) -> requests.Response:
         """One request; ``AzureError`` for anything but success."""
         import requests
+        from azure.core.exceptions import AzureError as CoreError
         from azure.core.exceptions import ClientAuthenticationError
 
         try:
@@ -82,7 +98,13 @@ class Session:
             raise AzureError(f"{url.split('?', maxsplit=1)[0]} does not answer: {type(error).__name__}") from error
         except ClientAuthenticationError as error:
             reason = str(error).splitlines()[0]
-            raise AzureError(f"no Azure credential works: {reason} Sign in with `az login` or set AZURE_*.") from error
+            raise AzureError(
+                f"no Azure credential works: {reason} Sign in with `az login` or set AZURE_*.", status=401
+            ) from error
+        except CoreError as error:
+            raise AzureError(
+                f"the sign-in for {url.split('?', 1)[0]} does not answer: {type(error).__name__}"
+            ) from error
         if response.status_code >= 400:
             raise _refusal(method, url, response)
         return response
@@ -139,7 +161,8 @@ class AzureApi:
         path = f"providers/Microsoft.KeyVault/locations/{region}/deletedVaults/{name}"
         try:
             self._session.request("POST", f"{self._root}/{path}/purge?api-version={VAULTS_VERSION}")
-            while self._exists(f"{self._root}/{path}?api-version={VAULTS_VERSION}"):
+            deadline = time.monotonic() + PURGE_S
+            while time.monotonic() < deadline and self._exists(f"{self._root}/{path}?api-version={VAULTS_VERSION}"):
                 time.sleep(1.0)
         except AzureError as error:
             if error.status != 404:
@@ -193,13 +216,18 @@ class Vault:
     def set(self, name: str, value: str, *, content_type: str = "") -> str:
         """Write a new version and return its id; a secret that was deleted earlier is recovered first."""
         body = {"value": value, "contentType": content_type}
-        try:
-            return self._put(name, body)
-        except AzureError as error:
-            if error.code != "ObjectIsDeletedButRecoverable":
-                raise
-            self._session.request("POST", self._address(f"deletedsecrets/{name}/recover"))
-        return _retry_conflict(lambda: self._put(name, body))
+        deadline = time.monotonic() + CONFLICT_S
+        while True:
+            try:
+                url = self._address(f"secrets/{name}")
+                return str(self._session.request("PUT", url, body=body).json()["id"])
+            except AzureError as error:
+                # A secret that is being deleted, or recovered, cannot be written for some seconds.
+                if error.status != 409 or time.monotonic() > deadline:
+                    raise
+                if error.code == "ObjectIsDeletedButRecoverable":
+                    self._recover(name)
+            time.sleep(1.0)
 
     def delete(self, name: str) -> None:
         """Delete a secret; one that is gone already is no error."""
@@ -209,20 +237,13 @@ class Vault:
             if error.status != 404:
                 raise
 
-    def _put(self, name: str, body: Mapping[str, str]) -> str:
-        return str(self._session.request("PUT", self._address(f"secrets/{name}"), body=body).json()["id"])
+    def _recover(self, name: str) -> None:
+        """Ask for the recovery of a deleted secret; one that is under way already, or done, is no error."""
+        try:
+            self._session.request("POST", self._address(f"deletedsecrets/{name}/recover"))
+        except AzureError as error:
+            if error.status not in (404, 409):
+                raise
 
     def _address(self, path: str) -> str:
         return f"{self._url}/{path}?api-version={VAULT_VERSION}"
-
-
-def _retry_conflict(call: Any, *, attempts: int = 30) -> str:
-    """Recovery of a deleted secret takes Azure some seconds, during which a write answers 409."""
-    for attempt in range(attempts):
-        try:
-            return str(call())
-        except AzureError as error:
-            if error.status != 409 or attempt == attempts - 1:
-                raise
-            time.sleep(1.0)
-    raise AzureError("unreachable")

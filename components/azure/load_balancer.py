@@ -12,6 +12,7 @@ from components.azure import names
 from components.model import AddressPlan, Environment
 from components.model.health import READY_PATH
 from components.model.network import FRONTEND
+from components.model.sites import AzureSite
 
 FRONT, BACK, PROBE = "api", "api-servers", "ready"
 
@@ -37,21 +38,26 @@ class ApiLoadBalancer(ComponentResource):
     def __init__(self, name: str, args: ApiLoadBalancerArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:azure:ApiLoadBalancer", name, None, opts)
         environment, child = args.environment, ResourceOptions(parent=self)
-        site = environment.control_plane.site
-        frontend = str(args.addresses.sites[site].subnet("api")[FRONTEND])
+        name_of_site = environment.control_plane.site
+        site = environment.sites[name_of_site]
+        if not isinstance(site, AzureSite):
+            raise TypeError(f"site {name_of_site} is {site.kind}, not azure")
+        frontend = str(args.addresses.sites[name_of_site].subnet("api")[FRONTEND])
         port = environment.control_plane.api.port
-        own_id = _own_id(environment, args.resource_group, name)
+        own_id = _own_id(site.subscription, args.resource_group, name)
         balancer = network.LoadBalancer(
             name,
             load_balancer_name=name,
             resource_group_name=args.resource_group,
-            location=environment.sites[site].region,  # type: ignore[union-attr]
+            location=site.region,
             sku=network.LoadBalancerSkuArgs(name="Standard"),
             frontend_ip_configurations=[
                 network.FrontendIPConfigurationArgs(
                     name=FRONT,
                     private_ip_address=frontend,
                     private_ip_allocation_method="Static",
+                    # Without, the address would depend on one zone that Azure chooses.
+                    zones=list(site.zones),
                     subnet=network.SubnetArgs(id=args.subnet_id),
                 )
             ],
@@ -84,7 +90,7 @@ class ApiLoadBalancer(ComponentResource):
                     probe=network.SubResourceArgs(id=own_id.apply(lambda own: f"{own}/probes/{PROBE}")),
                 )
             ],
-            tags=names.tags(environment, site),
+            tags=names.tags(environment, name_of_site),
             opts=child,
         )
         privatedns.PrivateRecordSet(
@@ -101,10 +107,9 @@ class ApiLoadBalancer(ComponentResource):
         self.register_outputs({"backend_pool_id": self.backend_pool_id})
 
 
-def _own_id(environment: Environment, resource_group: pulumi.Input[str], name: str) -> Output[str]:
+def _own_id(subscription: str, resource_group: pulumi.Input[str], name: str) -> Output[str]:
     """A load balancer's rules name its own parts by their full ids, before it exists."""
-    site = environment.sites[environment.control_plane.site]
-    root = f"/subscriptions/{site.subscription}/resourceGroups"  # type: ignore[union-attr]
+    root = f"/subscriptions/{subscription}/resourceGroups"
     return Output.from_input(resource_group).apply(
         lambda group: f"{root}/{group}/providers/Microsoft.Network/loadBalancers/{name}"
     )

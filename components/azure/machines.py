@@ -14,12 +14,19 @@ from components import render
 from components.azure import names
 from components.azure.names import ADMINISTRATOR
 from components.azure.roles import SECRETS_USER, role_assignment_name, role_definition_id
-from components.model import AddressPlan, Environment, Machine
+from components.model import AddressPlan, Environment, Machine, vault_name
 from components.model.sites import AzureSite
 
-REPLACED_BY = ["osProfile.customData", "storageProfile.imageReference", "hardwareProfile.vmSize"]
-"""Changes that make a new machine. Azure refuses the first two in place; the third would move the machine and lose the
-local disk under a member that believes it still has it."""
+REPLACED_BY = [
+    "osProfile.customData",
+    "osProfile.linuxConfiguration",
+    "osProfile.adminUsername",
+    "storageProfile.imageReference",
+    "zones",
+    "hardwareProfile.vmSize",
+]
+"""Changes that make a new machine. Azure refuses all but the last in place; that one would move the machine and lose
+the local disk under a member that believes it still has it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +84,7 @@ class ControlMachine(ComponentResource):
         return [
             authorization.RoleAssignment(
                 f"{self._name}-reads-{secret}",
-                role_assignment_name=role_assignment_name(environment.name, machine.name, secret),
+                role_assignment_name=role_assignment_name(vault_name(environment), machine.name, secret),
                 scope=Output.concat(self._args.vault_id, "/secrets/", secret),
                 principal_id=identity.principal_id,
                 principal_type="ServicePrincipal",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from components.model import Environment, vault_name
+from components.model import Environment
 
 ADMINISTRATOR = "longhaul"
 """User that Azure wants on every machine."""
@@ -11,11 +11,6 @@ ADMINISTRATOR = "longhaul"
 def resource_group(environment: Environment, site: str) -> str:
     """The group that holds everything of one site."""
     return f"{environment.name}-{site}"
-
-
-def vault_url(environment: Environment) -> str:
-    """Address of the environment's vault."""
-    return f"https://{vault_name(environment)}.vault.azure.net"
 
 
 def tags(environment: Environment, site: str) -> dict[str, str]:

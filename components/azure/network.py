@@ -88,6 +88,7 @@ class SiteNetwork(ComponentResource):
             resource_group_name=self.resource_group,
             location=self._site.region,
             public_ip_allocation_method="Static",
+            zones=list(self._site.zones),
             sku=network.PublicIPAddressSkuArgs(name="Standard"),
             tags=self._tags,
             opts=self._child,
@@ -105,17 +106,17 @@ class SiteNetwork(ComponentResource):
 
     def _subnets(self) -> dict[str, Output[str]]:
         """Azure changes one subnet of a network at a time, so each waits for the one before."""
-        wanted: dict[str, tuple[IPv4Network, list[SecurityRuleArgs], bool]] = {}
+        wanted: dict[str, tuple[IPv4Network, list[SecurityRuleArgs]]] = {}
         if self._args.control_plane:
             for part in CONTROL_PLANE_SUBNETS:
-                rules = _api_rules(self._args) if part == "api" else _store_rules(self._plan, part)
-                wanted[part] = (self._plan.subnet(part), rules, part == "api")
+                rules = _api_rules(self._args) if part == "api" else _store_rules(self._plan, part, self._site.region)
+                wanted[part] = (self._plan.subnet(part), rules)
         # Nodes are in the pods' range: all addresses of an interface come from one subnet.
-        wanted["nodes"] = (self._plan.pods, _node_rules(self._args.addresses), True)
+        wanted["nodes"] = (self._plan.pods, _node_rules(self._args.addresses))
         made: dict[str, Output[str]] = {}
         previous: pulumi.Resource | None = None
-        for part, (range_, rules, egress) in wanted.items():
-            previous = self._subnet(part, range_, rules, egress=egress, after=previous)
+        for part, (range_, rules) in wanted.items():
+            previous = self._subnet(part, range_, rules, after=previous)
             made[part] = previous.id
         return made
 
@@ -125,7 +126,6 @@ class SiteNetwork(ComponentResource):
         range_: IPv4Network,
         rules: list[SecurityRuleArgs],
         *,
-        egress: bool,
         after: pulumi.Resource | None,
     ) -> network.Subnet:
         group = network.NetworkSecurityGroup(
@@ -146,7 +146,7 @@ class SiteNetwork(ComponentResource):
             address_prefix=str(range_),
             default_outbound_access=False,
             network_security_group=network.NetworkSecurityGroupArgs(id=group.id),
-            nat_gateway=network.SubResourceArgs(id=self._nat.id) if egress else None,
+            nat_gateway=network.SubResourceArgs(id=self._nat.id),
             service_endpoints=[network.ServiceEndpointPropertiesFormatArgs(service=VAULT_ENDPOINT)]
             if needs_vault
             else None,
@@ -202,29 +202,25 @@ def _rule(
     )
 
 
-def _deny_rest() -> SecurityRuleArgs:
-    """Above Azure's own rule that admits the whole virtual network, its peers and its VPN."""
-    return _rule("deny-rest", 4096, access="Deny", protocol="*", sources=["*"], ports=["0-65535"])
+def _deny_rest(*, direction: str = "Inbound") -> SecurityRuleArgs:
+    """Above Azure's own rules, which admit the whole virtual network, its peers and its VPN, and everything out."""
+    name = "deny-rest" if direction == "Inbound" else "deny-rest-out"
+    return _rule(name, 4096, direction=direction, access="Deny", protocol="*", sources=["*"], ports=["0-65535"])
 
 
-def _store_rules(plan: SitePlan, part: str) -> list[SecurityRuleArgs]:
-    """Members talk to each other, API servers to members; members reach nothing but the network and the vault."""
+def _store_rules(plan: SitePlan, part: str, region: str) -> list[SecurityRuleArgs]:
+    """Members talk to each other, API servers to members. Out they reach their peers, the vault, and where the cloud's
+    agent returns the results of run commands: Azure's own addresses in the region (learn.microsoft.com, "Run scripts
+    in your Linux VM by using action Run Commands")."""
     own = str(plan.subnet(part))
     return [
         _rule("peers", 100, sources=[own], ports=["2379-2380"]),
         _rule("api-servers", 110, sources=[str(plan.subnet("api"))], ports=["2379"]),
         _deny_rest(),
-        _rule("vault", 100, direction="Outbound", sources=["*"], destination="AzureKeyVault", ports=["443"]),
-        _rule(
-            "no-internet",
-            4096,
-            direction="Outbound",
-            access="Deny",
-            protocol="*",
-            sources=["*"],
-            destination="Internet",
-            ports=["0-65535"],
-        ),
+        _rule("peers-out", 100, direction="Outbound", sources=["*"], destination=own, ports=["2379-2380"]),
+        _rule("vault", 110, direction="Outbound", sources=["*"], destination="AzureKeyVault", ports=["443"]),
+        _rule("agent", 120, direction="Outbound", sources=["*"], destination=f"AzureCloud.{region}", ports=["443"]),
+        _deny_rest(direction="Outbound"),
     ]
 
 

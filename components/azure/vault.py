@@ -13,6 +13,8 @@ from components.azure import names
 from components.azure.roles import SECRETS_OFFICER, role_assignment_name, role_definition_id
 from components.model import Environment, vault_name
 from components.model.sites import AzureSite
+from components.model.vault import vault_url
+from components.secrets import VaultAccess
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,8 +32,10 @@ class EnvironmentVault(ComponentResource):
 
     vault_id: Output[str]
     """Id of the vault."""
-    url: Output[str]
-    """Its address; known once administrators may write to it."""
+    url: str
+    """Its address: plain text and no output, or whatever changes the vault would seem to move every secret in it."""
+    writable: VaultAccess
+    """Is there once secrets can be written: what writes them depends on it."""
 
     def __init__(self, name: str, args: EnvironmentVaultArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:azure:EnvironmentVault", name, None, opts)
@@ -64,18 +68,19 @@ class EnvironmentVault(ComponentResource):
         )
         officers = [
             authorization.RoleAssignment(
-                f"{name}-officer-{index}",
-                role_assignment_name=role_assignment_name(environment.name, "officer", principal),
+                f"{name}-officer-{principal}",
+                role_assignment_name=role_assignment_name(vault_name(environment), "officer", principal),
                 scope=vault.id,
                 principal_id=principal,
                 principal_type="ServicePrincipal" if kind == "service" else "User",
                 role_definition_id=role_definition_id(site.subscription, SECRETS_OFFICER),
                 opts=ResourceOptions(parent=self),
             )
-            for index, (principal, kind) in enumerate(environment.access.vault_officers.items())
+            for principal, kind in environment.access.vault_officers.items()
         ]
         self.vault_id = vault.id
-        self.url = Output.all(vault.properties.vault_uri, *(officer.id for officer in officers)).apply(
-            lambda known: str(known[0]).rstrip("/")
+        self.url = vault_url(environment)
+        self.writable = VaultAccess(
+            f"{name}-access", vault_url=self.url, opts=ResourceOptions(parent=self, depends_on=[vault, *officers])
         )
         self.register_outputs({"url": self.url})

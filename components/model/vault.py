@@ -51,6 +51,11 @@ def store_state_secret(role: Role) -> str:
     return f"{role}-state"
 
 
+def vault_url(environment: Environment) -> str:
+    """Address of the environment's vault."""
+    return f"https://{vault_name(environment)}.vault.azure.net"
+
+
 def vault_name(environment: Environment) -> str:
     """The vault's name: vault names are global in Azure, 3 to 24 letters, digits and hyphens, so it carries a digest of
     the subscription and the environment's name."""

@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from components.model import Environment, Machine, vault_name
+from components.model import Environment, Machine
+from components.model.vault import vault_url
 from components.render.documents import json_document
 from components.render.file import File
 
@@ -59,7 +60,7 @@ def trust(path: str, *authorities: str, restart: tuple[str, ...] = ()) -> Secret
 def document(environment: Environment, secret_files: Iterable[SecretFile]) -> dict[str, File]:
     """The file that tells fetch_secrets.py what to do."""
     value = {
-        "vault": f"https://{vault_name(environment)}.vault.azure.net",
+        "vault": vault_url(environment),
         "metadata": METADATA,
         "files": [
             {

@@ -22,7 +22,7 @@ from lab.hypervisor.networks import Networks, machine_namespace
 from lab.hypervisor.settings import Settings
 from lab.state import read_json, write_atomically
 
-SSD_MOUNT = "/mnt/local-ssd"
+SSD_MOUNT = "/var/lib/longhaul/ssd"
 _SHUTDOWN_S = 20.0
 """How long an orderly power-off may take before the power is cut."""
 

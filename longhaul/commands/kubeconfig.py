@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(invocation: Invocation) -> int:
     """Fetch the certificate with the operator's own credentials, write the file, print where it is."""
-    from components.azure.names import vault_url
+    from components.model.vault import vault_url
 
     where = context(invocation)
     environment = where.project.load(where.env)

@@ -21,8 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(invocation: Invocation) -> int:
     """Ask, judge, show; 0 only when all is well."""
-    from components.azure.names import vault_url
     from components.model import control_machines, plan
+    from components.model.vault import vault_url
 
     where = context(invocation)
     environment = where.project.load(where.env)

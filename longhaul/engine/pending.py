@@ -14,7 +14,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -106,19 +106,41 @@ def read_adopted(engine: Engine, pending: Iterable[Pending]) -> None:
     if engine.run(argv).code != 0:
         named = ", ".join(str(one) for one in adopted)
         raise CommandError(f"{named}: in the cloud, but it cannot be read; the next `longhaul up` tries again")
+    _restore_inputs(engine, adopted)
+
+
+def _restore_inputs(engine: Engine, adopted: Iterable[Pending]) -> None:
+    """A read takes properties that the cloud never returns (a machine's custom data) out of the inputs, and the next
+    run would replace the machine for the want of them: what it was made with is known, and is put back."""
+    made_with = {one.urn: one.resource.get("inputs", {}) for one in adopted}
+
+    def restore(deployment: dict[str, Any]) -> None:
+        for resource in deployment.get("resources") or []:
+            if resource["urn"] in made_with:
+                resource["inputs"] = made_with[resource["urn"]]
+
+    _edit(engine, restore)
 
 
 def _rewrite(engine: Engine, found: Mapping[Pending, str]) -> None:
     """Add ``found`` to the state, and drop its pending operations, as any import does (``cmd/pulumi/stack/io.go``)."""
+
+    def settle(deployment: dict[str, Any]) -> None:
+        deployment["pending_operations"] = []
+        added = [_as_made(one, identity) for one, identity in found.items()]
+        deployment["resources"] = [*(deployment.get("resources") or []), *added]
+
+    _edit(engine, settle)
+
+
+def _edit(engine: Engine, change: Callable[[dict[str, Any]], None]) -> None:
+    """Export the state, change it, and import it again."""
     doing = f"the interrupted operations of {engine.stack} cannot be settled"
     with tempfile.TemporaryDirectory(prefix="longhaul-") as folder:
         path = Path(folder) / "state.json"
         engine.must("stack", "export", "--file", str(path), doing=doing)
         content = json.loads(path.read_text(encoding="utf-8"))
-        deployment = content["deployment"]
-        deployment["pending_operations"] = []
-        added = [_as_made(one, identity) for one, identity in found.items()]
-        deployment["resources"] = [*(deployment.get("resources") or []), *added]
+        change(content["deployment"])
         path.write_text(json.dumps(content), encoding="utf-8")
         engine.must("stack", "import", "--file", str(path), doing=doing)
 

@@ -16,7 +16,7 @@ from components import issuing
 
 @pytest.fixture(name="authority")
 def _authority() -> issuing.Pair:
-    return issuing.new_authority(common_name="lab etcd", days=10)
+    return issuing.new_authority(common_name="lab etcd", days=10, key=issuing.new_key())
 
 
 def _member(days: float = 9) -> issuing.Subject:
@@ -43,7 +43,9 @@ def test_a_leaf_is_refused_for_another_name_and_by_another_authority(authority: 
     store = Store([x509.load_pem_x509_certificate(authority.certificate.encode())])
     with pytest.raises(VerificationError):
         PolicyBuilder().store(store).build_server_verifier(x509.DNSName("other.lab.internal")).verify(leaf, [])
-    stranger = x509.load_pem_x509_certificate(issuing.new_authority(common_name="x", days=1).certificate.encode())
+    stranger = x509.load_pem_x509_certificate(
+        issuing.new_authority(common_name="x", days=1, key=issuing.new_key()).certificate.encode()
+    )
     with pytest.raises(VerificationError):
         PolicyBuilder().store(Store([stranger])).build_client_verifier().verify(leaf, [])
 

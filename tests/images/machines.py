@@ -123,7 +123,9 @@ class Place:
     def local(self, text: str) -> str:
         """``text`` with the machine's paths as they are here."""
         text = text.replace("/usr/local/share/longhaul", str(ROOTFS / "usr/local/share/longhaul"))
-        return re.sub(r"/(etc/longhaul|run/longhaul|var/log/kubernetes|mnt/local-ssd)", rf"{self.folder}/\1", text)
+        return re.sub(
+            r"/(etc/longhaul|run/longhaul|var/log/kubernetes|var/lib/longhaul/ssd)", rf"{self.folder}/\1", text
+        )
 
     @cached_property
     def node(self) -> Node:
@@ -139,7 +141,7 @@ class Place:
 
     @property
     def data(self) -> Path:
-        return self.path("/mnt/local-ssd/etcd")
+        return self.path("/var/lib/longhaul/ssd/etcd")
 
     def prepare(self) -> object:
         """What etcd.service does before etcd: decide."""

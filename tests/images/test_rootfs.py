@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 PINNED = ("etcd", "etcdctl", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
-DEBIAN = ("/bin/sh", "/usr/bin/install", "/usr/bin/openssl")
+DEBIAN = ("/bin/sh", "/usr/bin/install", "/usr/bin/mountpoint", "/usr/bin/openssl")
 PROGRAMS = ("api_wait", "etcd_endpoints", "etcd_join", "etcd_promote", "fetch_secrets", "local_ssd", "node")
 
 

@@ -155,7 +155,7 @@ SERIAL = "openssl s_client -connect 127.0.0.1:6443 </dev/null 2>/dev/null | open
 
 def _certificate_at_its_end() -> str:
     """Five minutes old, and good for a second more."""
-    authority = issuing.new_authority(common_name="any", days=1)
+    authority = issuing.new_authority(common_name="any", days=1, key=issuing.new_key())
     return issuing.issue(issuing.Subject(common_name="any", days=1 / 86400), authority=authority).certificate
 
 
@@ -165,6 +165,27 @@ def _serving_certificate(project: Project) -> str:
 
 def _until(condition: str) -> str:
     return f"for i in $(seq 120); do {condition} && exit 0; sleep 1; done; exit 1"
+
+
+def test_another_vault_officer_touches_no_secret(project: Project) -> None:
+    raw = project.read()
+    officers = {"00000000-0000-4000-8000-0000000000ff": "user", **raw["access"]["vault_officers"]}
+    project.write({**raw, "access": {**raw["access"], "vault_officers": officers}})
+    try:
+        summary = json.loads(project.longhaul("preview", "--json").stdout)
+        assert (summary["create"], summary["update"], summary["replace"], summary["delete"]) == (1, 0, 0, 0)
+    finally:
+        project.write(raw)
+
+
+def test_a_changed_vault_touches_no_secret(project: Project) -> None:
+    raw = project.read()
+    project.write({**raw, "access": {**raw["access"], "operators": ["198.51.100.2/32", "203.0.113.0/24"]}})
+    try:
+        summary = json.loads(project.longhaul("preview", "--json").stdout)
+        assert (summary["create"], summary["update"], summary["replace"], summary["delete"]) == (0, 1, 0, 0)
+    finally:
+        project.write(raw)
 
 
 def test_a_machine_that_lost_power_comes_back(project: Project) -> None:

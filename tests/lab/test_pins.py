@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from lab import tools
 from lab.toolchain.spec import Binary, Tool, load, repository
 
 ROOT = repository()
@@ -140,3 +143,13 @@ def test_a_checksum_that_is_none_is_refused(tmp_path: Path) -> None:
     path.write_text(re.sub(r'sha256 = "[0-9a-f]+"', 'sha256 = "unknown"', text, count=1), encoding="utf-8")
     with pytest.raises(Exception, match="pulumi: `sha256` must be 64 hexadecimal digits"):
         load(path)
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(("tool", "binary"), BINARIES)
+def test_a_binary_says_that_it_is_its_version(tool: Tool, binary: Binary, tmp_path: Path) -> None:
+    found = tools.ensure([tool.name], log_dir=tmp_path, progress=print)
+    if binary.check:
+        done = subprocess.run([found[binary.name], *binary.check], capture_output=True, text=True, check=True)
+        assert binary.answer in (done.stdout + done.stderr).splitlines()
+    assert os.access(found[binary.name], os.X_OK)

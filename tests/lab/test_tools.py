@@ -7,10 +7,9 @@ import io
 import json
 import os
 import socket
-import subprocess
 import tarfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -20,7 +19,7 @@ import pytest
 from lab import tools
 from lab.toolchain.download import Downloader, UnreachableError
 from lab.toolchain.errors import SetupError
-from lab.toolchain.spec import Binary, Download, Go, Spec, Tool, load, machine_arch
+from lab.toolchain.spec import Binary, Download, Go, Spec, Tool, machine_arch
 
 SCRIPT = b"#!/bin/sh\necho thing 1.0\n"
 
@@ -286,22 +285,3 @@ def test_bin_dir_leads_to_every_tool(bench: Bench) -> None:
 def test_an_unknown_tool_is_named_with_what_there_is(bench: Bench) -> None:
     with pytest.raises(SetupError, match=r"has no etcdd\. It has: thing"):
         tools.ensure(["thing", "etcdd"], log_dir=bench.root, progress=bench.said.append, spec=bench.spec())
-
-
-@pytest.mark.engine
-def test_the_pinned_tools_are_what_they_say(tmp_path: Path, answer_of: Callable[..., str]) -> None:
-    spec = load()
-    found = tools.ensure(log_dir=tmp_path, progress=print)
-    for tool in spec.tools:
-        for binary in tool.binaries:
-            if binary.check:
-                assert binary.answer in answer_of(found[binary.name], *binary.check).splitlines()
-
-
-@pytest.fixture
-def answer_of() -> Callable[..., str]:
-    def ask(*argv: object) -> str:
-        done = subprocess.run([str(word) for word in argv], capture_output=True, text=True, check=True)
-        return done.stdout + done.stderr
-
-    return ask

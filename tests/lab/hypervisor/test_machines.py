@@ -70,13 +70,15 @@ def test_the_labs_ca_is_trusted_also_after_an_update(running: Lab) -> None:
 
 def test_a_reboot_keeps_both_disks(running: Lab) -> None:
     before = boot_id(running)
-    running.inside("alpha", "echo kept > /root/kept; echo kept > /mnt/local-ssd/kept; systemctl reboot", check=False)
+    running.inside(
+        "alpha", "echo kept > /root/kept; echo kept > /var/lib/longhaul/ssd/kept; systemctl reboot", check=False
+    )
     eventually(
         lambda: running.inside("alpha", "true", check=False).returncode == 0 and boot_id(running) != before,
         what="reboot",
     )
     running.await_phase("running", "alpha")
-    assert running.inside("alpha", "cat /root/kept /mnt/local-ssd/kept").stdout == "kept\nkept\n"
+    assert running.inside("alpha", "cat /root/kept /var/lib/longhaul/ssd/kept").stdout == "kept\nkept\n"
 
 
 def test_a_machine_that_powers_itself_off_stays_off(running: Lab) -> None:
@@ -99,13 +101,13 @@ def test_a_machine_that_crashes_is_started_again(running: Lab) -> None:
 
 def test_power_off_and_cut_last_until_on(running: Lab) -> None:
     for action in ("off", "cut"):
-        running.inside("alpha", "echo kept > /mnt/local-ssd/kept; sync")
+        running.inside("alpha", "echo kept > /var/lib/longhaul/ssd/kept; sync")
         running.lab("power", "alpha", action)
         running.await_phase("stopped", "alpha")
         assert running.lab("shell", "alpha", "--", "true", check=False).returncode == 1
         running.lab("power", "alpha", "on")
         running.await_phase("running", "alpha")
-        assert running.inside("alpha", "cat /mnt/local-ssd/kept").stdout == "kept\n"
+        assert running.inside("alpha", "cat /var/lib/longhaul/ssd/kept").stdout == "kept\n"
 
 
 def test_reset_boots_again(running: Lab) -> None:
@@ -125,21 +127,25 @@ def test_power_of_a_machine_that_is_not_there(lab: Lab) -> None:
 
 
 def test_deallocation_loses_the_local_disk_and_keeps_the_other(running: Lab) -> None:
-    running.inside("alpha", "echo kept > /root/kept; echo lost > /mnt/local-ssd/lost")
+    running.inside("alpha", "echo kept > /root/kept; echo lost > /var/lib/longhaul/ssd/lost")
     running.apply(world(alpha(running=False, deallocated=True)))
     running.await_phase("stopped", "alpha")
     running.apply(world(alpha()))
     running.await_phase("running", "alpha")
-    assert running.inside("alpha", "cat /root/kept; ls /mnt/local-ssd").stdout == "kept\n"
+    assert running.inside("alpha", "cat /root/kept; ls /var/lib/longhaul/ssd").stdout == "kept\n"
 
 
 def test_a_new_generation_starts_afresh(running: Lab) -> None:
-    running.inside("alpha", "echo old > /root/old; echo old > /mnt/local-ssd/old")
+    running.inside("alpha", "echo old > /root/old; echo old > /var/lib/longhaul/ssd/old")
     identity = running.inside("alpha", "cat /etc/machine-id").stdout
     fresh = alpha(generation="g2", user_data=user_data("touch /root/second"))
     running.apply(world(fresh))
     running.await_phase("running", "alpha", generation="g2")
-    assert running.inside("alpha", "ls /root /mnt/local-ssd").stdout.split() == ["/mnt/local-ssd:", "/root:", "second"]
+    assert running.inside("alpha", "ls /root /var/lib/longhaul/ssd").stdout.split() == [
+        "/var/lib/longhaul/ssd:",
+        "/root:",
+        "second",
+    ]
     assert running.inside("alpha", "cat /etc/machine-id").stdout != identity
     assert running.inside("alpha", curl("http://169.254.169.254/")).stdout.endswith(": 10.1.0.4\n")
 

@@ -21,7 +21,7 @@ from etcd_wal import Identity, WalError, identity
 from node_config import PKI, Node, client_url, peer_url
 from vault import VaultError
 
-DATA = Path("/mnt/local-ssd/etcd")
+DATA = Path("/var/lib/longhaul/ssd/etcd")
 ENVIRONMENT = Path("/run/longhaul/etcd-join.env")
 
 PATIENCE_S = 60.0

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Mount the machine's local NVMe disk at /mnt/local-ssd, after making a file system on it when it is blank.
+"""Mount the machine's local NVMe disk at /var/lib/longhaul/ssd, after making a file system on it when it is blank.
 
 What is mounted there already is taken as it is. A disk with anything on it that is not Longhaul's is never written to.
 """
@@ -11,7 +11,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-MOUNT = Path("/mnt/local-ssd")
+MOUNT = Path("/var/lib/longhaul/ssd")
 LABEL = "longhaul-ssd"
 """At most 16 bytes (ext4)."""
 

@@ -1,0 +1,107 @@
+"""What is in the vault outlives every change around it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pulumi.runtime.rpc import UNKNOWN
+
+from components import issuing
+from components.certificates import AuthorityProvider, CertificateProvider
+from components.secrets import SharedSecretProvider, TunnelKeyProvider
+
+URL = "https://vault.example"
+
+
+class FakeVault:
+    """A vault in memory; every instance is the same one."""
+
+    values: dict[str, str]
+
+    def __init__(self, url: str) -> None:
+        assert url == URL
+
+    def get(self, name: str) -> str | None:
+        return self.values.get(name)
+
+    def set(self, name: str, value: str, *, content_type: str = "") -> str:
+        self.values[name] = value
+        return name
+
+
+@pytest.fixture(autouse=True)
+def values(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    stored: dict[str, str] = {}
+    monkeypatch.setattr(FakeVault, "values", stored, raising=False)
+    monkeypatch.setattr("components.certificates.Vault", FakeVault)
+    monkeypatch.setattr("components.secrets.Vault", FakeVault)
+    return stored
+
+
+def authority(**more: Any) -> dict[str, Any]:
+    names = {"secret": "ca-etcd", "trust_secret": "trust-etcd"}
+    return {"vault_url": URL, **names, "common_name": "lab etcd", "days": 3650, **more}
+
+
+def leaf(state: dict[str, Any], **more: Any) -> dict[str, Any]:
+    lists: dict[str, list[str]] = {"organizations": [], "dns_names": [], "addresses": [], "usages": ["server"]}
+    issuer = {"authority_secret": state["secret"], "authority_fingerprint": state["fingerprint"]}
+    return {"vault_url": URL, "secret": "leaf", **issuer, "common_name": "m", **lists, "days": 365, **more}
+
+
+@pytest.mark.parametrize(
+    ("provider", "inputs"),
+    [
+        (SharedSecretProvider(), {"vault_url": URL, "secret": "encryption", "kind": "encryption-key"}),
+        (TunnelKeyProvider(), {"vault_url": URL, "secret": "tunnel"}),
+        (AuthorityProvider(), authority()),
+    ],
+)
+def test_a_vault_that_is_being_changed_moves_no_secret(provider: Any, inputs: dict[str, Any]) -> None:
+    olds = provider.create(inputs).outs
+    found = provider.diff("id", olds, {**inputs, "vault_url": UNKNOWN})
+    assert (found.changes, found.replaces) == (False, [])
+    moved = provider.diff("id", olds, {**inputs, "vault_url": "https://other.example"})
+    assert moved.replaces == ["vault_url"]
+
+
+def test_an_authority_is_renewed_with_its_key_and_its_leaves_stay(values: dict[str, str]) -> None:
+    provider = AuthorityProvider()
+    olds = provider.create(authority()).outs or {}
+    issued = CertificateProvider().create(leaf(olds)).outs or {}
+    news = provider.update("id", olds, authority(days=7300)).outs or {}
+    assert news["certificate"] != olds["certificate"]
+    assert news["fingerprint"] == olds["fingerprint"]
+    assert CertificateProvider().diff("id", issued, leaf(news)).changes is False
+    assert values["trust-etcd"] == news["certificate"]
+
+
+def test_another_key_reissues_the_leaves() -> None:
+    provider = AuthorityProvider()
+    olds = provider.create(authority()).outs or {}
+    issued = CertificateProvider().create(leaf(olds)).outs or {}
+    assert CertificateProvider().diff("id", issued, leaf({**olds, "fingerprint": "other"})).changes is True
+
+
+def test_an_authority_that_a_killed_run_left_is_taken_over(values: dict[str, str]) -> None:
+    first = AuthorityProvider().create(authority()).outs or {}
+    second = AuthorityProvider().create(authority()).outs or {}
+    assert first["certificate"] == second["certificate"]
+
+
+def test_state_holds_no_private_key(values: dict[str, str]) -> None:
+    state = AuthorityProvider().create(authority()).outs or {}
+    issued = CertificateProvider().create(leaf(state)).outs or {}
+    assert "PRIVATE KEY" in values["ca-etcd"]
+    assert "PRIVATE KEY" in values["leaf"]
+    assert "PRIVATE KEY" not in f"{state}{issued}"
+
+
+def test_a_certificate_near_its_end_is_an_update() -> None:
+    state = AuthorityProvider().create(authority()).outs or {}
+    issued = CertificateProvider().create(leaf(state)).outs or {}
+    pair = issuing.new_authority(common_name="any", days=1, key=issuing.new_key())
+    ending = issuing.issue(issuing.Subject(common_name="any", days=1 / 86400), authority=pair).certificate
+    found = CertificateProvider().diff("id", {**issued, "certificate": ending}, leaf(state))
+    assert (found.changes, found.replaces) == (True, [])
