@@ -25,6 +25,7 @@ from components.model import (
     control_machines,
     shared_secrets,
 )
+from components.model.machines import members
 from components.model.sites import AzureSite
 from components.model.vault import store_state_secret
 from components.readiness import Readiness, ReadinessArgs
@@ -162,8 +163,7 @@ class ControlPlane(ComponentResource):
     ) -> list[pulumi.Resource]:
         """The machines of one role, each after the readiness of the one before; returns every readiness."""
         ready: list[pulumi.Resource] = []
-        mine = [machine for machine in self._machines if machine.role is role]
-        for machine in mine:
+        for machine in members(self._machines, role):
             made = self._machine(machine, after=[*after, *ready[-1:]], backend_pool_id=backend_pool_id)
             ready.append(self._readiness(machine, made))
         return ready

@@ -11,12 +11,11 @@ import pulumi
 import pulumi_aws as aws
 from pulumi import ComponentResource, Output, ResourceOptions
 
+from components.model.links import DPD_SECONDS
+
 UNUSED_ASN = "65000"
 """AWS wants a number for the remote gateway's BGP even where routes are static; 65000 is its documentation's
 example."""
-
-DPD_SECONDS = 30
-"""Silence after which a peer counts as dead, seconds: the least AWS takes."""
 
 
 def tunnel_options(tunnel: int) -> dict[str, Any]:

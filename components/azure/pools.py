@@ -15,6 +15,7 @@ from components.azure.names import ADMINISTRATOR
 from components.model import Environment
 from components.model.network import POD_PREFIX
 from components.model.sites import AzureSite
+from components.render.cloud_init import LIMITS
 
 POD_ADDRESSES = 2 ** (32 - POD_PREFIX)
 """Addresses for pods on one node. Azure gives a scale set's interface no range, only single addresses."""
@@ -25,10 +26,6 @@ groups")."""
 
 LARGEST_PLACEMENT_GROUP = 100
 """Machines in one placement group (same page), which InfiniBand does not leave."""
-
-CUSTOM_DATA_LIMIT = 64 * 1024
-"""Bytes of custom data before its encoding (learn.microsoft.com, "Custom data and cloud-init on Azure Virtual
-Machines")."""
 
 
 class PoolTooLargeError(ValueError):
@@ -177,8 +174,8 @@ class AzurePool(ComponentResource):
 
     def _encode(self, text: str) -> str:
         raw = text.encode()
-        if len(raw) > CUSTOM_DATA_LIMIT:
-            wrong = f"custom data of pool {self._args.pool_name} has {len(raw)} bytes, Azure takes {CUSTOM_DATA_LIMIT}"
+        if len(raw) > LIMITS["azure"]:
+            wrong = f"custom data of pool {self._args.pool_name} has {len(raw)} bytes, Azure takes {LIMITS['azure']}"
             raise CustomDataTooLargeError(f"{wrong}; put what all nodes have into the image")
         return base64.b64encode(raw).decode()
 

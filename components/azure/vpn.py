@@ -10,14 +10,13 @@ import pulumi
 from pulumi import ComponentResource, Output, Resource, ResourceOptions
 from pulumi_azure_native import network
 
+from components.model.links import DPD_SECONDS
+
 GATEWAY_SUBNET = "GatewaySubnet"
 """The name by which Azure knows the subnet of a network's gateway."""
 
 SKU = "VpnGw2AZ"
 """1 Gbit/s in all, 30 tunnels, spread over zones (learn.microsoft.com, "About gateway SKUs")."""
-
-DPD_SECONDS = 30
-"""Silence after which a peer counts as dead, seconds; the same on all gateways."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,6 +17,9 @@ from components.model.network import FRONTEND, AddressPlan
 OPERATOR = "operator"
 """Holder of the break-glass administrator's certificate."""
 
+ADMINISTRATOR = f"{OPERATOR}-admin"
+"""Name of that certificate, and so of its secret."""
+
 AUTHORITY_DAYS = 3650
 """Lifetime of an authority: ten years, as kubeadm's (kubernetes.io, "Certificate Management with kubeadm")."""
 
@@ -167,7 +170,7 @@ def _api_server(environment: Environment, addresses: AddressPlan, machine: Machi
 
 def _administrator() -> Certificate:
     return Certificate(
-        name="operator-admin",
+        name=ADMINISTRATOR,
         part="admin",
         authority="kubernetes",
         holder=OPERATOR,

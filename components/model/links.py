@@ -9,6 +9,9 @@ from itertools import combinations
 from components.model.environment import Environment
 from components.model.sites import Site
 
+DPD_SECONDS = 30
+"""Silence after which a peer counts as dead, seconds; the same on all gateways."""
+
 
 class LinkKind(StrEnum):
     """How two sites are connected."""

@@ -10,6 +10,7 @@ import pulumi
 from pulumi import Output
 
 from components.model import AddressPlan, Environment
+from components.model.links import DPD_SECONDS
 from components.model.sites import OnpremSite
 
 IKE_PROPOSAL = "aes256gcm16-prfsha384-ecp384"
@@ -17,9 +18,6 @@ IKE_PROPOSAL = "aes256gcm16-prfsha384-ecp384"
 
 ESP_PROPOSAL = "aes256gcm16-ecp384"
 """The same for the tunnel's own keys, with forward secrecy."""
-
-DPD_SECONDS = 30
-"""Silence after which a peer counts as dead, seconds; the same on all gateways."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,15 +9,13 @@ import os
 from pathlib import Path
 from typing import Any
 
+from components.model.certificates import ADMINISTRATOR
 from longhaul.cli import Invocation
 from longhaul.context import Context, context, enter_lab
 from longhaul.exits import CommandError, Exit
 
 HELP = "write an administrator's kubeconfig and print its path"
 TAKES_REST = False
-
-ADMINISTRATOR = "operator-admin"
-"""The vault's secret with the administrator's certificate (:func:`components.model.certificates`)."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
