@@ -27,7 +27,7 @@ from components.model import (
 )
 from components.model.machines import members
 from components.model.sites import AzureSite
-from components.model.vault import store_state_secret
+from components.model.vault import store_state_secret, vault_url
 from components.readiness import Readiness, ReadinessArgs
 from components.render.stores import places
 from components.secrets import VaultSecret
@@ -40,6 +40,32 @@ class ControlPlaneArgs:
     environment: Environment
     addresses: AddressPlan
     network: SiteNetwork
+
+
+def member_guards(environment: Environment, addresses: AddressPlan) -> dict[str, pulumi.ResourceHookBinding]:
+    """A guard for every place that a store may have, not only for today's members: the engine looks a hook up by its
+    name when it deletes a machine that is no longer in the file."""
+    name = environment.control_plane.site
+    site = environment.sites[name]
+    if not isinstance(site, AzureSite):
+        raise TypeError(f"site {name} is {site.kind}, not azure")
+    machines = control_machines(environment, addresses)
+    return {
+        place: guard.member_hook(
+            guard.Member(
+                environment=environment.name,
+                destroyable=environment.destroyable,
+                subscription=site.subscription,
+                group=names.resource_group(environment, name),
+                machine=place,
+                peers=tuple(other.name for other in members(machines, role) if other.name != place),
+                vault_url=vault_url(environment),
+                state_secret=store_state_secret(role),
+            )
+        )
+        for role in (Role.ETCD, Role.EVENTS)
+        for place in places(environment, addresses, role)
+    }
 
 
 class ControlPlane(ComponentResource):
@@ -82,7 +108,7 @@ class ControlPlane(ComponentResource):
             )
             for secret in shared_secrets(self._machines)
         }
-        self._hooks = self._guards()
+        self._hooks = member_guards(args.environment, args.addresses)
         ready = self._stores()
         ready += self._api_servers(after=ready)
         guard.DestructionGuard(
@@ -116,28 +142,6 @@ class ControlPlane(ComponentResource):
                 opts=self._child,
             )
             for certificate in certificates(self._args.environment, self._args.addresses)
-        }
-
-    def _guards(self) -> dict[str, pulumi.ResourceHookBinding]:
-        """A guard for every place that a store may have, not only for today's members: the engine looks a hook up by
-        its name when it deletes a machine that is no longer in the file."""
-        environment = self._args.environment
-        site = environment.control_plane.site
-        return {
-            place: guard.member_hook(
-                guard.Member(
-                    environment=environment.name,
-                    destroyable=environment.destroyable,
-                    subscription=self._site.subscription,
-                    group=names.resource_group(environment, site),
-                    machine=place,
-                    peers=tuple(other.name for other in self._machines if other.role is role and other.name != place),
-                    vault_url=self.vault_url,
-                    state_secret=store_state_secret(role),
-                )
-            )
-            for role in (Role.ETCD, Role.EVENTS)
-            for place in places(environment, self._args.addresses, role)
         }
 
     def _stores(self) -> list[pulumi.Resource]:

@@ -26,6 +26,9 @@ ASK_S = 180.0
 """How long a peer may take to answer, seconds: a run command takes Azure 20 s at least and waits for the one before
 (learn.microsoft.com, "Run scripts in your Linux VM by using action Run Commands")."""
 
+NOT_THERE = 404
+"""What the cloud answers for a machine that does not exist, such as a member that is still to be made."""
+
 Ask = Callable[[str], str]
 """Asks a peer, by its machine's name, whether the store survives; returns its JSON answer."""
 
@@ -87,17 +90,20 @@ def founded(state: str | None) -> bool:
 
 def check_quorum(*, machine: str, peers: Sequence[str], ask: Ask) -> None:
     """``RefusedError`` unless one of ``peers`` says that its store keeps quorum without ``machine``."""
-    if not peers:
-        raise RefusedError(
-            f"{machine} is the only member of its store: deleting it loses the store. Declare three members first, or "
-            "restore from a snapshot into a new environment."
-        )
+    only = (
+        f"{machine} is the only member of its store: deleting it loses the store. Take the change back, run "
+        "`longhaul up` with three members, then make the change."
+    )
     silent: list[str] = []
     for peer in peers:
         try:
             answer = json.loads(ask(peer))
-        except (AzureError, ValueError) as error:
-            silent.append(f"{peer} ({error})")
+        except AzureError as error:
+            if error.status != NOT_THERE:
+                silent.append(f"{peer} ({error.code or 'no answer'})")
+            continue
+        except ValueError:
+            silent.append(f"{peer} (no answer)")
             continue
         if answer.get("survives"):
             return
@@ -105,8 +111,10 @@ def check_quorum(*, machine: str, peers: Sequence[str], ask: Ask) -> None:
         raise RefusedError(
             f"{machine} must stay: without it its store loses quorum ({reason}). Bring its peers back first."
         )
+    if not silent:
+        raise RefusedError(only)
     raise RefusedError(
-        f"{machine} must stay: no peer can say whether the store survives without it: {'; '.join(silent)}"
+        f"{machine} must stay: no peer can say whether its store survives without it: {'; '.join(silent)}"
     )
 
 

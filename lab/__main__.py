@@ -1,4 +1,4 @@
-"""``python -m lab``: the lab itself, without tools, image and cluster (``make lab`` does all of it)."""
+"""``.venv/bin/python -m lab``: the lab itself, without tools, image and cluster (``make lab`` does all of it)."""
 
 from __future__ import annotations
 
@@ -169,7 +169,8 @@ def shell(state: LabState, machine: str, command: list[str]) -> NoReturn:
     leader = nspawn.leader_among(group.members()) if "/" not in machine else None
     if leader is None:
         raise LabError(
-            f"machine {machine!r} is not running in the lab {state.env}: `python -m lab status --env {state.env}`"
+            f"machine {machine!r} is not running in the lab {state.env}: "
+            f"`.venv/bin/python -m lab status --env {state.env}` lists those that are"
         )
     inner = Group.of(state, machine, "shell")
     inner.create()

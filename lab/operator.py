@@ -77,6 +77,7 @@ def _pulumi(state: LabState) -> dict[str, str]:
         # The lab's secrets are thrown away with it; a real environment has a passphrase or a key of its own.
         "PULUMI_CONFIG_PASSPHRASE": "lab",
         "PULUMI_SKIP_UPDATE_CHECK": "true",
+        "PULUMI_STACK": state.env,
         "LONGHAUL_LAB": state.env,
     }
 

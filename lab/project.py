@@ -11,7 +11,7 @@ from components.model.load import check_neighbours
 from components.model.network import FRONTEND
 from components.model.sites import AzureSite
 from lab.config import LabConfig
-from lab.state import LabState, loopback_port
+from lab.state import LabError, LabState, loopback_port, running_init
 
 PROJECT = Path(__file__).resolve().parents[1]
 
@@ -49,8 +49,9 @@ def chosen(options: argparse.Namespace) -> LabProject:
     return LabProject(path=options.project.resolve(), env=options.env)
 
 
-def config(environment: Environment, *, rootfs: Path, tools: Path) -> LabConfig:
-    """What the lab of ``environment`` is started with: every image that a site names is the baked one."""
+def config(environment: Environment, state: LabState, *, rootfs: Path, tools: Path) -> LabConfig:
+    """What the lab of ``environment`` is started with: every image that a site names is the baked one. A lab that runs
+    keeps its port."""
     addresses = plan(environment)
     control = environment.control_plane
     frontend = addresses.sites[control.site].subnet("api")[FRONTEND]
@@ -60,7 +61,17 @@ def config(environment: Environment, *, rootfs: Path, tools: Path) -> LabConfig:
         operators=str(addresses.operators),
         supernet=str(addresses.supernet),
         api_address=f"{frontend}:{control.api.port}",
-        port=loopback_port(environment.name),
+        port=LabConfig.read(state).port if running_init(state) else loopback_port(environment.name),
         images=images,
         tools=str(tools),
     )
+
+
+def require_buildable(environment: Environment) -> None:
+    """``LabError`` for an environment with parts that the lab cannot build."""
+    absent = [f"{name} ({site.kind})" for name, site in environment.sites.items() if not isinstance(site, AzureSite)]
+    if absent:
+        raise LabError(
+            f"the lab cannot build {environment.name} yet: it has Azure only, and there is also {', '.join(absent)}. "
+            f"`longhaul preview --env {environment.name}` works without a lab"
+        )

@@ -53,7 +53,7 @@ def start(state: LabState, config: LabConfig, *, say: Callable[[str], None] = pr
     if cgroups.Group.of(state).members():
         raise LabError(
             f"processes of an earlier lab {state.env} are left without a record of it: "
-            f"`python -m lab down --env {state.env}` ends them"
+            f"`.venv/bin/python -m lab down --env {state.env}` ends them"
         )
     check_port_free(config.port)
     state.create()
@@ -123,7 +123,7 @@ def _check_same(state: LabState, config: LabConfig) -> None:
     if written != config:
         raise LabError(
             f"the lab {state.env} runs with other parameters ({state.config_file}): "
-            f"`python -m lab down --env {state.env}` first"
+            f"`.venv/bin/python -m lab down --env {state.env}` first"
         )
 
 

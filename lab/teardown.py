@@ -51,6 +51,8 @@ def down(state: LabState, *, logs: bool = False, say: Callable[[str], None] = pr
     if left := leftovers(state, logs=logs):
         raise LabError(f"the lab {state.env} has left something behind:\n  " + "\n  ".join(left))
     say(f"the lab {state.env} is gone")
+    for other in sorted(state.root.glob("*/lab.json")) if state.root.exists() else ():
+        say(f"the lab {other.parent.name} is still there: make lab-down ENV={other.parent.name}")
 
 
 def _end_operators(state: LabState) -> None:

@@ -65,6 +65,7 @@ def main(argv: list[str] | None = None) -> int:
 def bring_up(chosen: LabProject, steps: Steps) -> None:
     """All steps, and a last word."""
     environment = chosen.load()
+    project.require_buildable(environment)
     with steps.step("packages") as step:
         packages.ensure(log_dir=steps.log_dir, progress=step.say)
     with steps.step("pinned tools") as step:
@@ -73,7 +74,7 @@ def bring_up(chosen: LabProject, steps: Steps) -> None:
         baked = image.bake(log_dir=steps.log_dir, progress=step.say)
         step.note = baked.version
     with steps.step("the lab's cloud") as step:
-        config = project.config(environment, rootfs=baked.path, tools=tools.bin_dir())
+        config = project.config(environment, chosen.state, rootfs=baked.path, tools=tools.bin_dir())
         start(chosen.state, config, say=step.say)
     with steps.step("longhaul up") as step:
         _longhaul(chosen, step, "up", "--yes", "--", "--skip-preview", "--color=never")
@@ -146,7 +147,7 @@ def _try_next(chosen: LabProject) -> str:
             f"  export KUBECONFIG=$(.venv/bin/longhaul kubeconfig --env {chosen.env}{option})",
             f"  {kubectl} get --raw '/readyz?verbose'",
             f"  .venv/bin/longhaul shell --env {chosen.env}{option} {chosen.env}-etcd-0",
-            "  make lab-down",
+            f"  make lab-down{'' if chosen.env == 'lab' else f' ENV={chosen.env}'}",
         )
     )
 

@@ -85,8 +85,8 @@ def require_cloud(environment: Environment) -> None:
         subscription = getattr(site, "subscription", "")
         if subscription.startswith(IMAGINARY):
             raise CommandError(
-                f"{lab_down(environment.name)}. (There is no other way: sites.{name}.subscription is {subscription}, "
-                "which no cloud has.)",
+                f"{environment.name} is in no cloud: sites.{name}.subscription, {subscription}, is an example's. "
+                f"Where a lab can build it, `make lab ENV={environment.name}` does",
                 code=Exit.UNREACHABLE,
             )
 

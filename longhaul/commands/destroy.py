@@ -24,6 +24,9 @@ TAKES_REST = True
 
 CONTAINED = ("azure-native:", "pulumi-python:dynamic")
 """Resources that go with their resource group, or that are nothing but an action."""
+STACK = "pulumi:pulumi:Stack"
+"""The type of the stack's own resource, which outlives a destruction."""
+
 GROUP = "azure-native:resources:ResourceGroup"
 
 
@@ -57,19 +60,35 @@ def run(invocation: Invocation) -> int:
     return code
 
 
-def _destroy(engine: Engine, invocation: Invocation) -> int:
-    pending = pending_creates(engine)
-    _refuse_unknown(engine, pending)
-    options = invocation.options
-    words = ["--yes", "--run-program", *(["--json"] if options.json else []), *invocation.rest]
-    code = exit_code(change(engine, "destroy", words))
-    if code is Exit.OK and pending:
-        forget(engine)
-    if code is Exit.OK and options.remove:
+def _destroy(engine: Engine, invocation: Invocation) -> Exit:
+    code = _take_down(engine, invocation)
+    if code is Exit.OK and invocation.options.remove:
         # Without --preserve-config the engine deletes the environment's file.
         engine.must("stack", "rm", "--yes", "--preserve-config", doing=f"the stack {engine.stack} cannot be removed")
         say(f"the stack {engine.stack} is removed; its file is kept")
     return code
+
+
+def _take_down(engine: Engine, invocation: Invocation) -> Exit:
+    if _is_empty(engine):
+        say(f"the stack {engine.stack} holds nothing: it is destroyed already")
+        return Exit.OK
+    pending = pending_creates(engine)
+    _refuse_unknown(engine, pending)
+    json_words = ["--json"] if invocation.options.json else []
+    words = ["--yes", "--run-program", "--suppress-outputs", *json_words, *invocation.rest]
+    code = exit_code(change(engine, "destroy", words))
+    if code is Exit.OK and pending:
+        forget(engine)
+    return code
+
+
+def _is_empty(engine: Engine) -> bool:
+    """Whether the state, where it can be read, holds nothing and nothing half-made."""
+    state = engine.backend.state(engine.name, engine.stack)
+    if state is None or state.get("pending_operations"):
+        return False
+    return all(resource["type"] == STACK for resource in state.get("resources") or [])
 
 
 def _purge_vault(environment: Environment) -> None:

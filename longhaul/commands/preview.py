@@ -115,7 +115,7 @@ def _missing_line(plugin: Plugin) -> str:
 
 
 def _preview(engine: Engine, invocation: Invocation, folder: Path, begun: float) -> int:
-    words = [*engine.argv("preview", configured=True), *invocation.rest]
+    words = [*engine.argv("preview", configured=True), "--suppress-outputs", *invocation.rest]
     if not invocation.options.json:
         return exit_code(engine.run(words))
     output = folder / "preview.json"

@@ -37,7 +37,7 @@ def run(invocation: Invocation) -> int:
 
 def engine_arguments(options: argparse.Namespace, rest: tuple[str, ...]) -> list[str]:
     """What is passed on to the engine."""
-    return [*(["--yes"] if options.yes else []), *(["--json"] if options.json else []), *rest]
+    return ["--suppress-outputs", *(["--yes"] if options.yes else []), *(["--json"] if options.json else []), *rest]
 
 
 def require_consent(*, yes: bool) -> None:

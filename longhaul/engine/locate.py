@@ -27,7 +27,7 @@ def engine_binary(environ: Mapping[str, str]) -> Path:
     if found:
         return Path(found)
     raise CommandError(
-        "the engine, pulumi, is not here: `python -m lab.tools ensure pulumi` gets the pinned one; "
+        "the engine, pulumi, is not here: `.venv/bin/python -m lab.tools ensure pulumi` gets the pinned one; "
         "any other can be on PATH or named in LONGHAUL_PULUMI"
     )
 

@@ -103,7 +103,9 @@ class FakeEngine:
         (self.folder / "says").write_text(text)
 
     def has_stack(self, **latest: object) -> None:
-        fake_engine.write_state(self.checkout.backend, "dev", **latest)
+        """The stack exists; unless ``resources`` says otherwise, it holds something."""
+        group = {"urn": "urn:pulumi:dev::longhaul::longhaul:Cluster::dev", "type": "longhaul:Cluster"}
+        fake_engine.write_state(self.checkout.backend, "dev", **{"resources": [group], **latest})
 
     def state_file(self) -> Path:
         return self.checkout.backend / ".pulumi" / "stacks" / "longhaul" / "dev.json"

@@ -62,7 +62,7 @@ def test_the_name_is_consent_and_the_program_is_run_for_its_hooks(checkout: Chec
     done = typed(checkout, "dev")
     assert done.returncode == Exit.OK
     assert b"az keyvault purge" in done.stderr
-    assert engine.commands() == ["destroy --stack dev --yes --run-program"]
+    assert engine.commands() == ["destroy --stack dev --yes --run-program --suppress-outputs"]
     assert engine.calls()[0]["environ"]["LONGHAUL_DESTROY"] == "dev"
 
 
@@ -106,4 +106,14 @@ def test_what_the_state_does_not_know_has_to_be_adopted_first(checkout: Checkout
 def test_what_goes_with_its_group_does_not(checkout: Checkout, engine: FakeEngine) -> None:
     engine.has_stack(pending_operations=[pending("azure-native:compute:VirtualMachine", "dev-etcd-0")])
     checkout.run("destroy", "--env", "dev", "--yes")
-    assert engine.commands()[0] == "destroy --stack dev --yes --run-program"
+    assert engine.commands()[0] == "destroy --stack dev --yes --run-program --suppress-outputs"
+
+
+def test_what_is_destroyed_already_is_not_destroyed_again(checkout: Checkout, engine: FakeEngine) -> None:
+    engine.has_stack(
+        resources=[{"urn": "urn:pulumi:dev::longhaul::pulumi:pulumi:Stack::dev", "type": "pulumi:pulumi:Stack"}]
+    )
+    done = checkout.run("destroy", "--env", "dev", "--yes")
+    assert done.returncode == Exit.OK
+    assert "destroyed already" in done.stderr
+    assert engine.calls() == []

@@ -53,7 +53,7 @@ def test_a_labs_stack_file_is_not_written_to(checkout: Checkout, engine: FakeEng
     init, up = engine.calls()
     assert init["words"][:2] == ["stack", "init"]
     assert init["cwd"] != str(checkout.path)
-    assert up["words"][-3:-1] == ["--config-file", str(lab / "Pulumi.dev.yaml")]
+    assert up["words"][-4:-2] == ["--config-file", str(lab / "Pulumi.dev.yaml")]
     assert up["config"] == checkout.stack_file.read_text()
 
 

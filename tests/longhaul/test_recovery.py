@@ -84,7 +84,7 @@ def test_a_dead_holders_lock_is_released_and_the_run_goes_on(checkout: Checkout,
     done = checkout.run("up", "--env", "dev", "--yes")
     assert done.returncode == Exit.OK
     assert f"process {pid} of ann" in done.stderr
-    assert engine.commands() == ["cancel --yes --stack dev", "up --stack dev --yes"]
+    assert engine.commands() == ["cancel --yes --stack dev", "up --stack dev --suppress-outputs --yes"]
     assert not folder.exists()
 
 

@@ -30,7 +30,7 @@ def test_it_runs_the_engine_for_the_stack_and_passes_on_the_rest(checkout: Check
     engine.has_stack()
     done = checkout.run("up", "--env", "dev", "--yes", "--", "--parallel", "4")
     assert done.returncode == Exit.OK
-    assert engine.commands() == ["up --stack dev --yes --parallel 4"]
+    assert engine.commands() == ["up --stack dev --suppress-outputs --yes --parallel 4"]
     assert engine.calls()[0]["cwd"] == str(checkout.path)
 
 
@@ -42,7 +42,7 @@ def test_this_interpreter_is_the_first_that_the_engine_finds(checkout: Checkout,
 
 def test_a_missing_stack_is_created_first(checkout: Checkout, engine: FakeEngine) -> None:
     checkout.run("up", "--env", "dev", "--yes")
-    assert engine.commands() == ["stack init --no-select --stack dev", "up --stack dev --yes"]
+    assert engine.commands() == ["stack init --no-select --stack dev", "up --stack dev --suppress-outputs --yes"]
 
 
 def test_a_stack_that_cannot_be_created_is_the_end(checkout: Checkout, engine: FakeEngine) -> None:
@@ -82,7 +82,7 @@ def test_a_login_is_a_backend_too(checkout: Checkout, engine: FakeEngine) -> Non
     stored.parent.mkdir()
     stored.write_text(json.dumps({"current": f"file://{checkout.backend}"}))
     assert checkout.run("up", "--env", "dev", "--yes").returncode == Exit.OK
-    assert engine.commands() == ["up --stack dev --yes"]
+    assert engine.commands() == ["up --stack dev --suppress-outputs --yes"]
 
 
 def test_an_environment_that_only_a_lab_can_be_says_that_its_lab_is_down(
