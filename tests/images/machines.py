@@ -229,7 +229,7 @@ class Control:
         self.addresses = loopback(plan(self.environment))
         self.vault = vault
         self._issuers = {
-            authority.name: issuing.new_authority(common_name=authority.common_name, days=1)
+            authority.name: issuing.new_authority(common_name=authority.common_name, days=1, key=issuing.new_key())
             for authority in authorities(self.environment)
         }
         self._fill()

@@ -142,9 +142,9 @@ def test_a_new_generation_starts_afresh(running: Lab) -> None:
     running.apply(world(fresh))
     running.await_phase("running", "alpha", generation="g2")
     assert running.inside("alpha", "ls /root /var/lib/longhaul/ssd").stdout.split() == [
-        "/var/lib/longhaul/ssd:",
         "/root:",
         "second",
+        "/var/lib/longhaul/ssd:",
     ]
     assert running.inside("alpha", "cat /etc/machine-id").stdout != identity
     assert running.inside("alpha", curl("http://169.254.169.254/")).stdout.endswith(": 10.1.0.4\n")
