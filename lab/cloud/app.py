@@ -10,7 +10,8 @@ from pathlib import Path
 
 from aiohttp import web
 
-from lab.cloud.azure import access, arm, identity, vault_data
+from lab.cloud.azure import access, arm, blob_data, identity, vault_data
+from lab.cloud.azure.blobs import BlobStore
 from lab.cloud.azure.firewall import Peer
 from lab.cloud.azure.follower import Follower
 from lab.cloud.azure.machines import Machines
@@ -25,7 +26,14 @@ from lab.desired import Hypervisor
 
 SUBSCRIPTION = "00000000-0000-4000-8000-000000000001"
 TENANT = "00000000-0000-4000-8000-000000000002"
-NAMES = (arm.HOST, identity.HOST, "login.windows.net", "sts.windows.net", f"*{vault_data.SUFFIX}")
+NAMES = (
+    arm.HOST,
+    identity.HOST,
+    "login.windows.net",
+    "sts.windows.net",
+    f"*{vault_data.SUFFIX}",
+    f"*{blob_data.SUFFIX}",
+)
 """The clouds' names, all served at one address."""
 SYSTEM_BUNDLES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt")
 NOBODY = "0.0.0.0"  # noqa: S104 - nothing is bound to it
@@ -74,6 +82,8 @@ class Cloud:
             settings=self._settings,
         )
         self._vaults = vault_data.VaultData(store=self.store, secrets=self._secrets, identity=self._identity)
+        self._blobs = BlobStore(state_dir / "blobs")
+        self._blob_data = blob_data.BlobData(store=self.store, blobs=self._blobs, identity=self._identity)
         self._metadata = Metadata(store=self.store, identity=self._identity)
 
     def internet_app(self) -> web.Application:
@@ -128,6 +138,7 @@ class Cloud:
         """Stop background work and close the files."""
         await self._machines.close()
         self._secrets.close()
+        self._blobs.close()
         self.store.close()
 
     async def _dispatch(self, request: web.Request, *, network: str | None) -> web.StreamResponse:
@@ -140,6 +151,9 @@ class Cloud:
         if host.endswith(vault_data.SUFFIX):
             peer = Peer(address=IPv4Address(request.remote or NOBODY), network=network)
             return await self._vaults.handle(request, host.removesuffix(vault_data.SUFFIX), peer)
+        if host.endswith(blob_data.SUFFIX):
+            peer = Peer(address=IPv4Address(request.remote or NOBODY), network=network)
+            return await self._blob_data.handle(request, host.removesuffix(blob_data.SUFFIX), peer)
         return web.Response(status=421, text=f"The lab's clouds do not answer for {host}.\n")
 
     def _bundle(self) -> Path:

@@ -21,6 +21,7 @@ SITE_SERVICES = IPv4Address("169.254.169.253")
 
 CLOUD_NAMES = (
     "vault.azure.net",
+    "blob.core.windows.net",
     "management.azure.com",
     "login.microsoftonline.com",
     "login.windows.net",

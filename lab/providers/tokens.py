@@ -129,6 +129,13 @@ def known_tokens() -> dict[str, Token]:
             flat=False,
         ),
         Token(
+            token="azure-native:storage:StorageAccount",  # noqa: S106
+            type="Microsoft.Storage/storageAccounts",
+            path=f"{GROUP}/providers/Microsoft.Storage/storageAccounts/{{accountName}}",
+            api_version="2024-01-01",
+            name="accountName",
+        ),
+        Token(
             token="azure-native:authorization:RoleAssignment",  # noqa: S106
             type="Microsoft.Authorization/roleAssignments",
             path="/{scope}/providers/Microsoft.Authorization/roleAssignments/{roleAssignmentName}",

@@ -30,8 +30,9 @@ def subnet_of(store: Store, peer: Peer) -> Document | None:
     return None
 
 
-def refusal(store: Store, vault: Document, peer: Peer) -> str | None:
-    """Why the firewall refuses a peer, in Azure's words; ``None`` when it lets it in."""
+def refusal(store: Store, vault: Document, peer: Peer, *, service: str = "Microsoft.KeyVault") -> str | None:
+    """Why the firewall of a vault, or of another ``service``'s resource, refuses a peer, in Key Vault's words; ``None``
+    when it lets it in."""
     rules: dict[str, Any] = vault.body["properties"]["networkAcls"]
     if rules["defaultAction"] == "Allow":
         return None
@@ -39,7 +40,7 @@ def refusal(store: Store, vault: Document, peer: Peer) -> str | None:
     address: IPv4Address | None = peer.address
     if subnet is not None:
         services = {endpoint["service"] for endpoint in subnet.body["properties"]["serviceEndpoints"]}
-        if "Microsoft.KeyVault" in services:
+        if service in services:
             allowed = {rule["id"].lower() for rule in rules["virtualNetworkRules"]}
             return None if subnet.key in allowed else _words(vault, f"{peer.address} (subnet {subnet.id})")
         address = egress(store, subnet)

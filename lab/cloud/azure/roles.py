@@ -14,6 +14,8 @@ CONTRIBUTOR = "b24988ac-6180-42a0-ab88-20f7382dd24c"
 READER = "acdd72a7-3385-48ef-bd42-f606fba81ae7"
 SECRETS_USER = "4633458b-17de-408a-b874-0445c86b69e6"
 SECRETS_OFFICER = "b86a8fe4-44ce-4948-aee5-eccb2c155cd7"
+BLOB_CONTRIBUTOR = "ba92f5b4-2d11-453d-a403-e96b0029c9fe"
+BLOB_READER = "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1"
 VM_CONTRIBUTOR = "9980e02c-c2be-4d73-94e8-173b1dc7cf3c"
 
 
@@ -53,6 +55,16 @@ def built_in() -> dict[str, Role]:
         VM_CONTRIBUTOR: Role(
             name="Virtual Machine Contributor",
             actions=("Microsoft.Compute/virtualMachines/*", "Microsoft.Network/networkInterfaces/*", "*/read"),
+        ),
+        BLOB_CONTRIBUTOR: Role(
+            name="Storage Blob Data Contributor",
+            actions=("Microsoft.Storage/storageAccounts/blobServices/containers/*",),
+            data_actions=("Microsoft.Storage/storageAccounts/blobServices/containers/blobs/*",),
+        ),
+        BLOB_READER: Role(
+            name="Storage Blob Data Reader",
+            actions=("Microsoft.Storage/storageAccounts/blobServices/containers/read",),
+            data_actions=("Microsoft.Storage/storageAccounts/blobServices/containers/blobs/read",),
         ),
         SECRETS_USER: Role(
             name="Key Vault Secrets User",

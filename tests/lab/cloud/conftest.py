@@ -151,7 +151,7 @@ def resolve(live: Live, listener: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
     def lookup(host: Any, port: Any, *args: Any, **kwargs: Any) -> Any:
         name = host.decode() if isinstance(host, bytes) else host
-        if name and name.endswith((".azure.com", ".azure.net", ".microsoftonline.com")):
+        if name and name.endswith((".azure.com", ".azure.net", ".microsoftonline.com", ".windows.net")):
             return REAL_LOOKUP("127.0.0.1", live.ports[listener], *args, **kwargs)
         if name == "169.254.169.254":
             return REAL_LOOKUP("127.0.0.1", live.ports["metadata"], *args, **kwargs)

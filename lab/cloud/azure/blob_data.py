@@ -1,0 +1,199 @@
+"""``*.blob.core.windows.net``: containers and block blobs.
+
+Operations, headers and errors from learn.microsoft.com/rest/api/storageservices (Put Blob, Put Block, Put Block List,
+Get Blob, Delete Blob, Create Container, List Blobs); what azure-storage-blob needs of it was tried.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import uuid
+from email.utils import formatdate
+from xml.etree import ElementTree
+from xml.sax.saxutils import escape
+
+from aiohttp import web
+
+from lab.cloud.azure import firewall
+from lab.cloud.azure.access import Principal, roles_at
+from lab.cloud.azure.blobs import Blob, BlobStore, Key
+from lab.cloud.azure.identity import HOST as LOGIN
+from lab.cloud.azure.identity import Identity, TokenError
+from lab.cloud.azure.schema import storage_account
+from lab.cloud.store import Document, Store
+
+log = logging.getLogger(__name__)
+
+SUFFIX = storage_account.SUFFIX
+RESOURCE = "https://storage.azure.com"
+CHUNK = 1 << 20
+"""Bytes read at a time."""
+RANGE = re.compile(r"bytes=(\d+)-(\d*)")
+READ, WRITE, ADD, DELETE = ("blobs/read", "blobs/write", "blobs/add/action", "blobs/delete")
+
+
+class BlobError(Exception):
+    """A refusal, as the storage service words it."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status, self.code = status, code
+
+
+class BlobData:
+    """Answers for all storage accounts."""
+
+    def __init__(self, *, store: Store, blobs: BlobStore, identity: Identity) -> None:
+        self._store, self._blobs, self._identity = store, blobs, identity
+
+    async def handle(self, request: web.Request, account: str, peer: firewall.Peer) -> web.StreamResponse:
+        """Answer one request to the account from ``peer``."""
+        try:
+            response = await self._answer(request, account, peer)
+        except TokenError:
+            challenge = f"Bearer authorization_uri=https://{LOGIN}/{self._identity.tenant} resource_id={RESOURCE}"
+            response = _refusal(BlobError(401, "NoAuthenticationInformation", "The request has no valid token."))
+            response.headers["WWW-Authenticate"] = challenge
+        except BlobError as error:
+            response = _refusal(error)
+        response.headers["x-ms-request-id"] = str(uuid.uuid4())
+        response.headers["x-ms-version"] = request.headers.get("x-ms-version", "")
+        log.info("blobs %s: %s %s -> %s", account, request.method, request.path, response.status)
+        return response
+
+    async def _answer(self, request: web.Request, name: str, peer: firewall.Peer) -> web.StreamResponse:
+        principal = self._identity.verify(request.headers.get("Authorization"), audiences=(RESOURCE,))
+        account = storage_account.find(self._store, name)
+        if account is None:
+            raise BlobError(404, "ResourceNotFound", f"There is no storage account {name}.")
+        if firewall.refusal(self._store, account, peer, service=storage_account.ENDPOINT):
+            raise BlobError(403, "AuthorizationFailure", "This request is not authorized to perform this operation.")
+        container, _, blob = request.path.lstrip("/").partition("/")
+        if not blob:
+            return self._container(request, account, principal, container)
+        if not self._blobs.has_container(account.key, container):
+            raise BlobError(404, "ContainerNotFound", "The specified container does not exist.")
+        return await self._blob(request, account, principal, (account.key, container, blob))
+
+    def _container(
+        self, request: web.Request, account: Document, principal: Principal, container: str
+    ) -> web.StreamResponse:
+        call = (request.method, request.query.get("restype"), request.query.get("comp"))
+        if call == ("PUT", "container", None):
+            self._require(account, principal, "write", container)
+            if not self._blobs.add_container(account.key, container):
+                raise BlobError(409, "ContainerAlreadyExists", "The specified container already exists.")
+            return web.Response(status=201)
+        if call == ("GET", "container", "list"):
+            self._require(account, principal, READ, container)
+            prefix = request.query.get("prefix", "")
+            found = self._blobs.names(account.key, container, prefix=prefix)
+            return web.Response(text=_listing(container, prefix, found), content_type="application/xml")
+        raise _unsupported(request)
+
+    async def _blob(
+        self, request: web.Request, account: Document, principal: Principal, key: Key
+    ) -> web.StreamResponse:
+        call = (request.method, request.query.get("comp"))
+        if call in (("PUT", None), ("PUT", "block"), ("PUT", "blocklist")):
+            self._require(account, principal, WRITE, key[1])
+            return await self._write(request, key)
+        if call in (("GET", None), ("HEAD", None)):
+            self._require(account, principal, READ, key[1])
+            return await self._read(request, self._existing(key))
+        if call == ("DELETE", None):
+            self._require(account, principal, DELETE, key[1])
+            self._existing(key)
+            self._blobs.delete(key)
+            return web.Response(status=202)
+        raise _unsupported(request)
+
+    async def _write(self, request: web.Request, key: Key) -> web.StreamResponse:
+        comp = request.query.get("comp")
+        if comp != "block" and request.headers.get("If-None-Match") == "*" and self._blobs.get(key):
+            raise BlobError(409, "BlobAlreadyExists", "The specified blob already exists.")
+        content_type = request.headers.get("x-ms-blob-content-type", "application/octet-stream")
+        if comp == "block":
+            path = await self._blobs.receive(request.content.iter_chunked(CHUNK))
+            self._blobs.stage(key, request.query["blockid"], path)
+            return web.Response(status=201)
+        if comp == "blocklist":
+            body = ElementTree.fromstring(await request.text())  # noqa: S314 - the operator's own library wrote it
+            blob = self._blobs.commit(key, [block.text or "" for block in body], content_type=content_type)
+            if blob is None:
+                raise BlobError(400, "InvalidBlockList", "The specified block list is invalid.")
+            return web.Response(status=201, headers=_headers(blob))
+        if request.headers.get("x-ms-blob-type") != "BlockBlob":
+            raise _unsupported(request)
+        path = await self._blobs.receive(request.content.iter_chunked(CHUNK))
+        return web.Response(status=201, headers=_headers(self._blobs.put(key, path, content_type=content_type)))
+
+    async def _read(self, request: web.Request, blob: Blob) -> web.StreamResponse:
+        headers = {**_headers(blob), "Content-Type": blob.content_type, "x-ms-blob-type": "BlockBlob"}
+        asked = RANGE.fullmatch(request.headers.get("x-ms-range") or request.headers.get("Range") or "")
+        first, last = (int(asked[1]), int(asked[2] or blob.size)) if asked else (0, blob.size)
+        last = min(last, blob.size - 1)
+        if asked and first >= blob.size:
+            raise BlobError(416, "InvalidRange", "The range specified is invalid for the current size of the resource.")
+        if asked:
+            headers["Content-Range"] = f"bytes {first}-{last}/{blob.size}"
+        response = web.StreamResponse(status=206 if asked else 200, headers=headers)
+        response.content_length = last - first + 1
+        await response.prepare(request)
+        if request.method == "GET":
+            await _send(response, blob, first, last)
+        await response.write_eof()
+        return response
+
+    def _existing(self, key: Key) -> Blob:
+        blob = self._blobs.get(key)
+        if blob is None:
+            raise BlobError(404, "BlobNotFound", "The specified blob does not exist.")
+        return blob
+
+    def _require(self, account: Document, principal: Principal, action: str, container: str) -> None:
+        scope = f"{account.id}/blobServices/default/containers/{container}"
+        full = f"Microsoft.Storage/storageAccounts/blobServices/containers/{action}"
+        roles = roles_at(self._store, principal_id=principal.object_id, scope=scope)
+        if not any(role.allows_data(full) or (action == "write" and role.allows(full)) for role in roles):
+            message = "This request is not authorized to perform this operation using this permission."
+            raise BlobError(403, "AuthorizationPermissionMismatch", message)
+
+
+async def _send(response: web.StreamResponse, blob: Blob, first: int, last: int) -> None:
+    with blob.path.open("rb") as file:
+        file.seek(first)
+        left = last - first + 1
+        while left and (chunk := file.read(min(CHUNK, left))):
+            left -= len(chunk)
+            await response.write(chunk)
+
+
+def _headers(blob: Blob) -> dict[str, str]:
+    return {"ETag": blob.etag, "Last-Modified": formatdate(blob.modified, usegmt=True)}
+
+
+def _listing(container: str, prefix: str, blobs: list[Blob]) -> str:
+    items = "".join(
+        f"<Blob><Name>{escape(blob.name)}</Name><Properties><Last-Modified>{formatdate(blob.modified, usegmt=True)}"
+        f"</Last-Modified><Etag>{escape(blob.etag)}</Etag><Content-Length>{blob.size}</Content-Length>"
+        f"<Content-Type>{escape(blob.content_type)}</Content-Type><BlobType>BlockBlob</BlobType></Properties></Blob>"
+        for blob in blobs
+    )
+    return (
+        f'<?xml version="1.0" encoding="utf-8"?><EnumerationResults ContainerName="{escape(container)}">'
+        f"<Prefix>{escape(prefix)}</Prefix><Blobs>{items}</Blobs><NextMarker /></EnumerationResults>"
+    )
+
+
+def _unsupported(request: web.Request) -> BlobError:
+    asked = f"{request.method} {request.path_qs}"
+    return BlobError(400, "NotSupportedByLab", f"The lab's blob storage does not do {asked}: block blobs only.")
+
+
+def _refusal(error: BlobError) -> web.Response:
+    inner = f"<Code>{error.code}</Code><Message>{escape(str(error))}</Message>"
+    body = f'<?xml version="1.0" encoding="utf-8"?><Error>{inner}</Error>'
+    headers = {"x-ms-error-code": error.code}
+    return web.Response(status=error.status, text=body, content_type="application/xml", headers=headers)

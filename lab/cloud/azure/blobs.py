@@ -1,0 +1,129 @@
+"""Blobs at rest: what they are in one sqlite file, their content in files beside it."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+import uuid
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS containers (account TEXT, name TEXT, PRIMARY KEY (account, name));
+CREATE TABLE IF NOT EXISTS blobs (
+    account TEXT, container TEXT, name TEXT, file TEXT NOT NULL, size INTEGER NOT NULL, etag TEXT NOT NULL,
+    modified REAL NOT NULL, content_type TEXT NOT NULL, PRIMARY KEY (account, container, name));
+CREATE TABLE IF NOT EXISTS blocks (
+    account TEXT, container TEXT, name TEXT, block TEXT, file TEXT NOT NULL,
+    PRIMARY KEY (account, container, name, block));
+"""
+CHUNK = 1 << 20
+"""Bytes copied at a time."""
+
+Key = tuple[str, str, str]
+"""Account, container, blob."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Blob:
+    """One blob."""
+
+    name: str
+    path: Path
+    size: int
+    etag: str
+    modified: float
+    """Seconds since the epoch."""
+    content_type: str
+
+
+class BlobStore:
+    """Containers, blobs, and blocks that are not committed yet."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._folder = folder
+        self._db = sqlite3.connect(folder / "blobs.sqlite", isolation_level=None)
+        self._db.executescript(SCHEMA)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    def add_container(self, account: str, name: str) -> bool:
+        """Make a container; False when it is there already."""
+        return self._db.execute("INSERT OR IGNORE INTO containers VALUES (?, ?)", (account, name)).rowcount == 1
+
+    def has_container(self, account: str, name: str) -> bool:
+        """Whether a container exists."""
+        query = "SELECT 1 FROM containers WHERE account = ? AND name = ?"
+        return self._db.execute(query, (account, name)).fetchone() is not None
+
+    async def receive(self, content: AsyncIterator[bytes]) -> Path:
+        """Write content to a new file."""
+        path = self._folder / uuid.uuid4().hex
+        with path.open("wb") as file:
+            async for chunk in content:
+                file.write(chunk)
+        return path
+
+    def put(self, key: Key, path: Path, *, content_type: str) -> Blob:
+        """Make ``path`` the blob's content, in the place of any older."""
+        old = self.get(key)
+        row = (*key, path.name, path.stat().st_size, f'"0x{uuid.uuid4().hex[:16].upper()}"', time.time(), content_type)
+        self._db.execute("INSERT OR REPLACE INTO blobs VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+        if old is not None:
+            old.path.unlink(missing_ok=True)
+        return self._blob(row[2:])
+
+    def get(self, key: Key) -> Blob | None:
+        """The blob, if there is one."""
+        query = "SELECT * FROM blobs WHERE account = ? AND container = ? AND name = ?"
+        row = self._db.execute(query, key).fetchone()
+        return self._blob(row[2:]) if row else None
+
+    def names(self, account: str, container: str, *, prefix: str) -> list[Blob]:
+        """The blobs whose names begin with ``prefix``, by name."""
+        query = "SELECT * FROM blobs WHERE account = ? AND container = ? ORDER BY name"
+        rows = self._db.execute(query, (account, container)).fetchall()
+        return [self._blob(row[2:]) for row in rows if str(row[2]).startswith(prefix)]
+
+    def delete(self, key: Key) -> None:
+        """Remove a blob and its content."""
+        blob = self.get(key)
+        self._db.execute("DELETE FROM blobs WHERE account = ? AND container = ? AND name = ?", key)
+        if blob is not None:
+            blob.path.unlink(missing_ok=True)
+
+    def stage(self, key: Key, block: str, path: Path) -> None:
+        """Keep a block until it is committed."""
+        self._db.execute("INSERT OR REPLACE INTO blocks VALUES (?, ?, ?, ?, ?)", (*key, block, path.name))
+
+    def commit(self, key: Key, blocks: list[str], *, content_type: str) -> Blob | None:
+        """Join staged blocks in the order given; None when one was never staged."""
+        query = "SELECT block, file FROM blocks WHERE account = ? AND container = ? AND name = ?"
+        staged: dict[str, str] = dict(self._db.execute(query, key).fetchall())
+        if any(block not in staged for block in blocks):
+            return None
+        path = self._folder / uuid.uuid4().hex
+        with path.open("wb") as file:
+            for block in blocks:
+                with (self._folder / staged[block]).open("rb") as part:
+                    while chunk := part.read(CHUNK):
+                        file.write(chunk)
+        self._db.execute("DELETE FROM blocks WHERE account = ? AND container = ? AND name = ?", key)
+        for name in staged.values():
+            (self._folder / name).unlink(missing_ok=True)
+        return self.put(key, path, content_type=content_type)
+
+    def _blob(self, row: tuple[object, ...]) -> Blob:
+        name, file, size, etag, modified, content_type = (str(value) for value in row)
+        return Blob(
+            name=name,
+            path=self._folder / file,
+            size=int(size),
+            etag=etag,
+            modified=float(modified),
+            content_type=content_type,
+        )
