@@ -82,10 +82,26 @@ class VaultAccess(Resource, module="longhaul", name="VaultAccess"):
         super().__init__(VaultAccessProvider(), name, {"vault_url": vault_url}, opts)
 
 
-class SharedSecretProvider(ResourceProvider):
-    """A value that is in the vault already is kept: Secrets at rest and running tokens depend on it."""
+class _VaultEntryProvider(ResourceProvider):
+    """What is one name in the vault: another name or place is another entry, and goes with its resource."""
 
     serialize_as_secret_always = False
+    identity: tuple[str, ...] = ("vault_url", "secret")
+
+    def diff(self, _id: str, olds: Properties, news: Properties) -> DiffResult:
+        """Another vault or name is another entry."""
+        replaces = changed(self.identity, olds, news)
+        return DiffResult(changes=bool(replaces), replaces=replaces)
+
+    def delete(self, _id: str, props: Properties) -> None:
+        """Take it out of the vault, which keeps deleted secrets for its retention."""
+        Vault(props["vault_url"]).delete(props["secret"])
+
+
+class SharedSecretProvider(_VaultEntryProvider):
+    """A value that is in the vault already is kept: Secrets at rest and running tokens depend on it."""
+
+    identity = ("vault_url", "secret", "kind")
 
     def create(self, props: Properties) -> CreateResult:
         """Write a first value unless there is one."""
@@ -93,15 +109,6 @@ class SharedSecretProvider(ResourceProvider):
         if vault.get(props["secret"]) is None:
             vault.set(props["secret"], first_value(SecretKind(props["kind"])))
         return CreateResult(id_=props["secret"], outs=props)
-
-    def diff(self, _id: str, olds: Properties, news: Properties) -> DiffResult:
-        """Another vault or name is another secret."""
-        replaces = changed(("vault_url", "secret", "kind"), olds, news)
-        return DiffResult(changes=bool(replaces), replaces=replaces)
-
-    def delete(self, _id: str, props: Properties) -> None:
-        """Take it out of the vault, which keeps deleted secrets for its retention."""
-        Vault(props["vault_url"]).delete(props["secret"])
 
 
 class VaultSecret(Resource, module="longhaul", name="Secret"):
@@ -114,11 +121,9 @@ class VaultSecret(Resource, module="longhaul", name="Secret"):
         super().__init__(SharedSecretProvider(), name, properties, one_at_a_time(opts))
 
 
-class TunnelKeyProvider(ResourceProvider):
+class TunnelKeyProvider(_VaultEntryProvider):
     """Makes pre-shared keys. Clouds take them as a property of the connection, so the engine has to know them: they are
     secret in its state, besides being in the vault for the other end."""
-
-    serialize_as_secret_always = False
 
     def create(self, props: Properties) -> CreateResult:
         """Adopt the key in the vault or make one of 256 random bits."""
@@ -129,15 +134,6 @@ class TunnelKeyProvider(ResourceProvider):
             value = secrets.token_hex(32)
             vault.set(props["secret"], value)
         return CreateResult(id_=props["secret"], outs={**props, "value": value})
-
-    def diff(self, _id: str, olds: Properties, news: Properties) -> DiffResult:
-        """Another vault or name is another key."""
-        replaces = changed(("vault_url", "secret"), olds, news)
-        return DiffResult(changes=bool(replaces), replaces=replaces)
-
-    def delete(self, _id: str, props: Properties) -> None:
-        """Take it out of the vault."""
-        Vault(props["vault_url"]).delete(props["secret"])
 
 
 class TunnelKey(Resource, module="longhaul", name="TunnelKey"):
