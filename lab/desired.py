@@ -6,6 +6,7 @@ documents into one :class:`World`, and the hypervisor makes the machine agree wi
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 from typing import Literal, Protocol
@@ -27,6 +28,15 @@ class Rule:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Route:
+    """A way out of a subnet, to other sites."""
+
+    destination: IPv4Network
+    via: str
+    """The id of a :class:`Gateway` or a :class:`Peering`."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Subnet:
     """A range of a network. The router holds its first host address as the machines' gateway."""
 
@@ -34,6 +44,8 @@ class Subnet:
     range: IPv4Network
     egress: IPv4Address | None = None
     """Public address of the NAT that this subnet leaves through; without one there is no way out."""
+    routes: tuple[Route, ...] = ()
+    """Where packets of this subnet go besides the network itself and its NAT."""
     service_endpoint: bool = False
     """Whether the cloud's services (198.51.100.10) are reached inside the network, past any NAT."""
 
@@ -63,6 +75,11 @@ class Machine:
     network: str
     """The id of the :class:`Network`."""
     address: IPv4Interface
+    routed: tuple[IPv4Network, ...] = ()
+    """Ranges besides its address that the network delivers to this machine, and that it may send from: its pods' prefix
+    or secondary addresses; of a rack's gateway, the other sites' blocks. Rules apply to them as to the address."""
+    public: IPv4Address | None = None
+    """Address of a second interface, ``eth1``, on the internet itself: a rack's gateway has one."""
     rules: tuple[Rule, ...]
     """Everything that applies to this interface, subnet and interface groups and the cloud's defaults merged."""
     image: str
@@ -99,12 +116,69 @@ class LoadBalancer:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Tunnel:
+    """One IPsec tunnel as a cloud's gateway holds it: IKEv2, a pre-shared key, identities are the public addresses."""
+
+    name: str
+    """Unique in its gateway."""
+    local: IPv4Address
+    """One of the gateway's public addresses."""
+    remote: IPv4Address
+    key: str = field(repr=False)
+    local_ranges: tuple[IPv4Network, ...]
+    remote_ranges: tuple[IPv4Network, ...]
+    ike_proposal: str
+    """In strongSwan's words."""
+    esp_proposal: str
+    ike_lifetime_s: int
+    esp_lifetime_s: int
+    dpd_s: int
+    initiate: bool
+    """Whether this end dials."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gateway:
+    """A cloud's VPN gateway of one network."""
+
+    id: str
+    name: str
+    network: str
+    """The id of the :class:`Network`."""
+    addresses: tuple[IPv4Address, ...]
+    """Its public addresses, on the internet."""
+    tunnels: tuple[Tunnel, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Peering:
+    """Two networks of one cloud joined by its backbone; what is routed over it, the subnets' routes say."""
+
+    id: str
+    first: str
+    """The id of a :class:`Network`."""
+    second: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class World:
     """All of it."""
 
     networks: tuple[Network, ...] = ()
     machines: tuple[Machine, ...] = ()
     load_balancers: tuple[LoadBalancer, ...] = ()
+    gateways: tuple[Gateway, ...] = ()
+    peerings: tuple[Peering, ...] = ()
+
+    def __add__(self, other: World) -> World:
+        """Both worlds at once, of clouds and racks that share nothing."""
+        return World(
+            networks=self.networks + other.networks,
+            machines=self.machines + other.machines,
+            load_balancers=self.load_balancers + other.load_balancers,
+            gateways=self.gateways + other.gateways,
+            peerings=self.peerings + other.peerings,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,6 +188,17 @@ class MachineState:
     phase: Literal["absent", "starting", "running", "stopped", "failed"]
     generation: str = ""
     reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TunnelState:
+    """What the hypervisor sees of one tunnel of a gateway."""
+
+    up: bool
+    since: float = 0.0
+    """When it last came up or went down, seconds since the epoch; 0 when never."""
+    bytes_in: int = 0
+    bytes_out: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,6 +224,9 @@ class Hypervisor(Protocol):
 
         Raises TimeoutError.
         """
+
+    def tunnel_states(self, gateway_id: str) -> Mapping[str, TunnelState]:
+        """Each tunnel of a gateway by its name; empty while there is no such gateway."""
 
     async def run(self, machine_id: str, script: str, *, timeout_s: float) -> CommandResult:
         """Run a shell script as root inside a machine, as the cloud's agent would."""

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 
 from components.model.environment import Environment
-from components.model.network import AddressPlan, PlanError, SitePlan
+from components.model.network import AddressPlan, PlanError, SitePlan, machine_address
+from components.model.sites import OnpremSite
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,6 +20,34 @@ class RackPlace:
     site: str
     address: IPv4Address
     pods: IPv4Network
+
+
+@dataclass(frozen=True, kw_only=True)
+class GatewayPlace:
+    """One on-prem gateway's addresses."""
+
+    name: str
+    """Name in the environment file; the machine is `<env>-<name>`."""
+    site: str
+    address: IPv4Address
+    """Inside the site, in its `gateway` subnet."""
+    public_address: IPv4Address
+    host_key: str | None
+
+
+def gateway_places(environment: Environment, addresses: AddressPlan) -> Iterator[GatewayPlace]:
+    """Every on-prem gateway, by its place among its site's."""
+    for name, site in environment.sites.items():
+        if isinstance(site, OnpremSite):
+            subnet = addresses.sites[name].subnet("gateway")
+            for index, gateway in enumerate(site.gateways):
+                yield GatewayPlace(
+                    name=gateway.name,
+                    site=name,
+                    address=machine_address(subnet, index),
+                    public_address=gateway.public_address,
+                    host_key=gateway.host_key,
+                )
 
 
 def rack_places(environment: Environment, addresses: AddressPlan) -> Iterator[RackPlace]:

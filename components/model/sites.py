@@ -21,6 +21,14 @@ class SiteBase(Section):
     order: append new sites at the end, or write the range, so that no site's block moves."""
     prefix: int = Field(default=16, ge=8, le=20)
     """Size of the site's block when `range` is left out: /16 holds 8,192 node addresses and 2,048 nodes' pods."""
+    depot: str | None = Field(
+        default=None,
+        pattern=r"^https?://[a-z0-9.-]+(:\d+)?$",
+        examples=["http://depot.example.internal"],
+        json_schema_extra={"patternErrorMessage": "an http or https address without a path"},
+    )
+    """Where the site's machines get binaries, Debian packages and container images; left out, where their makers
+    publish them."""
 
 
 class AzureSite(SiteBase):
