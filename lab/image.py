@@ -1,194 +1,199 @@
-"""The lab's image: one read-only root file system, which every machine lies over.
+"""The lab's images: read-only root file systems, which every machine lies over one of.
 
-Made in two layers, so that a changed unit file costs no new system: the base is Debian with the packages of
-``images/image.toml``; the image is the base (hard links), the trees ``images/rootfs/`` and ``lab/rootfs/``, and the
-pinned binaries. Both are cached by what they are made of. ``manifest.json`` beside the root says what is in it.
+``bare`` is Debian as a provisioner leaves it on a rack's host; ``node`` is that after ``playbooks/image.yml``, which
+cloud machines boot; ``gateway`` stands for the clouds' own VPN gateways. Made in layers, each cached by what it is made
+of, so that a changed unit file costs neither a new system nor its packages. ``manifest.json`` beside the node's root
+says what is in it.
 
-From Python: :func:`bake`. From a shell: ``python3 -m lab.image`` prints the root's path.
+From Python: :func:`bake`. From a shell: ``python3 -m lab.image`` prints the paths.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-import shutil
-import stat
 import sys
-import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from lab import tools
+from lab import base, contents, tools
+from lab.ansible.runner import ansible_version, play
+from lab.contents import Contents
+from lab.depot import build as depot
+from lab.depot.serving import served
 from lab.toolchain.cache import Progress, cache_root, digest, ensure_folder, sha256_file, write_json
-from lab.toolchain.debian import OPTIONS, debootstrap, package_versions
-from lab.toolchain.errors import CommandError, SetupError
-from lab.toolchain.process import output_of
-from lab.toolchain.spec import machine_arch, repository
+from lab.toolchain.debian import package_versions, tidy
+from lab.toolchain.errors import SetupError
+from lab.toolchain.spec import repository
+from lab.toolchain.trees import copy_system, describe, files_of, lay, link_system
 
-_BINARIES = Path("usr/local/bin")
-_LAYOUT = 1
+_LAYOUT = 2
 """To be raised when the code below makes something else of the same sources."""
+_PLAYED_FILES = ("image.yml", "filter_plugins/pins.py", "lookup_plugins/tree.py")
+"""What the playbook's run depends on besides the roles."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Image:
-    """A finished image."""
+class Images:
+    """The finished images. Nothing may write to them."""
 
-    path: Path
-    """The root file system: the read-only lower layer of every machine. Nothing may write to it."""
+    bare: Path
+    node: Path
+    gateway: Path
     version: str
-    """Changes with the content: any package's version, binary or file."""
+    """Changes with the content of any: a package's version, a binary, a file."""
     manifest: Mapping[str, Any]
-    """``version``, ``suite``, ``packages`` (name to version), ``binaries`` (name to SHA-256) and ``files`` (path to
-    what :func:`describe` says)."""
+    """Of ``node``: ``version``, ``suite``, ``packages`` (name to version), ``binaries`` (name to SHA-256) and ``files``
+    (path to what :func:`lab.toolchain.trees.describe` says)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sources:
-    """What an image is made of."""
+    """What the images are made of."""
 
-    suite: str
-    packages: tuple[str, ...]
-    tools: tuple[str, ...]
-    trees: tuple[Path, ...]
-    """Laid over the base in this order."""
+    contents: Contents
+    project: Path
+    """A checkout: its playbooks and images are used."""
+    lab_tree: Path
+    """Laid over every image: what differs between a lab's machine and a real one."""
+
+    @property
+    def tree(self) -> Path:
+        """What ``playbooks/image.yml`` lays over a node."""
+        return self.project / "images" / "rootfs"
 
 
 def load_sources(root: Path | None = None) -> Sources:
-    """What ``images/image.toml`` of a checkout (this one by default) says, and its trees."""
+    """Those of a checkout (this one by default)."""
     root = root or repository()
-    path = root / "images" / "image.toml"
-    try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
-        return Sources(
-            suite=raw["suite"],
-            packages=tuple(sorted(raw["packages"])),
-            tools=tuple(raw["tools"]),
-            trees=(root / "images" / "rootfs", root / "lab" / "rootfs"),
-        )
-    except (OSError, tomllib.TOMLDecodeError) as error:
-        raise SetupError(f"{path}: {error}") from error
-    except KeyError as error:
-        raise SetupError(f"{path}: the key {error} is missing") from error
+    return Sources(contents=contents.load(root), project=root, lab_tree=root / "lab" / "rootfs")
 
 
-def bake(*, log_dir: Path, progress: Progress, sources: Sources | None = None) -> Image:
-    """Have the image of this checkout. Needs root where something has to be made. Raises :class:`SetupError`."""
-    sources = sources or load_sources()
-    binaries = tools.ensure(sources.tools, log_dir=log_dir, progress=progress)
-    base = _base(sources, log_dir=log_dir, progress=progress)
-    files = dict(_files(sources.trees))
-    described = {name: describe(path) for name, path in files.items()}
-    place = (
-        base.parent.parent / "image" / digest(_LAYOUT, base.name, described, {n: str(p) for n, p in binaries.items()})
+def bake(*, log_dir: Path, progress: Progress, sources: Sources | None = None) -> Images:
+    """Have the images of this checkout. Needs root where something has to be made. Raises :class:`SetupError`."""
+    maker = _Maker(sources=sources or load_sources(), log_dir=log_dir, progress=progress)
+    bare, gateway = maker.bare(), maker.gateway()
+    node = maker.node()
+    manifest = json.loads((node / "manifest.json").read_text(encoding="utf-8"))
+    version = f"{maker.sources.contents.suite}-{digest(bare.name, gateway.name, manifest)}"
+    return Images(
+        bare=bare / "rootfs", node=node / "rootfs", gateway=gateway / "rootfs", version=version, manifest=manifest
     )
-    make = partial(_make_image, base=base, files=files, binaries=binaries, suite=sources.suite)
-    if ensure_folder(place, make, what="image", progress=progress):
-        progress(f"image: made of {len(files)} files and {len(binaries)} binaries over Debian {sources.suite}")
-    manifest = json.loads((place / "manifest.json").read_text(encoding="utf-8"))
-    return Image(path=place / "rootfs", version=manifest["version"], manifest=manifest)
 
 
-def _base(sources: Sources, *, log_dir: Path, progress: Progress) -> Path:
-    place = cache_root() / "base" / digest(_LAYOUT, machine_arch(), sources.suite, sources.packages, OPTIONS)
+class _Maker:
+    def __init__(self, *, sources: Sources, log_dir: Path, progress: Progress) -> None:
+        self.sources = sources
+        self._log_dir = log_dir
+        self._progress = progress
+        self._base = base.ensure(sources.contents, log_dir=log_dir, progress=progress)
+        self._depot = depot.ensure(log_dir=log_dir, progress=progress, wanted=sources.contents)
+        self._lab_files = dict(files_of([sources.lab_tree]))
 
-    def make(into: Path) -> None:
-        if os.geteuid() != 0:
-            raise SetupError("making the base image needs root: run it as root")
-        progress(f"base image: Debian {sources.suite} with {len(sources.packages)} packages and what they need")
-        debootstrap(into / "rootfs", suite=sources.suite, packages=sources.packages, log=log_dir / "base-image.log")
-        write_json(into / "packages.json", package_versions(into / "rootfs"))
+    def bare(self) -> Path:
+        return self._with_lab_files("bare", self._base)
 
-    ensure_folder(place, make, what="base image", progress=progress)
-    return place
+    def gateway(self) -> Path:
+        return self._with_lab_files("gateway", self._played("gateway-packages", ["packages"], {"kind": "gateway"}))
 
+    def node(self) -> Path:
+        """The layers: packages and binaries, which take long and change seldom; then the tree, the other way about."""
+        under = self._played("node-packages", ["packages", "binaries"], {})
+        files = dict(files_of([self.sources.tree, self.sources.lab_tree]))
+        described = {name: describe(path) for name, path in files.items()}
+        place = self._place("node", under.name, described, self._roles("rootfs"))
 
-def _files(trees: tuple[Path, ...]) -> Iterator[tuple[str, Path]]:
-    """Every file and link of the trees by its path in the image; where two have the same, the later tree's."""
-    for tree in trees:
-        for path in sorted(tree.rglob("*")):
-            if "__pycache__" not in path.parts and (path.is_symlink() or path.is_file()):
-                yield str(path.relative_to(tree)), path
+        def make(into: Path) -> None:
+            base.require_root("the image")
+            link_system(under / "rootfs", into / "rootfs")
+            self._play(into / "rootfs", ["rootfs"], {"rootfs_tree": str(self.sources.tree)})
+            lay(self._lab_files, into / "rootfs")
+            tidy(into / "rootfs")
+            write_json(into / "manifest.json", self._manifest(into / "rootfs", described))
 
+        if ensure_folder(place, make, what="image", progress=self._progress):
+            self._progress(f"image: {len(files)} files laid over it")
+        return place
 
-def describe(path: Path) -> str:
-    """Content and kind of a file in one line: what an image differs by."""
-    if path.is_symlink():
-        return f"link to {path.readlink()}"
-    return f"{_mode(path):04o} {sha256_file(path)}"
+    def _played(self, name: str, tags: list[str], variables: Mapping[str, object]) -> Path:
+        """The base and what the playbook's tasks with those tags make of it."""
+        place = self._place(name, self._base.name, self._depot_parts(tags), variables, self._roles(*tags))
 
+        def make(into: Path) -> None:
+            base.require_root("the image")
+            self._progress(f"{name}: playbooks/image.yml over the base image")
+            copy_system(self._base / "rootfs", into / "rootfs")
+            with served(self._depot) as address:
+                self._play(into / "rootfs", tags, {"depot": address, **variables})
+            (into / "rootfs/etc/apt/sources.list.d/longhaul-depot.list").unlink(missing_ok=True)
+            tidy(into / "rootfs")
 
-def _mode(path: Path) -> int:
-    """Git keeps one bit of a file's mode, so only that one counts."""
-    return 0o755 if path.stat().st_mode & stat.S_IXUSR else 0o644
+        ensure_folder(place, make, what=name, progress=self._progress)
+        return place
 
+    def _with_lab_files(self, name: str, under: Path) -> Path:
+        described = {file: describe(path) for file, path in self._lab_files.items()}
+        place = self._place(name, under.name, described)
 
-def _make_image(into: Path, *, base: Path, files: Mapping[str, Path], binaries: Mapping[str, Path], suite: str) -> None:
-    if os.geteuid() != 0:
-        raise SetupError("making the image needs root: run it as root")
-    root = into / "rootfs"
-    output_of(["cp", "--archive", "--link", str(base / "rootfs"), str(root)])
-    for name, source in files.items():
-        _lay(source, root / name)
-    for name, source in binaries.items():
-        _link_or_copy(source, root / _BINARIES / name)
-    _make_accounts(root)
-    manifest = {
-        "suite": suite,
-        "packages": json.loads((base / "packages.json").read_text(encoding="utf-8")),
-        "binaries": {name: sha256_file(path) for name, path in binaries.items()},
-        "files": {name: describe(path) for name, path in files.items()},
-    }
-    write_json(into / "manifest.json", {"version": f"{suite}-{digest(_LAYOUT, manifest)}", **manifest})
+        def make(into: Path) -> None:
+            base.require_root("the image")
+            link_system(under / "rootfs", into / "rootfs")
+            lay(self._lab_files, into / "rootfs")
 
+        ensure_folder(place, make, what=name, progress=self._progress)
+        return place
 
-def _lay(source: Path, target: Path) -> None:
-    """Put a file of a tree into the image. One that is there is a hard link into the base: replaced, not written to."""
-    for folder in reversed([parent for parent in target.parents if not parent.exists()]):
-        folder.mkdir()
-        folder.chmod(0o755)
-    target.unlink(missing_ok=True)
-    shutil.copyfile(source, target, follow_symlinks=False)
-    if not target.is_symlink():
-        target.chmod(_mode(source))
+    def _play(self, root: Path, tags: list[str], variables: Mapping[str, object]) -> None:
+        playbook = self.sources.project / "playbooks" / "image.yml"
+        play(playbook, root=root, tags=tags, variables=variables, log=self._log_dir / "image.log")
 
+    def _place(self, name: str, *made_of: object) -> Path:
+        return cache_root() / "image" / f"{name}-{digest(_LAYOUT, *made_of)}"
 
-def _link_or_copy(source: Path, target: Path) -> None:
-    try:
-        target.hardlink_to(source)
-    except OSError:
-        # Another file system, or one without links. A full disk fails the copy as well.
-        shutil.copy2(source, target)
+    def _roles(self, *names: str) -> dict[str, str]:
+        """What a layer depends on of the playbook."""
+        playbooks = self.sources.project / "playbooks"
+        roles = (playbooks / "roles" / name for name in names)
+        files = [playbooks / name for name in _PLAYED_FILES] + [path for _, path in files_of(roles)]
+        described = {str(path.relative_to(playbooks)): describe(path) for path in files}
+        return {"ansible": ansible_version(), **described}
 
+    def _depot_parts(self, tags: list[str]) -> dict[str, str]:
+        """What tells the depot's parts that the tasks take from apart from others of the same kind."""
+        indexes = {"packages": "debian/Release", "binaries": "binaries/SHA256SUMS"}
+        return {tag: sha256_file(self._depot / indexes[tag]) for tag in tags}
 
-def _make_accounts(root: Path) -> None:
-    """The accounts that the trees' sysusers.d files declare. Made by the image's systemd; it too replaces files."""
-    try:
-        output_of(["chroot", str(root), "systemd-sysusers"])
-    except CommandError as error:
-        raise SetupError(
-            f"making the image's accounts: {error}\nCorrect the files in images/rootfs/usr/lib/sysusers.d."
-        ) from error
+    def _manifest(self, root: Path, files: Mapping[str, str]) -> dict[str, Any]:
+        binaries = tools.ensure(self.sources.contents.node_tools, log_dir=self._log_dir, progress=self._progress)
+        manifest = {
+            "suite": self.sources.contents.suite,
+            "packages": package_versions(root),
+            "binaries": {name: sha256_file(root / "usr/local/bin" / name) for name in sorted(binaries)},
+            "files": dict(files),
+        }
+        return {"version": f"{self.sources.contents.suite}-{digest(_LAYOUT, manifest)}", **manifest}
 
 
 def main(argv: list[str] | None = None) -> int:
     """The shell's side of this module."""
     parser = argparse.ArgumentParser(
-        prog="python3 -m lab.image", description="Make the lab's image; prints where it is."
+        prog="python3 -m lab.image", description="Make the lab's images; prints where they are."
     )
     parser.add_argument("--log-dir", type=Path, default=repository() / ".lab" / "log", help="default: .lab/log")
-    parser.add_argument("--json", action="store_true", help="print the manifest too")
+    parser.add_argument("--json", action="store_true", help="print the node's manifest too")
     args = parser.parse_args(argv)
     try:
-        image = bake(log_dir=args.log_dir, progress=lambda line: print(line, file=sys.stderr, flush=True))
+        images = bake(log_dir=args.log_dir, progress=lambda line: print(line, file=sys.stderr, flush=True))
     except SetupError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    print(json.dumps({"path": str(image.path), **image.manifest}, indent=2) if args.json else image.path)
+    paths = {"bare": str(images.bare), "node": str(images.node), "gateway": str(images.gateway)}
+    if args.json:
+        print(json.dumps({**paths, **images.manifest, "version": images.version}, indent=2))
+    else:
+        print("\n".join(f"{name} {path}" for name, path in paths.items()))
     return 0
 
 

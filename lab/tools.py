@@ -54,9 +54,9 @@ def ensure(
 def tool_dir(tool: Tool, *, spec: Spec) -> Path:
     """Where the tool is, or will be, in the cache: its name tells version and everything it is made of."""
     sums = [
-        (spec.modules_dir / module / name).read_bytes()
+        path.read_bytes()
         for module in sorted({binary.module for binary in tool.binaries})
-        for name in ("go.mod", "go.sum")
+        for path in sorted((spec.modules_dir / module).iterdir())
     ]
     return cache_root() / tool.name / tool.version / digest(machine_arch(), spec.go.version, tool.plain(), *sums)
 

@@ -28,11 +28,15 @@ _PROXY = re.compile(r'Acquire::https?(::[^:" ]+)?::Proxy(-Auto-Detect)? ".+";')
 _ONE_LINE = re.compile(r"deb\s+(?:\[(?P<options>[^]]*)\]\s+)?(?P<uri>\S+)\s+(?P<suite>\S+)\s+(?P<components>.+)")
 
 
-def debootstrap(target: Path, *, suite: str, packages: Iterable[str], log: Path) -> None:
-    """Make ``target``: the suite's minimal system and ``packages``. Raises :class:`SetupError`."""
+def debootstrap(into: Path, *, suite: str, packages: Iterable[str], log: Path) -> None:
+    """Make ``into/rootfs``, the suite's minimal system and ``packages``; ``into/sources.list`` names its archives.
+
+    Raises :class:`SetupError`.
+    """
     what = f"making the base image (Debian {suite})"
+    target = into / "rootfs"
     # apt does not fail on a full disk, it stops for good.
-    require_space(target.parent, mib=_SPACE_MIB, doing=what)
+    require_space(into, mib=_SPACE_MIB, doing=what)
     argv = ["mmdebstrap", *OPTIONS, *(f"--aptopt={line}" for line in _proxies()), f"--include={','.join(packages)}"]
     # In namespaces of its own, so that no process or mount of it outlives it: mmdebstrap and apt may hang when killed.
     unshare = ["unshare", "--mount", "--propagation=private", "--pid", "--fork", "--kill-child", "--mount-proc", "--"]
@@ -41,7 +45,48 @@ def debootstrap(target: Path, *, suite: str, packages: Iterable[str], log: Path)
         run_logged(argv, log=log, what=what, env={"LC_ALL": "C.UTF-8"}, end=signal.SIGKILL)
     except CommandError as error:
         raise _explain(error, what=what, target=target) from error
-    _forget_the_host(target)
+    (target / "etc/apt/sources.list").rename(into / "sources.list")
+    tidy(target)
+
+
+def download(base: Path, packages: Iterable[str], *, into: Path, log: Path) -> None:
+    """Put into the folder ``into`` the archives (.deb) of ``packages`` and of all they need beyond what is installed in
+    the system that :func:`debootstrap` made in ``base``.
+
+    Uses the host's apt, and writes nowhere else. Raises :class:`SetupError`.
+    """
+    packages = tuple(packages)
+    what = f"fetching packages ({' '.join(packages)})"
+    scratch = into / "scratch"
+    for folder in ("state/lists/partial", "cache/archives/partial", "etc"):
+        (scratch / folder).mkdir(parents=True)
+    config = scratch / "apt.conf"
+    config.write_text("\n".join((*_apt_options(scratch, base=base), *_proxies())) + "\n", encoding="utf-8")
+    for argv in (["apt-get", "-q", "update"], ["apt-get", "-q", "--yes", "--download-only", "install", *packages]):
+        try:
+            environment = {"APT_CONFIG": str(config), "LC_ALL": "C.UTF-8"}
+            run_logged(argv, log=log, what=what, env=environment, end=signal.SIGKILL)
+        except CommandError as error:
+            raise _explain(error, what=what, target=into) from error
+    for archive in (scratch / "cache/archives").glob("*.deb"):
+        archive.rename(into / archive.name)
+    remove(scratch)
+
+
+def _apt_options(scratch: Path, *, base: Path) -> list[str]:
+    options = {
+        "Dir::State": scratch / "state",
+        "Dir::State::status": base / "rootfs/var/lib/dpkg/status",
+        "Dir::Cache": scratch / "cache",
+        "Dir::Etc::sourcelist": base / "sources.list",
+        # The host's own settings are for the host: they may name hooks.
+        **dict.fromkeys(("Dir::Etc::parts", "Dir::Etc::sourceparts", "Dir::Etc::preferencesparts"), scratch / "etc"),
+        **dict.fromkeys(("Dir::Etc::main", "Dir::Etc::preferences"), "/dev/null"),
+        "APT::Install-Recommends": "false",
+        # apt's own user for downloads cannot reach a folder of root's cache.
+        "APT::Sandbox::User": "root",
+    }
+    return [f'{key} "{value}";' for key, value in options.items()]
 
 
 def package_versions(root: Path) -> dict[str, str]:
@@ -60,24 +105,29 @@ def _explain(error: CommandError, *, what: str, target: Path) -> SetupError:
     return error
 
 
-def _forget_the_host(root: Path) -> None:
-    """Take out what mmdebstrap copied from the host, and what must differ between machines."""
+def tidy(root: Path) -> None:
+    """Take out what was copied from the host or served to make the system, and what must differ between machines."""
     for name in (
         "etc/resolv.conf",
         "etc/hostname",
         "etc/apt/sources.list",
         "etc/apt/apt.conf.d/99mmdebstrap",
         "etc/dpkg/dpkg.cfg.d/99mmdebstrap",
+        *(str(path.relative_to(root)) for path in (root / "etc/ssh").glob("ssh_host_*")),
     ):
         (root / name).unlink(missing_ok=True)
-    for name in ("var/log", "var/lib/apt/lists", "var/cache/apt", "tmp"):
+    for name in ("var/log", "var/lib/apt/lists", "var/cache/apt", "tmp", "root/.ansible", "run"):
+        if not (root / name).is_dir():
+            continue
         for entry in (root / name).iterdir():
             if entry.is_dir() and not entry.is_symlink():
                 remove(entry)
             else:
                 entry.unlink()
     # Empty: each machine makes its own, and no machine takes it for a first boot, at which systemd enables every unit.
-    (root / "etc/machine-id").write_text("", encoding="ascii")
+    # A new file: the old one may be a hard link into another system.
+    (root / "etc/machine-id").unlink(missing_ok=True)
+    (root / "etc/machine-id").touch(mode=0o644)
 
 
 def host_sources(suite: str, *, etc: Path = Path("/etc")) -> list[str]:

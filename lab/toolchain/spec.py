@@ -156,7 +156,7 @@ def _binary(name: str, raw: dict[str, Any], *, common: dict[str, Any]) -> Binary
         package=raw.get("package", ""),
         file=raw.get("file", ""),
         ldflags=tuple(flag.format(version=version) for flag in (*common.get("ldflags", ()), *raw.get("ldflags", ()))),
-        tags=tuple(common.get("tags", ())),
+        tags=(*common.get("tags", ()), *raw.get("tags", ())),
         check=tuple(raw.get("check", ())),
         answer=raw.get("answer", "").format(version=version),
     )

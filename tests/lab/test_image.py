@@ -1,20 +1,23 @@
-"""The image holds what its sources say, its manifest tells it, and the base below is never written to."""
+"""The images hold what their sources say, the manifest tells it, and the layers below are never written to."""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from lab import image, tools
-from lab.image import Image, Sources
+from lab import contents, image
+from lab.image import Images
 from lab.toolchain import debian
 from lab.toolchain.cache import remove, sha256_file
 from lab.toolchain.debian import host_sources
 from lab.toolchain.errors import SetupError
+from lab.toolchain.trees import describe
 
 DEB822 = """\
 Types: deb deb-src
@@ -83,125 +86,183 @@ def test_a_files_description_changes_with_content_and_with_the_mode_that_git_kee
     path = tmp_path / "file"
     path.write_text("a")
     path.chmod(0o644)
-    first = image.describe(path)
+    first = describe(path)
     path.chmod(0o600)
-    assert image.describe(path) == first
+    assert describe(path) == first
     path.chmod(0o755)
-    executable = image.describe(path)
+    executable = describe(path)
     path.write_text("b")
-    assert len({first, executable, image.describe(path)}) == 3
+    assert len({first, executable, describe(path)}) == 3
 
 
-def test_no_tracked_source_of_the_image_names_a_mirror() -> None:
-    sources = image.load_sources()
-    root = Path(image.__file__).parents[1]
-    files = [
-        path for tree in sources.trees for path in tree.rglob("*") if path.is_file() and "__pycache__" not in path.parts
-    ]
-    for path in (*files, root / "images" / "image.toml", Path(debian.__file__), Path(image.__file__)):
+def test_no_tracked_source_of_the_images_names_a_mirror() -> None:
+    found = image.load_sources()
+    files = [path for _, path in wanted(found.tree, found.lab_tree, found.project / "playbooks") if path.is_file()]
+    for path in (*files, found.project / "images" / "image.toml", Path(debian.__file__), Path(image.__file__)):
         assert "debian.org" not in path.read_text(encoding="utf-8"), path
 
 
+def test_images_cannot_be_made_without_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LONGHAUL_CACHE", str(tmp_path))
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(SetupError, match="needs root"):
+        image.bake(log_dir=tmp_path, progress=print)
+    assert [path for path in tmp_path.glob("base/*") if path.is_dir()] == []
+
+
+def test_a_mistake_in_the_list_is_named(tmp_path: Path) -> None:
+    text = (image.repository() / "images" / "image.toml").read_text(encoding="utf-8")
+    write(tmp_path, "images/image.toml", text.replace("gateway = [", "gatewy = ["))
+    with pytest.raises(SetupError, match=r"image\.toml: the key 'gateway' is missing"):
+        contents.load(tmp_path)
+
+
 @pytest.fixture(scope="module")
-def baked(tmp_path_factory: pytest.TempPathFactory) -> Image:
+def sources(tmp_path_factory: pytest.TempPathFactory) -> image.Sources:
+    """This checkout's, with trees that stay as they are now."""
+    found = image.load_sources()
+    copy = tmp_path_factory.mktemp("sources")
+    for name in ("images", "lab/rootfs", "playbooks"):
+        shutil.copytree(found.project / name, copy / name, symlinks=True)
+    shutil.copy(found.project / "tools.toml", copy)
+    return image.load_sources(copy)
+
+
+@pytest.fixture(scope="module")
+def baked(sources: image.Sources, tmp_path_factory: pytest.TempPathFactory) -> Images:
     if os.geteuid() != 0:
         pytest.skip("needs root")
-    return image.bake(log_dir=tmp_path_factory.mktemp("log"), progress=print)
+    return image.bake(log_dir=tmp_path_factory.mktemp("log"), progress=print, sources=sources)
 
 
-def inside(baked: Image, name: str) -> Path:
-    return baked.path / name
+@pytest.fixture(scope="module", params=["bare", "node", "gateway"])
+def root(request: pytest.FixtureRequest, baked: Images) -> Path:
+    path = getattr(baked, request.param)
+    assert isinstance(path, Path)
+    return path
+
+
+def wanted(*trees: Path) -> Iterator[tuple[str, Path]]:
+    for tree in trees:
+        for path in tree.rglob("*"):
+            if (path.is_file() or path.is_symlink()) and "__pycache__" not in path.parts:
+                yield str(path.relative_to(tree)), path
 
 
 @pytest.mark.lab
-def test_every_file_of_the_trees_is_in_the_image_as_the_manifest_says(baked: Image) -> None:
-    sources = image.load_sources()
-    wanted = {
-        str(path.relative_to(tree))
-        for tree in sources.trees
-        for path in tree.rglob("*")
-        if (path.is_file() or path.is_symlink()) and "__pycache__" not in path.parts
-    }
-    assert set(baked.manifest["files"]) == wanted
+def test_every_file_of_the_trees_is_in_the_node_as_the_manifest_says(baked: Images, sources: image.Sources) -> None:
+    files = dict(wanted(sources.tree, sources.lab_tree))
+    assert baked.manifest["files"] == {name: describe(path) for name, path in files.items()}
     for name, description in baked.manifest["files"].items():
-        assert image.describe(inside(baked, name)) == description
-        if not inside(baked, name).is_symlink():
-            status = inside(baked, name).stat()
+        assert describe(baked.node / name) == description
+        if not (baked.node / name).is_symlink():
+            status = (baked.node / name).stat()
             assert (status.st_uid, status.st_gid) == (0, 0)
             assert status.st_mode & 0o7777 == int(description.split()[0], 8)
 
 
 @pytest.mark.lab
-def test_the_pinned_binaries_are_in_the_image(baked: Image) -> None:
-    assert {"etcd", "etcdctl", "etcdutl", "kube-apiserver", "kubectl"} <= set(baked.manifest["binaries"])
+def test_the_labs_own_files_are_in_every_image(root: Path, sources: image.Sources) -> None:
+    for name, path in wanted(sources.lab_tree):
+        assert describe(root / name) == describe(path)
+
+
+@pytest.mark.lab
+def test_what_the_roles_bring_is_in_the_node_alone(baked: Images, sources: image.Sources) -> None:
+    names = {name for name, _ in wanted(sources.tree)}
+    for path in (baked.bare, baked.gateway):
+        assert [name for name in names if (path / name).exists()] == []
+        assert list((path / "usr/local/bin").iterdir()) == []
+
+
+@pytest.mark.lab
+def test_the_pinned_binaries_are_in_the_node(baked: Images) -> None:
+    expected = {"etcd", "etcdctl", "etcdutl", "kube-apiserver", "kubectl", "kubelet", "kube-proxy", "containerd", "ctr"}
+    assert expected <= set(baked.manifest["binaries"])
+    assert {"coredns", "agnhost", "pause"}.isdisjoint(baked.manifest["binaries"])
     for name, sha256 in baked.manifest["binaries"].items():
-        path = inside(baked, f"usr/local/bin/{name}")
+        path = baked.node / "usr/local/bin" / name
         assert sha256_file(path) == sha256
         assert os.access(path, os.X_OK)
 
 
 @pytest.mark.lab
-def test_the_manifest_has_every_package_with_its_version(baked: Image) -> None:
+def test_each_image_has_its_packages(baked: Images, sources: image.Sources) -> None:
     packages = baked.manifest["packages"]
-    assert set(image.load_sources().packages) <= set(packages)
-    assert packages == debian.package_versions(baked.path)
+    assert packages == debian.package_versions(baked.node)
+    assert {*sources.contents.bare, *sources.contents.node} <= set(packages)
+    assert {*sources.contents.bare, *sources.contents.gateway} <= set(debian.package_versions(baked.gateway))
+    assert set(sources.contents.bare) <= set(debian.package_versions(baked.bare))
+    for name in ("runc", "charon-systemd", "nftables"):
+        assert name not in debian.package_versions(baked.bare)
 
 
 @pytest.mark.lab
-@pytest.mark.parametrize("name", ["etc/resolv.conf", "etc/hostname", "etc/apt/sources.list", "usr/sbin/policy-rc.d"])
-def test_nothing_of_the_host_is_in_the_image(baked: Image, name: str) -> None:
-    assert not inside(baked, name).exists()
+@pytest.mark.parametrize(
+    "name",
+    [
+        "etc/resolv.conf",
+        "etc/hostname",
+        "etc/apt/sources.list",
+        "etc/apt/sources.list.d/longhaul-depot.list",
+        "root/.ansible",
+        "usr/sbin/policy-rc.d",
+    ],
+)
+def test_nothing_of_the_host_or_of_the_making_is_in_an_image(root: Path, name: str) -> None:
+    assert not (root / name).exists()
 
 
 @pytest.mark.lab
-def test_machines_get_an_identity_of_their_own(baked: Image) -> None:
-    assert inside(baked, "etc/machine-id").read_text() == ""
-    assert list(inside(baked, "etc/ssh").glob("ssh_host_*")) == []
+def test_machines_get_an_identity_of_their_own(root: Path) -> None:
+    assert (root / "etc/machine-id").read_text() == ""
+    assert list((root / "etc/ssh").glob("ssh_host_*")) == []
 
 
 @pytest.mark.lab
-def test_the_declared_accounts_are_made_without_touching_the_base(baked: Image, tmp_path: Path) -> None:
-    accounts = inside(baked, "etc/passwd").read_text()
+def test_the_declared_accounts_are_made_in_the_node_alone(baked: Images) -> None:
+    accounts = (baked.node / "etc/passwd").read_text()
     assert "\netcd:" in accounts
     assert "\nkube:" in accounts
-    base = image._base(image.load_sources(), log_dir=tmp_path, progress=print)
-    assert "etcd:" not in (base / "rootfs" / "etc" / "passwd").read_text()
+    assert "etcd:" not in (baked.bare / "etc/passwd").read_text()
 
 
 @pytest.mark.lab
-def test_a_second_bake_makes_nothing(baked: Image, tmp_path: Path) -> None:
+def test_a_second_bake_makes_nothing_and_runs_no_ansible(
+    baked: Images, sources: image.Sources, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(image, "play", lambda *_, **__: pytest.fail("ansible was run"))
     said: list[str] = []
-    assert image.bake(log_dir=tmp_path, progress=said.append) == baked
+    assert image.bake(log_dir=tmp_path, progress=said.append, sources=sources) == baked
     assert said == []
 
 
 @pytest.mark.lab
-def test_a_changed_file_makes_another_image_over_the_same_base(
-    baked: Image, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_changed_unit_makes_another_node_over_the_same_packages(
+    baked: Images, sources: image.Sources, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shell = inside(baked, "etc/profile").read_bytes()
-    tree = tmp_path / "tree"
-    write(tree, "etc/profile", "# ours\n")
-    write(tree, "opt/new/folder/file", "new\n")
-    sources = image.load_sources()
-    monkeypatch.setattr(image, "debootstrap", lambda *_, **__: pytest.fail("the base was made again"))
-    said: list[str] = []
-    changed = image.bake(log_dir=tmp_path, progress=said.append, sources=replace(sources, trees=(*sources.trees, tree)))
+    names = ("etc/systemd/system/etcd.service", "etc/passwd", "usr/local/bin/etcd")
+    before = {name: (baked.node / name).read_bytes() for name in names}
+    for name in ("images", "lab/rootfs", "playbooks"):
+        shutil.copytree(sources.project / name, tmp_path / name, symlinks=True)
+    write(tmp_path, "images/rootfs/etc/systemd/system/etcd.service", "# ours\n")
+    write(tmp_path, "images/rootfs/opt/new/folder/file", "new\n")
+    played: list[list[str]] = []
+    play = image.play
+
+    def noting(playbook: Path, *, tags: list[str], root: Path, variables: dict[str, object], log: Path) -> None:
+        played.append(tags)
+        play(playbook, tags=tags, root=root, variables=variables, log=log)
+
+    monkeypatch.setattr(image, "play", noting)
+    changed = image.bake(log_dir=tmp_path, progress=print, sources=replace(sources, project=tmp_path))
     try:
+        assert played == [["rootfs"]]
         assert changed.version != baked.version
-        assert (changed.path / "etc/profile").read_text() == "# ours\n"
-        assert (changed.path / "opt/new").stat().st_mode & 0o777 == 0o755
-        assert inside(baked, "etc/profile").read_bytes() == shell
-        assert json.loads((changed.path.parent / "manifest.json").read_text())["version"] == changed.version
+        assert (changed.bare, changed.gateway) == (baked.bare, baked.gateway)
+        assert (changed.node / names[0]).read_text() == "# ours\n"
+        assert (changed.node / "opt/new").stat().st_mode & 0o777 == 0o755
+        assert {name: (baked.node / name).read_bytes() for name in names} == before
+        assert json.loads((changed.node.parent / "manifest.json").read_text()) == changed.manifest
     finally:
-        remove(changed.path.parent)
-
-
-def test_an_image_cannot_be_made_without_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LONGHAUL_CACHE", str(tmp_path))
-    monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    sources = Sources(suite="bookworm", packages=("none",), tools=(), trees=())
-    monkeypatch.setattr(tools, "ensure", lambda *_, **__: {})
-    with pytest.raises(SetupError, match="needs root"):
-        image.bake(log_dir=tmp_path, progress=print, sources=sources)
-    assert [path for path in tmp_path.glob("base/*") if path.is_dir()] == []
+        remove(changed.node.parent)

@@ -11,13 +11,19 @@ from typing import Any
 
 import pytest
 
-from lab import tools
+from lab import contents, tools
+from lab.toolchain.golang import find_compiler
+from lab.toolchain.process import output_of
 from lab.toolchain.spec import Binary, Tool, load, repository
 
 ROOT = repository()
 SPEC = load()
 BINARIES = [pytest.param(tool, binary, id=binary.name) for tool in SPEC.tools for binary in tool.binaries]
-LANGUAGE_HOST_SDK = "v3.76.0"
+KUBERNETES = next(tool.version for tool in SPEC.tools if tool.release == "kubernetes")
+OF_ANOTHER_RELEASE = {"pulumi-language-python": "v3.76.0", "agnhost": f"v{KUBERNETES}"}
+"""Binaries whose module has a version of its own."""
+OURS = "longhaul/tools/"
+"""Modules whose code lies beside their go.mod."""
 
 
 def go_mod(module: str) -> str:
@@ -39,15 +45,18 @@ def owner(package: str, modules: dict[str, str]) -> str:
 @pytest.mark.parametrize(("tool", "binary"), BINARIES)
 def test_a_binary_is_of_its_release_in_go_mod_too(tool: Tool, binary: Binary) -> None:
     modules = required(binary.module)
+    if binary.package.startswith(OURS):
+        assert binary.package == f"{OURS}{binary.module}"
+        assert f"module {binary.package}\n" in go_mod(binary.module)
+        return
     version = modules[owner(binary.package or binary.file, modules)]
-    expected = LANGUAGE_HOST_SDK if binary.name == "pulumi-language-python" else f"v{tool.version}"
-    assert version == expected
+    assert version == OF_ANOTHER_RELEASE.get(binary.name, f"v{tool.version}")
 
 
 @pytest.mark.parametrize(("tool", "binary"), BINARIES)
 def test_a_binary_is_compiled_or_copied_and_its_module_names_what_is_compiled(tool: Tool, binary: Binary) -> None:
     assert bool(binary.package) != bool(binary.file)
-    if binary.package:
+    if binary.package and not binary.package.startswith(OURS):
         # A `tool` line makes go.sum complete for it.
         assert re.search(rf"^(?:tool |\t){re.escape(binary.package)}$", go_mod(binary.module), re.MULTILINE)
     assert bool(binary.check) == bool(binary.answer)
@@ -56,6 +65,38 @@ def test_a_binary_is_compiled_or_copied_and_its_module_names_what_is_compiled(to
 @pytest.mark.parametrize("tool", [pytest.param(tool, id=tool.name) for tool in SPEC.tools])
 def test_a_tool_can_be_asked_its_version(tool: Tool) -> None:
     assert any(tool.version in binary.answer for binary in tool.binaries)
+
+
+def test_images_of_containers_are_of_what_the_pins_have() -> None:
+    declared = {image.tool: image for image in contents.load().images}
+    versions = {tool.name: tool.version for tool in SPEC.tools}
+    assert set(declared) <= set(versions)
+    assert {tool.name for tool in SPEC.select(["coredns", "agnhost", "pause"])} == set(declared)
+
+
+def test_every_machine_starts_pods_with_the_image_that_the_depot_has() -> None:
+    pause = next(image for image in contents.load().images if image.tool == "pause")
+    version = next(tool.version for tool in SPEC.tools if tool.name == "pause")
+    config = (ROOT / "images/rootfs/etc/containerd/config.toml").read_text(encoding="utf-8")
+    assert f'"{pause.name}:{pause.tag.format(version=version)}"' in config
+
+
+def test_the_binaries_of_machines_are_of_tools_with_pins() -> None:
+    listed = contents.load()
+    assert set(listed.host_tools) <= set(listed.node_tools)
+    assert {tool.name for tool in SPEC.select(listed.node_tools)} == set(listed.node_tools)
+
+
+@pytest.mark.engine
+def test_agnhost_is_of_the_version_that_its_module_says(tmp_path: Path) -> None:
+    (agnhost,) = SPEC.select(["agnhost"])
+    log = tmp_path / "log"
+    compiler = find_compiler(SPEC.go, log=log, progress=print)
+    folder = SPEC.modules_dir / "kubernetes"
+    listed = output_of(
+        [str(compiler.go), "list", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes"], cwd=folder, env=compiler.env()
+    )
+    assert (Path(listed.strip()) / "test/images/agnhost/VERSION").read_text().strip() == agnhost.version
 
 
 def test_kubernetes_is_of_one_release_throughout() -> None:

@@ -219,10 +219,11 @@ def test_a_second_run_asks_neither_a_server_nor_a_compiler(bench: Bench, server:
     assert bench.calls() == ""
 
 
-def test_a_changed_go_sum_or_version_makes_another_entry(bench: Bench) -> None:
+@pytest.mark.parametrize("name", ["go.mod", "go.sum", "main.go"])
+def test_a_changed_file_of_its_module_makes_another_entry(bench: Bench, name: str) -> None:
     spec = bench.spec()
     first = bench.ensure(spec)
-    (bench.root / "tools" / "thing" / "go.sum").write_text("other sums\n")
+    (bench.root / "tools" / "thing" / name).write_text("something else\n")
     second = bench.ensure(spec)
     assert first != second
     assert first.exists()

@@ -1,0 +1,35 @@
+"""The system that every image is laid over: Debian with the ``bare`` packages, cached by what it is made of."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from lab.contents import Contents
+from lab.toolchain.cache import Progress, cache_root, digest, ensure_folder, write_json
+from lab.toolchain.debian import OPTIONS, debootstrap, package_versions
+from lab.toolchain.errors import SetupError
+from lab.toolchain.spec import machine_arch
+
+_LAYOUT = 2
+"""To be raised when the code below makes something else of the same sources."""
+
+
+def ensure(contents: Contents, *, log_dir: Path, progress: Progress) -> Path:
+    """The base's folder: ``rootfs``, ``packages.json`` (name to version) and ``sources.list`` (where apt got them)."""
+    place = cache_root() / "base" / digest(_LAYOUT, machine_arch(), contents.suite, contents.bare, OPTIONS)
+
+    def make(into: Path) -> None:
+        require_root("the base image")
+        progress(f"base image: Debian {contents.suite} with {len(contents.bare)} packages and what they need")
+        debootstrap(into, suite=contents.suite, packages=contents.bare, log=log_dir / "base-image.log")
+        write_json(into / "packages.json", package_versions(into / "rootfs"))
+
+    ensure_folder(place, make, what="base image", progress=progress)
+    return place
+
+
+def require_root(what: str) -> None:
+    """Raise :class:`SetupError` unless this process may make file systems."""
+    if os.geteuid() != 0:
+        raise SetupError(f"making {what} needs root: run it as root")

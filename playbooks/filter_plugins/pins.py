@@ -1,0 +1,52 @@
+"""Filters that read the repository's own pins: ``from_toml``, and ``pinned_binaries`` for tools.toml."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ansible.errors import AnsibleFilterError
+
+
+class FilterModule:
+    """What Ansible looks for."""
+
+    def filters(self) -> dict[str, Any]:
+        return {"from_toml": from_toml, "pinned_binaries": pinned_binaries, "sums_of": sums_of}
+
+
+def from_toml(text: str) -> dict[str, Any]:
+    """A TOML document as plain values."""
+    try:
+        return tomllib.loads(str(text))
+    except tomllib.TOMLDecodeError as error:
+        raise AnsibleFilterError(f"this is not TOML: {error}") from error
+
+
+def pinned_binaries(pins: Mapping[str, Any], tools: Iterable[str], arch: str) -> list[dict[str, str]]:
+    """Each binary of the named tools: ``name``, ``tool``, ``version``; where tools.toml knows an official download for
+    the architecture, its ``url`` and ``sha256`` too, and the ``folder`` of the archive that the binary lies in."""
+    known = {
+        name: (str(release["version"]), tool)
+        for release in pins["release"].values()
+        for name, tool in release["tool"].items()
+    }
+    wanted = list(tools)
+    if unknown := [name for name in wanted if name not in known]:
+        raise AnsibleFilterError(f"tools.toml has no {', '.join(unknown)}; it has {', '.join(known)}")
+    return [
+        {"name": binary, "tool": name, "version": known[name][0], **_download(*known[name], arch)}
+        for name in wanted
+        for binary in known[name][1]["binary"]
+    ]
+
+
+def _download(version: str, tool: Mapping[str, Any], arch: str) -> dict[str, str]:
+    download = tool.get("download", {}).get(arch, {})
+    return {key: str(value).format(version=version) for key, value in download.items()}
+
+
+def sums_of(text: str) -> dict[str, str]:
+    """The lines of a SHA256SUMS file as path to checksum."""
+    return {path: sha256 for sha256, path in (line.split(maxsplit=1) for line in str(text).splitlines())}

@@ -1,0 +1,225 @@
+"""The image's roles on a real system in a folder: what they make and refuse, and that a second run changes nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tarfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from lab import base, contents, image
+from lab.ansible.runner import play
+from lab.depot import build
+from lab.depot.serving import served
+from lab.toolchain.cache import remove
+from lab.toolchain.errors import SetupError
+from lab.toolchain.process import output_of
+from lab.toolchain.spec import machine_arch, repository
+from lab.toolchain.trees import copy_system
+
+pytestmark = pytest.mark.lab
+
+PLAYBOOK = repository() / "playbooks" / "image.yml"
+
+
+@dataclass(frozen=True)
+class System:
+    """A system in a folder, and the log of what was played on it."""
+
+    root: Path
+    log: Path
+
+    def play(self, *tags: str, **variables: object) -> int:
+        """How many tasks changed something."""
+        start = self.log.stat().st_size if self.log.exists() else 0
+        play(PLAYBOOK, root=self.root, tags=tags, variables=variables, log=self.log)
+        (changed,) = re.findall(r"changed=(\d+)", self.log.read_text()[start:])
+        return int(changed)
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> System:
+    """A copy of the base image that may be changed."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    under = base.ensure(contents.load(), log_dir=tmp_path, progress=print)
+    copy_system(under / "rootfs", tmp_path / "root")
+    return System(tmp_path / "root", tmp_path / "log")
+
+
+def mounts() -> list[str]:
+    return Path("/proc/self/mountinfo").read_text().splitlines()
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """The tree that the role lays, as it is now."""
+    shutil.copytree(image.load_sources().tree, tmp_path / "tree", symlinks=True)
+    return tmp_path / "tree"
+
+
+def test_a_second_run_changes_nothing_and_nothing_is_left_mounted(bare: System, tree: Path, tmp_path: Path) -> None:
+    before = mounts()
+    with served(build.ensure(log_dir=tmp_path, progress=print)) as depot:
+        assert bare.play("packages", "binaries", "rootfs", depot=depot, rootfs_tree=str(tree)) > 0
+        assert bare.play("packages", "binaries", "rootfs", depot=depot, rootfs_tree=str(tree)) == 0
+    assert mounts() == before
+    for name in ("proc", "run", "tmp"):
+        assert list((bare.root / name).iterdir()) == []
+
+
+def processes(word: str) -> list[str]:
+    """Those whose command line has the word in it."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            found.append(entry.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+    return [line for line in found if word in line]
+
+
+def awaited(condition: Callable[[], bool], *, seconds: float = 60.0) -> bool:
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return condition()
+
+
+def test_a_killed_run_leaves_no_process_and_no_mount(bare: System) -> None:
+    before = mounts()
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        # A depot that never answers, so that it is killed while apt waits for it.
+        depot = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        program = (
+            "from pathlib import Path; from lab.ansible.runner import play;"
+            f"play(Path({str(PLAYBOOK)!r}), root=Path({str(bare.root)!r}), tags=['packages'],"
+            f" variables={{'depot': {depot!r}}}, log=Path({str(bare.log)!r}))"
+        )
+        with subprocess.Popen([sys.executable, "-c", program]) as process:
+            assert awaited(lambda: bool(processes("/usr/lib/apt/methods/http")) and bool(processes(str(bare.root))))
+            process.kill()
+        assert awaited(lambda: processes(str(bare.root)) == [])
+    assert mounts() == before
+    remove(bare.root)
+    assert not bare.root.exists()
+
+
+def test_what_somebody_changed_is_put_right_and_folders_keep_their_mode(bare: System, tree: Path) -> None:
+    (tree / "root").mkdir()
+    (tree / "root/file").write_text("a")
+    content, mode = (bare.root / f"etc/systemd/system/{name}.service" for name in ("etcd", "kube-apiserver"))
+    bare.play("rootfs", rootfs_tree=str(tree))
+    wanted = content.read_bytes()
+    content.write_bytes(b"[Unit]\n")
+    mode.chmod(0o600)
+    assert bare.play("rootfs", rootfs_tree=str(tree)) > 0
+    assert content.read_bytes() == wanted
+    assert mode.stat().st_mode & 0o777 == 0o644
+    assert (bare.root / "root").stat().st_mode & 0o777 == 0o700
+
+
+def test_cached_bytecode_never_outlives_its_source(bare: System, tree: Path) -> None:
+    """Every file of the tree has the same time, so that cannot tell."""
+    program = tree / "usr/local/lib/longhaul/thing.py"
+    imported = "import sys; sys.path.insert(0, '/usr/local/lib/longhaul'); import thing; print(thing.VALUE)"
+    for value in ("1", "2"):
+        program.write_text(f"VALUE = {value}\n")
+        bare.play("rootfs", rootfs_tree=str(tree))
+        assert output_of(["chroot", str(bare.root), "python3", "-c", imported]).strip() == value
+    assert list(bare.root.glob("usr/local/lib/longhaul/__pycache__/thing.*.pyc"))
+
+
+def packed(files: Mapping[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
+        for name, content in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mode = len(content), 0o755
+            tar.addfile(entry, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+@pytest.fixture
+def releases(tmp_path: Path) -> Iterator[str]:
+    """A server of official releases."""
+    folder = tmp_path / "releases"
+    folder.mkdir()
+    (folder / "single").write_bytes(b"single 1.0")
+    (folder / "pack.tar.gz").write_bytes(packed({"pack-1.0/first": b"1", "pack-1.0/second": b"2", "other": b"3"}))
+    handler = partial(SimpleHTTPRequestHandler, directory=str(folder))
+    http = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield f"http://127.0.0.1:{http.server_port}"
+    http.shutdown()
+    http.server_close()
+    thread.join()
+
+
+def pins(address: str, folder: Path, **changed: str) -> dict[str, object]:
+    def download(name: str, more: Mapping[str, str]) -> dict[str, object]:
+        sha256 = changed.get(name) or hashlib.sha256((folder / name).read_bytes()).hexdigest()
+        return {machine_arch(): {"url": f"{address}/{name}", "sha256": sha256, **more}}
+
+    tools = {
+        "single": {"download": download("single", {}), "binary": {"single": {}}},
+        "pack": {
+            "download": download("pack.tar.gz", {"folder": "pack-{version}"}),
+            "binary": {"first": {}, "second": {}},
+        },
+        "unknown": {"binary": {"unknown": {}}},
+    }
+    return {"release": {"made-up": {"version": "1.0", "tool": tools}}}
+
+
+def test_without_a_depot_the_official_releases_are_taken(bare: System, releases: str, tmp_path: Path) -> None:
+    wanted = {"binaries_pins": pins(releases, tmp_path / "releases"), "binaries_tools": ["single", "pack"]}
+    assert bare.play("binaries", **wanted) > 0
+    bin_folder = bare.root / "usr/local/bin"
+    assert {path.name: path.read_bytes() for path in bin_folder.iterdir()} == {
+        "single": b"single 1.0",
+        "first": b"1",
+        "second": b"2",
+    }
+    assert all(path.stat().st_mode & 0o7777 == 0o755 for path in bin_folder.iterdir())
+    assert bare.play("binaries", **wanted) == 0
+
+
+def test_a_release_that_is_not_the_pinned_one_is_refused(bare: System, releases: str, tmp_path: Path) -> None:
+    wrong = pins(releases, tmp_path / "releases", **{"pack.tar.gz": "0" * 64})
+    with pytest.raises(SetupError, match="did not match"):
+        bare.play("binaries", binaries_pins=wrong, binaries_tools=["single", "pack"])
+    assert not (bare.root / "usr/local/bin/first").exists()
+
+
+def test_a_tool_without_a_checksum_is_refused_before_anything_is_fetched(
+    bare: System, releases: str, tmp_path: Path
+) -> None:
+    with pytest.raises(SetupError, match="no checksum of unknown"):
+        bare.play(
+            "binaries",
+            binaries_pins=pins(releases, tmp_path / "releases"),
+            binaries_tools=["single", "unknown"],
+        )
+    assert list((bare.root / "usr/local/bin").iterdir()) == []
+
+
+def test_the_lab_lays_nothing_that_the_roles_lay_too() -> None:
+    sources = image.load_sources()
+    ours = {str(path.relative_to(sources.tree)) for path in sources.tree.rglob("*") if path.is_file()}
+    labs = {str(path.relative_to(sources.lab_tree)) for path in sources.lab_tree.rglob("*") if path.is_file()}
+    assert ours.isdisjoint(labs)

@@ -1,0 +1,3 @@
+module longhaul/tools/pause
+
+go 1.26.0
