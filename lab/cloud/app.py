@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from ipaddress import IPv4Address
 from pathlib import Path
 
 from aiohttp import web
 
+from lab.cloud.aws import metadata as aws_metadata
+from lab.cloud.aws.cloud import AwsCloud
 from lab.cloud.azure import access, arm, blob_data, identity, vault_data
 from lab.cloud.azure.blobs import BlobStore
 from lab.cloud.azure.firewall import Peer
 from lab.cloud.azure.follower import Follower
+from lab.cloud.azure.gateways import Gateways
 from lab.cloud.azure.machines import Machines
 from lab.cloud.azure.metadata import Metadata
 from lab.cloud.azure.operations import Operations
@@ -22,7 +26,7 @@ from lab.cloud.azure.secrets import SecretStore
 from lab.cloud.azure.world import build_world
 from lab.cloud.pki import ensure_pki
 from lab.cloud.store import Store
-from lab.desired import Hypervisor
+from lab.desired import Hypervisor, World
 
 SUBSCRIPTION = "00000000-0000-4000-8000-000000000001"
 TENANT = "00000000-0000-4000-8000-000000000002"
@@ -34,7 +38,7 @@ NAMES = (
     f"*{vault_data.SUFFIX}",
     f"*{blob_data.SUFFIX}",
 )
-"""The clouds' names, all served at one address."""
+"""Azure's names; AWS's depend on the regions. All are served at one address."""
 SYSTEM_BUNDLES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt")
 NOBODY = "0.0.0.0"  # noqa: S104 - nothing is bound to it
 REQUEST_LIMIT = 4 * 1024 * 1024
@@ -58,19 +62,28 @@ class Cloud:
         images: Mapping[str, str],
         subscription: str = SUBSCRIPTION,
         tenant: str = TENANT,
+        regions: Sequence[str] = (),
     ) -> None:
-        """``images``: ids as a machine's ``imageReference.id`` names them, to the ``image`` the hypervisor knows each
-        by."""
+        """``images``: ids as a machine's ``imageReference.id`` or a launch template's ``ImageId`` names them, to the
+        ``image`` the hypervisor knows each by. ``regions``: where the environment is on AWS."""
         state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._state = state_dir
         self._settings = Settings(tenant=tenant, subscription=subscription, images=dict(images))
-        self._pki = ensure_pki(state_dir / "ca", NAMES)
         self.store = Store(state_dir / "cloud.sqlite")
         self._secrets = SecretStore(state_dir / "secrets.sqlite")
         self._identity = identity.Identity(state=state_dir, store=self.store, tenant=tenant)
         access.seed_owner(self.store, principal_id=self._identity.operator["principalId"], subscription=subscription)
+        self.aws = AwsCloud(
+            state=state_dir,
+            store=self.store,
+            hypervisor=hypervisor,
+            regions=regions,
+            images=images,
+            claims=self._identity.claims,
+        )
+        self._pki = ensure_pki(state_dir / "ca", (*NAMES, *self.aws.names))
         operations = Operations(self.store)
-        self._follower = Follower(self.store, hypervisor, partial(build_world, images=self._settings.images))
+        self._follower = Follower(self.store, hypervisor, self._world)
         self._machines = Machines(
             store=self.store, hypervisor=hypervisor, follower=self._follower, operations=operations
         )
@@ -78,6 +91,13 @@ class Cloud:
             store=self.store,
             identity=self._identity,
             machines=self._machines,
+            gateways=Gateways(
+                store=self.store,
+                hypervisor=hypervisor,
+                follower=self._follower,
+                operations=operations,
+                spawn=self._machines.spawn,
+            ),
             operations=operations,
             settings=self._settings,
         )
@@ -85,6 +105,7 @@ class Cloud:
         self._blobs = BlobStore(state_dir / "blobs")
         self._blob_data = blob_data.BlobData(store=self.store, blobs=self._blobs, identity=self._identity)
         self._metadata = Metadata(store=self.store, identity=self._identity)
+        self._aws_metadata = aws_metadata.Metadata(account=self.aws.account, changed=self.aws.changed)
 
     def internet_app(self) -> web.Application:
         """What answers at the clouds' address on the internet, over TLS."""
@@ -96,7 +117,8 @@ class Cloud:
 
     def metadata_app(self, network_id: str) -> web.Application:
         """What answers at 169.254.169.254 inside a virtual network, in the clear on port 80."""
-        return _application(partial(self._metadata.handle, network=network_id))
+        service = self._aws_metadata if network_id.startswith("vpc-") else self._metadata
+        return _application(partial(service.handle, network=network_id))
 
     def ssl_context(self) -> ssl.SSLContext:
         """For the listeners of :meth:`internet_app` and :meth:`site_app`."""
@@ -108,7 +130,7 @@ class Cloud:
         return self._pki.ca_certificate
 
     def operator_environment(self) -> dict[str, str]:
-        """Environment variables with which Azure's SDKs and Pulumi act as the operator.
+        """Environment variables with which the clouds' SDKs and Pulumi act as the operator.
 
         The bundle holds the system's authorities too: the same process may talk to public hosts.
         """
@@ -127,16 +149,22 @@ class Cloud:
             "REQUESTS_CA_BUNDLE": bundle,
             "SSL_CERT_FILE": bundle,
             "CURL_CA_BUNDLE": bundle,
+            **self.aws.operator_environment(bundle),
         }
 
     async def run(self) -> None:
         """Carry on with what was under way, and keep the hypervisor on the desired state until cancelled."""
+        if self.aws.regions:
+            await self.aws.account()  # without it the world would lack AWS, and the hypervisor would take it down
         self._arm.resume()
-        await self._follower.run()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._follower.run())
+            tasks.create_task(self.aws.run(self._follower.applied))
 
     async def close(self) -> None:
         """Stop background work and close the files."""
         await self._machines.close()
+        await self.aws.close()
         self._secrets.close()
         self._blobs.close()
         self.store.close()
@@ -154,7 +182,12 @@ class Cloud:
         if host.endswith(blob_data.SUFFIX):
             peer = Peer(address=IPv4Address(request.remote or NOBODY), network=network)
             return await self._blob_data.handle(request, host.removesuffix(blob_data.SUFFIX), peer)
+        if self.aws.answers(host):
+            return await self.aws.handle(request)
         return web.Response(status=421, text=f"The lab's clouds do not answer for {host}.\n")
+
+    def _world(self, store: Store) -> World:
+        return build_world(store, images=self._settings.images) + self.aws.world()
 
     def _bundle(self) -> Path:
         system = next((Path(path) for path in SYSTEM_BUNDLES if Path(path).exists()), None)

@@ -81,6 +81,10 @@ class Store:
             await self._changed.wait()
         return self._revision
 
+    def touch(self) -> None:
+        """Say that something which is kept elsewhere has changed, as if a document had."""
+        self._notify()
+
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """All writes inside are kept together or not at all. May be nested: the outermost decides."""

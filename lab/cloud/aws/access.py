@@ -1,0 +1,92 @@
+"""What a caller may do: the operator everything, a session what its role's policies say."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+from lab.cloud.aws.errors import AwsError
+from lab.cloud.aws.signing import Key
+
+if TYPE_CHECKING:
+    from lab.cloud.aws.account import Account
+
+ALWAYS = "sts:GetCallerIdentity"
+"""Needs no permission, and cannot be denied:
+docs.aws.amazon.com/STS/latest/APIReference/API_GetCallerIdentity.html."""
+
+
+def key_of(account: Account, key_id: str) -> Key | None:
+    """An access key by its id; None for one that nobody has."""
+    for user in account.iam.users.values():
+        for key in user.access_keys:
+            if key.access_key_id == key_id and key.status == "Active":
+                return Key(secret=key.secret_access_key)
+    role = account.sts.get_assumed_role_from_access_key(key_id)
+    if role is None:
+        return None
+    expires = role.expiration
+    if expires.tzinfo is None:
+        expires = expires.replace(tzinfo=datetime.UTC)
+    return Key(secret=role.secret_access_key, token=role.session_token, expires=expires)
+
+
+def check_access(account: Account, key_id: str, action: str) -> None:
+    """Raises AwsError when the holder of a key may not do ``action`` (``ec2:DescribeInstances``)."""
+    if action == ALWAYS:
+        return
+    who, policies = _policies(account, key_id)
+    if not permitted(policies, action):
+        service = action.partition(":")[0]
+        code = "UnauthorizedOperation" if service == "ec2" else "AccessDenied"
+        text = f"User: {who} is not authorized to perform: {action} because no identity-based policy allows the action"
+        raise AwsError(code, text, status=403)
+
+
+def permitted(policies: list[Mapping[str, Any]], action: str) -> bool:
+    """Whether policies allow an action on anything (``Resource: *``). What is allowed only for some resources or under
+    a condition is not allowed here; what is denied so, is denied."""
+    statements = [statement for policy in policies for statement in _list(policy.get("Statement"))]
+    meant = [one for one in statements if _matches(one, action)]
+    if any(one.get("Effect") == "Deny" for one in meant):
+        return False
+    return any(
+        one.get("Effect") == "Allow" and "*" in _list(one.get("Resource")) and not one.get("Condition") for one in meant
+    )
+
+
+def _matches(statement: Mapping[str, Any], action: str) -> bool:
+    if "NotAction" in statement:
+        named = any(fnmatchcase(action.lower(), str(one).lower()) for one in _list(statement["NotAction"]))
+        return not named
+    return any(fnmatchcase(action.lower(), str(one).lower()) for one in _list(statement.get("Action")))
+
+
+def _policies(account: Account, key_id: str) -> tuple[str, list[Mapping[str, Any]]]:
+    iam = account.iam
+    user = iam.get_user_from_access_key_id(key_id)
+    if user is not None:
+        inline = [iam.get_user_policy(user.name, name)["policy_document"] for name in user.policies]
+        return str(user.arn), [json.loads(one) for one in inline]
+    session = account.sts.get_assumed_role_from_access_key(key_id)
+    if session is None:
+        return key_id, []
+    role = next((one for one in iam.get_roles() if one.arn == session.role_arn), None)
+    return str(session.arn), [json.loads(one) for one in _role_policies(role)]
+
+
+def _role_policies(role: Any) -> Iterator[str]:
+    if role is None:
+        return
+    yield from role.policies.values()
+    for policy in role.managed_policies.values():
+        yield policy.document
+
+
+def _list(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]

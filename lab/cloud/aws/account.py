@@ -1,0 +1,152 @@
+"""The account's state: moto's backends with our corrections in their place, kept in one file.
+
+Importing this module imports moto, which takes a second or two; :mod:`lab.cloud.aws.cloud` does so off the event loop,
+and only for an environment with AWS in it.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import weakref
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address
+from pathlib import Path
+from typing import Any
+
+from moto.autoscaling.models import autoscaling_backends
+from moto.core.base_backend import BackendDict
+from moto.ec2.models import ec2_backends
+from moto.iam.models import IAMBackend, iam_backends
+from moto.sts.models import STSBackend, sts_backends
+
+from lab.cloud.aws.ec2 import LabEc2
+from lab.cloud.aws.hosts import ACCOUNT
+from lab.cloud.aws.scaling import LabScaling
+
+GLOBAL = "aws"
+"""moto's name of the partition that global services live in."""
+OPERATOR = "operator"
+"""IAM user that the operator's key pair belongs to; it may do everything."""
+_ADMINISTRATOR = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}
+
+
+class StateError(RuntimeError):
+    """The account's file cannot be read: another version of moto or of this program wrote it."""
+
+
+@dataclass
+class Held:
+    """Everything that one file holds; objects refer to each other, so they are written together."""
+
+    ec2: dict[str, LabEc2]
+    scaling: dict[str, LabScaling]
+    iam: IAMBackend
+    sts: STSBackend
+    capacity: dict[str, int] = field(default_factory=dict)
+    """Instances that may still be launched, by ``type@zone``; what is not named has no limit."""
+
+
+class Account:
+    """One account of AWS in the environment's regions.
+
+    Raises:
+        StateError: see there.
+        OSError: the file cannot be written.
+    """
+
+    def __init__(self, path: Path, *, regions: Sequence[str], images: Mapping[str, str], key: tuple[str, str]) -> None:
+        """``images``: image ids to the names that the hypervisor knows them by; ``key``: the operator's key pair."""
+        self._path = path
+        self.images = dict(images)
+        BackendDict.reset()  # type: ignore[no-untyped-call, unused-ignore]
+        self.held = self._read() if path.exists() else _new(regions)
+        for region in regions:
+            if region not in self.held.ec2:
+                self.held.ec2[region] = LabEc2(region, ACCOUNT)
+        self._install(regions)
+        self._ensure_operator(*key)
+
+    def save(self) -> None:
+        """Write everything; a daemon that is killed afterwards answers as before."""
+        beside = self._path.with_suffix(".new")
+        beside.touch(mode=0o600)
+        beside.write_bytes(pickle.dumps(self.held, protocol=pickle.HIGHEST_PROTOCOL))
+        beside.replace(self._path)
+
+    @property
+    def ec2(self) -> Iterable[LabEc2]:
+        """EC2 in each region."""
+        return self.held.ec2.values()
+
+    @property
+    def scaling(self) -> Iterable[LabScaling]:
+        """Auto scaling in each region."""
+        return self.held.scaling.values()
+
+    @property
+    def iam(self) -> IAMBackend:
+        return self.held.iam
+
+    @property
+    def sts(self) -> STSBackend:
+        return self.held.sts
+
+    def instances(self) -> Iterator[tuple[LabEc2, Any]]:
+        """Every instance that has not ended, with its region's EC2."""
+        for ec2 in self.ec2:
+            for instance in ec2.all_instances():
+                if instance.state != "terminated":
+                    yield ec2, instance
+
+    def public_addresses(self) -> set[IPv4Address]:
+        """Every public address that is taken, in all regions."""
+        return {address for ec2 in self.ec2 for address in ec2.public_addresses()}
+
+    def _read(self) -> Held:
+        try:
+            # The file is our own, in a folder that only the lab's user can write to.
+            held = pickle.loads(self._path.read_bytes())  # noqa: S301
+        except Exception as problem:
+            why = "was it written by another version? Take the lab down and start it again"
+            raise StateError(f"{self._path} cannot be read: {problem} ({why})") from problem
+        if not isinstance(held, Held):
+            raise StateError(f"{self._path} does not hold an account; take the lab down and start it again")
+        for ec2 in held.ec2.values():
+            _register(ec2)
+        return held
+
+    def _install(self, regions: Sequence[str]) -> None:
+        """Put our backends where moto looks for its own."""
+        for region in regions:
+            self.held.ec2[region].account = self
+            ec2_backends[ACCOUNT][region] = self.held.ec2[region]
+            if region not in self.held.scaling:
+                self.held.scaling[region] = LabScaling(region, ACCOUNT)
+            autoscaling_backends[ACCOUNT][region] = self.held.scaling[region]
+        iam_backends[ACCOUNT][GLOBAL] = self.held.iam
+        sts_backends[ACCOUNT][GLOBAL] = self.held.sts
+
+    def _ensure_operator(self, key_id: str, secret: str) -> None:
+        if OPERATOR in self.iam.users:
+            return
+        self.iam.create_user("aws", OPERATOR)
+        self.iam.put_user_policy(OPERATOR, "administrator", json.dumps(_ADMINISTRATOR))
+        key = self.iam.create_access_key(OPERATOR)
+        key.access_key_id, key.secret_access_key = key_id, secret
+
+
+def _new(regions: Sequence[str]) -> Held:
+    return Held(
+        ec2={region: LabEc2(region, ACCOUNT) for region in regions},
+        scaling={},
+        iam=IAMBackend(GLOBAL, ACCOUNT),
+        sts=STSBackend(GLOBAL, ACCOUNT),
+    )
+
+
+def _register(ec2: LabEc2) -> None:
+    """What a backend's constructor does for finding VPCs of other regions."""
+    ec2.vpc_refs[type(ec2)].add(weakref.ref(ec2))
+    ec2.vpc_pcx_refs[type(ec2)].add(weakref.ref(ec2))

@@ -1,0 +1,289 @@
+"""AWS as one object: answers requests, keeps the account, and follows its instances to their end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from aiohttp import web
+
+from lab.cloud.aws import hosts
+from lab.cloud.aws.actions import UNSIGNED, changes, check_action, check_parameters
+from lab.cloud.aws.errors import AwsError, render
+from lab.cloud.aws.signing import Request, signer
+from lab.cloud.store import Store
+from lab.desired import Hypervisor, World
+
+if TYPE_CHECKING:
+    from lab.cloud.aws.account import Account
+
+log = logging.getLogger(__name__)
+
+LOOK_S = 1.0
+"""How often machines that have switched themselves off are looked for."""
+RETRY_S = 10.0
+"""How often a group tries again to launch what it could not."""
+END_TIMEOUT_S = 120.0
+"""How long a machine may take to go, before that is said in the log; it is waited for all the same."""
+
+Claims = Callable[[str], Mapping[str, Any]]
+Applied = Callable[[int], Any]
+
+
+class AwsCloud:
+    """AWS in one environment's regions; with no region it answers nothing and loads nothing.
+
+    The account is loaded off the event loop, because moto takes seconds to import. Everything else happens in the
+    event loop, one request at a time.
+    """
+
+    def __init__(
+        self,
+        *,
+        state: Path,
+        store: Store,
+        hypervisor: Hypervisor,
+        regions: Sequence[str],
+        images: Mapping[str, str],
+        claims: Claims,
+    ) -> None:
+        """``claims`` verifies a token of Azure's identity service; ``images`` as in :class:`lab.cloud.app.Cloud`."""
+        self._path = state / "aws.pickle"
+        self._store = store
+        self._hypervisor = hypervisor
+        self.regions = tuple(regions)
+        self._images = {key: value for key, value in images.items() if key.startswith("ami-")}
+        self._claims = claims
+        self._key = _operator_key(store) if regions else ("", "")
+        self._account: Account | None = None
+        self._loading = ThreadPoolExecutor(1, "aws").submit(self._load) if regions else None
+        self._applied: Applied | None = None
+        self._ends: dict[str, asyncio.Task[None]] = {}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The host names that it answers at."""
+        return hosts.names(self.regions)
+
+    def operator_environment(self, bundle: str) -> dict[str, str]:
+        """Environment variables with which AWS's SDKs act as the operator; ``bundle`` is the authorities' file."""
+        if not self.regions:
+            return {}
+        return {
+            "AWS_ACCESS_KEY_ID": self._key[0],
+            "AWS_SECRET_ACCESS_KEY": self._key[1],
+            "AWS_DEFAULT_REGION": self.regions[0],
+            "AWS_REGION": self.regions[0],
+            "AWS_CA_BUNDLE": bundle,
+            "AWS_EC2_METADATA_DISABLED": "true",
+        }
+
+    async def account(self) -> Account:
+        """The account, once it is loaded.
+
+        Raises:
+            RuntimeError: the environment is not on AWS.
+        """
+        if self._account is None:
+            if self._loading is None:
+                raise RuntimeError("the environment has no site on AWS")
+            self._account = await asyncio.wrap_future(self._loading)
+        return self._account
+
+    def answers(self, host: str) -> bool:
+        """Whether a host name is one of AWS's, even one that the lab does not have."""
+        return bool(self.regions) and host.endswith(hosts.SUFFIX)
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """Answer one request to one of :attr:`names`."""
+        host = request.host.partition(":")[0].lower()
+        endpoint = hosts.endpoint_of(host, self.regions)
+        if endpoint is None:
+            known = ", ".join(self.names)
+            return web.Response(status=421, text=f"The lab's AWS does not have {host}. It has {known}.\n")
+        account = await self.account()
+        body = await request.read()
+        signed = Request(
+            method=request.method,
+            path=request.rel_url.raw_path,
+            query=request.query_string,
+            headers={name.lower(): value for name, value in request.headers.items()},
+            body=body,
+        )
+        try:
+            return self._answer(account, endpoint, signed, url=f"https://{host}{request.rel_url.raw_path_qs}")
+        except AwsError as problem:
+            log.info("%s refused: %s: %s", endpoint.service, problem.code, problem.message)
+            return render(problem, service=endpoint.service)
+        except Exception as problem:
+            log.exception("%s in %s failed", endpoint.service, endpoint.region)
+            return render(AwsError("InternalError", f"The lab's AWS failed: {problem!r}", status=500),
+                          service=endpoint.service)  # fmt: skip
+
+    def world(self) -> World:
+        """What AWS wants to exist."""
+        if self._account is None:
+            return World()
+        from lab.cloud.aws.world import build_world
+
+        return build_world(self._account)
+
+    def set_capacity(self, kind: str, zone: str, count: int | None) -> None:
+        """Limit how many more instances of a type can be launched in a zone; None takes the limit away. Groups that
+        wait for capacity try again at once."""
+        from lab.cloud.aws.launching import capacity_key
+
+        if self._account is None:
+            raise RuntimeError("AWS is not loaded yet; ask again when the lab is ready")
+        self._account.held.capacity.pop(capacity_key(kind, zone), None)
+        if count is not None:
+            self._account.held.capacity[capacity_key(kind, zone)] = count
+        self._fill_groups(self._account)
+
+    def changed(self) -> None:
+        """Keep what has changed, and let the hypervisor follow."""
+        if self._account is None:
+            return
+        self._account.save()
+        self._store.touch()
+        self._await_ends(self._account)
+
+    async def run(self, applied: Applied) -> None:
+        """Follow instances until cancelled: end those whose machines are gone, replace those that switched themselves
+        off, and try again what could not be launched. ``applied`` awaits that the hypervisor has looked at a
+        revision."""
+        if not self.regions:
+            return
+        account = await self.account()
+        self._applied = applied
+        self._await_ends(account)
+        loop, retry_at = asyncio.get_running_loop(), 0.0
+        while True:
+            await asyncio.sleep(LOOK_S)
+            try:
+                self._replace_stopped(account)
+                if loop.time() >= retry_at:
+                    retry_at = loop.time() + RETRY_S
+                    self._fill_groups(account)
+                    self._forget_ended(account)
+            except Exception:
+                log.exception("AWS could not follow its instances; trying again")
+
+    async def close(self) -> None:
+        """Stop background work."""
+        for task in self._ends.values():
+            task.cancel()
+        await asyncio.gather(*self._ends.values(), return_exceptions=True)
+
+    def _load(self) -> Account:
+        # The images that moto knows are none that the lab could boot.
+        os.environ.setdefault("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")
+        from lab.cloud.aws.account import Account
+
+        return Account(self._path, regions=self.regions, images=self._images, key=self._key)
+
+    def _answer(self, account: Account, endpoint: hosts.Endpoint, signed: Request, *, url: str) -> web.Response:
+        from moto.core.request import Request as MotoRequest
+
+        from lab.cloud.aws.access import check_access, key_of
+        from lab.cloud.aws.responders import Context, responder
+
+        service = endpoint.service
+        request = MotoRequest.from_primitives(signed.method, url, dict(signed.headers), signed.body)
+        action = str(request.form.get("Action") or "")
+        if not action:
+            raise AwsError("MissingAction", "The request names no action, or not in its body.")
+        if (service, action) not in UNSIGNED:
+            key = signer(signed, service=service, keys=lambda key_id: key_of(account, key_id))
+            check_action(service, action)
+            check_access(account, key, f"{service}:{action}")
+        context = Context(account=account, claims=self._claims, tunnels=self._hypervisor.tunnel_states)
+        found = responder(service, context)
+        found.setup_class(request, url, request.headers)
+        check_parameters(service, action, dict(found.params))
+        try:
+            status, headers, text = found.call_action()
+        finally:
+            if changes(action):
+                self.changed()
+        log.info("%s:%s -> %s", service, action, status)
+        kind = headers.get("content-type") or headers.get("Content-Type") or "text/xml"
+        return web.Response(status=int(status), body=_bytes(text), headers={"Content-Type": str(kind)})
+
+    def _await_ends(self, account: Account) -> None:
+        """See to every instance that is ending."""
+        for ec2, instance in account.instances():
+            if instance.state == "shutting-down" and instance.id not in self._ends and self._applied is not None:
+                task = asyncio.create_task(self._end(account, ec2, instance, self._applied))
+                self._ends[instance.id] = task
+                task.add_done_callback(partial(self._forget, instance.id))
+
+    async def _end(self, account: Account, ec2: Any, instance: Any, applied: Applied) -> None:
+        """An instance has ended when its machine is gone."""
+        await applied(self._store.revision)
+        while True:
+            try:
+                state = await self._hypervisor.wait_settled(instance.id, timeout_s=END_TIMEOUT_S)
+            except TimeoutError:
+                log.warning("the machine of %s has not gone within %g s", instance.id, END_TIMEOUT_S)
+                continue
+            if state.phase == "absent":
+                break
+            await asyncio.sleep(LOOK_S)  # it could not be removed, and the hypervisor tries again
+        ec2.finish_termination(instance)
+        for scaling in account.scaling:
+            for group in scaling.groups():
+                group.ended(instance.id)
+        self.changed()
+
+    def _forget(self, instance_id: str, _task: asyncio.Task[None]) -> None:
+        self._ends.pop(instance_id, None)
+
+    def _replace_stopped(self, account: Account) -> None:
+        """Machines that powered themselves off: their instances end, and their groups launch others."""
+        gone = [
+            (ec2, instance.id)
+            for ec2, instance in account.instances()
+            if instance.state == "running" and self._hypervisor.machine_state(instance.id).phase == "stopped"
+        ]
+        for ec2, instance_id in gone:
+            log.info("%s has switched itself off: it ends", instance_id)
+            ec2.terminate_instances([instance_id])
+            account.held.scaling[ec2.region_name].notify_terminate_instances([instance_id])
+        if gone:
+            self.changed()
+
+    def _fill_groups(self, account: Account) -> None:
+        short = [group for scaling in account.scaling for group in scaling.groups() if group.short]
+        for group in short:
+            group.follow(
+                cause="an instance was started in response to a difference between desired and actual capacity"
+            )
+        if short:
+            self.changed()
+
+    def _forget_ended(self, account: Account) -> None:
+        forgotten = [ec2.region_name for ec2 in account.ec2 if ec2.forget_ended()]
+        if forgotten:
+            account.save()
+
+
+def _operator_key(store: Store) -> tuple[str, str]:
+    """The operator's key pair, made once."""
+    found = store.record("aws", "operator")
+    if found is None:
+        letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+        found = ["AKIA" + "".join(secrets.choice(letters) for _ in range(16)), secrets.token_urlsafe(30)]
+        store.set_record("aws", "operator", found)
+    return found[0], found[1]
+
+
+def _bytes(text: Any) -> bytes:
+    return text if isinstance(text, bytes) else str(text).encode()

@@ -1,0 +1,204 @@
+"""EC2 as moto has it, with what moto gets wrong put right: addresses, what may not be deleted yet, and instances that
+take a while to end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from ipaddress import IPv4Address, IPv4Network
+from typing import TYPE_CHECKING, Any
+
+from moto.ec2.exceptions import DependencyViolationError, EC2ClientError
+from moto.ec2.models import EC2Backend
+
+from lab.cloud.aws import subnets
+from lab.cloud.aws.public_addresses import next_public
+from lab.cloud.aws.vpn import LabVpnConnections
+
+if TYPE_CHECKING:
+    from lab.cloud.aws.account import Account
+
+REMEMBERED_S = 3600.0
+"""How long a terminated instance is still shown: docs.aws.amazon.com/AWSEC2/latest/UserGuide/terminating-instances.html
+says about an hour."""
+
+
+class LabEc2(LabVpnConnections, EC2Backend):
+    """One region's EC2."""
+
+    account: Account
+    """Set by the account when it takes the backend up; not part of the saved state."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in self.__dict__.items() if key != "account"}
+
+    def public_addresses(self) -> Iterator[IPv4Address]:
+        """Public addresses that this region holds."""
+        for address in self.addresses:
+            yield IPv4Address(address.public_ip)
+        yield from self.tunnel_addresses()
+
+    def allocate_address(self, domain: str, address: str | None = None, tags: dict[str, str] | None = None) -> Any:
+        """An elastic address out of the lab's range; moto invents any."""
+        chosen = address or str(next_public(self.account.public_addresses()))
+        return super().allocate_address(domain, address=chosen, tags=tags)
+
+    def release_address(self, address: str | None = None, allocation_id: str | None = None) -> None:
+        held = [one for one in self.addresses if allocation_id in (one.allocation_id,)]
+        if held and held[0].association_id:
+            raise EC2ClientError("InvalidIPAddress.InUse", f"Address {held[0].public_ip} is in use.")
+        super().release_address(address, allocation_id)
+
+    def create_nat_gateway(
+        self,
+        subnet_id: str,
+        allocation_id: str,
+        tags: dict[str, str] | None = None,
+        connectivity_type: str | None = "public",
+    ) -> Any:
+        """moto gives the gateway an address outside its subnet."""
+        address = self.take_address(self.get_subnet(subnet_id))
+        gateway = super().create_nat_gateway(subnet_id, allocation_id, tags, connectivity_type or "public")
+        interface = gateway._eni
+        interface.private_ip_address = gateway.private_ip = str(address)
+        interface.private_ip_addresses = [{"Primary": True, "PrivateIpAddress": str(address)}]
+        gateway.address_set[0]["privateIp"] = str(address)
+        return gateway
+
+    def delete_nat_gateway(self, nat_gateway_id: str) -> Any:
+        """With its interface, and without its address: moto leaves both as they were."""
+        if nat_gateway_id not in self.nat_gateways:
+            raise EC2ClientError("NatGatewayNotFound", f"The NAT gateway {nat_gateway_id} was not found")
+        gateway = super().delete_nat_gateway(nat_gateway_id)
+        for address in self.addresses:
+            if address.eni is gateway._eni:
+                address.eni = address.association_id = None
+        self.enis.pop(gateway._eni.id, None)
+        return gateway
+
+    def take_address(self, subnet: Any) -> IPv4Address:
+        """A free address of a subnet.
+
+        Raises:
+            EC2ClientError: ``InsufficientFreeAddressesInSubnet``.
+        """
+        found = subnets.free_address(
+            IPv4Network(subnet.cidr_block), taken=self.taken(subnet), reservations=_reservations(subnet)
+        )
+        if found is None:
+            text = f"There are not enough free addresses in subnet '{subnet.id}' to satisfy the requested number of "
+            raise EC2ClientError("InsufficientFreeAddressesInSubnet", text + "instances.")
+        return found
+
+    def take_prefix(self, subnet: Any) -> IPv4Network:
+        """A free /28 of a subnet.
+
+        Raises:
+            EC2ClientError: ``InsufficientCidrBlocks``.
+        """
+        found = subnets.free_prefix(
+            IPv4Network(subnet.cidr_block),
+            taken=self.taken(subnet),
+            reservations=_reservations(subnet, kind="prefix"),
+        )
+        if found is None:
+            text = "The specified subnet does not have enough free cidr blocks to satisfy the request."
+            raise EC2ClientError("InsufficientCidrBlocks", text)
+        return found
+
+    def taken(self, subnet: Any) -> list[IPv4Network]:
+        """Addresses and prefixes of a subnet's interfaces."""
+        found = []
+        for interface in self.enis.values():
+            if interface.subnet.id == subnet.id:
+                found += [IPv4Network(one["PrivateIpAddress"]) for one in interface.private_ip_addresses]
+                found += prefixes_of(interface)
+        return found
+
+    def terminate_instances(self, instance_ids: list[str]) -> list[Any]:
+        """Instances begin to end; :meth:`finish_termination` follows when their machines are gone. moto lets them end
+        at once."""
+        ended = []
+        for instance in self.get_multi_instances_by_id(instance_ids):
+            before = _State(name=instance.state, code=instance.state_code)
+            if instance.state not in ("shutting-down", "terminated"):
+                instance._state.name, instance._state.code = "shutting-down", 32
+                instance._reason = "User initiated"
+            ended.append((instance, before))
+        return ended
+
+    def finish_termination(self, instance: Any) -> None:
+        """The machine is gone: free what the instance had."""
+        instance.terminate()
+        instance.ended_at = time.time()
+
+    def forget_ended(self) -> bool:
+        """Forget instances that ended long ago; whether there were any."""
+        latest, found = time.time() - REMEMBERED_S, False
+        for reservation in list(self.reservations.values()):
+            left = [one for one in reservation.instances if getattr(one, "ended_at", latest) >= latest]
+            found = found or len(left) < len(reservation.instances)
+            reservation.instances = left
+            if not left:
+                del self.reservations[reservation.id]
+        return found
+
+    def delete_subnet(self, subnet_id: str) -> Any:
+        if any(interface.subnet.id == subnet_id for interface in self.enis.values()):
+            text = f"The subnet '{subnet_id}' has dependencies and cannot be deleted."
+            raise DependencyViolationError(text)
+        return super().delete_subnet(subnet_id)
+
+    def delete_security_group(self, name: str | None = None, group_id: str | None = None) -> None:
+        for interface in self.enis.values():
+            if any(group.id == group_id for group in interface.group_set):
+                raise DependencyViolationError(f"resource {group_id} has a dependent object")
+        super().delete_security_group(name, group_id)
+
+    def detach_internet_gateway(self, internet_gateway_id: str, vpc_id: str) -> None:
+        alive = [one for one in self.nat_gateways.values() if one.vpc_id == vpc_id and one.state == "available"]
+        if alive:
+            text = f"Network {vpc_id} has some mapped public address(es). Please unmap those public address(es) before "
+            raise DependencyViolationError(text + "detaching the gateway.")
+        super().detach_internet_gateway(internet_gateway_id, vpc_id)
+
+    def delete_vpc(self, vpc_id: str) -> Any:
+        attached = [one for one in self.internet_gateways.values() if getattr(one.vpc, "id", None) == vpc_id]
+        endpoints = [one for one in self.vpc_end_points.values() if one.vpc_id == vpc_id and one.state != "deleted"]
+        groups = [group for group in self.groups.get(vpc_id, {}).values() if group.name != "default"]
+        if attached or endpoints or groups:
+            raise DependencyViolationError(f"The vpc '{vpc_id}' has dependencies and cannot be deleted.")
+        return super().delete_vpc(vpc_id)
+
+    def delete_customer_gateway(self, customer_gateway_id: str) -> Any:
+        held = [one for one in self.vpn_connections.values() if one.customer_gateway_id == customer_gateway_id]
+        if any(one.state != "deleted" for one in held):
+            raise EC2ClientError("IncorrectState", f"The customer gateway '{customer_gateway_id}' is in use.")
+        return super().delete_customer_gateway(customer_gateway_id)
+
+    def delete_vpn_gateway(self, vpn_gateway_id: str) -> Any:
+        gateway = self.get_vpn_gateway(vpn_gateway_id)
+        held = [one for one in self.vpn_connections.values() if one.vpn_gateway_id == vpn_gateway_id]
+        if any(one.state == "attached" for one in gateway.vpc_attachments) or any(
+            one.state != "deleted" for one in held
+        ):
+            raise EC2ClientError("IncorrectState", f"The vpnGateway ID '{vpn_gateway_id}' is in use.")
+        return super().delete_vpn_gateway(vpn_gateway_id)
+
+
+class _State:
+    """What an instance's state was."""
+
+    def __init__(self, *, name: str, code: int) -> None:
+        self.name = name
+        self.code = code
+
+
+def prefixes_of(interface: Any) -> list[IPv4Network]:
+    """An interface's delegated prefixes."""
+    return [IPv4Network(one["Ipv4Prefix"]) for one in getattr(interface, "ipv4_prefixes", [])]
+
+
+def _reservations(subnet: Any, *, kind: str | None = None) -> list[IPv4Network]:
+    held = subnet._cidr_reservations
+    return [IPv4Network(str(one.cidr)) for one in held if kind is None or one.reservation_type == kind]

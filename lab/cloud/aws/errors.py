@@ -1,0 +1,33 @@
+"""Refusals in the words of AWS's two query protocols."""
+
+from __future__ import annotations
+
+import uuid
+from xml.sax.saxutils import escape
+
+from aiohttp import web
+
+
+class AwsError(Exception):
+    """A refusal; ``code`` and ``status`` as the service's API reference gives them."""
+
+    def __init__(self, code: str, message: str, *, status: int = 400) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.status = status
+
+
+def render(error: AwsError, *, service: str) -> web.Response:
+    """The answer that an SDK understands as ``error``."""
+    request = str(uuid.uuid4())
+    inner = f"<Code>{escape(error.code)}</Code><Message>{escape(error.message)}</Message>"
+    if service == "ec2":
+        body = f"<Response><Errors><Error>{inner}</Error></Errors><RequestID>{request}</RequestID></Response>"
+    else:
+        kind = "Sender" if error.status < 500 else "Receiver"
+        body = (
+            f"<ErrorResponse><Error><Type>{kind}</Type>{inner}</Error><RequestId>{request}</RequestId></ErrorResponse>"
+        )
+    text = f'<?xml version="1.0" encoding="UTF-8"?>\n{body}'
+    return web.Response(status=error.status, text=text, content_type="text/xml")

@@ -1,0 +1,133 @@
+"""Instances from launch templates, with all that moto leaves out when an auto scaling group launches them: metadata
+options, instance profile, delegated prefixes, tags of disks and interfaces, the limits of subnets and of capacity."""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, Any
+
+from moto.ec2.exceptions import EC2ClientError
+from moto.ec2.models.instances import MetadataOptions
+
+from lab.cloud.aws.hosts import ACCOUNT
+from lab.hypervisor.addresses import hardware_address
+
+if TYPE_CHECKING:
+    from lab.cloud.aws.account import Account
+    from lab.cloud.aws.ec2 import LabEc2
+
+USER_DATA_LIMIT = 16384
+"""Bytes before encoding: docs.aws.amazon.com/AWSEC2/latest/UserGuide/user-data.html."""
+
+
+def check_user_data(encoded: str) -> None:
+    """Raises EC2ClientError for user data beyond the limit, or not in base64."""
+    try:
+        raw = base64.b64decode(encoded, validate=True)
+    except ValueError as problem:
+        raise EC2ClientError("InvalidUserData.Malformed", "Invalid BASE64 encoding of user data.") from problem
+    if len(raw) > USER_DATA_LIMIT:
+        text = f"User data is limited to {USER_DATA_LIMIT} bytes"
+        raise EC2ClientError("InvalidParameterValue", text)
+
+
+def check_template(account: Account, version: Any) -> None:
+    """Raises EC2ClientError for a template that nothing can be launched from."""
+    image, kind = version.data.get("ImageId"), version.data.get("InstanceType")
+    if not image or not kind:
+        raise EC2ClientError("MissingParameter", "The request must contain the parameters ImageId and InstanceType")
+    if image not in account.images:
+        raise EC2ClientError("InvalidAMIID.NotFound", f"The image id '[{image}]' does not exist")
+
+
+def launch(ec2: LabEc2, *, template: Any, version: Any, subnet: Any, tags: dict[str, str]) -> Any:
+    """Launch one instance into a subnet.
+
+    Raises:
+        EC2ClientError: there is no capacity, the subnet is full, or the template is wrong.
+    """
+    data = version.data
+    check_template(ec2.account, version)
+    wanted = (data.get("NetworkInterfaces") or [{}])[0]
+    kind = data["InstanceType"]
+    _take_capacity(ec2.account, kind, subnet.availability_zone, look_only=True)
+    address = ec2.take_address(subnet)
+    for group in wanted.get("Groups", []):
+        if ec2.get_security_group_from_id(group) is None:
+            raise EC2ClientError("InvalidGroup.NotFound", f"The security group '{group}' does not exist")
+    if int(wanted.get("Ipv4PrefixCount") or 0):
+        ec2.take_prefix(subnet)  # there is one, or the launch fails before anything exists
+    reservation = ec2.run_instances(
+        data["ImageId"],
+        1,
+        version.user_data,
+        [],
+        instance_type=kind,
+        is_instance_type_default=False,
+        region_name=ec2.region_name,
+        placement=subnet.availability_zone,
+        subnet_id=subnet.id,
+        private_ip=str(address),
+        security_group_ids=list(wanted.get("Groups", [])),
+        nics=[{**wanted, "DeviceIndex": 0, "DeleteOnTermination": True, "Groups": []}],
+        launch_template={"LaunchTemplateId": template.id, "Version": str(version.number)},
+        metadata_options=data.get("MetadataOptions") or {},
+        ebs_optimized=data.get("EbsOptimized", False),
+        instance_initiated_shutdown_behavior=data.get("InstanceInitiatedShutdownBehavior"),
+        instance_market_options=(data.get("InstanceMarketOptions") or {}).get("MarketType"),
+        tags={"instance": tags, **_tags(data)},
+    )
+    instance = reservation.instances[0]
+    _complete(ec2, instance, wanted=wanted, data=data, subnet=subnet)
+    _take_capacity(ec2.account, kind, subnet.availability_zone)
+    return instance
+
+
+def _complete(ec2: LabEc2, instance: Any, *, wanted: dict[str, Any], data: dict[str, Any], subnet: Any) -> None:
+    instance.metadata_options = MetadataOptions(data.get("MetadataOptions"))
+    interface = instance.nics[0]
+    interface.mac_address = hardware_address(instance.id, instance.id)
+    interface.delete_on_termination = True
+    interface.add_tags(_tags(data).get("network-interface", {}))
+    interface.ipv4_prefixes = []
+    for _ in range(int(wanted.get("Ipv4PrefixCount") or 0)):
+        interface.ipv4_prefixes.append({"Ipv4Prefix": str(ec2.take_prefix(subnet))})
+    profile = data.get("IamInstanceProfile") or {}
+    if profile:
+        instance.iam_instance_profile = _profile(ec2.account, profile)
+
+
+def _profile(account: Account, given: dict[str, Any]) -> dict[str, str]:
+    for found in account.iam.get_instance_profiles():
+        if given.get("Arn") == found.arn or given.get("Name") == found.name:
+            return {"Arn": found.arn, "Id": found.id}
+    text = f"Value ({given.get('Arn') or given.get('Name')}) for parameter iamInstanceProfile is invalid."
+    raise EC2ClientError("InvalidParameterValue", f"{text} It does not exist in account {ACCOUNT}")
+
+
+def _tags(data: dict[str, Any]) -> dict[str, dict[str, str]]:
+    return {
+        one["ResourceType"]: {tag["Key"]: tag["Value"] for tag in one.get("Tags", [])}
+        for one in data.get("TagSpecifications", [])
+    }
+
+
+def _take_capacity(account: Account, kind: str, zone: str, *, look_only: bool = False) -> None:
+    key = capacity_key(kind, zone)
+    left = account.held.capacity.get(key)
+    if left is None:
+        return
+    if left <= 0:
+        text = (
+            f"We currently do not have sufficient {kind} capacity in the Availability Zone you requested ({zone}). Our "
+            "system will be working on provisioning additional capacity. You can currently get "
+            f"{kind} capacity by not specifying an Availability Zone in your request or choosing another."
+        )
+        raise EC2ClientError("InsufficientInstanceCapacity", text)
+    if not look_only:
+        account.held.capacity[key] = left - 1
+
+
+def capacity_key(kind: str, zone: str) -> str:
+    """How a limit of capacity is kept."""
+    return f"{kind}@{zone}"

@@ -1,0 +1,56 @@
+"""AWS's tunnel options in strongSwan's words (docs.strongswan.org, "IKEv2 Cipher Suites"). Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+_ENCRYPTION = {
+    "AES128": "aes128",
+    "AES256": "aes256",
+    "AES128-GCM-16": "aes128gcm16",
+    "AES256-GCM-16": "aes256gcm16",
+}
+_INTEGRITY = {"SHA1": "sha1", "SHA2-256": "sha256", "SHA2-384": "sha384", "SHA2-512": "sha512"}
+_GROUPS = {
+    2: "modp1024",
+    5: "modp1536",
+    14: "modp2048",
+    15: "modp3072",
+    16: "modp4096",
+    17: "modp6144",
+    18: "modp8192",
+    19: "ecp256",
+    20: "ecp384",
+    21: "ecp521",
+    22: "modp1024s160",
+    23: "modp2048s224",
+    24: "modp2048s256",
+}
+
+
+def proposals(options: Mapping[str, Any]) -> tuple[str, str]:
+    """The proposals for IKE and for ESP of one tunnel, each a list separated by commas. Where AWS leaves a choice, the
+    suites with authenticated encryption are one list and the others another, since one proposal cannot mix them."""
+    ike = _suites(options, phase=1)
+    esp = _suites(options, phase=2)
+    return ike, esp
+
+
+def _suites(options: Mapping[str, Any], *, phase: int) -> str:
+    encryption = [_ENCRYPTION[one] for one in _values(options, f"Phase{phase}EncryptionAlgorithms")]
+    integrity = [_INTEGRITY[one] for one in _values(options, f"Phase{phase}IntegrityAlgorithms")]
+    groups = [_GROUPS[int(one)] for one in _values(options, f"Phase{phase}DHGroupNumbers")]
+    combined = [one for one in encryption if "gcm" in one]
+    others = [one for one in encryption if "gcm" not in one]
+    found = []
+    if combined:
+        functions = [f"prf{one}" for one in integrity] if phase == 1 else []
+        found.append("-".join([*combined, *functions, *groups]))
+    if others:
+        found.append("-".join([*others, *integrity, *groups]))
+    return ",".join(found)
+
+
+def _values(options: Mapping[str, Any], name: str) -> Sequence[Any]:
+    return [one["Value"] for one in options[name]]

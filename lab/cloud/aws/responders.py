@@ -1,0 +1,203 @@
+"""moto's request handlers, for what has to be read from a request that moto does not read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from moto.autoscaling.responses import AutoScalingResponse
+from moto.core.responses import ActionResult, BaseResponse, EmptyResult
+from moto.ec2.responses import EC2Response
+from moto.iam.responses import IamResponse
+from moto.sts.responses import TokenResponse
+
+from lab.cloud.aws.account import Account
+from lab.cloud.aws.launching import check_user_data
+from lab.cloud.aws.rules import check_permissions
+from lab.cloud.aws.web_identity import Grant, grant
+from lab.desired import TunnelState
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """What handlers need besides moto's state."""
+
+    account: Account
+    claims: Callable[[str], Mapping[str, Any]]
+    """The claims of a token that Azure's identity service signed; raises TokenError."""
+    tunnels: Callable[[str], Mapping[str, TunnelState]]
+    """The hypervisor's view of a gateway's tunnels, by name."""
+
+
+class Ec2Responder(EC2Response):
+    """EC2."""
+
+    def __init__(self, context: Context) -> None:
+        super().__init__()
+        self._context = context
+
+    def create_vpn_connection(self) -> ActionResult:
+        result = super().create_vpn_connection()
+        made: Any = result.result
+        try:
+            self.ec2_backend.open_tunnels(made["VpnConnection"], self._get_param("Options", {}))
+        except Exception:
+            del self.ec2_backend.vpn_connections[made["VpnConnection"].id]
+            raise
+        return result
+
+    def describe_vpn_connections(self) -> ActionResult:
+        for connection in self.ec2_backend.alive():
+            connection.tell(self._context.tunnels(connection.vpn_gateway_id))
+        return super().describe_vpn_connections()
+
+    def create_vpn_connection_route(self) -> ActionResult:
+        self.ec2_backend.add_route(self._get_param("VpnConnectionId"), self._get_param("DestinationCidrBlock"))
+        return EmptyResult()
+
+    def delete_vpn_connection_route(self) -> ActionResult:
+        self.ec2_backend.remove_route(self._get_param("VpnConnectionId"), self._get_param("DestinationCidrBlock"))
+        return EmptyResult()
+
+    def create_subnet_cidr_reservation(self) -> ActionResult:
+        """moto loses the description."""
+        result = super().create_subnet_cidr_reservation()
+        made: Any = result.result
+        made["SubnetCidrReservation"].description = self._get_param("Description")
+        return result
+
+    def authorize_security_group_ingress(self) -> ActionResult:
+        check_permissions(self._get_param("IpPermissions", []))
+        return super().authorize_security_group_ingress()
+
+    def authorize_security_group_egress(self) -> ActionResult:
+        check_permissions(self._get_param("IpPermissions", []))
+        return super().authorize_security_group_egress()
+
+    def modify_security_group_rules(self) -> ActionResult:
+        check_permissions([one["SecurityGroupRule"] for one in self._get_param("SecurityGroupRules", [])])
+        return super().modify_security_group_rules()
+
+    def create_launch_template(self) -> ActionResult:
+        self._check_template()
+        return super().create_launch_template()
+
+    def create_launch_template_version(self) -> ActionResult:
+        """moto keeps the user data of a later version as text, and cannot launch from it."""
+        self._check_template()
+        result = super().create_launch_template_version()
+        backend, name = self.ec2_backend, self._get_param("LaunchTemplateName")
+        found = backend.get_launch_template_by_name(name) if name else None
+        template = found or backend.get_launch_template(self._get_param("LaunchTemplateId"))
+        data = template.latest_version().data
+        data["UserData"] = _encoded(data.get("UserData"))
+        return result
+
+    def _check_template(self) -> None:
+        user_data = self._get_param("LaunchTemplateData.UserData")
+        if user_data is not None:
+            check_user_data(str(user_data))
+
+
+class ScalingResponder(AutoScalingResponse):
+    """Auto scaling."""
+
+    def __init__(self, context: Context) -> None:
+        super().__init__()
+        self._context = context
+
+    def describe_scaling_activities(self) -> ActionResult:
+        backend: Any = self.autoscaling_backend
+        name, ids = self._get_param("AutoScalingGroupName"), self._get_param("ActivityIds", [])
+        groups = [backend.group(name)] if name else list(backend.groups())
+        found = [one for group in groups for one in group.activities if not ids or one["ActivityId"] in ids]
+        return ActionResult({"Activities": found[: self._get_int_param("MaxRecords", 100)]})
+
+    def update_auto_scaling_group(self) -> ActionResult:
+        result = super().update_auto_scaling_group()
+        backend: Any = self.autoscaling_backend
+        rebalance = self._get_bool_param("CapacityRebalance", None)
+        if rebalance is not None:
+            backend.group(self._get_param("AutoScalingGroupName")).capacity_rebalance = rebalance
+        return result
+
+    def delete_auto_scaling_group(self) -> ActionResult:
+        backend: Any = self.autoscaling_backend
+        force = self._get_bool_param("ForceDelete", False)
+        backend.delete_auto_scaling_group(self._get_param("AutoScalingGroupName"), force=bool(force))
+        return EmptyResult()
+
+
+class IamResponder(IamResponse):
+    """Identity and access management."""
+
+    def __init__(self, context: Context) -> None:
+        super().__init__()
+        self._context = context
+
+    def add_client_id_to_open_id_connect_provider(self) -> ActionResult:
+        provider = self.backend.get_open_id_connect_provider(self._get_param("OpenIDConnectProviderArn"))
+        client = self._get_param("ClientID")
+        provider.client_id_list = [*(one for one in provider.client_id_list if one != client), client]
+        return EmptyResult()
+
+    def remove_client_id_from_open_id_connect_provider(self) -> ActionResult:
+        provider = self.backend.get_open_id_connect_provider(self._get_param("OpenIDConnectProviderArn"))
+        client = self._get_param("ClientID")
+        provider.client_id_list = [one for one in provider.client_id_list if one != client]
+        return EmptyResult()
+
+
+class StsResponder(TokenResponse):
+    """Temporary credentials."""
+
+    def __init__(self, context: Context) -> None:
+        super().__init__()
+        self._context = context
+
+    def assume_role_with_web_identity(self) -> ActionResult:
+        """moto lets anybody in."""
+        allowed: Grant = grant(
+            self._context.account.iam,
+            role_arn=self._get_param("RoleArn"),
+            session=self._get_param("RoleSessionName"),
+            duration=self._get_int_param("DurationSeconds", 3600),
+            token=self._get_param("WebIdentityToken"),
+            claims=self._context.claims,
+        )
+        role = self.backend.assume_role(
+            region_name=self.region,
+            role_session_name=allowed.session,
+            role_arn=allowed.role_arn,
+            policy="",
+            duration=allowed.duration,
+            external_id="",
+        )
+        return ActionResult(
+            {
+                "Credentials": role,
+                "AssumedRoleUser": {"AssumedRoleId": role.user_id, "Arn": role.arn},
+                "SubjectFromWebIdentityToken": allowed.subject,
+                "Audience": allowed.audience,
+                "Provider": allowed.provider,
+            }
+        )
+
+
+def responder(service: str, context: Context) -> BaseResponse:
+    """The handler of one request."""
+    kinds: dict[str, Callable[[Context], BaseResponse]] = {
+        "ec2": Ec2Responder,
+        "autoscaling": ScalingResponder,
+        "iam": IamResponder,
+        "sts": StsResponder,
+    }
+    return kinds[service](context)
+
+
+def _encoded(user_data: Any) -> Any:
+    from moto.core.types import Base64EncodedString
+
+    known = user_data is None or isinstance(user_data, Base64EncodedString)
+    return user_data if known else Base64EncodedString(str(user_data))

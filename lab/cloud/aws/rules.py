@@ -1,0 +1,100 @@
+"""Security groups as the hypervisor's rules: what is listed is allowed, all else is not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from ipaddress import IPv4Network
+from typing import TYPE_CHECKING, Any, Literal
+
+from lab.cloud.aws.errors import AwsError
+from lab.desired import Rule
+
+if TYPE_CHECKING:
+    from lab.cloud.aws.ec2 import LabEc2
+
+FIRST, LAST = 100, 65000
+"""Priorities: groups have none, so all allowances come first, in any order, and the denial of the rest after them."""
+
+Direction = Literal["in", "out"]
+Protocol = Literal["tcp", "udp", "icmp", "any"]
+
+
+PROTOCOLS: dict[str, Protocol] = {
+    "tcp": "tcp",
+    "6": "tcp",
+    "udp": "udp",
+    "17": "udp",
+    "icmp": "icmp",
+    "1": "icmp",
+    "-1": "any",
+}
+_PERMISSION = frozenset(
+    ("IpProtocol", "FromPort", "ToPort", "IpRanges", "UserIdGroupPairs", "CidrIpv4", "ReferencedGroupId", "Description")
+)
+
+
+def check_permissions(permissions: Sequence[Mapping[str, Any]]) -> None:
+    """Raises AwsError for permissions that the hypervisor could not make rules of."""
+    for permission in permissions:
+        protocol = str(permission.get("IpProtocol"))
+        if protocol not in PROTOCOLS:
+            raise AwsError("UnsupportedParameter", f"The lab's AWS cannot filter the protocol {protocol}.")
+        unknown = {key for key, value in permission.items() if value} - _PERMISSION
+        if unknown:
+            found = ", ".join(sorted(unknown))
+            raise AwsError("UnsupportedParameter", f"The lab's AWS does not know {found} of a permission.")
+
+
+def rules_of(ec2: LabEc2, interface: Any) -> tuple[Rule, ...]:
+    """The rules of all groups that an interface is in."""
+    groups = sorted(interface.group_set, key=lambda one: one.id)
+    directions: tuple[Direction, ...] = ("in", "out")
+    found = []
+    for direction in directions:
+        allowed = [rule for group in groups for rule in _allowances(ec2, group, direction)]
+        found += [_numbered(rule, FIRST + index) for index, rule in enumerate(allowed)]
+        found.append(Rule(name=f"{direction}-rest", priority=LAST, direction=direction, allow=False, protocol="any"))
+    return tuple(found)
+
+
+def _allowances(ec2: LabEc2, group: Any, direction: Direction) -> Iterator[Rule]:
+    for rule in group.ingress_rules if direction == "in" else group.egress_rules:
+        ranges = _ranges(ec2, rule)
+        if not ranges:
+            continue  # a group nobody is in, or an address of version 6
+        anywhere = any(range_.prefixlen == 0 for range_ in ranges)
+        peers = () if anywhere else ranges
+        protocol, ports = _protocol(rule)
+        yield Rule(
+            name=rule.id,
+            priority=FIRST,
+            direction=direction,
+            allow=True,
+            protocol=protocol,
+            sources=peers if direction == "in" else (),
+            destinations=peers if direction == "out" else (),
+            ports=ports,
+        )
+
+
+def _ranges(ec2: LabEc2, rule: Any) -> tuple[IPv4Network, ...]:
+    if rule.cidr_ipv4:
+        return (IPv4Network(rule.cidr_ipv4, strict=False),)
+    group = (rule.source_group or {}).get("GroupId")
+    if not group:
+        return ()
+    members = [one for one in ec2.enis.values() if any(held.id == group for held in one.group_set)]
+    own = [IPv4Network(one.private_ip_address) for one in members]
+    delegated = [IPv4Network(item["Ipv4Prefix"]) for one in members for item in getattr(one, "ipv4_prefixes", [])]
+    return tuple(sorted([*own, *delegated]))
+
+
+def _protocol(rule: Any) -> tuple[Protocol, tuple[tuple[int, int], ...]]:
+    protocol = PROTOCOLS[str(rule.ip_protocol)]
+    ports = ((int(rule.from_port), int(rule.to_port)),) if protocol in ("tcp", "udp") else ()
+    return protocol, ports
+
+
+def _numbered(rule: Rule, priority: int) -> Rule:
+    return replace(rule, priority=priority)

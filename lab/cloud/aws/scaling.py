@@ -1,0 +1,244 @@
+"""Auto scaling groups: moto knows their settings; how instances are launched, chosen to end and told of is ours."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from moto.autoscaling.exceptions import AutoscalingClientError, ValidationError
+from moto.autoscaling.models import ASG_NAME_TAG, AutoScalingBackend, FakeAutoScalingGroup, InstanceState
+from moto.core.utils import utcnow
+from moto.ec2.exceptions import EC2ClientError
+
+from lab.cloud.aws.launching import check_template, launch
+
+if TYPE_CHECKING:
+    from lab.cloud.aws.ec2 import LabEc2
+
+KEPT_ACTIVITIES = 100
+ENDING = "Terminating"
+
+
+class LabGroup(FakeAutoScalingGroup):
+    """One group; moto's own is turned into it right after it was made."""
+
+    activities: list[dict[str, Any]]
+    ec2_backend: LabEc2
+
+    def set_desired_capacity(self, new_capacity: int | None) -> None:
+        """Take a new size, and follow it."""
+        self.desired_capacity = self.min_size if new_capacity is None else new_capacity
+        self.follow(cause="a user request explicitly set group desired capacity")
+
+    def replace_autoscaling_group_instances(self, *_given: object) -> None:
+        """An instance was ended behind the group's back."""
+        self.follow(cause="an instance was taken out of service in response to an EC2 health check")
+
+    def follow(self, *, cause: str) -> None:
+        """Launch what is missing and end what is too much. What cannot be launched is tried again later."""
+        missing = (self.desired_capacity or 0) - len(self.active_instances())
+        for state in self._surplus(-missing):
+            self._end(state, cause)
+        for _ in range(missing):
+            if "Launch" in self._suspended_processes or not self._launch(cause):
+                return
+
+    @property
+    def short(self) -> bool:
+        """Whether instances are missing."""
+        return len(self.active_instances()) < (self.desired_capacity or 0)
+
+    def ended(self, instance_id: str) -> None:
+        """An instance is gone for good."""
+        self.instance_states = [state for state in self.instance_states if state.instance.id != instance_id]
+
+    def lose(self, instance_id: str, *, cause: str) -> None:
+        """An instance begins to end for a reason that is not the group's."""
+        for state in self.instance_states:
+            if state.instance.id == instance_id and state.lifecycle_state != ENDING:
+                self._end(state, cause)
+
+    def version(self) -> Any:
+        """The launch template's version that instances are made from."""
+        if self.ec2_launch_template is None:
+            raise ValidationError("The lab's groups are made from launch templates")
+        return self.ec2_launch_template.get_version(self.launch_template_version)
+
+    def _surplus(self, count: int) -> list[InstanceState]:
+        """Which to end: of the zone with most instances the oldest, as the default policy does for equal templates."""
+        left = [state for state in self.active_instances() if not state.protected_from_scale_in]
+        chosen: list[InstanceState] = []
+        while len(chosen) < count and left:
+            zones = Counter(state.availability_zone for state in left)
+            fullest = max(sorted(zones, key=str), key=lambda zone: zones[zone])
+            oldest = next(state for state in left if state.availability_zone == fullest)
+            chosen.append(oldest)
+            left.remove(oldest)
+        return chosen
+
+    def _launch(self, cause: str) -> bool:
+        held = Counter(state.instance.subnet_id for state in self.active_instances())
+        subnets = [self.ec2_backend.get_subnet(one) for one in (self.vpc_zone_identifier or "").split(",")]
+        tags = {**self.get_propagated_tags(), ASG_NAME_TAG: self.name}
+        for subnet in sorted(subnets, key=lambda one: held[one.id]):
+            try:
+                instance = launch(
+                    self.ec2_backend,
+                    template=self.ec2_launch_template,
+                    version=self.version(),
+                    subnet=subnet,
+                    tags=tags,
+                )
+            except EC2ClientError as problem:
+                self._note(f"Launching a new EC2 instance.  Status Reason: {problem.message}", cause, subnet, problem)
+                continue
+            instance.autoscaling_group = self
+            protected = self.new_instances_protected_from_scale_in
+            self.instance_states.append(InstanceState(instance, protected_from_scale_in=protected))
+            self._note(f"Launching a new EC2 instance: {instance.id}", cause, subnet)
+            return True
+        return False
+
+    def _end(self, state: InstanceState, cause: str) -> None:
+        state.lifecycle_state = ENDING
+        self.ec2_backend.terminate_instances([state.instance.id])
+        subnet = self.ec2_backend.get_subnet(str(state.instance.subnet_id))
+        self._note(f"Terminating EC2 instance: {state.instance.id}", cause, subnet)
+
+    def _note(self, description: str, cause: str, subnet: Any, problem: EC2ClientError | None = None) -> None:
+        now = utcnow()
+        last = self.activities[0] if self.activities else {}
+        if problem and last.get("Description") == description and last["StatusCode"] == "Failed":
+            last["StartTime"] = last["EndTime"] = now  # tried again, with the same result
+            return
+        note = {
+            "ActivityId": str(uuid.uuid4()),
+            "AutoScalingGroupName": self.name,
+            "AutoScalingGroupARN": self.arn,
+            "Description": description,
+            "Cause": f"At {now:%Y-%m-%dT%H:%M:%SZ} {cause}.",
+            "StartTime": now,
+            "EndTime": now,
+            "StatusCode": "Failed" if problem else "Successful",
+            "Progress": 100,
+            "Details": json.dumps({"Subnet ID": subnet.id, "Availability Zone": subnet.availability_zone}),
+        }
+        if problem:
+            note["StatusMessage"] = f"{problem.message} Launching EC2 instance failed."
+        self.activities = [note, *self.activities][:KEPT_ACTIVITIES]
+
+
+class LabScaling(AutoScalingBackend):
+    """One region's groups."""
+
+    ec2_backend: LabEc2
+
+    def groups(self) -> Iterator[LabGroup]:
+        """All groups."""
+        for group in self.autoscaling_groups.values():
+            if isinstance(group, LabGroup):
+                yield group
+
+    def create_auto_scaling_group(self, *, name: str, desired_capacity: Any, **settings: Any) -> LabGroup:  # type: ignore[override]
+        """A group, and its first instances."""
+        if name in self.autoscaling_groups:
+            text = "AutoScalingGroup by this name already exists - A group with the name already exists"
+            raise AutoscalingClientError("AlreadyExists", text)
+        for parameter in ("launch_template", "vpc_zone_identifier"):
+            if not settings.get(parameter):
+                raise ValidationError(f"The lab's groups have a launch template and subnets: {parameter} is missing")
+        wanted = settings["min_size"] if desired_capacity is None else int(desired_capacity)
+        _check_size(wanted, settings["min_size"], settings["max_size"])
+        group: Any = super().create_auto_scaling_group(name=name, desired_capacity=0, **settings)
+        group.__class__ = LabGroup
+        group.activities = []
+        try:
+            check_template(self.ec2_backend.account, group.version())
+        except EC2ClientError as problem:
+            del self.autoscaling_groups[name]
+            text = f"You must use a valid fully-formed launch template. {problem.message}"
+            raise ValidationError(text) from problem
+        group.desired_capacity = wanted
+        group.follow(cause="a user request created an AutoScalingGroup")
+        found: LabGroup = group
+        return found
+
+    def update_auto_scaling_group(self, *, name: str, capacity_rebalance: bool | None = None, **settings: Any) -> Any:  # type: ignore[override]
+        """moto passes over capacity rebalancing."""
+        group = self.group(name)
+        low = group.min_size if settings["min_size"] is None else settings["min_size"]
+        high = group.max_size if settings["max_size"] is None else settings["max_size"]
+        if settings["desired_capacity"] is not None:
+            _check_size(settings["desired_capacity"], low, high)
+        else:
+            within = min(max(group.desired_capacity or 0, low or 0), high or 0)
+            settings["desired_capacity"] = within if within != group.desired_capacity else None
+        super().update_auto_scaling_group(name=name, **settings)
+        if capacity_rebalance is not None:
+            group.capacity_rebalance = capacity_rebalance
+        return group
+
+    def set_desired_capacity(self, group_name: str, desired_capacity: int | None) -> None:
+        group = self.group(group_name)
+        _check_size(desired_capacity or 0, group.min_size, group.max_size)
+        group.set_desired_capacity(desired_capacity)
+
+    def delete_auto_scaling_group(self, group_name: str, *, force: bool = False) -> None:
+        """moto ends the instances and forgets the group at once, whether that was asked for or not."""
+        group = self.group(group_name)
+        if group.instance_states and not force:
+            text = (
+                "You cannot delete an AutoScalingGroup while there are instances or pending Spot instance request(s) "
+            )
+            raise AutoscalingClientError("ResourceInUse", text + "still in the group.")
+        group.desired_capacity = group.min_size = 0
+        group.follow(cause="a user request force-deleted AutoScalingGroup")
+        del self.autoscaling_groups[group_name]
+
+    def terminate_instance(self, instance_id: str, should_decrement: bool) -> Any:
+        for group in self.groups():
+            if any(state.instance.id == instance_id for state in group.active_instances()):
+                if should_decrement:
+                    _check_size((group.desired_capacity or 0) - 1, group.min_size, group.max_size)
+                    group.desired_capacity = (group.desired_capacity or 0) - 1
+                group.lose(instance_id, cause="an instance was taken out of service in response to a user request")
+                activity = group.activities[0]
+                group.follow(cause="an instance was started in response to a difference between desired and actual "
+                             "capacity")  # fmt: skip
+                return activity
+        raise ValidationError(f"Instance Id not found - No managed instance found for instance ID {instance_id}")
+
+    def notify_terminate_instances(self, instance_ids: list[str]) -> None:
+        """EC2 was asked to end instances: their groups replace them."""
+        for group in self.groups():
+            for instance_id in instance_ids:
+                group.lose(instance_id, cause="an instance was taken out of service in response to an EC2 health check "
+                           "indicating it has been terminated or stopped")  # fmt: skip
+            group.follow(
+                cause="an instance was started in response to a difference between desired and actual capacity"
+            )
+
+    def group(self, name: str) -> LabGroup:
+        """A group by its name.
+
+        Raises:
+            ValidationError: there is none.
+        """
+        found = self.autoscaling_groups.get(name)
+        if not isinstance(found, LabGroup):
+            raise ValidationError(f"AutoScalingGroup name not found - AutoScalingGroup '{name}' not found")
+        return found
+
+
+def _check_size(desired: int, low: int | None, high: int | None) -> None:
+    if desired > (high or 0):
+        raise ValidationError(
+            f"New SetDesiredCapacity value {desired} is above max value {high} for the AutoScalingGroup."
+        )
+    if desired < (low or 0):
+        raise ValidationError(
+            f"New SetDesiredCapacity value {desired} is below min value {low} for the AutoScalingGroup."
+        )

@@ -1,0 +1,156 @@
+"""Who sent a request: AWS's signature, version 4.
+
+docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html. The services here take signed
+headers only; presigned addresses are refused like unsigned requests.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import hmac
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, quote
+
+from lab.cloud.aws.errors import AwsError
+
+ALGORITHM = "AWS4-HMAC-SHA256"
+SKEW = datetime.timedelta(minutes=15)
+"""How far a request's time may be off."""
+_HEADER = re.compile(rf"{ALGORITHM}\s+Credential=([^,\s]+),\s*SignedHeaders=([^,\s]+),\s*Signature=([0-9a-f]{{64}})")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """One request, as it was signed."""
+
+    method: str
+    path: str
+    """Still percent-encoded."""
+    query: str
+    headers: Mapping[str, str]
+    """By lower-case name."""
+    body: bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Key:
+    """One access key."""
+
+    secret: str
+    token: str = ""
+    """Of a session."""
+    expires: datetime.datetime | None = None
+    """Of a session."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Signature:
+    key_id: str
+    date: str
+    region: str
+    service: str
+    headers: tuple[str, ...]
+    value: str
+
+
+def signer(
+    request: Request, *, service: str, keys: Callable[[str], Key | None], now: datetime.datetime | None = None
+) -> str:
+    """The id of the access key that signed ``request``, for ``service``.
+
+    Raises:
+        AwsError: it is not signed, by nobody known, wrongly, or too long ago.
+    """
+    now = now or datetime.datetime.now(datetime.UTC)
+    signature = _parse(request)
+    key = keys(signature.key_id)
+    if key is None:
+        raise _unknown(service)
+    if not hmac.compare_digest(request.headers.get("x-amz-security-token", ""), key.token):
+        raise _unknown(service)
+    if signature.service != service or not {"host", "x-amz-date"} <= set(signature.headers):
+        raise _mismatch(service, f"Credential should be scoped to correct service: '{service}'.")
+    moment = request.headers.get("x-amz-date", "")
+    _check_time(moment, now, signature.date)
+    if key.expires is not None and key.expires < now:
+        code = "RequestExpired" if service == "ec2" else "ExpiredToken"
+        raise AwsError(code, "The security token included in the request is expired", status=403)
+    if not hmac.compare_digest(_sign(request, signature, key.secret, moment), signature.value):
+        text = "The request signature we calculated does not match the signature you provided."
+        raise _mismatch(service, f"{text} Check your AWS Secret Access Key and signing method.")
+    return signature.key_id
+
+
+def _parse(request: Request) -> _Signature:
+    header = request.headers.get("authorization", "")
+    if not header:
+        text = "Request is missing Authentication Token"
+        raise AwsError("MissingAuthenticationToken", text, status=403)
+    match = _HEADER.fullmatch(header.strip())
+    scope = match.group(1).split("/") if match else []
+    if match is None or len(scope) != 5 or scope[4] != "aws4_request":
+        raise AwsError("IncompleteSignature", "The Authorization header is not a signature of version 4.")
+    return _Signature(
+        key_id=scope[0],
+        date=scope[1],
+        region=scope[2],
+        service=scope[3],
+        headers=tuple(match.group(2).split(";")),
+        value=match.group(3),
+    )
+
+
+def _check_time(moment: str, now: datetime.datetime, date: str) -> None:
+    try:
+        sent = datetime.datetime.strptime(moment, "%Y%m%dT%H%M%SZ").replace(tzinfo=datetime.UTC)
+    except ValueError as problem:
+        raise AwsError("IncompleteSignature", "X-Amz-Date is not a time such as 20260101T000000Z.") from problem
+    if abs(now - sent) > SKEW or not moment.startswith(date):
+        raise AwsError("RequestExpired", f"Signature expired: {moment} is too far from now.", status=403)
+
+
+def _sign(request: Request, signature: _Signature, secret: str, moment: str) -> str:
+    headers = "".join(f"{name}:{_squeezed(request.headers.get(name, ''))}\n" for name in signature.headers)
+    canonical = "\n".join(
+        (
+            request.method,
+            request.path or "/",
+            _query(request.query),
+            headers,
+            ";".join(signature.headers),
+            hashlib.sha256(request.body).hexdigest(),
+        )
+    )
+    scope = f"{signature.date}/{signature.region}/{signature.service}/aws4_request"
+    text = f"{ALGORITHM}\n{moment}\n{scope}\n{hashlib.sha256(canonical.encode()).hexdigest()}"
+    key = f"AWS4{secret}".encode()
+    for part in (signature.date, signature.region, signature.service, "aws4_request"):
+        key = hmac.new(key, part.encode(), hashlib.sha256).digest()
+    return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
+
+
+def _query(text: str) -> str:
+    pairs = sorted(
+        (quote(name, safe="-_.~"), quote(value, safe="-_.~")) for name, value in parse_qsl(text, keep_blank_values=True)
+    )
+    return "&".join(f"{name}={value}" for name, value in pairs)
+
+
+def _squeezed(value: str) -> str:
+    return " ".join(value.split())
+
+
+def _unknown(service: str) -> AwsError:
+    if service == "ec2":
+        text = "AWS was not able to validate the provided access credentials"
+        return AwsError("AuthFailure", text, status=401)
+    return AwsError("InvalidClientTokenId", "The security token included in the request is invalid.", status=403)
+
+
+def _mismatch(service: str, text: str) -> AwsError:
+    if service == "ec2":
+        return _unknown(service)
+    return AwsError("SignatureDoesNotMatch", text, status=403)

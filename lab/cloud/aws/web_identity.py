@@ -1,0 +1,130 @@
+"""Whether a token of another identity service may become a session of a role, and of which.
+
+docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRoleWithWebIdentity.html and
+docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_iam-condition-keys.html, "Available keys for AWS OIDC
+federation".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from lab.cloud.aws.errors import AwsError
+from lab.cloud.azure.identity import TokenError
+
+ACTION = "sts:AssumeRoleWithWebIdentity"
+SHORTEST_S, LONGEST_S = 900, 43200
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grant:
+    """A session that may be had."""
+
+    role_arn: str
+    session: str
+    duration: int
+    """Seconds."""
+    subject: str
+    audience: str
+    provider: str
+    """ARN of the identity provider."""
+
+
+def grant(
+    iam: Any,
+    *,
+    role_arn: str | None,
+    session: str | None,
+    duration: int,
+    token: str | None,
+    claims: Callable[[str], Mapping[str, Any]],
+) -> Grant:
+    """Check a token against the account's providers and the role's trust policy.
+
+    Raises:
+        AwsError: the reason, as STS says it.
+    """
+    if not (role_arn and session and token):
+        raise AwsError("ValidationError", "RoleArn, RoleSessionName and WebIdentityToken are required")
+    role = next((one for one in iam.get_roles() if one.arn == role_arn), None)
+    limit = int(getattr(role, "max_session_duration", None) or 3600)
+    if not SHORTEST_S <= duration <= min(LONGEST_S, limit):
+        text = "The requested DurationSeconds exceeds the MaxSessionDuration set for this role."
+        raise AwsError("ValidationError", text)
+    try:
+        found = claims(token)
+    except TokenError as problem:
+        code = "ExpiredTokenException" if "expired" in str(problem).lower() else "InvalidIdentityToken"
+        raise AwsError(code, f"Couldn't verify the token: {problem}") from problem
+    issuer, audience = str(found["iss"]).removeprefix("https://"), str(found["aud"])
+    provider = next((one for one in iam.open_id_providers.values() if one.url == issuer), None)
+    if provider is None:
+        text = f"No OpenIDConnect provider found in your account for https://{issuer}"
+        raise AwsError("InvalidIdentityToken", text)
+    if audience not in provider.client_id_list:
+        raise AwsError("InvalidIdentityToken", "Incorrect token audience")
+    values = {f"{issuer}:{name}": value for name, value in found.items()}
+    if role is None or not trusted(json.loads(role.assume_role_policy_document), provider.arn, values):
+        raise AwsError("AccessDenied", f"Not authorized to perform {ACTION}", status=403)
+    return Grant(
+        role_arn=role_arn,
+        session=session,
+        duration=duration,
+        subject=str(found["sub"]),
+        audience=audience,
+        provider=provider.arn,
+    )
+
+
+def trusted(policy: Mapping[str, Any], provider: str, values: Mapping[str, Any]) -> bool:
+    """Whether a trust policy lets in who comes with these claims from this provider. A statement that this cannot
+    judge lets nobody in, and if it denies, it denies everybody."""
+    statements = [one for one in _list(policy.get("Statement")) if _meant(one, provider)]
+    denied = any(
+        one["Effect"] == "Deny" and _holds(one.get("Condition", {}), values) is not False for one in statements
+    )
+    allowed = any(one["Effect"] == "Allow" and _holds(one.get("Condition", {}), values) for one in statements)
+    return allowed and not denied
+
+
+def _meant(statement: Mapping[str, Any], provider: str) -> bool:
+    principal = statement.get("Principal", {})
+    federated = _list(principal.get("Federated")) if isinstance(principal, Mapping) else []
+    actions = _list(statement.get("Action"))
+    return provider in federated and any(fnmatchcase(ACTION.lower(), str(one).lower()) for one in actions)
+
+
+def _holds(conditions: Mapping[str, Mapping[str, Any]], values: Mapping[str, Any]) -> bool | None:
+    """Whether all conditions are met; None when there is one of a kind that is not known here."""
+    verdicts = [
+        _meets(operator, _list(wanted), _list(values.get(key)))
+        for operator, keys in conditions.items()
+        for key, wanted in keys.items()
+    ]
+    if None in verdicts:
+        return None
+    return all(verdicts)
+
+
+def _meets(operator: str, wanted: list[Any], given: list[Any]) -> bool | None:
+    """One condition; several values on either side are alternatives. ``ForAnyValue:`` says so for claims that are
+    lists; without it a claim has one value."""
+    bare = operator.removeprefix("ForAnyValue:")
+    if bare == operator and len(given) > 1:
+        return None
+    match bare:
+        case "StringEquals":
+            return any(str(one) in [str(want) for want in wanted] for one in given)
+        case "StringLike":
+            return any(fnmatchcase(str(one), str(want)) for one in given for want in wanted)
+    return None
+
+
+def _list(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]

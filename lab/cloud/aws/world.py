@@ -1,0 +1,168 @@
+"""From AWS's state to what the hypervisor should make."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network
+from typing import TYPE_CHECKING, Any
+
+from lab.cloud.aws.proposals import proposals
+from lab.cloud.aws.rules import rules_of
+from lab.desired import Gateway, Machine, Network, Peering, Route, Subnet, Tunnel, World
+
+if TYPE_CHECKING:
+    from lab.cloud.aws.account import Account
+    from lab.cloud.aws.ec2 import LabEc2
+
+EVERYWHERE = "0.0.0.0/0"
+
+
+def build_world(account: Account) -> World:
+    """Everything that should exist, in all regions. The default VPCs, which every account has and nobody uses here, are
+    left out."""
+    return World(
+        networks=tuple(_network(ec2, vpc) for ec2 in account.ec2 for vpc in _vpcs(ec2)),
+        machines=tuple(
+            _machine(account, ec2, instance) for ec2, instance in account.instances() if instance.state == "running"
+        ),
+        gateways=tuple(gateway for ec2 in account.ec2 for gateway in _gateways(ec2)),
+        peerings=_peerings(account),
+    )
+
+
+def _vpcs(ec2: LabEc2) -> list[Any]:
+    return [vpc for vpc in ec2.vpcs.values() if not vpc.is_default]
+
+
+def _network(ec2: LabEc2, vpc: Any) -> Network:
+    ranges = [one["cidr_block"] for one in vpc.cidr_block_association_set]
+    subnets = [subnet for zone in ec2.subnets.values() for subnet in zone.values() if subnet.vpc_id == vpc.id]
+    return Network(
+        id=vpc.id,
+        name=name_of(ec2, vpc),
+        ranges=tuple(IPv4Network(text) for text in ranges),
+        subnets=tuple(_subnet(ec2, vpc, subnet) for subnet in sorted(subnets, key=lambda one: one.id)),
+    )
+
+
+def name_of(ec2: LabEc2, resource: Any) -> str:
+    """The name that a resource's tag gives it, else its id."""
+    return str(ec2.tags.get(resource.id, {}).get("Name") or resource.id)
+
+
+def _subnet(ec2: LabEc2, vpc: Any, subnet: Any) -> Subnet:
+    egress, routes = None, []
+    for route in _table(ec2, vpc, subnet)._routes.values():
+        target = _target(route)
+        if route.nat_gateway is not None and route.destination_cidr_block == EVERYWHERE:
+            egress = _egress(route.nat_gateway)
+        elif target is not None:
+            routes.append(Route(destination=IPv4Network(route.destination_cidr_block), via=target))
+    return Subnet(
+        name=name_of(ec2, subnet),
+        range=IPv4Network(subnet.cidr_block),
+        egress=egress,
+        routes=tuple(sorted(routes, key=lambda one: one.destination)),
+    )
+
+
+def _table(ec2: LabEc2, vpc: Any, subnet: Any) -> Any:
+    """A subnet's own route table, or else the VPC's main one."""
+    tables = [table for table in ec2.route_tables.values() if table.vpc_id == vpc.id]
+    own = [table for table in tables if subnet.id in table._associations.values()]
+    return own[0] if own else next(table for table in tables if table.main_association_id)
+
+
+def _target(route: Any) -> str | None:
+    """The id of the gateway or peering that a route leads to, if the hypervisor knows it."""
+    if route.vpc_pcx is not None:
+        return str(route.vpc_pcx.id) if route.vpc_pcx._status.code == "active" else None
+    gateway = getattr(route.gateway, "id", "")
+    return str(gateway) if gateway.startswith("vgw-") else None
+
+
+def _egress(gateway: Any) -> IPv4Address | None:
+    address = gateway.address_set[0].get("publicIp") if gateway.state == "available" else None
+    return IPv4Address(address) if address else None
+
+
+def _machine(account: Account, ec2: LabEc2, instance: Any) -> Machine:
+    interface = instance.nics[0]
+    length = IPv4Network(interface.subnet.cidr_block).prefixlen
+    return Machine(
+        id=instance.id,
+        name=instance.id,
+        generation=instance.id,
+        network=interface.subnet.vpc_id,
+        address=IPv4Interface(f"{interface.private_ip_address}/{length}"),
+        routed=tuple(IPv4Network(one["Ipv4Prefix"]) for one in interface.ipv4_prefixes),
+        rules=rules_of(ec2, interface),
+        image=account.images.get(instance.image_id, instance.image_id),
+        user_data=user_data(instance),
+        local_ssd_gib=local_ssd_gib(instance.instance_type),
+    )
+
+
+def user_data(instance: Any) -> bytes:
+    """An instance's user data, decoded; empty when it has none."""
+    return base64.b64decode(str(instance.user_data)) if instance.user_data else b""
+
+
+def local_ssd_gib(kind: str) -> int:
+    """Instance storage of a type, GiB; 0 when it has none. moto has EC2's own table, in GB."""
+    from moto.ec2.models.instance_types import INSTANCE_TYPES
+
+    storage = INSTANCE_TYPES.get(kind, {}).get("InstanceStorageInfo", {})
+    return int(storage.get("TotalSizeInGB", 0)) * 10**9 // 2**30
+
+
+def _gateways(ec2: LabEc2) -> Iterator[Gateway]:
+    for gateway in ec2.vpn_gateways.values():
+        attached = [one.vpc_id for one in gateway.vpc_attachments if one.state == "attached"]
+        if gateway.state == "deleted" or not attached:
+            continue
+        tunnels = tuple(_tunnels(ec2, gateway.id))
+        yield Gateway(
+            id=gateway.id,
+            name=name_of(ec2, gateway),
+            network=attached[0],
+            addresses=tuple(tunnel.local for tunnel in tunnels),
+            tunnels=tunnels,
+        )
+
+
+def _tunnels(ec2: LabEc2, gateway_id: str) -> Iterator[Tunnel]:
+    """The tunnels of a gateway's connections. A connection without a static route carries nothing, and is not made."""
+    from lab.cloud.aws.vpn import tunnel_name
+
+    for connection in ec2.alive():
+        if connection.vpn_gateway_id != gateway_id or not connection.routes:
+            continue
+        for index, options in enumerate(connection.tunnel_options):
+            ike, esp = proposals(options)
+            yield Tunnel(
+                name=tunnel_name(connection.id, index),
+                local=IPv4Address(options["OutsideIpAddress"]),
+                remote=IPv4Address(connection.remote_address),
+                key=options["PreSharedKey"],
+                # What is "remote" and "local" to the connection is so from the other side.
+                local_ranges=(IPv4Network(connection.options["RemoteIpv4NetworkCidr"]),),
+                remote_ranges=(IPv4Network(connection.options["LocalIpv4NetworkCidr"]),),
+                ike_proposal=ike,
+                esp_proposal=esp,
+                ike_lifetime_s=int(options["Phase1LifetimeSeconds"]),
+                esp_lifetime_s=int(options["Phase2LifetimeSeconds"]),
+                dpd_s=int(options["DpdTimeoutSeconds"]),
+                initiate=options["StartupAction"] == "start",
+            )
+
+
+def _peerings(account: Account) -> tuple[Peering, ...]:
+    found = {
+        peering.id: Peering(id=peering.id, first=peering.vpc.id, second=peering.peer_vpc.id)
+        for ec2 in account.ec2
+        for peering in ec2.vpc_pcxs.values()
+        if peering._status.code == "active"
+    }
+    return tuple(found.values())

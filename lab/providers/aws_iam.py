@@ -1,0 +1,283 @@
+"""Roles, instance profiles and identity providers."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import Any
+
+from lab.providers.aws_kinds import Call, Kind, absent_is_none, gone_is_fine, listed, tag_outputs
+
+CONFLICT = ("DeleteConflict",)
+
+
+def iam_kinds() -> tuple[Kind, ...]:
+    """Everything of this table."""
+    return (
+        Kind(
+            type="aws:iam/role:Role",
+            inputs="name path description assumeRolePolicy maxSessionDuration inlinePolicies tags",
+            forced="name path",
+            create=_create_role,
+            read=_read_role,
+            update=_update_role,
+            delete=_delete_role,
+            find=lambda call: [call.inputs["name"]] if _role(call, call.inputs["name"]) else [],
+            global_=True,
+        ),
+        Kind(
+            type="aws:iam/rolePolicy:RolePolicy",
+            inputs="name role policy",
+            forced="name role",
+            create=_put_policy,
+            read=_read_policy,
+            update=lambda call: _ignored(_put_policy(call)),
+            delete=_delete_policy,
+            global_=True,
+        ),
+        Kind(
+            type="aws:iam/instanceProfile:InstanceProfile",
+            inputs="name path role tags",
+            forced="name path",
+            create=_create_profile,
+            read=_read_profile,
+            update=_update_profile,
+            delete=_delete_profile,
+            find=lambda call: [call.inputs["name"]] if _profile(call, call.inputs["name"]) else [],
+            global_=True,
+        ),
+        Kind(
+            type="aws:iam/openIdConnectProvider:OpenIdConnectProvider",
+            inputs="url clientIdLists thumbprintLists tags",
+            forced="url",
+            create=_create_provider,
+            read=_read_provider,
+            update=_update_provider,
+            delete=lambda call: gone_is_fine(
+                lambda: call.iam.delete_open_id_connect_provider(OpenIDConnectProviderArn=call.id)
+            ),
+            find=_find_provider,
+            global_=True,
+        ),
+    )
+
+
+def _ignored(_value: object) -> None:
+    return None
+
+
+def _given(call: Call, **names: str) -> dict[str, Any]:
+    return {key: call.inputs[name] for key, name in names.items() if call.inputs.get(name)}
+
+
+def _policies(inputs: dict[str, Any]) -> dict[str, str]:
+    return {item["name"]: item["policy"] for item in inputs.get("inlinePolicies") or []}
+
+
+def _create_role(call: Call) -> str:
+    call.iam.create_role(
+        RoleName=call.inputs["name"],
+        AssumeRolePolicyDocument=call.inputs["assumeRolePolicy"],
+        Tags=listed(call.tags),
+        **_given(call, Path="path", Description="description", MaxSessionDuration="maxSessionDuration"),
+    )
+    call.id = str(call.inputs["name"])
+    for name, policy in _policies(call.inputs).items():
+        call.iam.put_role_policy(RoleName=call.id, PolicyName=name, PolicyDocument=policy)
+    return call.id
+
+
+def _update_role(call: Call) -> None:
+    if call.changed("assumeRolePolicy"):
+        call.iam.update_assume_role_policy(RoleName=call.id, PolicyDocument=call.inputs["assumeRolePolicy"])
+    if call.changed("description", "maxSessionDuration"):
+        call.iam.update_role(
+            RoleName=call.id, **_given(call, Description="description", MaxSessionDuration="maxSessionDuration")
+        )
+    before, after = _policies(call.old), _policies(call.inputs)
+    for name in before.keys() - after.keys():
+        call.iam.delete_role_policy(RoleName=call.id, PolicyName=name)
+    for name, policy in after.items():
+        if before.get(name) != policy:
+            call.iam.put_role_policy(RoleName=call.id, PolicyName=name, PolicyDocument=policy)
+    _change_tags(call, "role", RoleName=call.id)
+
+
+def _change_tags(call: Call, kind: str, **where: str) -> None:
+    before = {str(key) for key in call.old.get("tags") or {}}
+    if before - call.tags.keys():
+        getattr(call.iam, f"untag_{kind}")(TagKeys=sorted(before - call.tags.keys()), **where)
+    if call.tags and call.changed("tags"):
+        getattr(call.iam, f"tag_{kind}")(Tags=listed(call.tags), **where)
+
+
+def _role(call: Call, name: str) -> dict[str, Any] | None:
+    return absent_is_none(lambda: dict(call.iam.get_role(RoleName=name)["Role"]))
+
+
+def _read_role(call: Call) -> dict[str, Any] | None:
+    found = _role(call, call.id)
+    if found is None:
+        return None
+    known = call.old or call.inputs
+    outputs = {
+        "arn": found["Arn"],
+        "name": found["RoleName"],
+        "path": found["Path"],
+        "uniqueId": found["RoleId"],
+        "description": found.get("Description", ""),
+        "maxSessionDuration": found.get("MaxSessionDuration", 3600),
+        "assumeRolePolicy": _document(found["AssumeRolePolicyDocument"], known.get("assumeRolePolicy")),
+        "createDate": found["CreateDate"].isoformat(),
+        **tag_outputs(found),
+    }
+    if known.get("inlinePolicies"):
+        wanted = _policies(known)
+        outputs["inlinePolicies"] = [
+            {"name": name, "policy": _document(_inline(call, call.id, name), wanted.get(name))}
+            for name in call.iam.list_role_policies(RoleName=call.id)["PolicyNames"]
+        ]
+    return outputs
+
+
+def _document(found: Any, known: Any) -> str:
+    """A policy as text; the program's own text when it says the same."""
+    parsed = json.loads(found) if isinstance(found, str) else found
+    if isinstance(known, str) and json.loads(known) == parsed:
+        return known
+    return json.dumps(parsed)
+
+
+def _inline(call: Call, role: str, name: str) -> Any:
+    return call.iam.get_role_policy(RoleName=role, PolicyName=name)["PolicyDocument"]
+
+
+def _delete_role(call: Call) -> None:
+    if _role(call, call.id) is None:
+        return
+    for item in call.iam.list_instance_profiles_for_role(RoleName=call.id)["InstanceProfiles"]:
+        remove = partial(call.iam.remove_role_from_instance_profile, RoleName=call.id)
+        gone_is_fine(partial(remove, InstanceProfileName=item["InstanceProfileName"]))
+    for name in _policies(call.old):
+        gone_is_fine(partial(call.iam.delete_role_policy, RoleName=call.id, PolicyName=name))
+    call.retried(CONFLICT, lambda: gone_is_fine(lambda: call.iam.delete_role(RoleName=call.id)), f"deleting {call.id}")
+
+
+def _put_policy(call: Call) -> str:
+    role, name = call.inputs["role"], call.inputs["name"]
+    call.iam.put_role_policy(RoleName=role, PolicyName=name, PolicyDocument=call.inputs["policy"])
+    return f"{role}:{name}"
+
+
+def _read_policy(call: Call) -> dict[str, Any] | None:
+    role, _, name = call.id.partition(":")
+    found = absent_is_none(lambda: _inline(call, role, name))
+    if found is None:
+        return None
+    known = (call.old or call.inputs).get("policy")
+    return {"role": role, "name": name, "policy": _document(found, known)}
+
+
+def _delete_policy(call: Call) -> None:
+    role, _, name = call.id.partition(":")
+    gone_is_fine(lambda: call.iam.delete_role_policy(RoleName=role, PolicyName=name))
+
+
+def _create_profile(call: Call) -> str:
+    call.iam.create_instance_profile(
+        InstanceProfileName=call.inputs["name"], Tags=listed(call.tags), **_given(call, Path="path")
+    )
+    call.id = str(call.inputs["name"])
+    _set_role(call)
+    return call.id
+
+
+def _set_role(call: Call) -> None:
+    wanted = call.inputs.get("role")
+    held = [item["RoleName"] for item in (_profile(call, call.id) or {}).get("Roles", [])]
+    for role in held:
+        if role != wanted:
+            call.iam.remove_role_from_instance_profile(InstanceProfileName=call.id, RoleName=role)
+    if wanted and wanted not in held:
+        call.iam.add_role_to_instance_profile(InstanceProfileName=call.id, RoleName=wanted)
+
+
+def _update_profile(call: Call) -> None:
+    _set_role(call)
+    _change_tags(call, "instance_profile", InstanceProfileName=call.id)
+
+
+def _profile(call: Call, name: str) -> dict[str, Any] | None:
+    return absent_is_none(lambda: dict(call.iam.get_instance_profile(InstanceProfileName=name)["InstanceProfile"]))
+
+
+def _read_profile(call: Call) -> dict[str, Any] | None:
+    found = _profile(call, call.id)
+    if found is None:
+        return None
+    roles = [item["RoleName"] for item in found.get("Roles", [])]
+    return {
+        "arn": found["Arn"],
+        "name": found["InstanceProfileName"],
+        "path": found["Path"],
+        "uniqueId": found["InstanceProfileId"],
+        "role": roles[0] if roles else "",
+        **tag_outputs(found),
+    }
+
+
+def _delete_profile(call: Call) -> None:
+    found = _profile(call, call.id)
+    for item in (found or {}).get("Roles", []):
+        remove = partial(call.iam.remove_role_from_instance_profile, InstanceProfileName=call.id)
+        gone_is_fine(partial(remove, RoleName=item["RoleName"]))
+    gone_is_fine(lambda: call.iam.delete_instance_profile(InstanceProfileName=call.id))
+
+
+def _create_provider(call: Call) -> str:
+    made = call.iam.create_open_id_connect_provider(
+        Url=call.inputs["url"],
+        ClientIDList=call.inputs.get("clientIdLists", []),
+        ThumbprintList=call.inputs.get("thumbprintLists", []),
+        Tags=listed(call.tags),
+    )
+    return str(made["OpenIDConnectProviderArn"])
+
+
+def _provider(call: Call) -> dict[str, Any] | None:
+    return absent_is_none(lambda: dict(call.iam.get_open_id_connect_provider(OpenIDConnectProviderArn=call.id)))
+
+
+def _read_provider(call: Call) -> dict[str, Any] | None:
+    found = _provider(call)
+    if found is None:
+        return None
+    known = call.old or call.inputs
+    clients, prints = found.get("ClientIDList", []), found.get("ThumbprintList", [])
+    asked = known.get("clientIdLists") or []
+    return {
+        "arn": call.id,
+        "url": known.get("url") or f"https://{found['Url']}",
+        "clientIdLists": asked if sorted(asked) == sorted(clients) else sorted(clients),
+        "thumbprintLists": prints,
+        **tag_outputs(found),
+    }
+
+
+def _update_provider(call: Call) -> None:
+    where = {"OpenIDConnectProviderArn": call.id}
+    before = set((_provider(call) or {}).get("ClientIDList", []))
+    after = set(call.inputs.get("clientIdLists", []))
+    for client in sorted(after - before):
+        call.iam.add_client_id_to_open_id_connect_provider(ClientID=client, **where)
+    for client in sorted(before - after):
+        call.iam.remove_client_id_from_open_id_connect_provider(ClientID=client, **where)
+    if call.inputs.get("thumbprintLists") and call.changed("thumbprintLists"):
+        call.iam.update_open_id_connect_provider_thumbprint(ThumbprintList=call.inputs["thumbprintLists"], **where)
+    _change_tags(call, "open_id_connect_provider", **where)
+
+
+def _find_provider(call: Call) -> list[str]:
+    tail = f":oidc-provider/{call.inputs['url'].removeprefix('https://')}"
+    found = call.iam.list_open_id_connect_providers()["OpenIDConnectProviderList"]
+    return [item["Arn"] for item in found if item["Arn"].endswith(tail)]

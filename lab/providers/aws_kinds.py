@@ -1,0 +1,226 @@
+"""What each table of AWS resource types is made of: a type, and one call for one resource of it."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+POLL_S = 0.2
+"""How often the state of something under way is asked for."""
+PATIENCE_S = 900.0
+"""How long what is under way is waited for; the real plugin's waits are 5 to 20 minutes."""
+
+
+class AwsRefusedError(Exception):
+    """A change that this plugin cannot make, or that took too long."""
+
+
+class Clients:
+    """AWS's own SDK, one client for a service and region; made at first use, safe for many threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._session: Any = None
+        self._made: dict[tuple[str, str], Any] = {}
+
+    def get(self, service: str, region: str) -> Any:
+        """The client of one service in one region."""
+        with self._lock:
+            if self._session is None:
+                import boto3
+
+                self._session = boto3.session.Session()
+            key = (service, region)
+            if key not in self._made:
+                from botocore.config import Config
+
+                config = Config(max_pool_connections=64, retries={"mode": "standard", "max_attempts": 4})
+                self._made[key] = self._session.client(service, region_name=region, config=config)
+            return self._made[key]
+
+
+@dataclass(kw_only=True)
+class Call:
+    """One call for one resource."""
+
+    clients: Clients
+    region: str
+    inputs: dict[str, Any]
+    """Plain: without secret markers."""
+    old: dict[str, Any] = field(default_factory=dict)
+    """The inputs before an update; the outputs when something is read or deleted."""
+    id: str = ""
+    cancelled: threading.Event = field(default_factory=threading.Event)
+    token: str = field(default_factory=lambda: uuid.uuid4().hex)
+    """A client token: EC2 takes a repeated request with the same token for the same."""
+
+    @property
+    def ec2(self) -> Any:
+        return self.clients.get("ec2", self.region)
+
+    @property
+    def autoscaling(self) -> Any:
+        return self.clients.get("autoscaling", self.region)
+
+    @property
+    def iam(self) -> Any:
+        return self.clients.get("iam", self.region)
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """The tags that the resource should have."""
+        return {str(key): str(value) for key, value in (self.inputs.get("tags") or {}).items()}
+
+    def changed(self, *names: str) -> bool:
+        """Whether an update changes any of these inputs."""
+        return any(self.inputs.get(name) != self.old.get(name) for name in names)
+
+    def until(self, condition: Callable[[], T | None], what: str) -> T:
+        """Await a condition.
+
+        Raises:
+            AwsRefusedError: the engine asked to stop, or it took too long.
+        """
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            found = condition()
+            if found:
+                return found
+            if self.cancelled.wait(POLL_S):
+                raise AwsRefusedError(f"the engine asked to stop while waiting for {what}")
+            if time.monotonic() > deadline:
+                raise AwsRefusedError(f"{what} took longer than {PATIENCE_S:.0f} s")
+
+    def retried(self, codes: Iterable[str], action: Callable[[], Any], what: str) -> None:
+        """Do something that AWS refuses while other things still depend on it, until it does not."""
+        wanted = frozenset(codes)
+
+        def attempt() -> bool:
+            try:
+                action()
+            except Exception as problem:
+                if code_of(problem) in wanted:
+                    return False
+                raise
+            return True
+
+        self.until(lambda: attempt() or None, what)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """One resource type of the SDK."""
+
+    type: str
+    """As in a URN, ``aws:ec2/vpc:Vpc``."""
+    inputs: str
+    """Every input that this plugin knows, separated by blanks; another one is an error. ``region`` is always known."""
+    forced: str = ""
+    """Inputs whose change makes a new resource (``ForceNew`` in terraform-provider-aws)."""
+    create: Callable[[Call], str]
+    """Returns the id."""
+    read: Callable[[Call], dict[str, Any] | None]
+    """The outputs by :attr:`Call.id`; None when it is not there."""
+    delete: Callable[[Call], None]
+    update: Callable[[Call], None] | None = None
+    find: Callable[[Call], Iterable[str]] | None = None
+    """Ids of what a killed creation may have left."""
+    secrets: str = ""
+    """Outputs that the real plugin marks as secret."""
+    volatile: str = ""
+    """Outputs that an update changes."""
+    tagged: bool = False
+    """Whether it has EC2's tags, which are changed apart from all else."""
+    global_: bool = False
+    """Whether its service has no regions."""
+
+    @property
+    def known(self) -> frozenset[str]:
+        own = {"region"} if not self.global_ else set()
+        return frozenset({*self.inputs.split(), *own, *({"tags"} if self.tagged else set())})
+
+    @property
+    def forcing(self) -> frozenset[str]:
+        return frozenset({*self.forced.split(), *(() if self.global_ else ("region",))})
+
+
+def code_of(problem: BaseException) -> str:
+    """AWS's code of an error; empty for another kind of error."""
+    response = getattr(problem, "response", None)
+    return str(response.get("Error", {}).get("Code", "")) if isinstance(response, dict) else ""
+
+
+def missing(problem: BaseException) -> bool:
+    """Whether an error says that a resource is not there."""
+    code = code_of(problem)
+    return "NotFound" in code or code == "NoSuchEntity"
+
+
+def absent_is_none(read: Callable[[], T]) -> T | None:
+    """What ``read`` returns; None when AWS says that it is not there."""
+    try:
+        return read()
+    except Exception as problem:
+        if missing(problem):
+            return None
+        raise
+
+
+def gone_is_fine(delete: Callable[[], Any]) -> None:
+    """Delete what may already be gone."""
+    try:
+        delete()
+    except Exception as problem:
+        if not missing(problem):
+            raise
+
+
+def one(answer: Mapping[str, Any], key: str) -> dict[str, Any] | None:
+    """The only element of a list in an answer."""
+    found = answer.get(key) or []
+    return found[0] if found else None
+
+
+def specification(kind: str, call: Call) -> list[dict[str, Any]]:
+    """Tags at creation, as EC2 takes them."""
+    if not call.tags:
+        return []
+    return [{"ResourceType": kind, "Tags": listed(call.tags)}]
+
+
+def listed(tags: Mapping[str, str]) -> list[dict[str, str]]:
+    """Tags as the API takes them."""
+    return [{"Key": key, "Value": value} for key, value in sorted(tags.items())]
+
+
+def mapped(tags: Iterable[Mapping[str, str]] | None) -> dict[str, str]:
+    """Tags as a map, without those that AWS itself sets."""
+    return {one["Key"]: one["Value"] for one in tags or [] if not one["Key"].startswith("aws:")}
+
+
+def tag_outputs(found: Mapping[str, Any]) -> dict[str, Any]:
+    """The outputs that every tagged resource has."""
+    tags = mapped(found.get("Tags") or found.get("TagSet"))
+    return {"tags": tags, "tagsAll": tags}
+
+
+def same_tags(call: Call, found: Iterable[Mapping[str, Any]], key: str) -> list[str]:
+    """Ids of those resources that have exactly the tags asked for. Tags hold a unique ``Name`` throughout."""
+    if not call.tags.get("Name"):
+        return []
+    return [str(item[key]) for item in found if mapped(item.get("Tags")) == call.tags]
+
+
+def by_name(call: Call) -> list[dict[str, Any]]:
+    """A filter for the tag ``Name``."""
+    return [{"Name": "tag:Name", "Values": [call.tags.get("Name", "")]}]
+
+
+def arn(call: Call, kind: str, owner: str, id: str) -> str:
+    """An EC2 resource's ARN."""
+    return f"arn:aws:ec2:{call.region}:{owner}:{kind}/{id}"

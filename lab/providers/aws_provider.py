@@ -1,0 +1,243 @@
+# ruff: noqa: N802, ARG002 - the methods and their arguments are the protocol's
+"""The aws stand-in's gRPC service."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import grpc
+from google.protobuf import empty_pb2
+from pulumi.runtime.proto import provider_pb2
+
+from lab.providers.aws_egress import egress_kinds
+from lab.providers.aws_groups import group_kinds
+from lab.providers.aws_iam import iam_kinds
+from lab.providers.aws_kinds import AwsRefusedError, Call, Clients, Kind, listed
+from lab.providers.aws_peering import peering_kinds
+from lab.providers.aws_routes import route_kinds
+from lab.providers.aws_security import security_kinds
+from lab.providers.aws_templates import template_kinds
+from lab.providers.aws_vpc import network_kinds
+from lab.providers.aws_vpn import vpn_kinds
+from lab.providers.base import BaseProvider, type_of
+from lab.providers.failures import init_failed
+from lab.providers.protocol import log_to_engine
+from lab.providers.shapes import refreshed_inputs
+from lab.providers.values import from_struct, is_secret, keep_secrets, plain, preview_outputs, secret, to_struct
+
+CREATE_VARIABLE = "LAB_AWS_CREATE"
+"""``refuse``: what a killed run left is not adopted, as with the real plugin. Otherwise it is, with a warning."""
+DEFAULT_REGION = "us-east-1"
+"""Where global services are called when nothing says a region."""
+UNSUPPORTED = frozenset(
+    {"accessKey", "secretKey", "token", "assumeRoles", "assumeRole", "defaultTags", "endpoints", "profile"}
+)
+
+
+def known_kinds() -> Mapping[str, Kind]:
+    """Every type that can be made, by its name."""
+    tables = (
+        network_kinds(),
+        route_kinds(),
+        egress_kinds(),
+        security_kinds(),
+        vpn_kinds(),
+        peering_kinds(),
+        template_kinds(),
+        group_kinds(),
+        iam_kinds(),
+    )
+    return {kind.type: kind for table in tables for kind in table}
+
+
+class AwsProvider(BaseProvider):
+    """Creates, reads, updates and deletes the resources of :func:`known_kinds`; previews all others too."""
+
+    def __init__(self, *, engine: str | None, clients: Clients | None = None) -> None:
+        super().__init__(package="aws", distribution="pulumi-aws", engine=engine)
+        self._clients = clients or Clients()
+        self._kinds = known_kinds()
+        self._region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or DEFAULT_REGION
+        self._owned: set[str] = set()
+        self._cancelled = threading.Event()
+
+    def forced(self, type: str) -> frozenset[str]:
+        """What terraform-provider-aws replaces for."""
+        kind = self._kinds.get(type)
+        return kind.forcing if kind else frozenset()
+
+    def Configure(self, request: Any, context: Any) -> Any:
+        given = {key.rpartition(":")[2]: value for key, value in request.variables.items()}
+        refused = sorted(UNSUPPORTED & {key for key, value in given.items() if value not in ("", "[]", "{}")})
+        if refused:
+            context.abort(
+                grpc.StatusCode.INVALID_ARGUMENT,
+                f"the lab's aws plugin does not know the provider's {', '.join(refused)}: credentials come from the "
+                "AWS_* variables",
+            )
+        self._region = given.get("region") or self._region
+        return super().Configure(request, context)
+
+    def Cancel(self, request: Any, context: Any) -> Any:
+        self._cancelled.set()
+        return empty_pb2.Empty()
+
+    def Diff(self, request: Any, context: Any) -> Any:
+        """What is compared is in the state, so it is nobody's leftover. A successor can be made beside what it replaces
+        unless both have the same name."""
+        self._owned.add(f"{type_of(request.urn)}::{request.id}")
+        response = super().Diff(request, context)
+        old = plain(from_struct(request.old_inputs if request.HasField("old_inputs") else request.olds))
+        new = plain(from_struct(request.news))
+        named = old.get("name") is not None and old.get("name") == new.get("name")
+        response.deleteBeforeReplace = bool(response.replaces) and named
+        return response
+
+    def Create(self, request: Any, context: Any) -> Any:
+        """Make it, and read it back."""
+        inputs = from_struct(request.properties)
+        if request.preview:
+            return provider_pb2.CreateResponse(properties=to_struct(preview_outputs(inputs)))
+        kind = self._kind(request.urn, context)
+        call = self._call(kind, plain(inputs))
+        try:
+            self._check(kind, call.inputs)
+            call.id = self._adopted(kind, call, request.urn) or kind.create(call)
+            self._owned.add(f"{kind.type}::{call.id}")
+            outputs = self._outputs(kind, call, inputs)
+        except Exception as problem:  # noqa: BLE001 - AWS's SDK raises many kinds, and all are told to the engine
+            if call.id:
+                init_failed(context, id=call.id, outputs={}, inputs=inputs, reason=f"{call.id}: {problem}")
+            context.abort(grpc.StatusCode.UNKNOWN, f"cannot create {kind.type}: {problem}")
+        return provider_pb2.CreateResponse(id=call.id, properties=to_struct(outputs))
+
+    def Update(self, request: Any, context: Any) -> Any:
+        """Change it in place, and read it back."""
+        inputs, old = from_struct(request.news), from_struct(request.olds)
+        kind = self._kind(request.urn, context, preview=request.preview)
+        if request.preview:
+            stable = {key: value for key, value in old.items() if key not in (kind.volatile.split() if kind else ())}
+            return provider_pb2.UpdateResponse(properties=to_struct({**stable, **preview_outputs(inputs)}))
+        before = plain(from_struct(request.old_inputs) if request.HasField("old_inputs") else old)
+        call = self._call(kind, plain(inputs), old=before, id=request.id)
+        try:
+            self._check(kind, call.inputs)
+            self._change(kind, call)
+            outputs = self._outputs(kind, call, inputs)
+        except Exception as problem:  # noqa: BLE001 - as above
+            context.abort(grpc.StatusCode.UNKNOWN, f"cannot update {request.id}: {problem}")
+        return provider_pb2.UpdateResponse(properties=to_struct(outputs))
+
+    def Read(self, request: Any, context: Any) -> Any:
+        """For refresh; an empty id says that it is gone. Import wants the inputs, which AWS does not tell apart."""
+        kind = self._kind(request.urn, context)
+        inputs, before = from_struct(request.inputs), plain(from_struct(request.properties))
+        if not inputs:
+            context.abort(
+                grpc.StatusCode.UNIMPLEMENTED,
+                f"the lab's aws plugin cannot import {kind.type}: run `up` again, it adopts what it made",
+            )
+        call = self._call(kind, plain(inputs), old=before, id=request.id)
+        try:
+            found = kind.read(call)
+        except Exception as problem:  # noqa: BLE001 - as above
+            context.abort(grpc.StatusCode.UNKNOWN, f"cannot read {request.id}: {problem}")
+        if found is None:
+            return provider_pb2.ReadResponse(id="")
+        now = {**{key: value for key, value in before.items() if key not in found}, **found}
+        inputs = refreshed_inputs(inputs, before, now)
+        properties = to_struct(self._marked(kind, now, inputs))
+        return provider_pb2.ReadResponse(id=request.id, properties=properties, inputs=to_struct(inputs))
+
+    def Delete(self, request: Any, context: Any) -> Any:
+        """Delete it, and wait until it is gone."""
+        kind = self._kind(request.urn, context)
+        old = plain(from_struct(request.properties))
+        call = self._call(kind, {}, old=old, id=request.id)
+        try:
+            kind.delete(call)
+        except Exception as problem:  # noqa: BLE001 - as above
+            context.abort(grpc.StatusCode.UNKNOWN, f"cannot delete {request.id}: {problem}")
+        self._owned.discard(f"{kind.type}::{request.id}")
+        return empty_pb2.Empty()
+
+    def Invoke(self, request: Any, context: Any) -> Any:
+        context.abort(grpc.StatusCode.UNIMPLEMENTED, f"the lab's aws does not have the function {request.tok}")
+
+    def _call(self, kind: Kind, inputs: dict[str, Any], *, old: dict[str, Any] | None = None, id: str = "") -> Call:
+        region = inputs.get("region") or (old or {}).get("region") or self._region
+        return Call(
+            clients=self._clients,
+            region=region,
+            inputs=inputs,
+            old=old or {},
+            id=id,
+            cancelled=self._cancelled,
+        )
+
+    def _check(self, kind: Kind, inputs: dict[str, Any]) -> None:
+        unknown = {key for key in inputs if not key.startswith("__")} - kind.known
+        if unknown:
+            known = ", ".join(sorted(kind.known))
+            raise AwsRefusedError(
+                f"the lab's {kind.type} does not know {', '.join(sorted(unknown))}. It knows {known}."
+            )
+
+    def _adopted(self, kind: Kind, call: Call, urn: str) -> str:
+        """The id of what a killed run made and the state does not know; it is brought to what is wanted now."""
+        if kind.find is None or os.environ.get(CREATE_VARIABLE) == "refuse":
+            return ""
+        found = [one for one in kind.find(call) if f"{kind.type}::{one}" not in self._owned]
+        call.id = ""
+        if not found:
+            return ""
+        message = f"{found[0]} exists already and is adopted. The real plugin would make another, or refuse."
+        log_to_engine(self.engine, urn=urn, message=message)
+        call.id = found[0]
+        self._change(kind, call)
+        return call.id
+
+    def _change(self, kind: Kind, call: Call) -> None:
+        if kind.tagged and call.changed("tags"):
+            gone = {str(key) for key in call.old.get("tags") or {}} - call.tags.keys()
+            if gone:
+                call.ec2.delete_tags(Resources=[call.id], Tags=[{"Key": key} for key in sorted(gone)])
+            if call.tags:
+                call.ec2.create_tags(Resources=[call.id], Tags=listed(call.tags))
+        if kind.update is not None:
+            kind.update(call)
+            return
+        changed = [name for name in kind.known - {"tags"} if call.old and call.changed(name)]
+        if changed:
+            text = f"the lab's aws plugin cannot change {', '.join(sorted(changed))} of {kind.type} in place"
+            raise AwsRefusedError(f"{text}; replace it: pulumi up --replace URN")
+
+    def _outputs(self, kind: Kind, call: Call, inputs: dict[str, Any]) -> dict[str, Any]:
+        call.old = {**call.inputs}
+        found = kind.read(call)
+        if found is None:
+            raise AwsRefusedError(f"{call.id} was made and is gone again: something deletes it")
+        own = {key: value for key, value in call.inputs.items() if not key.startswith("__")}
+        region = {} if kind.global_ else {"region": call.region}
+        return self._marked(kind, {**own, **region, **found}, inputs)
+
+    def _marked(self, kind: Kind, outputs: dict[str, Any], inputs: dict[str, Any]) -> dict[str, Any]:
+        """Outputs with secrets marked: those whose inputs were secret, and those that always are."""
+        kept = keep_secrets(outputs, inputs)
+        always = set(kind.secrets.split())
+        return {key: secret(value) if key in always and not is_secret(value) else value for key, value in kept.items()}
+
+    def _kind(self, urn: str, context: Any, *, preview: bool = False) -> Any:
+        type = type_of(urn)
+        kind = self._kinds.get(type)
+        if kind is None and not preview:
+            known = ", ".join(sorted(self._kinds))
+            context.abort(
+                grpc.StatusCode.UNIMPLEMENTED,
+                f"the lab's AWS does not have {type}: it can be previewed, not made. The lab has {known}.",
+            )
+            raise AssertionError("abort raises")
+        return kind

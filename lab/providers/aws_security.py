@@ -1,0 +1,186 @@
+"""Security groups and their rules."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from lab.providers.aws_kinds import (
+    Call,
+    Kind,
+    absent_is_none,
+    arn,
+    gone_is_fine,
+    one,
+    same_tags,
+    specification,
+    tag_outputs,
+)
+
+Direction = Literal["ingress", "egress"]
+PEERS = ("cidrIpv4", "referencedSecurityGroupId")
+
+
+def security_kinds() -> tuple[Kind, ...]:
+    """Everything of this table."""
+    return (
+        Kind(
+            type="aws:ec2/securityGroup:SecurityGroup",
+            inputs="name description vpcId",
+            forced="name description vpcId",
+            create=_create_group,
+            read=_read_group,
+            delete=lambda call: call.retried(
+                ("DependencyViolation", "InvalidGroup.InUse"),
+                lambda: gone_is_fine(lambda: call.ec2.delete_security_group(GroupId=call.id)),
+                f"deleting {call.id}",
+            ),
+            find=_find_group,
+            tagged=True,
+        ),
+        _rule_kind("aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule", "ingress"),
+        _rule_kind("aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule", "egress"),
+    )
+
+
+def _rule_kind(type: str, direction: Direction) -> Kind:
+    """A rule; its description is not among what is compared when one is found that a killed creation left."""
+    return Kind(
+        type=type,
+        inputs=f"securityGroupId ipProtocol fromPort toPort description {' '.join(PEERS)}",
+        forced="securityGroupId",
+        create=lambda call: _create_rule(call, direction),
+        read=_read_rule,
+        update=_change_rule,
+        delete=lambda call: _delete_rule(call, direction),
+        find=lambda call: _find_rule(call, direction),
+        tagged=True,
+    )
+
+
+def _create_group(call: Call) -> str:
+    """Without the rule that lets everything out, which EC2 gives each new group and the real plugin takes away."""
+    inputs = call.inputs
+    made = call.ec2.create_security_group(
+        GroupName=inputs["name"],
+        Description=inputs.get("description") or "Managed by Pulumi",
+        VpcId=inputs["vpcId"],
+        TagSpecifications=specification("security-group", call),
+    )
+    call.id = made["GroupId"]
+    _close(call)
+    return call.id
+
+
+def _close(call: Call) -> None:
+    for item in _rules(call, call.id, "egress"):
+        if item.get("IpProtocol") == "-1" and item.get("CidrIpv4") == "0.0.0.0/0" and not item.get("Description"):
+            ids = [item["SecurityGroupRuleId"]]
+            call.ec2.revoke_security_group_egress(GroupId=call.id, SecurityGroupRuleIds=ids)
+
+
+def _find_group(call: Call) -> list[str]:
+    where = [
+        {"Name": "group-name", "Values": [call.inputs["name"]]},
+        {"Name": "vpc-id", "Values": [call.inputs["vpcId"]]},
+    ]
+    found = same_tags(call, call.ec2.describe_security_groups(Filters=where)["SecurityGroups"], "GroupId")
+    for group in found:
+        call.id = group
+        _close(call)
+    return found
+
+
+def _read_group(call: Call) -> dict[str, Any] | None:
+    found = absent_is_none(lambda: one(call.ec2.describe_security_groups(GroupIds=[call.id]), "SecurityGroups"))
+    if found is None:
+        return None
+    return {
+        "arn": arn(call, "security-group", found["OwnerId"], call.id),
+        "name": found["GroupName"],
+        "description": found["Description"],
+        "vpcId": found["VpcId"],
+        "ownerId": found["OwnerId"],
+        **tag_outputs(found),
+    }
+
+
+def _rules(call: Call, group: str, direction: Direction) -> list[dict[str, Any]]:
+    where = [{"Name": "group-id", "Values": [group]}]
+    found = absent_is_none(lambda: call.ec2.describe_security_group_rules(Filters=where)["SecurityGroupRules"])
+    return [item for item in found or [] if bool(item.get("IsEgress")) is (direction == "egress")]
+
+
+def _create_rule(call: Call, direction: Direction) -> str:
+    inputs = call.inputs
+    note = {"Description": inputs["description"]} if inputs.get("description") else {}
+    permission: dict[str, Any] = {"IpProtocol": inputs["ipProtocol"]}
+    if inputs["ipProtocol"] != "-1":
+        permission |= {"FromPort": inputs["fromPort"], "ToPort": inputs["toPort"]}
+    if inputs.get("cidrIpv4"):
+        permission["IpRanges"] = [{"CidrIp": inputs["cidrIpv4"], **note}]
+    else:
+        permission["UserIdGroupPairs"] = [{"GroupId": inputs["referencedSecurityGroupId"], **note}]
+    action = getattr(call.ec2, f"authorize_security_group_{direction}")
+    made = action(
+        GroupId=inputs["securityGroupId"],
+        IpPermissions=[permission],
+        TagSpecifications=specification("security-group-rule", call),
+    )
+    return str(made["SecurityGroupRules"][0]["SecurityGroupRuleId"])
+
+
+def _find_rule(call: Call, direction: Direction) -> list[str]:
+    wanted = {name: call.inputs.get(name) for name in ("ipProtocol", "fromPort", "toPort", *PEERS)}
+    return [
+        item["SecurityGroupRuleId"]
+        for item in _rules(call, call.inputs["securityGroupId"], direction)
+        if {name: _outputs(call, item).get(name) for name in wanted} == wanted
+    ]
+
+
+def _read_rule(call: Call) -> dict[str, Any] | None:
+    answer = absent_is_none(lambda: call.ec2.describe_security_group_rules(SecurityGroupRuleIds=[call.id]))
+    found = one(answer, "SecurityGroupRules") if answer else None
+    return None if found is None else _outputs(call, found)
+
+
+def _outputs(call: Call, found: dict[str, Any]) -> dict[str, Any]:
+    outputs = {
+        "arn": arn(call, "security-group-rule", found.get("GroupOwnerId", ""), found["SecurityGroupRuleId"]),
+        "securityGroupRuleId": found["SecurityGroupRuleId"],
+        "securityGroupId": found["GroupId"],
+        "ipProtocol": found["IpProtocol"],
+        **tag_outputs(found),
+    }
+    optional = {
+        "cidrIpv4": found.get("CidrIpv4"),
+        "referencedSecurityGroupId": (found.get("ReferencedGroupInfo") or {}).get("GroupId"),
+        "description": found.get("Description"),
+    }
+    for name, key in (("fromPort", "FromPort"), ("toPort", "ToPort")):
+        if found["IpProtocol"] != "-1":
+            optional[name] = found.get(key)
+    return outputs | {name: value for name, value in optional.items() if value not in (None, "")}
+
+
+def _change_rule(call: Call) -> None:
+    inputs = call.inputs
+    if not call.changed("ipProtocol", "fromPort", "toPort", "description", *PEERS):
+        return
+    request = {"IpProtocol": inputs["ipProtocol"], "Description": inputs.get("description", "")}
+    names = {
+        "fromPort": "FromPort",
+        "toPort": "ToPort",
+        "cidrIpv4": "CidrIpv4",
+        "referencedSecurityGroupId": "ReferencedGroupId",
+    }
+    request |= {key: inputs[name] for name, key in names.items() if inputs.get(name) is not None}
+    call.ec2.modify_security_group_rules(
+        GroupId=inputs["securityGroupId"],
+        SecurityGroupRules=[{"SecurityGroupRuleId": call.id, "SecurityGroupRule": request}],
+    )
+
+
+def _delete_rule(call: Call, direction: Direction) -> None:
+    action = getattr(call.ec2, f"revoke_security_group_{direction}")
+    gone_is_fine(lambda: action(GroupId=call.old["securityGroupId"], SecurityGroupRuleIds=[call.id]))

@@ -1,0 +1,153 @@
+"""Launch templates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lab.providers.aws_kinds import (
+    AwsRefusedError,
+    Call,
+    Kind,
+    absent_is_none,
+    arn,
+    gone_is_fine,
+    listed,
+    one,
+    specification,
+    tag_outputs,
+)
+
+_TEMPLATE_DATA = (
+    "imageId instanceType iamInstanceProfile metadataOptions networkInterfaces blockDeviceMappings ebsOptimized "
+    "instanceInitiatedShutdownBehavior instanceMarketOptions tagSpecifications userData"
+)
+
+
+def template_kinds() -> tuple[Kind, ...]:
+    """Everything of this table."""
+    return (
+        Kind(
+            type="aws:ec2/launchTemplate:LaunchTemplate",
+            inputs=f"name description updateDefaultVersion {_TEMPLATE_DATA}",
+            forced="name",
+            create=_create_template,
+            read=_read_template,
+            update=_update_template,
+            delete=lambda call: gone_is_fine(lambda: call.ec2.delete_launch_template(LaunchTemplateId=call.id)),
+            find=_find_template,
+            volatile="latestVersion defaultVersion",
+            tagged=True,
+        ),
+    )
+
+
+def template_data(inputs: dict[str, Any]) -> dict[str, Any]:
+    """A template's data as the API takes it."""
+    names = {
+        "imageId": "ImageId",
+        "instanceType": "InstanceType",
+        "instanceInitiatedShutdownBehavior": "InstanceInitiatedShutdownBehavior",
+        "userData": "UserData",
+    }
+    data: dict[str, Any] = {key: inputs[name] for name, key in names.items() if inputs.get(name)}
+    if inputs.get("ebsOptimized") is not None:
+        data["EbsOptimized"] = flag(inputs["ebsOptimized"])
+    for name in ("iamInstanceProfile", "metadataOptions"):
+        if inputs.get(name):
+            data[_upper(name)] = {_upper(key): value for key, value in inputs[name].items()}
+    if inputs.get("instanceMarketOptions"):
+        data["InstanceMarketOptions"] = _market(inputs["instanceMarketOptions"])
+    data["NetworkInterfaces"] = [_interface(item) for item in inputs.get("networkInterfaces", [])]
+    data["BlockDeviceMappings"] = [_disk(item) for item in inputs.get("blockDeviceMappings", [])]
+    data["TagSpecifications"] = [
+        {"ResourceType": item["resourceType"], "Tags": listed(item.get("tags", {}))}
+        for item in inputs.get("tagSpecifications", [])
+    ]
+    return {key: value for key, value in data.items() if value not in ([], {})}
+
+
+def _market(given: dict[str, Any]) -> dict[str, Any]:
+    options = {_upper(key): value for key, value in given.get("spotOptions", {}).items()}
+    return {"MarketType": given["marketType"], **({"SpotOptions": options} if options else {})}
+
+
+def _interface(given: dict[str, Any]) -> dict[str, Any]:
+    names = {"deviceIndex": "DeviceIndex", "ipv4PrefixCount": "Ipv4PrefixCount", "securityGroups": "Groups"}
+    flags = {"associatePublicIpAddress": "AssociatePublicIpAddress", "deleteOnTermination": "DeleteOnTermination"}
+    unknown = given.keys() - names.keys() - flags.keys()
+    if unknown:
+        raise AwsRefusedError(f"the lab's AWS does not know {', '.join(sorted(unknown))} of a network interface")
+    found = {key: given[name] for name, key in names.items() if given.get(name) is not None}
+    return found | {key: flag(given[name]) for name, key in flags.items() if given.get(name) is not None}
+
+
+def _disk(given: dict[str, Any]) -> dict[str, Any]:
+    ebs = {_upper(key): value for key, value in given.get("ebs", {}).items()}
+    for name in ("Encrypted", "DeleteOnTermination"):
+        if name in ebs:
+            ebs[name] = flag(ebs[name])
+    return {"DeviceName": given["deviceName"], "Ebs": ebs}
+
+
+def _upper(name: str) -> str:
+    return name[0].upper() + name[1:]
+
+
+def flag(value: Any) -> bool:
+    """Some flags of the SDK are texts, so that they can be left out."""
+    return value if isinstance(value, bool) else str(value).lower() == "true"
+
+
+def _create_template(call: Call) -> str:
+    made = call.ec2.create_launch_template(
+        LaunchTemplateName=call.inputs["name"],
+        LaunchTemplateData=template_data(call.inputs),
+        ClientToken=call.token,
+        TagSpecifications=specification("launch-template", call),
+        **_description(call),
+    )
+    return str(made["LaunchTemplate"]["LaunchTemplateId"])
+
+
+def _description(call: Call) -> dict[str, str]:
+    return {"VersionDescription": call.inputs["description"]} if call.inputs.get("description") else {}
+
+
+def _update_template(call: Call) -> None:
+    """A new version, unless only tags changed."""
+    number = None
+    if call.changed("description", *_TEMPLATE_DATA.split()):
+        made = call.ec2.create_launch_template_version(
+            LaunchTemplateId=call.id,
+            LaunchTemplateData=template_data(call.inputs),
+            ClientToken=call.token,
+            **_description(call),
+        )
+        number = made["LaunchTemplateVersion"]["VersionNumber"]
+    if number is not None and call.inputs.get("updateDefaultVersion"):
+        call.ec2.modify_launch_template(LaunchTemplateId=call.id, DefaultVersion=str(number))
+
+
+def _read_template(call: Call) -> dict[str, Any] | None:
+    answer = absent_is_none(lambda: call.ec2.describe_launch_templates(LaunchTemplateIds=[call.id]))
+    found = one(answer, "LaunchTemplates") if answer else None
+    if found is None:
+        return None
+    latest = str(found["LatestVersionNumber"])
+    version = call.ec2.describe_launch_template_versions(LaunchTemplateId=call.id, Versions=[latest])
+    data = version["LaunchTemplateVersions"][0]["LaunchTemplateData"]
+    names = {"imageId": "ImageId", "instanceType": "InstanceType", "userData": "UserData"}
+    return {
+        "arn": arn(call, "launch-template", "", call.id),
+        "name": found["LaunchTemplateName"],
+        "latestVersion": found["LatestVersionNumber"],
+        "defaultVersion": found["DefaultVersionNumber"],
+        **{name: data[key] for name, key in names.items() if data.get(key)},
+        **tag_outputs(found),
+    }
+
+
+def _find_template(call: Call) -> list[str]:
+    name = call.inputs["name"]
+    answer = absent_is_none(lambda: call.ec2.describe_launch_templates(LaunchTemplateNames=[name]))
+    return [item["LaunchTemplateId"] for item in (answer or {}).get("LaunchTemplates", [])]

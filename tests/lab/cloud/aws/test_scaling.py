@@ -1,0 +1,137 @@
+"""Auto scaling groups through AWS's SDK, without Pulumi."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+
+import pytest
+from botocore.exceptions import ClientError
+
+from lab.desired import MachineState
+from tests.lab.cloud.aws.site import Site, until
+
+
+def size(site: Site, count: int) -> None:
+    site.scaling.set_desired_capacity(AutoScalingGroupName="pool", DesiredCapacity=count)
+
+
+def machines(site: Site) -> set[str]:
+    return {machine.id for machine in site.live.hypervisor.world.machines}
+
+
+def test_the_hypervisor_follows_a_groups_size(site: Site) -> None:
+    site.pool(1)
+    until(lambda: len(machines(site)) == 1)
+    size(site, 4)
+    until(lambda: len(machines(site)) == 4)
+    size(site, 0)
+    until(lambda: not machines(site))
+    until(lambda: len(site.instances("terminated")) == 4)
+    done = Counter(one["Description"].split(" EC2")[0] for one in site.activities())
+    assert done == {"Launching a new": 4, "Terminating": 4}
+
+
+def test_zones_are_filled_evenly(site: Site) -> None:
+    other = site.ec2.create_subnet(VpcId=site.vpc, CidrBlock="127.9.96.0/24", AvailabilityZone="us-east-1b")
+    site.pool(4, subnets=f"{site.subnet},{other['Subnet']['SubnetId']}")
+    assert Counter(one["Placement"]["AvailabilityZone"] for one in site.instances()) == {
+        "us-east-1a": 2,
+        "us-east-1b": 2,
+    }
+    size(site, 2)
+    assert Counter(one["Placement"]["AvailabilityZone"] for one in site.instances()) == {
+        "us-east-1a": 1,
+        "us-east-1b": 1,
+    }
+
+
+def test_capacity_can_run_out(site: Site) -> None:
+    site.pool(1)
+    site.live.call(limit(site, 1))
+    size(site, 3)
+    assert len(site.instances()) == 2
+    failed = site.activities()[0]
+    assert failed["StatusCode"] == "Failed"
+    assert "We currently do not have sufficient m6id.xlarge capacity" in failed["StatusMessage"]
+    group = site.scaling.describe_auto_scaling_groups()["AutoScalingGroups"][0]
+    assert group["DesiredCapacity"] == 3, "the wish stays"
+    site.live.call(limit(site, None))
+    assert len(site.instances()) == 3
+
+
+async def limit(site: Site, count: int | None) -> None:
+    site.live.cloud.aws.set_capacity("m6id.xlarge", "us-east-1a", count)
+
+
+def test_sizes_keep_to_the_limits(site: Site) -> None:
+    site.pool(1, MinSize=1, MaxSize=2)
+    for wrong, words in ((3, "above max value 2"), (0, "below min value 1")):
+        with pytest.raises(ClientError, match=words):
+            size(site, wrong)
+    assert len(site.instances()) == 1
+
+
+def test_an_instance_ends_when_its_machine_is_gone(site: Site) -> None:
+    site.pool(1)
+    until(lambda: machines(site))
+    hold = site.live.hypervisor.hold = asyncio.Event()
+    size(site, 0)
+    until(lambda: not machines(site))
+    (ending,) = site.instances("shutting-down")
+    group = site.scaling.describe_auto_scaling_groups()["AutoScalingGroups"][0]
+    assert [one["LifecycleState"] for one in group["Instances"]] == ["Terminating"]
+    assert site.ec2.describe_network_interfaces()["NetworkInterfaces"]
+    site.live._loop.call_soon_threadsafe(hold.set)
+    until(lambda: [one["InstanceId"] for one in site.instances("terminated")] == [ending["InstanceId"]])
+    assert site.ec2.describe_network_interfaces()["NetworkInterfaces"] == []
+    assert site.scaling.describe_auto_scaling_groups()["AutoScalingGroups"][0]["Instances"] == []
+
+
+def test_a_machine_that_switched_itself_off_is_replaced(site: Site) -> None:
+    site.pool(1)
+    (first,) = until(lambda: machines(site))
+    site.live.hypervisor.phases[first] = MachineState(phase="stopped", reason="powered itself off")
+    until(lambda: machines(site) and first not in machines(site))
+    assert len(site.instances()) == 1
+
+
+def test_a_terminated_instance_is_replaced(site: Site) -> None:
+    site.pool(2)
+    first = site.instances()[0]["InstanceId"]
+    answer = site.ec2.terminate_instances(InstanceIds=[first])["TerminatingInstances"][0]
+    assert answer["PreviousState"]["Name"] == "running"
+    until(lambda: len(machines(site)) == 2 and first not in machines(site))
+    site.scaling.terminate_instance_in_auto_scaling_group(
+        InstanceId=site.instances()[0]["InstanceId"], ShouldDecrementDesiredCapacity=True
+    )
+    until(lambda: len(machines(site)) == 1)
+
+
+def test_a_group_with_instances_is_not_deleted(site: Site) -> None:
+    site.pool(1)
+    with pytest.raises(ClientError, match="ResourceInUse"):
+        site.scaling.delete_auto_scaling_group(AutoScalingGroupName="pool")
+    site.scaling.delete_auto_scaling_group(AutoScalingGroupName="pool", ForceDelete=True)
+    until(lambda: not machines(site))
+
+
+def test_protected_instances_stay(site: Site) -> None:
+    site.pool(2)
+    first = site.instances()[0]["InstanceId"]
+    site.scaling.set_instance_protection(AutoScalingGroupName="pool", InstanceIds=[first], ProtectedFromScaleIn=True)
+    size(site, 1)
+    assert [one["InstanceId"] for one in site.instances()] == [first]
+
+
+def test_ended_instances_are_forgotten_after_an_hour(site: Site) -> None:
+    site.pool(2)
+    size(site, 1)
+    until(lambda: site.instances("terminated"))
+    (ec2,) = [one for one in site.live.call(site.live.cloud.aws.account()).ec2 if one.region_name == "us-east-1"]
+    assert not ec2.forget_ended()
+    ended = next(one for one in ec2.all_instances() if one.state == "terminated")
+    ended.ended_at -= 3601
+    assert ec2.forget_ended()
+    assert site.instances("terminated") == []
+    assert len(site.instances()) == 1

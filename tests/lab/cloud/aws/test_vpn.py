@@ -1,0 +1,128 @@
+"""VPN connections."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from ipaddress import IPv4Address, IPv4Network
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from components.onprem.site import ESP_PROPOSAL, IKE_PROPOSAL
+from lab.cloud.aws.public_addresses import RANGE
+from lab.desired import TunnelState
+from tests.lab.cloud.aws.site import Site, until
+
+SUITE: dict[str, Any] = {
+    **{f"Phase{phase}EncryptionAlgorithms": [{"Value": "AES256-GCM-16"}] for phase in (1, 2)},
+    **{f"Phase{phase}IntegrityAlgorithms": [{"Value": "SHA2-384"}] for phase in (1, 2)},
+    **{f"Phase{phase}DHGroupNumbers": [{"Value": 20}] for phase in (1, 2)},
+    "IKEVersions": [{"Value": "ikev2"}],
+    "DPDTimeoutSeconds": 30,
+    "StartupAction": "start",
+}
+
+
+def connect(site: Site, remote: str, *, gateway: str = "") -> tuple[str, str]:
+    gateway = gateway or site.ec2.create_vpn_gateway(Type="ipsec.1")["VpnGateway"]["VpnGatewayId"]
+    other = site.ec2.create_customer_gateway(Type="ipsec.1", BgpAsn=65000, IpAddress=remote)["CustomerGateway"]
+    made = site.ec2.create_vpn_connection(
+        Type="ipsec.1",
+        CustomerGatewayId=other["CustomerGatewayId"],
+        VpnGatewayId=gateway,
+        Options={
+            "StaticRoutesOnly": True,
+            "LocalIpv4NetworkCidr": "10.64.0.0/16",
+            "RemoteIpv4NetworkCidr": "127.9.0.0/16",
+            "TunnelOptions": [SUITE, {**SUITE, "PreSharedKey": "given.by_the_user"}],
+        },
+    )["VpnConnection"]
+    return gateway, made["VpnConnectionId"]
+
+
+def shown(site: Site, connection: str) -> dict[str, Any]:
+    found: dict[str, Any] = site.ec2.describe_vpn_connections(VpnConnectionIds=[connection])["VpnConnections"][0]
+    return found
+
+
+def test_tunnels_are_each_their_own(site: Site) -> None:
+    _, first = connect(site, "198.51.100.20")
+    _, second = connect(site, "198.51.100.21")
+    tunnels = [tunnel for one in (first, second) for tunnel in shown(site, one)["Options"]["TunnelOptions"]]
+    assert len({tunnel["OutsideIpAddress"] for tunnel in tunnels}) == 4
+    assert len({tunnel["TunnelInsideCidr"] for tunnel in tunnels}) == 4
+    keys = [tunnel["PreSharedKey"] for tunnel in tunnels]
+    assert keys[1] == keys[3] == "given.by_the_user"
+    assert keys[0] != keys[2]
+    assert len(keys[0]) == 32
+    document = ElementTree.fromstring(shown(site, first)["CustomerGatewayConfiguration"])
+    addresses = [one.findtext("vpn_gateway/tunnel_outside_address/ip_address") for one in document.iter("ipsec_tunnel")]
+    assert addresses == [tunnel["OutsideIpAddress"] for tunnel in tunnels[:2]]
+    remote = {
+        one.findtext("customer_gateway/tunnel_outside_address/ip_address") for one in document.iter("ipsec_tunnel")
+    }
+    assert remote == {"198.51.100.20"}
+
+
+def test_public_addresses_are_unique(site: Site) -> None:
+    """Those of tunnels and of NAT gateways, in all regions; what is given back is given out again."""
+    _, connection = connect(site, "198.51.100.20")
+    taken = {one["OutsideIpAddress"] for one in shown(site, connection)["Options"]["TunnelOptions"]}
+    made = [site.ec2.allocate_address(Domain="vpc") for _ in range(RANGE.num_addresses - 2)]
+    given = {one["PublicIp"] for one in made}
+    assert given | taken == {str(address) for address in RANGE}
+    with pytest.raises(ClientError, match="AddressLimitExceeded"):
+        site.ec2.allocate_address(Domain="vpc")
+    site.ec2.release_address(AllocationId=made[0]["AllocationId"])
+    assert site.ec2.allocate_address(Domain="vpc")["PublicIp"] == made[0]["PublicIp"]
+
+
+def test_the_world_has_the_tunnels_of_an_attached_gateway(site: Site) -> None:
+    gateway, connection = connect(site, "198.51.100.20")
+    site.ec2.attach_vpn_gateway(VpcId=site.vpc, VpnGatewayId=gateway)
+    until(lambda: site.live.hypervisor.world.gateways)
+    assert site.live.hypervisor.world.gateways[0].tunnels == (), "without a route nothing goes into it"
+    site.ec2.create_vpn_connection_route(VpnConnectionId=connection, DestinationCidrBlock="10.64.0.0/16")
+    (made,) = until(lambda: [one for one in site.live.hypervisor.world.gateways if one.tunnels])
+    options = shown(site, connection)["Options"]["TunnelOptions"]
+    assert (made.id, made.network, len(made.tunnels)) == (gateway, site.vpc, 2)
+    tunnel = made.tunnels[0]
+    assert (tunnel.local, tunnel.remote) == (IPv4Address(options[0]["OutsideIpAddress"]), IPv4Address("198.51.100.20"))
+    assert (tunnel.local_ranges, tunnel.remote_ranges) == (
+        (IPv4Network("127.9.0.0/16"),),
+        (IPv4Network("10.64.0.0/16"),),
+    )
+    assert (tunnel.ike_proposal, tunnel.esp_proposal) == (IKE_PROPOSAL, ESP_PROPOSAL)
+    assert (tunnel.key, tunnel.dpd_s, tunnel.initiate) == (options[0]["PreSharedKey"], 30, True)
+    site.ec2.delete_vpn_connection(VpnConnectionId=connection)
+    until(lambda: not site.live.hypervisor.world.gateways[0].tunnels)
+
+
+def test_telemetry_is_what_the_hypervisor_sees(site: Site) -> None:
+    gateway, connection = connect(site, "198.51.100.20")
+    site.ec2.create_vpn_connection_route(VpnConnectionId=connection, DestinationCidrBlock="10.64.0.0/16")
+    down = shown(site, connection)
+    assert [one["Status"] for one in down["VgwTelemetry"]] == ["DOWN", "DOWN"]
+    assert down["Routes"] == [{"DestinationCidrBlock": "10.64.0.0/16", "Source": "Static", "State": "available"}]
+    site.live.hypervisor.tunnels[gateway] = {f"{connection}-1": TunnelState(up=True, since=1700000000.0)}
+    first, second = shown(site, connection)["VgwTelemetry"]
+    assert (first["Status"], first["LastStatusChange"].timestamp(), first["AcceptedRouteCount"]) == ("UP", 1.7e9, 1)
+    assert second["Status"] == "DOWN"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"PreSharedKey": "0starts_with_nought"}, {"PreSharedKey": "short"}, {"Phase1DHGroupNumbers": [{"Value": 1}]}],
+)
+def test_what_no_tunnel_can_have_is_refused(site: Site, options: dict[str, Any]) -> None:
+    gateway = site.ec2.create_vpn_gateway(Type="ipsec.1")["VpnGateway"]["VpnGatewayId"]
+    other = site.ec2.create_customer_gateway(Type="ipsec.1", BgpAsn=65000, IpAddress="198.51.100.20")["CustomerGateway"]
+    with pytest.raises(ClientError, match="InvalidParameterValue"):
+        site.ec2.create_vpn_connection(
+            Type="ipsec.1",
+            CustomerGatewayId=other["CustomerGatewayId"],
+            VpnGatewayId=gateway,
+            Options={"TunnelOptions": [options]},
+        )
+    assert site.ec2.describe_vpn_connections()["VpnConnections"] == []
