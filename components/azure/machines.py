@@ -44,8 +44,6 @@ class ControlMachineArgs:
     """The load balancer's pool, for API servers."""
     secrets_ready: Sequence[pulumi.Resource] = ()
     """What has written the secrets that the machine reads."""
-    after: Sequence[pulumi.Resource] = ()
-    """What the machine itself waits for: the readiness of the machine before it."""
     hooks: pulumi.ResourceHookBinding | None = None
 
 
@@ -54,6 +52,8 @@ class ControlMachine(ComponentResource):
 
     machine_id: Output[str]
     """Changes whenever the machine is made anew."""
+    principal_id: Output[str]
+    """Object id of its identity in the directory; stays when the machine is made anew."""
 
     def __init__(self, name: str, args: ControlMachineArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:azure:ControlMachine", name, None, opts)
@@ -71,10 +71,11 @@ class ControlMachine(ComponentResource):
             tags=self._tags,
             opts=self._child,
         )
+        self.principal_id = identity.principal_id
         grants = self._grants(identity)
         interface = self._interface()
         self._record()
-        machine = self._machine(identity, interface, depends_on=[*grants, *args.secrets_ready, *args.after])
+        machine = self._machine(identity, interface, depends_on=[*grants, *args.secrets_ready])
         self.machine_id = machine.vm_id
         self.register_outputs({"machine_id": self.machine_id})
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from components.model import Environment
+from components.model.groups import resource_group
+
+__all__ = ["ADMINISTRATOR", "resource_group", "tags"]
 
 ADMINISTRATOR = "longhaul"
 """User that Azure wants on every machine."""
-
-
-def resource_group(environment: Environment, site: str) -> str:
-    """The group that holds everything of one site."""
-    return f"{environment.name}-{site}"
 
 
 def tags(environment: Environment, site: str) -> dict[str, str]:

@@ -13,7 +13,7 @@ from pulumi_azure_native.network import SecurityRuleArgs
 
 from components.azure import names
 from components.model import AddressPlan, Environment, SitePlan
-from components.model.sites import AzureSite
+from components.model.sites import AwsSite, AzureSite
 
 VAULT_ENDPOINT = "Microsoft.KeyVault"
 """Service endpoint that lets a subnet reach vaults without leaving Azure's network."""
@@ -217,21 +217,56 @@ def _store_rules(plan: SitePlan, part: str, region: str) -> list[SecurityRuleArg
         _rule("peers", 100, sources=[own], ports=["2379-2380"]),
         _rule("api-servers", 110, sources=[str(plan.subnet("api"))], ports=["2379"]),
         _deny_rest(),
-        _rule("peers-out", 100, direction="Outbound", sources=["*"], destination=own, ports=["2379-2380"]),
-        _rule("vault", 110, direction="Outbound", sources=["*"], destination="AzureKeyVault", ports=["443"]),
-        _rule("agent", 120, direction="Outbound", sources=["*"], destination=f"AzureCloud.{region}", ports=["443"]),
+        _outbound("peers-out", 100, destination=own, ports=["2379-2380"]),
+        _outbound("vault", 110, destination="AzureKeyVault"),
+        _outbound("agent", 120, destination=f"AzureCloud.{region}"),
         _deny_rest(direction="Outbound"),
     ]
 
 
 def _api_rules(args: SiteNetworkArgs) -> list[SecurityRuleArgs]:
-    """The API is for the environment's own addresses: nodes, pods and operators of every site."""
+    """In, the API is for the environment's own addresses: nodes, pods and operators of every site, also those that come
+    over the VPN. Out, API servers reach every address of the environment: stores, kubelets, and pods, of which any may
+    be a webhook on any port. Besides them the vault, the cloud's agent as in :func:`_store_rules`, and for the node
+    controller the APIs of the clouds that have machines: AWS has no addresses of its own that a rule could name."""
     port = str(args.environment.control_plane.api.port)
+    supernet, region = str(args.addresses.supernet), _region(args)
+    sites = args.environment.sites.values()
+    out = [
+        _outbound("environment-out", 100, destination=supernet, ports=["0-65535"], protocol="*"),
+        _outbound("vault", 110, destination="AzureKeyVault"),
+        _outbound("agent", 120, destination=f"AzureCloud.{region}"),
+    ]
+    if any(isinstance(args.environment.sites[pool.site], AzureSite) for pool in args.environment.pools.values()):
+        out.append(_outbound("azure-api", 130, destination="AzureResourceManager"))
+    if any(isinstance(site, AwsSite) for site in sites):
+        out.append(_outbound("aws-api", 140, destination="Internet"))
     return [
-        _rule("api", 100, sources=[str(args.addresses.supernet)], ports=[port]),
+        _rule("api", 100, sources=[supernet], ports=[port]),
         _rule("probes", 110, sources=["AzureLoadBalancer"], ports=[port]),
         _deny_rest(),
+        *out,
+        _deny_rest(direction="Outbound"),
     ]
+
+
+def _region(args: SiteNetworkArgs) -> str:
+    return str(getattr(args.environment.sites[args.site], "region", ""))
+
+
+def _outbound(
+    name: str, priority: int, *, destination: str, ports: list[str] | None = None, protocol: str = "Tcp"
+) -> SecurityRuleArgs:
+    """Let out; HTTPS alone unless said otherwise."""
+    return _rule(
+        name,
+        priority,
+        direction="Outbound",
+        protocol=protocol,
+        sources=["*"],
+        destination=destination,
+        ports=ports or ["443"],
+    )
 
 
 def _node_rules(addresses: AddressPlan) -> list[SecurityRuleArgs]:

@@ -10,6 +10,10 @@ SECRETS_OFFICER = "b86a8fe4-44ce-4948-aee5-eccb2c155cd7"
 SECRETS_USER = "4633458b-17de-408a-b874-0445c86b69e6"
 """Key Vault Secrets User: reads secrets (same page)."""
 
+READER = "acdd72a7-3385-48ef-bd42-f606fba81ae7"
+"""Reader: sees everything and changes nothing (learn.microsoft.com, "Azure built-in roles", General). The narrowest
+built-in role that lists a scale set's machines and their interfaces."""
+
 
 def role_definition_id(subscription: str, role: str) -> str:
     """Full id of a built-in role."""

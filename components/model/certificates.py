@@ -1,7 +1,7 @@
 """Which certificates exist, who holds them, for what and for how long.
 
-Authorities: Kubernetes, front proxy, one for peers and servers of each etcd store, and one for the clients of both
-stores: kube-apiserver uses one client identity for the main store and its overrides.
+Authorities: Kubernetes, front proxy, nodes, one for peers and servers of each etcd store, and one for the clients of
+both stores: kube-apiserver uses one client identity for the main store and its overrides.
 """
 
 from __future__ import annotations
@@ -16,6 +16,10 @@ from components.model.network import FRONTEND, AddressPlan
 
 OPERATOR = "operator"
 """Holder of the break-glass administrator's certificate."""
+
+NODES = "nodes"
+"""The authority of kubelets' certificates, the only one whose key is on machines: the node controller signs with it, on
+API server machines (docs/certificates.md). Nothing but kubelets is to be believed by it, so it is one of its own."""
 
 ADMINISTRATOR = f"{OPERATOR}-admin"
 """Name of that certificate, and so of its secret."""
@@ -80,6 +84,7 @@ def authorities(environment: Environment) -> tuple[Authority, ...]:
     names = {
         "kubernetes": "Kubernetes",
         "front-proxy": "front proxy",
+        NODES: "nodes",
         "etcd": "etcd",
         "events": "etcd events",
         "etcd-client": "etcd clients",
@@ -165,6 +170,7 @@ def _api_server(environment: Environment, addresses: AddressPlan, machine: Machi
         _leaf(machine, "front-proxy-client", "front-proxy", "front-proxy-client", Usage.CLIENT),
         _leaf(machine, "controller-manager", "kubernetes", "system:kube-controller-manager", Usage.CLIENT),
         _leaf(machine, "scheduler", "kubernetes", "system:kube-scheduler", Usage.CLIENT),
+        _leaf(machine, "node-controller", "kubernetes", "longhaul:node-controller", Usage.CLIENT),
     )
 
 

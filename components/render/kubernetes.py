@@ -1,5 +1,5 @@
-"""Files of an API server machine: kube-apiserver, controller-manager and scheduler. What is the same on every one is in
-the units, images/rootfs/etc/systemd/system/kube-*.service.
+"""Files of an API server machine: kube-apiserver, controller-manager, scheduler and the node controller. What is the
+same on every one is in the units, images/rootfs/etc/systemd/system/kube-*.service.
 
 The stores' members are not among kube-apiserver's arguments: node.json names every place a member may have, and the
 machine asks the stores who is there when it starts (etcd_endpoints.py). So a store grows or shrinks without an API
@@ -12,12 +12,14 @@ ends after 20 s when it reaches no member of a store, and systemd tries again un
 from __future__ import annotations
 
 from components.model import AddressPlan, Environment, Machine, Role
+from components.model.certificates import NODES
 from components.render.documents import HEADER, environment_file, json_document, yaml_document
 from components.render.file import File
-from components.render.secrets import PKI, SecretFile, certificate, trust
+from components.render.secrets import PKI, SecretFile, authority, certificate, trust
 from components.render.stores import places
 
 USER = "kube"
+NODE_CONTROLLER_USER = "node-controller"
 API = "kube-apiserver.service"
 CONTROLLER_MANAGER = "kube-controller-manager.service"
 
@@ -57,6 +59,9 @@ def secret_files(machine: Machine) -> tuple[SecretFile, ...]:
         certificate(machine, "controller-manager", user=USER),
         certificate(machine, "scheduler", user=USER),
         trust(f"{PKI}/kubernetes-ca.crt", "kubernetes", restart=(API, CONTROLLER_MANAGER)),
+        # Whose clients' certificates are believed: people's and programs', and nodes'.
+        trust(f"{PKI}/client-ca.crt", "kubernetes", NODES),
+        trust(f"{PKI}/nodes-ca.crt", NODES, restart=(API,)),
         trust(f"{PKI}/front-proxy-ca.crt", "front-proxy"),
         trust(f"{PKI}/etcd-ca.crt", "etcd", "events", restart=(API,)),
         SecretFile(
@@ -66,6 +71,8 @@ def secret_files(machine: Machine) -> tuple[SecretFile, ...]:
             restart=(API, CONTROLLER_MANAGER),
         ),
         SecretFile(path=f"{PKI}/encryption.yaml", content=_encryption(), user=USER),
+        certificate(machine, "node-controller", user=NODE_CONTROLLER_USER),
+        authority(f"{PKI}/nodes-authority.pem", NODES, user=NODE_CONTROLLER_USER),
     )
 
 

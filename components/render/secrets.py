@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from components.model import Environment, Machine
+from components.model import Authority, Environment, Machine
 from components.model.vault import vault_url
 from components.render.documents import json_document
 from components.render.file import File
@@ -55,6 +55,13 @@ def trust(path: str, *authorities: str, restart: tuple[str, ...] = ()) -> Secret
     """Certificates of authorities, without their keys."""
     content = "".join(f"${{trust-{authority}}}\n" for authority in authorities)
     return SecretFile(path=path, content=content, mode=0o444, restart=restart)
+
+
+def authority(path: str, name: str, *, user: str, restart: tuple[str, ...] = ()) -> SecretFile:
+    """An authority with its key: for who signs with it."""
+    secret = Authority(name=name, common_name="").secret
+    content = f"${{{secret}:certificate}}\n${{{secret}:key}}\n"
+    return SecretFile(path=path, content=content, user=user, restart=restart)
 
 
 def document(environment: Environment, secret_files: Iterable[SecretFile]) -> dict[str, File]:

@@ -1,0 +1,89 @@
+"""What the node controller is to AWS: a role that may look at instances, taken without any key.
+
+The API servers' machines are in Azure. Each proves with the token of its managed identity who it is; AWS checks that
+token with the tenant's own keys (docs.aws.amazon.com, "Create an OpenID Connect (OIDC) identity provider in IAM").
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pulumi
+import pulumi_aws as aws
+from pulumi import ComponentResource, Output, ResourceOptions
+
+from components.model import Environment
+from components.model.sites import AzureSite
+
+AUDIENCES = ("https://management.azure.com/", "https://management.azure.com")
+"""Whom the token is for: Azure's resource manager, since no application of our own stands in the directory. Entra
+writes the name as it was asked for (images/rootfs, controller/identity.py asks for the first), or without the slash."""
+
+ACTIONS = ("ec2:DescribeInstances",)
+"""All that the controller calls. Describing can be limited to no resource (docs.aws.amazon.com, "Actions, resources,
+and condition keys for Amazon EC2")."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeControllerAccessArgs:
+    """Who may look."""
+
+    environment: Environment
+    principal_ids: Mapping[str, pulumi.Input[str]]
+    """By API server machine, the object id of its identity in the directory: the token's subject."""
+    tags: Mapping[str, str]
+
+
+class NodeControllerAccess(ComponentResource):
+    """Identity provider, role and policy; wants the account's provider among its options. An account has one provider
+    for a tenant, so two environments of one tenant need an account each."""
+
+    role_arn: Output[str]
+    """What the controller takes."""
+
+    def __init__(self, name: str, args: NodeControllerAccessArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("longhaul:aws:NodeControllerAccess", name, None, opts)
+        environment, child = args.environment, ResourceOptions(parent=self)
+        site = environment.sites[environment.control_plane.site]
+        if not isinstance(site, AzureSite):
+            raise TypeError(f"the control plane's site is {site.kind}, not azure")
+        issuer = f"sts.windows.net/{site.tenant}/"
+        provider = aws.iam.OpenIdConnectProvider(
+            f"{name}-tenant",
+            url=f"https://{issuer}",
+            client_id_lists=list(AUDIENCES),
+            tags=args.tags,
+            opts=child,
+        )
+        trusted = Output.all(provider=provider.arn, principals=list(args.principal_ids.values()))
+        role = aws.iam.Role(
+            f"{name}-role",
+            name=name,
+            description="Longhaul's node controller; may look at instances.",
+            assume_role_policy=trusted.apply(lambda known: trust_policy(issuer=issuer, **known)),
+            max_session_duration=3600,
+            tags=args.tags,
+            opts=child,
+        )
+        aws.iam.RolePolicy(f"{name}-policy", name=name, role=role.name, policy=_policy(), opts=child)
+        self.role_arn = role.arn
+        self.register_outputs({"role_arn": self.role_arn})
+
+
+def trust_policy(*, issuer: str, provider: str, principals: Sequence[str]) -> str:
+    """Who may take the role: these identities of the tenant, with a token for the right audience."""
+    conditions = {f"{issuer}:aud": list(AUDIENCES), f"{issuer}:sub": sorted(principals)}
+    statement = {
+        "Effect": "Allow",
+        "Principal": {"Federated": provider},
+        "Action": "sts:AssumeRoleWithWebIdentity",
+        "Condition": {"StringEquals": conditions},
+    }
+    return json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+
+
+def _policy() -> str:
+    statement = {"Effect": "Allow", "Action": list(ACTIONS), "Resource": "*"}
+    return json.dumps({"Version": "2012-10-17", "Statement": [statement]})

@@ -1,0 +1,50 @@
+"""What the node controller may see in Azure: the machines of pools."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pulumi
+from pulumi import ComponentResource, Output, ResourceOptions
+from pulumi_azure_native import authorization
+
+from components.azure.roles import READER, role_assignment_name, role_definition_id
+from components.model import Environment
+from components.model.sites import AzureSite
+
+
+@dataclass(frozen=True, kw_only=True)
+class AzureControllerAccessArgs:
+    """Who may look, and where."""
+
+    environment: Environment
+    principal_ids: Mapping[str, pulumi.Input[str]]
+    """By API server machine, the object id of its identity."""
+    resource_groups: Mapping[str, pulumi.Input[str]]
+    """By Azure site, the name of its group."""
+
+
+class AzureControllerAccess(ComponentResource):
+    """Each API server machine may read the resource groups of sites that have pools."""
+
+    def __init__(self, name: str, args: AzureControllerAccessArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("longhaul:azure:ControllerAccess", name, None, opts)
+        environment = args.environment
+        for site_name in sorted({pool.site for pool in environment.pools.values()}):
+            site = environment.sites[site_name]
+            if isinstance(site, AzureSite):
+                group = args.resource_groups[site_name]
+                for machine, principal in args.principal_ids.items():
+                    authorization.RoleAssignment(
+                        f"{machine}-reads-site-{site_name}",
+                        role_assignment_name=role_assignment_name(
+                            site.subscription, environment.name, machine, "site", site_name
+                        ),
+                        scope=Output.concat(f"/subscriptions/{site.subscription}/resourceGroups/", group),
+                        principal_id=principal,
+                        principal_type="ServicePrincipal",
+                        role_definition_id=role_definition_id(site.subscription, READER),
+                        opts=ResourceOptions(parent=self),
+                    )
+        self.register_outputs({})

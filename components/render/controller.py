@@ -1,0 +1,78 @@
+"""What the node controller goes by: which sites, pools and racks there are. The objects stack makes a ConfigMap of it;
+images/rootfs, controller/environment.py, reads it and says what is wrong with it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from components.model import AddressPlan, Environment
+from components.model.groups import pool_group, resource_group
+from components.model.nodes import racks
+from components.model.sites import AwsSite, AzureSite, Site
+
+FORMAT = 1
+"""Raised when an older controller could not read it rightly; what it does not know it leaves alone."""
+
+CONFIGMAP = "longhaul-environment"
+NAMESPACE = "kube-system"
+KEY = "environment.json"
+
+
+def environment_document(environment: Environment, addresses: AddressPlan, *, aws_role_arn: str | None) -> str:
+    """The document, JSON; ``ValueError`` when the environment has pools in AWS and there is no role to ask for them.
+
+    A host of a rack is one short line: a ConfigMap holds 1 MiB (kubernetes.io, "ConfigMaps"), and 8,192 of them take
+    two thirds of that.
+    """
+    in_aws = [name for name, pool in environment.pools.items() if isinstance(environment.sites[pool.site], AwsSite)]
+    if in_aws and not aws_role_arn:
+        raise ValueError(f"pools {', '.join(in_aws)} are in AWS, and the stack has no output node_controller_role yet")
+    value = {
+        "format": FORMAT,
+        "environment": environment.name,
+        "aws_role": aws_role_arn,
+        "sites": {name: _site(environment, name, site) for name, site in environment.sites.items()},
+        "pools": {
+            name: {"site": pool.site, "group": pool_group(environment, name)}
+            for name, pool in environment.pools.items()
+        },
+        "racks": {
+            rack.node_name: {
+                "site": rack.place.site,
+                "address": str(rack.place.address),
+                "pods": str(rack.place.pods),
+            }
+            for rack in racks(environment, addresses).values()
+        },
+    }
+    return _text(value)
+
+
+def _site(environment: Environment, name: str, site: Site) -> dict[str, str]:
+    if isinstance(site, AzureSite):
+        group = resource_group(environment, name)
+        return {
+            "kind": "azure",
+            "region": site.region,
+            "subscription": site.subscription,
+            "resource_group": group,
+        }
+    return {"kind": "aws", "region": site.region} if isinstance(site, AwsSite) else {"kind": "onprem"}
+
+
+def _text(value: Mapping[str, Any]) -> str:
+    """JSON with a line for each entry."""
+    parts = [f"{_line(key)}: {_lines(part)}" for key, part in value.items()]
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def _lines(part: Any) -> str:
+    if not isinstance(part, dict) or not part:
+        return _line(part)
+    return "{\n" + ",\n".join(f" {_line(key)}: {_line(inside)}" for key, inside in part.items()) + "\n}"
+
+
+def _line(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))

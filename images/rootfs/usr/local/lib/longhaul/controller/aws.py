@@ -1,0 +1,115 @@
+"""The machines of an AWS site: the instances of its pools' auto scaling groups."""
+
+from __future__ import annotations
+
+import urllib.parse
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+
+from controller import sigv4
+from controller.environment import Environment, Site
+from controller.identity import AssumedRole
+from controller.inventory import Machine, SourceError, State
+from controller.web import fetch
+
+VERSION = "2016-11-15"
+
+PAGE = 1000
+"""Instances in one answer, the most there are (docs.aws.amazon.com, "DescribeInstances")."""
+
+VALUES = 200
+"""Values of one filter, the most there are (same page)."""
+
+GROUP_TAG = "aws:autoscaling:groupName"
+"""Which group an instance is of: written by AWS, which lets nobody else write tags that begin so."""
+
+STATES = {
+    "pending": State.THERE,
+    "running": State.THERE,
+    "stopping": State.THERE,
+    "stopped": State.THERE,
+    "shutting-down": State.ENDING,
+    "terminated": State.ENDED,
+}
+
+
+class AwsMachines:
+    """Reads the instances of one site, tagged with the environment and the site."""
+
+    def __init__(
+        self,
+        environment: Environment,
+        site: Site,
+        *,
+        role: AssumedRole,
+        endpoint: str = "",
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self.site = site.name
+        self._region, self._role, self._now = site.region, role, now
+        self._url = endpoint or f"https://ec2.{site.region}.amazonaws.com/"
+        self._tags = {"longhaul-environment": environment.name, "longhaul-site": site.name}
+        self._pools = {pool.group: pool.name for pool in environment.pools_of(site.name)}
+
+    def everything(self) -> Mapping[str, Machine]:
+        """Every instance of the site's pools; EC2 tells of a terminated one for about an hour."""
+        return {machine.name: machine for machine in self._describe({})}
+
+    def some(self, names: Iterable[str]) -> Mapping[str, Machine]:
+        """Those with these ids."""
+        ids = [name for name in names if name.startswith("i-")]
+        found: dict[str, Machine] = {}
+        for start in range(0, len(ids), VALUES):
+            chosen = self._describe({"instance-id": ids[start : start + VALUES]})
+            found |= {machine.name: machine for machine in chosen}
+        return found
+
+    def _describe(self, filters: Mapping[str, list[str]]) -> Iterator[Machine]:
+        wanted = {**{f"tag:{key}": [value] for key, value in self._tags.items()}, **filters}
+        form = {"Action": "DescribeInstances", "Version": VERSION, "MaxResults": str(PAGE)}
+        for number, (key, values) in enumerate(wanted.items(), 1):
+            form[f"Filter.{number}.Name"] = key
+            form |= {f"Filter.{number}.Value.{index}": value for index, value in enumerate(values, 1)}
+        while True:
+            answer = self._call(form)
+            for instance in answer.findall("reservationSet/item/instancesSet/item"):
+                machine = self._machine(instance)
+                if machine is not None:
+                    yield machine
+            follow = answer.findtext("nextToken")
+            if not follow:
+                return
+            form["NextToken"] = follow
+
+    def _call(self, form: Mapping[str, str]) -> ET.Element:
+        what = f"{form['Action']} in {self._region}"
+        body = urllib.parse.urlencode(form).encode()
+        credentials = self._role.credentials()
+        headers = sigv4.headers(
+            self._url, body, region=self._region, service="ec2", credentials=credentials, now=self._now()
+        )
+        try:
+            root = ET.fromstring(fetch(self._url, what=what, method="POST", headers=headers, body=body))  # noqa: S314
+        except ET.ParseError as error:
+            raise SourceError(f"{what}: the answer is not XML: {error}") from None
+        for element in root.iter():
+            element.tag = element.tag.rpartition("}")[2]
+        if root.tag != f"{form['Action']}Response" or root.find("reservationSet") is None:
+            raise SourceError(f"{what}: the answer is not one of EC2")
+        return root
+
+    def _machine(self, instance: ET.Element) -> Machine | None:
+        tags = {item.findtext("key", ""): item.findtext("value", "") for item in instance.findall("tagSet/item")}
+        pool = self._pools.get(tags.get(GROUP_TAG, ""))
+        if pool is None:
+            return None
+        address = instance.findtext("privateIpAddress")
+        return Machine(
+            name=instance.findtext("instanceId", ""),
+            site=self.site,
+            pool=pool,
+            addresses=frozenset([address] if address else []),
+            # A state that is not known is not one in which a machine may be forgotten.
+            state=STATES.get(instance.findtext("instanceState/name", ""), State.THERE),
+        )

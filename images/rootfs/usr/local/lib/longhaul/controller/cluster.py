@@ -1,0 +1,105 @@
+"""What the API knows of tokens and Nodes."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from controller.api import METADATA, Api, Object
+from controller.judge import Token
+from controller.request import CLIENT, RefusedError, Request, issued, moment, parse
+from controller.watch import Watch, quoted
+
+log = logging.getLogger(__name__)
+
+POOL = "longhaul.dev/pool"
+NODE = "longhaul.dev/node"
+SECRETS = "/api/v1/namespaces/kube-system/secrets"
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+NODES = "/api/v1/nodes"
+
+LEASE_S = 40.0
+"""A node whose lease is older does not live: how long kubelets' leases last (kubelet.config.k8s.io/v1beta1,
+``nodeLeaseDurationSeconds``)."""
+
+RIVAL_S = 300.0
+"""How long a name is kept for the key that was given it first, until its Node shows: from its certificate to its
+registration a kubelet takes seconds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grant:
+    """A client's certificate that was given for a token."""
+
+    fingerprint: str
+    token: str
+    at: float
+    """Seconds since the epoch."""
+
+
+class KubernetesCluster:
+    """Asks the API when it is needed: leases are renewed too often to be watched, and are needed of joining or lost
+    nodes alone."""
+
+    def __init__(self, api: Api, *, nodes: Watch, wall: Callable[[], float] = time.time) -> None:
+        self._api, self._nodes, self._wall = api, nodes, wall
+        self._grants: dict[str, Grant] = {}
+
+    def token(self, id_: str) -> Token | None:
+        """What a token is for. Only its annotations are read, not its values."""
+        found = self._api.find(f"{SECRETS}/bootstrap-token-{quoted(id_)}", accept=METADATA)
+        if found is None:
+            return None
+        notes = found["metadata"].get("annotations", {})
+        return Token(pool=notes.get(POOL, ""), node=notes.get(NODE, ""))
+
+    def live(self, node: str) -> bool:
+        """Ready, or its lease is fresh. Either may lag: readiness 50 s behind a death, a lease by a wrong clock."""
+        return self.fresh(node) or self._ready(node)
+
+    def fresh(self, node: str) -> bool:
+        """Whether the node's lease was renewed within :data:`LEASE_S`."""
+        lease = self._api.find(f"{LEASES}/{quoted(node)}") or {}
+        renewed = lease.get("spec", {}).get("renewTime")
+        return bool(renewed) and self._wall() - moment(renewed) < LEASE_S
+
+    def _ready(self, node: str) -> bool:
+        found = self._api.find(f"{NODES}/{quoted(node)}") or {}
+        conditions = found.get("status", {}).get("conditions", [])
+        return any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
+
+    def recall(self, documents: Iterable[Object]) -> None:
+        """Learn what was granted before, by another controller perhaps."""
+        for document in documents:
+            if issued(document) and document["spec"]["signerName"] == CLIENT:
+                try:
+                    request = parse(document)
+                except RefusedError:
+                    continue
+                self.granted(request, at=moment(document["metadata"]["creationTimestamp"]))
+
+    def granted(self, request: Request, *, at: float | None = None) -> None:
+        """Remember a certificate that was given for a token."""
+        known = self._grants.get(request.node)
+        when = self._wall() if at is None else at
+        if request.token and request.signer == CLIENT and (known is None or known.at <= when):
+            self._grants[request.node] = Grant(fingerprint=request.fingerprint, token=request.token, at=when)
+
+    def rival(self, request: Request) -> bool:
+        """Whether another key was given this name within :data:`RIVAL_S` and there is no Node yet."""
+        grant = self._grants.get(request.node)
+        if grant is None or grant.fingerprint == request.fingerprint or self._wall() - grant.at > RIVAL_S:
+            return False
+        return self._nodes.one(request.node) is None
+
+    def joined(self, node: str) -> None:
+        """The node's kubelet has shown that it has its certificate: delete the one-time token that it came with."""
+        grant = self._grants.pop(node, None)
+        if grant is None:
+            return
+        token = self.token(grant.token)
+        if token is not None and token.node == node:
+            log.info("deleting the one-time token of %s", node)
+            self._api.delete(f"{SECRETS}/bootstrap-token-{quoted(grant.token)}")

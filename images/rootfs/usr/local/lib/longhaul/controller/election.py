@@ -1,0 +1,116 @@
+"""Who of the API server machines acts: the holder of a Lease."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from controller.api import Api, ApiError, Object
+
+log = logging.getLogger(__name__)
+
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+NAME = "longhaul-node-controller"
+
+LEASE_S = 15
+"""A holder that was silent for so long has lost it. This and the next two: client-go's own, which controller-manager
+and scheduler use (k8s.io/component-base/config/v1alpha1, ``RecommendedDefaultLeaderElectionConfiguration``)."""
+
+RENEW_S = 10.0
+"""A holder that could not renew for so long stops: before another may begin."""
+
+RETRY_S = 2.0
+"""Between attempts."""
+
+
+class Election:
+    """One candidate. Time is measured here alone, from when a change was seen: clocks may differ."""
+
+    def __init__(self, api: Api, *, identity: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._api, self._identity, self._clock = api, identity, clock
+        self._seen: tuple[str, str] = ("", "")
+        self._seen_at = clock()
+
+    def attempt(self) -> bool:
+        """Take or renew it, once: whether it is ours now. ``ApiError`` when that cannot be said."""
+        lease = self._api.find(f"{LEASES}/{NAME}")
+        if lease is None:
+            self._api.post(LEASES, self._document(transitions=0))
+            return True
+        spec = lease.get("spec", {})
+        holder, renewed = str(spec.get("holderIdentity") or ""), str(spec.get("renewTime") or "")
+        if (holder, renewed) != self._seen:
+            self._seen, self._seen_at = (holder, renewed), self._clock()
+        if holder not in ("", self._identity) and self._clock() - self._seen_at < LEASE_S:
+            return False
+        taken = holder != self._identity
+        transitions = int(spec.get("leaseTransitions") or 0) + taken
+        document = self._document(transitions=transitions)
+        if not taken:
+            document["spec"]["acquireTime"] = spec.get("acquireTime") or document["spec"]["acquireTime"]
+        document["metadata"]["resourceVersion"] = lease["metadata"]["resourceVersion"]
+        try:
+            self._api.put(f"{LEASES}/{NAME}", document)
+        except ApiError as error:
+            if error.status == 409:
+                return False
+            raise
+        return True
+
+    def acquire(self, stop: threading.Event) -> bool:
+        """Wait until it is ours; False when stopped before."""
+        said = ""
+        while not stop.is_set():
+            try:
+                if self.attempt():
+                    log.info("leading as %s", self._identity)
+                    return True
+            except ApiError as error:
+                if error.status != 409 and str(error) != said:
+                    said = str(error)
+                    log.warning("no election yet: %s", said)
+            stop.wait(RETRY_S)
+        return False
+
+    def hold(self, stop: threading.Event) -> None:
+        """Renew until stopped, or until it is lost."""
+        renewed_at = self._clock()
+        while not stop.wait(RETRY_S):
+            try:
+                if not self.attempt():
+                    log.error("another one leads")
+                    return
+                renewed_at = self._clock()
+            except ApiError as error:
+                log.warning("not renewed: %s", error)
+            if self._clock() - renewed_at > RENEW_S:
+                log.error("not renewed for %s s: leading no longer", RENEW_S)
+                return
+
+    def release(self) -> None:
+        """Let another one have it at once."""
+        try:
+            lease = self._api.find(f"{LEASES}/{NAME}")
+            if lease is not None and lease["spec"].get("holderIdentity") == self._identity:
+                lease["spec"] |= {"holderIdentity": "", "leaseDurationSeconds": 1}
+                self._api.put(f"{LEASES}/{NAME}", lease)
+        except ApiError as error:
+            log.warning("not released: %s", error)
+
+    def _document(self, *, transitions: int) -> Object:
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        return {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"name": NAME, "namespace": "kube-system"},
+            "spec": {
+                "holderIdentity": self._identity,
+                "leaseDurationSeconds": LEASE_S,
+                "acquireTime": now,
+                "renewTime": now,
+                "leaseTransitions": transitions,
+            },
+        }

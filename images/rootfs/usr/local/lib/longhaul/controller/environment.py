@@ -1,0 +1,165 @@
+"""What may be a node: the document that Longhaul puts into a ConfigMap (components/render/controller.py)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from ipaddress import IPv4Address
+from typing import Any
+
+CONFIGMAP = "longhaul-environment"
+KEY = "environment.json"
+FORMAT = 1
+
+BARE_METAL = "bare-metal"
+"""The pool that racks' hosts are in."""
+
+_SITE_FIELDS = {"aws": ("region",), "azure": ("region", "subscription", "resource_group"), "onprem": ()}
+_TEXT = re.compile(r"[A-Za-z0-9._/:@+=-]{1,512}")
+_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
+"""A Node's name (k8s.io/apimachinery, ``validation.IsDNS1123Subdomain``)."""
+
+
+class DocumentError(ValueError):
+    """The document says nothing that could be acted on; the text names every fault, one a line."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Site:
+    """A place with machines. What its kind does not have is empty."""
+
+    name: str
+    kind: str
+    """``aws``, ``azure`` or ``onprem``."""
+    region: str = ""
+    subscription: str = ""
+    resource_group: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pool:
+    """A group of like machines in a cloud."""
+
+    name: str
+    site: str
+    group: str
+    """The auto scaling group's or scale set's name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rack:
+    """A host of the rack list."""
+
+    name: str
+    """The Node's name."""
+    site: str
+    address: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Environment:
+    """The whole document."""
+
+    name: str
+    aws_role: str
+    """The role to take in AWS, empty when there is no AWS site."""
+    sites: Mapping[str, Site]
+    pools: Mapping[str, Pool]
+    racks: Mapping[str, Rack]
+
+    def pools_of(self, site: str) -> tuple[Pool, ...]:
+        """The pools of one site."""
+        return tuple(pool for pool in self.pools.values() if pool.site == site)
+
+    def racks_of(self, site: str) -> tuple[Rack, ...]:
+        """The hosts of one site."""
+        return tuple(rack for rack in self.racks.values() if rack.site == site)
+
+
+def parse(text: str) -> Environment:
+    """The document in ``text``; ``DocumentError`` with everything that is wrong with it."""
+    try:
+        raw = json.loads(text)
+    except ValueError as error:
+        raise DocumentError(f"{KEY}: is not JSON: {error}") from None
+    faults = list(_faults(raw))
+    if faults:
+        raise DocumentError("\n".join(f"{KEY}: {fault}" for fault in faults))
+    sites = {
+        name: Site(name=name, kind=site["kind"], **{key: site[key] for key in _SITE_FIELDS[site["kind"]]})
+        for name, site in raw["sites"].items()
+    }
+    return Environment(
+        name=raw["environment"],
+        aws_role=raw.get("aws_role") or "",
+        sites=sites,
+        pools={name: Pool(name=name, site=pool["site"], group=pool["group"]) for name, pool in raw["pools"].items()},
+        racks={
+            name: Rack(name=name, site=rack["site"], address=rack["address"]) for name, rack in raw["racks"].items()
+        },
+    )
+
+
+def _faults(raw: Any) -> Iterator[str]:
+    """Everything that is wrong. Keys that are not known are left alone: a newer Longhaul may write them."""
+    if not isinstance(raw, dict):
+        yield "is not a mapping"
+        return
+    if raw.get("format") != FORMAT:
+        yield f"format: is {raw.get('format')!r}, this controller reads {FORMAT}: renew the image or the objects"
+        return
+    if not _is_text(raw.get("environment")):
+        yield "environment: is missing; write the environment's name"
+    parts = {part: raw.get(part) for part in ("sites", "pools", "racks")}
+    for part, value in parts.items():
+        if not isinstance(value, dict) or not all(isinstance(item, dict) for item in value.values()):
+            yield f"{part}: is not a mapping of mappings"
+            return
+    sites: dict[str, dict[str, Any]] = raw["sites"]
+    yield from _site_faults(sites)
+    yield from _pool_faults(raw["pools"], sites)
+    yield from _rack_faults(raw["racks"], sites)
+    used = {sites.get(str(pool.get("site")), {}).get("kind") for pool in raw["pools"].values()}
+    if "aws" in used and not _is_text(raw.get("aws_role")):
+        yield "aws_role: is missing, and there are pools in AWS; write the stack's output node_controller_role"
+
+
+def _site_faults(sites: dict[str, dict[str, Any]]) -> Iterator[str]:
+    for name, site in sites.items():
+        kind = site.get("kind")
+        if kind not in _SITE_FIELDS:
+            yield f"sites.{name}.kind: is {kind!r}; write one of {', '.join(_SITE_FIELDS)}"
+            continue
+        for key in _SITE_FIELDS[kind]:
+            if not _is_text(site.get(key)):
+                yield f"sites.{name}.{key}: is missing, and a site of kind {kind} needs it"
+
+
+def _pool_faults(pools: dict[str, dict[str, Any]], sites: dict[str, dict[str, Any]]) -> Iterator[str]:
+    for name, pool in pools.items():
+        site = sites.get(str(pool.get("site")))
+        if site is None or site.get("kind") == "onprem":
+            yield f"pools.{name}.site: {pool.get('site')!r} is not a cloud site of this document"
+        if not _is_text(pool.get("group")):
+            yield f"pools.{name}.group: is missing; write the name of its auto scaling group or scale set"
+        if name == BARE_METAL:
+            yield f"pools.{name}: is the name of the racks' pool; give it another"
+
+
+def _rack_faults(racks: dict[str, dict[str, Any]], sites: dict[str, dict[str, Any]]) -> Iterator[str]:
+    for name, rack in racks.items():
+        site = sites.get(str(rack.get("site")))
+        if site is None or site.get("kind") != "onprem":
+            yield f"racks.{name}.site: {rack.get('site')!r} is not an on-prem site of this document"
+        if not _NAME.fullmatch(name):
+            yield f"racks.{name}: is not a Node's name"
+        try:
+            IPv4Address(rack.get("address"))
+        except ValueError:
+            yield f"racks.{name}.address: {rack.get('address')!r} is not an IPv4 address"
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and _TEXT.fullmatch(value) is not None

@@ -1,0 +1,70 @@
+"""What the controller tells people: Events."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from datetime import UTC, datetime
+from uuid import uuid4
+
+from controller.api import Api, ApiError, Object
+from controller.bucket import Bucket
+
+log = logging.getLogger(__name__)
+
+COMPONENT = "longhaul-node-controller"
+
+MESSAGE = 1024
+"""Longest message of an Event (k8s.io/kubernetes/pkg/apis/core/validation, ``NoteLengthLimit``)."""
+
+RATE, BURST = 5.0, 100.0
+"""Events a second and at once. Who has a pool's token can make as many bad requests as it likes; the events store, and
+who reads it, must not drown in them. The conditions on the requests say the same."""
+
+
+class Events:
+    """Writes Events; one that cannot be written is logged, nothing waits for it."""
+
+    def __init__(self, api: Api, *, instance: str) -> None:
+        self._api, self._instance = api, instance
+        self._bucket, self._lock = Bucket(rate=RATE, burst=BURST), threading.Lock()
+
+    def say(self, about: Object, *, reason: str, message: str, warning: bool = False) -> None:
+        """An Event about an object (``apiVersion``, ``kind``, ``metadata``)."""
+        metadata = about["metadata"]
+        log.info("%s: %s %s: %s", reason, about["kind"], metadata["name"], message)
+        with self._lock:
+            if self._bucket.wait_s() > 0:
+                log.warning("too many events at once: this one is in the journal alone")
+                return
+            self._bucket.take()
+        # Events about what has no namespace are in `default`, where `kubectl get events` looks.
+        namespace = metadata.get("namespace") or "default"
+        try:
+            self._api.post(
+                f"/api/v1/namespaces/{namespace}/events",
+                self._document(about, namespace, reason, message, warning=warning),
+            )
+        except ApiError as error:
+            log.warning("event not written: %s", error)
+
+    def _document(self, about: Object, namespace: str, reason: str, message: str, *, warning: bool) -> Object:
+        metadata = about["metadata"]
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        reference = {"apiVersion": about["apiVersion"], "kind": about["kind"], "name": metadata["name"]}
+        reference |= {key: metadata[key] for key in ("namespace", "uid") if metadata.get(key)}
+        return {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": f"{metadata['name'][:200]}.{uuid4().hex[:16]}", "namespace": namespace},
+            "involvedObject": reference,
+            "reason": reason,
+            "message": message[:MESSAGE],
+            "type": "Warning" if warning else "Normal",
+            "source": {"component": COMPONENT, "host": self._instance},
+            "reportingComponent": COMPONENT,
+            "reportingInstance": self._instance,
+            "firstTimestamp": now,
+            "lastTimestamp": now,
+            "count": 1,
+        }

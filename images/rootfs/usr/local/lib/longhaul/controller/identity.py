@@ -1,0 +1,104 @@
+"""The machine's own identity in Azure, and what AWS takes it for."""
+
+from __future__ import annotations
+
+import time
+import urllib.parse
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from controller.inventory import SourceError
+from controller.web import fetch, fetch_json
+
+METADATA = "http://169.254.169.254"
+METADATA_VERSION = "2018-02-01"
+
+AUDIENCE = "https://management.azure.com/"
+"""Whom the token is for: Azure's resource manager. AWS takes the same token, since no application of our own stands in
+the directory (components/aws/controller.py names it as the audience)."""
+
+EARLY_S = 300.0
+"""What ends within this time is asked for anew."""
+
+
+@dataclass(kw_only=True)
+class ManagedIdentity:
+    """Tokens of the machine's identity: with exactly one user-assigned identity, Azure takes that one."""
+
+    metadata: str = METADATA
+    wall: Callable[[], float] = time.time
+    _token: str = field(default="", repr=False)
+    _until: float = 0.0
+
+    def token(self) -> str:
+        """A token that is good for some minutes yet."""
+        if self.wall() > self._until - EARLY_S:
+            query = urllib.parse.urlencode({"api-version": METADATA_VERSION, "resource": AUDIENCE})
+            url = f"{self.metadata}/metadata/identity/oauth2/token?{query}"
+            what = "token from the metadata service"
+            found = fetch_json(url, what=what, headers={"Metadata": "true"})
+            try:
+                self._token, self._until = str(found["access_token"]), float(found["expires_on"])
+            except (KeyError, ValueError):
+                raise SourceError(f"{what}: the answer lacks access_token or expires_on") from None
+        return self._token
+
+
+@dataclass(frozen=True, kw_only=True)
+class Credentials:
+    """Temporary ones of an AWS role."""
+
+    key: str
+    secret: str = field(repr=False)
+    session: str = field(repr=False)
+    until: float
+
+
+@dataclass(kw_only=True)
+class AssumedRole:
+    """A role in AWS, taken with the machine's token: no key of AWS is anywhere."""
+
+    role: str
+    region: str
+    session_name: str
+    identity: ManagedIdentity
+    endpoint: str = ""
+    """Other than the region's own, for tests."""
+    wall: Callable[[], float] = time.time
+    _held: Credentials | None = None
+
+    def credentials(self) -> Credentials:
+        """Credentials that are good for some minutes yet."""
+        if self._held is None or self.wall() > self._held.until - EARLY_S:
+            self._held = self._assume()
+        return self._held
+
+    def _assume(self) -> Credentials:
+        body = {
+            "Action": "AssumeRoleWithWebIdentity",
+            "Version": "2011-06-15",
+            "RoleArn": self.role,
+            "RoleSessionName": self.session_name[:64],
+            "WebIdentityToken": self.identity.token(),
+        }
+        what = f"taking the role {self.role}"
+        url = self.endpoint or f"https://sts.{self.region}.amazonaws.com/"
+        answer = fetch(
+            url,
+            what=what,
+            method="POST",
+            headers={"Content-Type": "application/x-www-form-urlencoded"},
+            body=urllib.parse.urlencode(body).encode(),
+        )
+        try:
+            found = {part.tag.rpartition("}")[2]: part.text or "" for part in ET.fromstring(answer).iter()}  # noqa: S314
+            return Credentials(
+                key=found["AccessKeyId"],
+                secret=found["SecretAccessKey"],
+                session=found["SessionToken"],
+                until=datetime.fromisoformat(found["Expiration"].replace("Z", "+00:00")).timestamp(),
+            )
+        except (ET.ParseError, KeyError, ValueError) as error:
+            raise SourceError(f"{what}: the answer is not one of STS: {type(error).__name__}: {error}") from None

@@ -1,0 +1,149 @@
+"""Whether a request is granted: only to machines that exist, under a name that nobody else lives under."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from controller.environment import BARE_METAL, Environment
+from controller.inventory import Inventory, Machine, State
+from controller.request import BOOTSTRAPPERS, CLIENT, NODE, NODES, SERVING, RefusedError, Request
+
+SETTLE_S = 15.0
+"""A machine that a list does not have is refused only by a question that began this long after its request was first
+seen: the clouds' lists lag a little behind (docs.aws.amazon.com, "Eventual consistency in the Amazon EC2 API")."""
+
+LOOK_AGAIN_S = 1.0
+"""A request that waits for an answer is looked at so often, besides whenever an answer comes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Token:
+    """What a bootstrap token is for: the machines of a pool, or one machine."""
+
+    pool: str = ""
+    node: str = ""
+
+
+class WaitError(Exception):
+    """It cannot be said yet. The text says what is missing."""
+
+
+class Cluster(Protocol):
+    """What the API knows of tokens and Nodes."""
+
+    def token(self, id_: str) -> Token | None:
+        """What a token is for, or None when there is none."""
+
+    def live(self, node: str) -> bool:
+        """Whether somebody lives under this name: a Node that is ready or renews its lease."""
+
+    def rival(self, request: Request) -> bool:
+        """Whether another key was just given this name, and has not shown itself as a Node yet."""
+
+
+class Judge:
+    """Decides on requests."""
+
+    def __init__(
+        self,
+        environment: Environment,
+        inventories: Iterable[Inventory],
+        *,
+        cluster: Cluster,
+        clock: Callable[[], float],
+    ) -> None:
+        self._environment, self._cluster, self._clock = environment, cluster, clock
+        self._inventories = {inventory.site: inventory for inventory in inventories}
+
+    def check(self, request: Request, *, seen_at: float) -> None:
+        """Return when the request is to be granted; ``RefusedError`` when never, ``WaitError`` when not yet.
+        ``seen_at`` is when it was first seen."""
+        if request.token:
+            self._check_joining(request, seen_at=seen_at)
+        elif request.user == f"{NODE}{request.node}" and NODES in request.groups:
+            self._check_machine(request, self._everywhere(request, seen_at=seen_at))
+        else:
+            raise RefusedError(
+                "NotAllowed",
+                f"{request.user} may not ask for a certificate of {NODE}{request.node}: no one but itself may",
+            )
+        if request.signer == SERVING:
+            _check_names(request, self._everywhere(request, seen_at=seen_at))
+
+    def _check_joining(self, request: Request, *, seen_at: float) -> None:
+        """With a token: for a client's certificate alone, of a machine that the token is for."""
+        if request.signer != CLIENT:
+            raise RefusedError("NotAllowed", "a bootstrap token is for a client's certificate alone")
+        token = self._cluster.token(request.token) if BOOTSTRAPPERS in request.groups else None
+        if token is None or bool(token.pool) == bool(token.node):
+            raise RefusedError(
+                "UnknownToken", f"token {request.token} is not of one pool or one node of this environment"
+            )
+        if token.node and token.node != request.node:
+            raise RefusedError("WrongName", f"token {request.token} is of {token.node}, not of {request.node}")
+        self._check_machine(request, self._in_pool(request, token, seen_at=seen_at))
+        if self._cluster.live(request.node):
+            raise RefusedError("NameIsLive", f"a live node is called {request.node} already")
+        if self._cluster.rival(request):
+            raise RefusedError("NameIsTaken", f"another key was given the name {request.node} a moment ago")
+
+    def _in_pool(self, request: Request, token: Token, *, seen_at: float) -> Machine:
+        """The machine, by the list of the token's site alone."""
+        if token.node:
+            rack = self._environment.racks.get(token.node)
+            site, pool = (rack.site if rack else ""), BARE_METAL
+        else:
+            known = self._environment.pools.get(token.pool)
+            site, pool = (known.site if known else ""), token.pool
+        inventory = self._inventories.get(site)
+        if inventory is None:
+            raise RefusedError("UnknownMachine", f"{token.pool or token.node} is not in the environment")
+        machine = self._look([inventory], request.node, seen_at=seen_at)
+        if machine.pool != pool:
+            raise RefusedError(
+                "WrongPool", f"{request.node} is a machine of pool {machine.pool}, the token of pool {pool}"
+            )
+        return machine
+
+    def _everywhere(self, request: Request, *, seen_at: float) -> Machine:
+        """The machine, by whoever's list."""
+        return self._look(list(self._inventories.values()), request.node, seen_at=seen_at)
+
+    def _look(self, inventories: list[Inventory], name: str, *, seen_at: float) -> Machine:
+        for inventory in inventories:
+            machine = inventory.machine(name)
+            if machine is not None:
+                return machine
+        waiting = [each for each in inventories if each.absent_since(name) < seen_at + SETTLE_S]
+        if not waiting:
+            sites = ", ".join(each.site for each in inventories) or "no site"
+            raise RefusedError("UnknownMachine", f"there is no machine {name} in {sites}")
+        # A question before that time would not settle it, one at once may find the machine.
+        asked = [each for each in waiting if each.absent_since(name) < seen_at or self._clock() >= seen_at + SETTLE_S]
+        for inventory in asked:
+            inventory.want(name)
+        failures = "; ".join(f"{each.site}: {each.failure}" for each in waiting if each.failure)
+        raise WaitError(failures or f"{name} is in no list yet")
+
+    def _check_machine(self, request: Request, machine: Machine) -> None:
+        if machine.state is not State.THERE:
+            raise RefusedError("UnknownMachine", f"machine {request.node} is being ended, or has been")
+
+
+def _check_names(request: Request, machine: Machine) -> None:
+    """A server's certificate: the node's name and its own addresses, and at least one of these."""
+    foreign = sorted(request.dns_names - {request.node})
+    if foreign:
+        raise RefusedError("ForeignName", f"{', '.join(foreign)} is not a name of {request.node}")
+    if not machine.addresses:
+        raise WaitError(f"{request.node} has no address yet in the list of {machine.site}")
+    foreign = sorted(request.addresses - machine.addresses)
+    if foreign:
+        own = ", ".join(sorted(machine.addresses))
+        raise RefusedError(
+            "ForeignAddress", f"{', '.join(foreign)} is not an address of {request.node}, which has {own}"
+        )
+    if not request.addresses:
+        raise RefusedError("WrongSubject", "a server's certificate needs one of the node's addresses")

@@ -1,0 +1,175 @@
+"""A CertificateSigningRequest, taken apart."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.x509.oid import NameOID
+
+from controller.api import Object
+
+CLIENT = "kubernetes.io/kube-apiserver-client-kubelet"
+SERVING = "kubernetes.io/kubelet-serving"
+SIGNERS = (CLIENT, SERVING)
+"""Whose requests are ours (kubernetes.io, "Certificates and Certificate Signing Requests")."""
+
+NODES = "system:nodes"
+NODE = "system:node:"
+BOOTSTRAP = "system:bootstrap:"
+BOOTSTRAPPERS = "system:bootstrappers:longhaul"
+"""The group that Longhaul's tokens give their bearer."""
+
+USAGES = {CLIENT: "client auth", SERVING: "server auth"}
+
+RSA_BITS = 2048
+
+PublicKey = ec.EllipticCurvePublicKey | rsa.RSAPublicKey
+
+
+class RefusedError(Exception):
+    """The request will never be granted. ``reason`` is one word, the text says what is wrong."""
+
+    def __init__(self, reason: str, text: str) -> None:
+        super().__init__(text)
+        self.reason = reason
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What a request says, before anything of it is believed."""
+
+    name: str
+    signer: str
+    user: str
+    groups: frozenset[str]
+    node: str
+    """The Node that it is for, out of its subject."""
+    key: PublicKey
+    dns_names: frozenset[str]
+    addresses: frozenset[str]
+    lifetime_s: int | None
+    """What the requester asks for at most."""
+
+    @property
+    def token(self) -> str:
+        """Id of the bootstrap token that it was made with, empty when it was not."""
+        return self.user.removeprefix(BOOTSTRAP) if self.user.startswith(BOOTSTRAP) else ""
+
+    @property
+    def fingerprint(self) -> str:
+        """Of its key."""
+        return fingerprint(self.key)
+
+
+def fingerprint(key: PublicKey) -> str:
+    """SHA-256 of a key, hexadecimal."""
+    form = serialization.PublicFormat.SubjectPublicKeyInfo
+    return hashlib.sha256(key.public_bytes(serialization.Encoding.DER, form)).hexdigest()
+
+
+def parse(document: Object) -> Request:
+    """The request in ``document``; ``RefusedError`` when its own words are enough to refuse it."""
+    spec = document["spec"]
+    signer = spec["signerName"]
+    inside = _load(spec["request"])
+    key = _key(inside)
+    _check_usages(signer, spec.get("usages", []), key)
+    node = _subject(inside)
+    dns_names, addresses = _names(inside)
+    if signer == CLIENT and (dns_names or addresses):
+        raise RefusedError("WrongSubject", "a client's certificate has no alternative names")
+    return Request(
+        name=document["metadata"]["name"],
+        signer=signer,
+        user=spec.get("username", ""),
+        groups=frozenset(spec.get("groups", [])),
+        node=node,
+        key=key,
+        dns_names=dns_names,
+        addresses=addresses,
+        lifetime_s=spec.get("expirationSeconds"),
+    )
+
+
+def condition(document: Object, kind: str) -> dict[str, Any] | None:
+    """A condition of a request: ``Approved``, ``Denied`` or ``Failed``."""
+    conditions = document.get("status", {}).get("conditions", [])
+    return next((each for each in conditions if each.get("type") == kind), None)
+
+
+def issued(document: Object) -> bool:
+    """Whether the request has its certificate."""
+    return bool(document.get("status", {}).get("certificate"))
+
+
+def moment(text: str) -> float:
+    """Seconds since the epoch of a time as Kubernetes writes it."""
+    return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+
+
+def _load(encoded: str) -> x509.CertificateSigningRequest:
+    try:
+        found = x509.load_pem_x509_csr(base64.b64decode(encoded))
+        good = found.is_signature_valid
+    except (ValueError, UnsupportedAlgorithm, InvalidSignature) as error:
+        raise RefusedError("Malformed", f"not a PKCS#10 request that can be read: {error}") from None
+    if not good:
+        raise RefusedError("Malformed", "not signed with the key that it names")
+    return found
+
+
+def _key(inside: x509.CertificateSigningRequest) -> PublicKey:
+    try:
+        key = inside.public_key()
+    except (ValueError, UnsupportedAlgorithm) as error:
+        raise RefusedError("WeakKey", f"its key cannot be read: {error}") from None
+    if isinstance(key, ec.EllipticCurvePublicKey) and key.curve.name in ("secp256r1", "secp384r1", "secp521r1"):
+        return key
+    if isinstance(key, rsa.RSAPublicKey) and key.key_size >= RSA_BITS:
+        return key
+    raise RefusedError("WeakKey", f"its key is neither ECDSA on a curve of NIST's nor RSA of {RSA_BITS} bits or more")
+
+
+def _check_usages(signer: str, usages: list[str], key: PublicKey) -> None:
+    wanted = {"digital signature", USAGES[signer]}
+    allowed = [wanted, wanted | {"key encipherment"}] if isinstance(key, rsa.RSAPublicKey) else [wanted]
+    if set(usages) not in allowed:
+        raise RefusedError(
+            "WrongUsages", f"asks for {', '.join(sorted(usages))}; {signer} gives {', '.join(sorted(wanted))}"
+        )
+
+
+def _subject(inside: x509.CertificateSigningRequest) -> str:
+    """The Node's name; the subject holds that and the group, and nothing else."""
+    parts = [(each.oid, str(each.value)) for each in inside.subject]
+    organizations = [value for oid, value in parts if oid == NameOID.ORGANIZATION_NAME]
+    names = [value for oid, value in parts if oid == NameOID.COMMON_NAME]
+    good = len(parts) == 2 and organizations == [NODES] and len(names) == 1 and names[0].startswith(NODE)
+    node = names[0].removeprefix(NODE) if good else ""
+    if not node:
+        raise RefusedError(
+            "WrongSubject", f"its subject is {inside.subject.rfc4514_string()}, not CN={NODE}<name>,O={NODES}"
+        )
+    return node
+
+
+def _names(inside: x509.CertificateSigningRequest) -> tuple[frozenset[str], frozenset[str]]:
+    """DNS names and addresses; any other kind is refused."""
+    try:
+        extension = inside.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return frozenset(), frozenset()
+    except (ValueError, UnsupportedAlgorithm) as error:
+        raise RefusedError("Malformed", f"its extensions cannot be read: {error}") from None
+    if not all(isinstance(each, x509.DNSName | x509.IPAddress) for each in extension):
+        raise RefusedError("WrongSubject", "asks for alternative names that are neither DNS names nor addresses")
+    dns_names = extension.get_values_for_type(x509.DNSName)
+    return frozenset(dns_names), frozenset(str(each) for each in extension.get_values_for_type(x509.IPAddress))

@@ -1,0 +1,196 @@
+"""The queue of certificate requests: each is granted, refused, or looked at again."""
+
+from __future__ import annotations
+
+import base64
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Protocol
+
+from controller.api import Api, ApiError, Object
+from controller.bucket import Bucket
+from controller.events import Events
+from controller.judge import LOOK_AGAIN_S, Judge, WaitError
+from controller.metrics import Metrics
+from controller.request import SIGNERS, RefusedError, Request, condition, issued, moment, parse
+from controller.signing import AuthorityError, Signer
+from controller.watch import Watch, quoted
+
+log = logging.getLogger(__name__)
+
+PATH = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+
+JOINS_A_SECOND, JOINS_AT_ONCE = 10.0, 10.0
+"""New nodes let in: three hundred take half a minute. Each one lists and watches what kubelet and kube-proxy need at
+once, and "adding hundreds of nodes at once can overload API servers, smoothing this out over even just a few seconds
+has helped avoid outages" (OpenAI, "Scaling Kubernetes to 7,500 nodes"; SOURCES.md 7). Nodes that are in already do not
+queue here."""
+
+REFUSED_KEPT_S = 120.0
+"""A refused request is deleted after so long: a kubelet asks again under the same name as long as it keeps its key, and
+its machine may have come into the list, or its old self have gone, by then. Its Event stays for an hour."""
+
+RESYNC_S = 30.0
+"""Everything is looked at again this often, whatever happens."""
+
+
+class Grants(Protocol):
+    """Where it is remembered who was let in."""
+
+    def granted(self, request: Request) -> None:
+        """A certificate was given."""
+
+    def joined(self, node: str) -> None:
+        """A node has shown that it has its certificate."""
+
+
+class Requests:
+    """Works through the requests that a watch holds."""
+
+    def __init__(
+        self,
+        api: Api,
+        watch: Watch,
+        *,
+        signer: Signer,
+        grants: Grants,
+        events: Events,
+        metrics: Metrics,
+        clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self._api, self._watch, self._signer, self._grants = api, watch, signer, grants
+        self._events, self._metrics, self._clock, self._wall = events, metrics, clock, wall
+        self._bucket = Bucket(rate=JOINS_A_SECOND, burst=JOINS_AT_ONCE, clock=clock)
+        self._seen: dict[str, float] = {}
+        self._done: set[str] = set()
+        self._said: dict[str, str] = {}
+        self._wake = threading.Event()
+
+    def wake(self) -> None:
+        """Something changed: look."""
+        self._wake.set()
+
+    def run(self, stop: threading.Event, judge: Callable[[], Judge | None]) -> None:
+        """Work until stopped; without a judge (no environment is known) everything waits."""
+        while not stop.is_set():
+            self._wake.clear()
+            found = judge()
+            due = self.work(found) if found is not None else RESYNC_S
+            self._wake.wait(due)
+
+    def work(self, judge: Judge) -> float:
+        """Look at every request once; returns in how many seconds to look again, if nothing changes."""
+        held = {name: document for name, document in self._watch.held().items() if _ours(document)}
+        self._forget(held)
+        due = RESYNC_S
+        for document in sorted(held.values(), key=lambda each: str(each["metadata"]["creationTimestamp"])):
+            try:
+                due = min(due, self._one(document, judge))
+            except ApiError as error:
+                if error.status not in (404, 409):
+                    log.warning("request %s: %s", document["metadata"]["name"], error)
+                due = min(due, LOOK_AGAIN_S)
+            except AuthorityError as error:
+                log.error("nothing can be signed: %s", error)
+                due = min(due, RESYNC_S)
+        return due
+
+    def _forget(self, held: Mapping[str, Object]) -> None:
+        there = {str(document["metadata"]["uid"]) for document in held.values()}
+        self._seen = {uid: at for uid, at in self._seen.items() if uid in there}
+        self._said = {uid: text for uid, text in self._said.items() if uid in there}
+        self._done &= there
+
+    def _one(self, document: Object, judge: Judge) -> float:
+        uid = str(document["metadata"]["uid"])
+        refused = condition(document, "Denied")
+        if refused is not None:
+            return self._clean(document, refused)
+        if uid in self._done or issued(document) or condition(document, "Failed") is not None:
+            return RESYNC_S
+        seen_at = self._seen.setdefault(uid, self._clock())
+        try:
+            request = parse(document)
+            judge.check(request, seen_at=seen_at)
+        except RefusedError as error:
+            self._refuse(document, error)
+            return REFUSED_KEPT_S
+        except WaitError as error:
+            return self._wait(document, str(error), waited_s=self._clock() - seen_at)
+        if request.token:
+            wait_s = self._bucket.wait_s()
+            if wait_s > 0:
+                return wait_s
+            self._bucket.take()
+        self._grant(document, request)
+        return RESYNC_S
+
+    def _grant(self, document: Object, request: Request) -> None:
+        certificate = self._signer.sign(request)
+        # Before it is out: what is asked for meanwhile must find the name taken.
+        self._grants.granted(request)
+        if condition(document, "Approved") is None:
+            document = self._decide(document, "Approved", reason="MachineExists", message="its machine is in the list")
+        signed = {**document.get("status", {}), "certificate": base64.b64encode(certificate).decode()}
+        self._api.put(f"{PATH}/{quoted(request.name)}/status", {**document, "status": signed})
+        self._done.add(str(document["metadata"]["uid"]))
+        self._metrics.count("requests_granted", signer=request.signer, joining=str(bool(request.token)).lower())
+        log.info("%s: signed %s for %s", request.name, request.signer, request.node)
+        if not request.token:
+            self._grants.joined(request.node)
+
+    def _refuse(self, document: Object, error: RefusedError) -> None:
+        user = document["spec"].get("username", "")
+        message = f"asked by {user}: {error}"
+        if condition(document, "Approved") is not None:
+            # Somebody approved it by hand; a request cannot be both, and it is not signed.
+            failed = {"type": "Failed", "status": "True", "reason": error.reason, "message": message}
+            document = _with(document, failed)
+            self._api.put(f"{PATH}/{quoted(document['metadata']['name'])}/status", document)
+        else:
+            self._decide(document, "Denied", reason=error.reason, message=message)
+        self._done.add(str(document["metadata"]["uid"]))
+        self._metrics.count("requests_refused", reason=error.reason)
+        self._events.say(document, reason="NodeRequestDenied", message=f"{error.reason}: {message}", warning=True)
+
+    def _wait(self, document: Object, text: str, *, waited_s: float) -> float:
+        """Say once a minute's patience is over why it waits."""
+        uid = str(document["metadata"]["uid"])
+        if waited_s > 60 and self._said.get(uid) != text:
+            self._said[uid] = text
+            self._events.say(document, reason="NodeRequestWaiting", message=text, warning=True)
+        return LOOK_AGAIN_S
+
+    def _decide(self, document: Object, kind: str, *, reason: str, message: str) -> Object:
+        decided = _with(document, {"type": kind, "status": "True", "reason": reason, "message": message})
+        return self._api.put(f"{PATH}/{quoted(document['metadata']['name'])}/approval", decided)
+
+    def _clean(self, document: Object, refused: Mapping[str, str]) -> float:
+        """Delete what was refused a while ago."""
+        metadata = document["metadata"]
+        left = moment(refused.get("lastUpdateTime") or metadata["creationTimestamp"]) + REFUSED_KEPT_S - self._wall()
+        if left <= 0:
+            self._api.delete(f"{PATH}/{quoted(metadata['name'])}", uid=metadata["uid"])
+            return RESYNC_S
+        return left
+
+
+def _ours(document: Object) -> bool:
+    return document.get("spec", {}).get("signerName") in SIGNERS
+
+
+def _with(document: Object, added: Mapping[str, str]) -> Object:
+    """The request with one more condition; the one that is held is left as it is."""
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    status = document.get("status", {})
+    conditions = [*status.get("conditions", []), {**added, "lastUpdateTime": now}]
+    return {
+        "apiVersion": "certificates.k8s.io/v1",
+        "kind": "CertificateSigningRequest",
+        **{key: document[key] for key in ("metadata", "spec")},
+        "status": {**status, "conditions": conditions},
+    }

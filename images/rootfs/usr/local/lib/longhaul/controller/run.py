@@ -1,0 +1,175 @@
+"""Everything at once, while this machine leads."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from controller.api import Api, ApiError
+from controller.cluster import NODES, KubernetesCluster
+from controller.environment import CONFIGMAP, KEY, DocumentError, Environment, parse
+from controller.events import Events
+from controller.inventory import Inventory
+from controller.judge import Judge
+from controller.lifecycle import Lifecycle
+from controller.metrics import Metrics, labelled
+from controller.nodes import Remover, seen
+from controller.requests import PATH as REQUESTS
+from controller.requests import Requests
+from controller.signing import Signer
+from controller.sources import inventories
+from controller.watch import Watch
+
+log = logging.getLogger(__name__)
+
+CONFIGMAPS = "/api/v1/namespaces/kube-system/configmaps"
+
+PASS_S = 3.0
+"""Between looks at the Nodes: in memory, but for those that are being removed."""
+
+Build = Callable[..., dict[str, Inventory]]
+
+
+def end() -> None:
+    """End the process at once: half a controller is worse than one that is started again."""
+    os._exit(1)
+
+
+class Controller:
+    """The leader's work."""
+
+    def __init__(
+        self,
+        api: Api,
+        *,
+        authority: Path,
+        instance: str,
+        metrics: Metrics,
+        build: Build = inventories,
+        fail: Callable[[], None] = end,
+    ) -> None:
+        self._api, self._instance, self._build, self._fail = api, instance, build, fail
+        self._stop = threading.Event()
+        self._changed = threading.Event()
+        self._events = Events(api, instance=instance)
+        self._nodes = Watch(api, NODES, metadata=True)
+        self._config = Watch(api, CONFIGMAPS, selector=f"metadata.name={CONFIGMAP}", changed=self._changed.set)
+        self._asked = Watch(api, REQUESTS, changed=self._look)
+        self._cluster = KubernetesCluster(api, nodes=self._nodes)
+        self._requests = Requests(
+            api, self._asked, signer=Signer(authority), grants=self._cluster, events=self._events, metrics=metrics
+        )
+        self._lifecycle = Lifecycle(clock=time.monotonic)
+        self._remover = Remover(api, events=self._events, metrics=metrics)
+        self._inventories: dict[str, Inventory] = {}
+        self._judge: Judge | None = None
+        self._text = ""
+        self._retired = threading.Event()
+        metrics.gauges = self._gauges
+
+    def start(self) -> None:
+        """Begin, each part in a thread of its own."""
+        for watch in (self._nodes, self._config, self._asked):
+            self._thread(watch.run, self._stop)
+        self._thread(self._follow_environment)
+        self._thread(self._serve)
+        self._thread(self._look_after_nodes)
+
+    def stop(self) -> None:
+        """End what can be ended at once; a question that waits for its answer ends with the process."""
+        self._stop.set()
+        self._changed.set()
+        self._retire()
+        self._requests.wake()
+        self._api.hang_up()
+
+    def _look(self) -> None:
+        self._requests.wake()
+
+    def _serve(self) -> None:
+        """Requests, once it is known which were granted before."""
+        while not (self._asked.synced.wait(1) and self._nodes.synced.wait(1)):
+            if self._stop.is_set():
+                return
+        self._cluster.recall(self._asked.held().values())
+        self._requests.run(self._stop, lambda: self._judge)
+
+    def _follow_environment(self) -> None:
+        while not self._stop.is_set():
+            self._changed.wait()
+            self._changed.clear()
+            document = self._config.one(CONFIGMAP)
+            text = str((document or {}).get("data", {}).get(KEY, ""))
+            if document is None or self._stop.is_set() or text == self._text:
+                continue
+            self._text = text
+            try:
+                environment = parse(text)
+            except DocumentError as error:
+                about = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": document["metadata"]}
+                after = "; going on with the one before" if self._judge else ""
+                self._events.say(about, reason="EnvironmentInvalid", message=f"{error}{after}", warning=True)
+                continue
+            self._adopt(environment)
+
+    def _adopt(self, environment: Environment) -> None:
+        """Work by another environment: with lists read anew."""
+        self._retire()
+        self._retired = threading.Event()
+        built = self._build(environment, instance=self._instance, changed=self._look)
+        log.info("environment %s: %s", environment.name, ", ".join(built) or "no site that can have nodes")
+        for inventory in built.values():
+            self._thread(inventory.run, self._retired)
+        self._judge = Judge(environment, built.values(), cluster=self._cluster, clock=time.monotonic)
+        self._inventories = built
+        self._look()
+
+    def _retire(self) -> None:
+        self._retired.set()
+        for inventory in self._inventories.values():
+            inventory.wake()
+
+    def _look_after_nodes(self) -> None:
+        held: dict[str, str] = {}
+        while not self._stop.wait(PASS_S):
+            if not self._nodes.synced.is_set() or self._judge is None:
+                continue
+            try:
+                verdict = self._lifecycle.look(seen(self._nodes), self._inventories, fresh=self._cluster.fresh)
+                for name, reason in verdict.lost.items():
+                    self._remover.remove(name, reason)
+            except ApiError as error:
+                # The rest of them with the next look.
+                log.warning("nodes: %s", error)
+                continue
+            for site in verdict.held.keys() - held.keys():
+                about = {"apiVersion": "v1", "kind": "ConfigMap"}
+                about |= {"metadata": {"name": CONFIGMAP, "namespace": "kube-system"}}
+                message = f"site {site}: {verdict.held[site]}; none of them is touched"
+                self._events.say(about, reason="NodeRemovalHeld", message=message, warning=True)
+            held = dict(verdict.held)
+
+    def _gauges(self) -> dict[str, float]:
+        now = time.monotonic()
+        found = {"leader": float(not self._stop.is_set())}
+        for site, inventory in self._inventories.items():
+            found[labelled("machines", site=site)] = inventory.count()
+            if inventory.listings:
+                found[labelled("listing_age_seconds", site=site)] = now - inventory.listed_at
+        return found
+
+    def _thread(self, work: Callable[..., None], *arguments: object) -> None:
+        """A thread whose failure ends everything."""
+
+        def guarded() -> None:
+            try:
+                work(*arguments)
+            except BaseException:
+                log.exception("%s failed", work)
+                self._fail()
+
+        threading.Thread(target=guarded, daemon=True).start()

@@ -1,0 +1,35 @@
+"""The inventory of every site that can have nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from controller.aws import AwsMachines
+from controller.azure import AzureMachines
+from controller.environment import BARE_METAL, Environment, Site
+from controller.identity import AssumedRole, ManagedIdentity
+from controller.inventory import Inventory, Listed, Machine, Source
+
+
+def inventories(environment: Environment, *, instance: str, changed: Callable[[], None]) -> dict[str, Inventory]:
+    """By site: clouds with pools, and racks. ``instance`` is the machine that asks."""
+    identity = ManagedIdentity()
+    return {
+        name: Inventory(source(environment, site, identity=identity, instance=instance), changed=changed)
+        for name, site in environment.sites.items()
+        if site.kind == "onprem" or environment.pools_of(name)
+    }
+
+
+def source(environment: Environment, site: Site, *, identity: ManagedIdentity, instance: str) -> Source:
+    """Where the list of one site is read."""
+    if site.kind == "aws":
+        role = AssumedRole(role=environment.aws_role, region=site.region, session_name=instance, identity=identity)
+        return AwsMachines(environment, site, role=role)
+    if site.kind == "azure":
+        return AzureMachines(environment, site, identity=identity)
+    hosts = {
+        rack.name: Machine(name=rack.name, site=site.name, pool=BARE_METAL, addresses=frozenset([rack.address]))
+        for rack in environment.racks_of(site.name)
+    }
+    return Listed(site.name, hosts)

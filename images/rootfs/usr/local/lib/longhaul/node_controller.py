@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+"""The node controller: on every API server machine, one of them at work.
+
+It signs what kubelets ask for when their machine exists, and removes the Node of a machine that is gone. Which machines
+exist, the clouds say and the rack list; which sites, pools and racks there are, a ConfigMap.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import signal
+import sys
+import threading
+from pathlib import Path
+
+from controller.api import Api
+from controller.election import Election
+from controller.metrics import Metrics, serve
+from controller.run import Controller
+from node_config import PATH as NODE
+from node_config import PKI, Node
+
+log = logging.getLogger("node_controller")
+
+
+def work(node: Node, *, pki: Path, stop: threading.Event, metrics: Metrics) -> int:
+    """Lead when elected, until stopped; 1 when leadership was lost, and what runs must end with the process."""
+    api = Api(
+        host="127.0.0.1",
+        port=node.port,
+        authority=pki / "kubernetes-ca.crt",
+        certificate=pki / "node-controller.pem",
+    )
+    election = Election(api, identity=node.machine)
+    if not election.acquire(stop):
+        return 0
+    controller = Controller(api, authority=pki / "nodes-authority.pem", instance=node.machine, metrics=metrics)
+    controller.start()
+    election.hold(stop)
+    controller.stop()
+    if stop.is_set():
+        election.release()
+        return 0
+    return 1
+
+
+def main() -> int:
+    """The service's exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--node", type=Path, default=NODE, help="what this machine is")
+    parser.add_argument("--pki", type=Path, default=PKI, help="where its certificates are")
+    arguments = parser.parse_args()
+    # The journal has the time.
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(message)s")
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    metrics = Metrics()
+    serve(metrics)
+    return work(Node.read(arguments.node), pki=arguments.pki, stop=stop, metrics=metrics)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

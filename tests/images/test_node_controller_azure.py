@@ -1,0 +1,138 @@
+"""The machines of an Azure site: scale sets as the resource manager tells of them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from controller.azure import COMPUTE_VERSION, NETWORK_VERSION, AzureMachines
+from controller.environment import Environment, Pool, Site
+from controller.identity import ManagedIdentity
+from controller.inventory import SourceError, State
+
+from tests.images.cloud_fakes import Asked, FakeCloud
+
+SITE = Site(name="weu", kind="azure", region="westeurope", subscription="sub", resource_group="lab-weu")
+ENVIRONMENT = Environment(
+    name="lab",
+    aws_role="",
+    sites={"weu": SITE},
+    pools={name: Pool(name=name, site="weu", group=f"lab-{name}") for name in ("a100", "h100")},
+    racks={},
+)
+SETS = "/subscriptions/sub/resourceGroups/lab-weu/providers/Microsoft.Compute/virtualMachineScaleSets"
+
+
+class Manager:
+    """Two scale sets; two entries a page."""
+
+    def __init__(self) -> None:
+        self.machines = {"lab-a100": [0, 3, 4], "lab-h100": [1]}
+        self.state = "Succeeded"
+        self.fail = ""
+        self.url = ""
+
+    def answer(self, asked: Asked) -> tuple[int, bytes]:
+        if asked.path == "/metadata/identity/oauth2/token":
+            return 200, b'{"access_token": "token", "expires_on": "4000000000"}'
+        if asked.headers.get("authorization") != "Bearer token":
+            return 401, b"{}"
+        group, kind = asked.path.removeprefix(f"{SETS}/").split("/")
+        if kind == self.fail:
+            return 429, b'{"error": {"code": "TooManyRequests"}}'
+        wanted = {"virtualMachines": COMPUTE_VERSION, "networkInterfaces": NETWORK_VERSION}
+        assert asked.query["api-version"] == [wanted[kind]]
+        made = [
+            self.interface(group, n) if kind == "networkInterfaces" else self.machine(group, n)
+            for n in self.machines[group]
+        ]
+        start = int(asked.query.get("$skiptoken", ["0"])[0])
+        page: dict[str, Any] = {"value": made[start : start + 2]}
+        if len(made) > start + 2:
+            page["nextLink"] = f"{self.url}{asked.path}?api-version={wanted[kind]}&$skiptoken={start + 2}"
+        return 200, json.dumps(page).encode()
+
+    def id(self, group: str, number: int) -> str:
+        return f"{SETS}/{group}/virtualMachines/{number}"
+
+    def machine(self, group: str, number: int) -> dict[str, Any]:
+        profile = {"computerName": f"{group}-00000{number}"}
+        # The two services write ids in different cases.
+        return {
+            "id": self.id(group, number).upper(),
+            "instanceId": str(number),
+            "properties": {"osProfile": profile, "provisioningState": self.state},
+        }
+
+    def interface(self, group: str, number: int) -> dict[str, Any]:
+        base = 10 + 20 * number
+        own = [{"properties": {"primary": i == 0, "privateIPAddress": f"10.64.129.{base + i}"}} for i in range(17)]
+        properties = {"virtualMachine": {"id": self.id(group, number)}, "primary": True, "ipConfigurations": own}
+        return {"name": "primary", "properties": properties}
+
+
+def machines(manager: Manager, cloud: FakeCloud) -> AzureMachines:
+    manager.url = cloud.url
+    identity = ManagedIdentity(metadata=cloud.url)
+    return AzureMachines(ENVIRONMENT, SITE, identity=identity, endpoint=cloud.url)
+
+
+def test_the_machines_of_every_pool_with_their_own_address() -> None:
+    manager = Manager()
+    with FakeCloud(manager.answer) as cloud:
+        found = machines(manager, cloud).everything()
+        # A token; two listings for each set, one of which takes two pages in each of its two.
+        assert len(cloud.asked) == 1 + 4 + 2
+    assert {name: (m.pool, m.addresses) for name, m in found.items()} == {
+        "lab-a100-000000": ("a100", {"10.64.129.10"}),
+        "lab-a100-000003": ("a100", {"10.64.129.70"}),
+        "lab-a100-000004": ("a100", {"10.64.129.90"}),
+        "lab-h100-000001": ("h100", {"10.64.129.30"}),
+    }
+    assert {m.state for m in found.values()} == {State.THERE}
+
+
+def test_a_machine_that_is_being_deleted_is_ending() -> None:
+    manager = Manager()
+    manager.state = "Deleting"
+    with FakeCloud(manager.answer) as cloud:
+        assert {m.state for m in machines(manager, cloud).everything().values()} == {State.ENDING}
+
+
+def test_only_the_sets_that_it_can_be_in_are_asked_for_a_name() -> None:
+    manager = Manager()
+    with FakeCloud(manager.answer) as cloud:
+        assert set(machines(manager, cloud).some(["lab-h100-000001", "i-0"])) == {"lab-h100-000001"}
+        assert not [asked for asked in cloud.asked if "lab-a100" in asked.path]
+        assert machines(manager, cloud).some(["i-0"]) == {}
+
+
+@pytest.mark.parametrize("kind", ["virtualMachines", "networkInterfaces"])
+def test_a_part_that_cannot_be_had_is_an_error_and_no_shorter_list(kind: str) -> None:
+    manager = Manager()
+    manager.fail = kind
+    with FakeCloud(manager.answer) as cloud, pytest.raises(SourceError, match=f"{kind} of scale set lab-a100: 429"):
+        machines(manager, cloud).everything()
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"value": {}}'])
+def test_an_answer_without_a_list_is_an_error(body: bytes) -> None:
+    manager = Manager()
+
+    def answer(asked: Asked) -> tuple[int, bytes]:
+        return manager.answer(asked) if "metadata" in asked.path else (200, body)
+
+    with FakeCloud(answer) as cloud, pytest.raises(SourceError):
+        machines(manager, cloud).everything()
+
+
+def test_the_token_goes_nowhere_else() -> None:
+    manager = Manager()
+
+    def answer(asked: Asked) -> tuple[int, bytes]:
+        elsewhere = b'{"value": [], "nextLink": "http://127.0.0.1:1/more"}'
+        return manager.answer(asked) if "metadata" in asked.path else (200, elsewhere)
+
+    with FakeCloud(answer) as cloud, pytest.raises(SourceError, match="next page is elsewhere"):
+        machines(manager, cloud).everything()

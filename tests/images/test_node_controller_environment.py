@@ -1,0 +1,120 @@
+"""The document that the controller goes by: what Longhaul writes it reads, what is wrong it says."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from controller.environment import DocumentError, parse
+from controller.identity import AUDIENCE
+from controller.sources import inventories
+
+from components.aws.controller import AUDIENCES
+from components.model import plan
+from components.model.nodes import racks
+from components.render.controller import environment_document
+from tests.support.production import production
+
+ROLE = "arn:aws:iam::123456789012:role/prod-node-controller"
+
+
+def document() -> dict[str, Any]:
+    environment = production()
+    found: dict[str, Any] = json.loads(environment_document(environment, plan(environment), aws_role_arn=ROLE))
+    return found
+
+
+def test_it_reads_what_longhaul_writes() -> None:
+    environment = production()
+    found = parse(json.dumps(document()))
+    assert found.name == "prod"
+    assert found.aws_role == ROLE
+    assert {name: site.kind for name, site in found.sites.items()} == {
+        name: site.kind for name, site in environment.sites.items()
+    }
+    assert {name: (pool.site, pool.group) for name, pool in found.pools.items()} == {
+        name: (pool.site, f"prod-{name}") for name, pool in environment.pools.items()
+    }
+    places = {
+        rack.node_name: (rack.place.site, str(rack.place.address))
+        for rack in racks(environment, plan(environment)).values()
+    }
+    assert {name: (rack.site, rack.address) for name, rack in found.racks.items()} == places
+    assert found.sites["weu"].resource_group == "prod-weu"
+
+
+def test_every_site_with_pools_or_racks_has_a_list() -> None:
+    environment = production()
+    found = inventories(parse(json.dumps(document())), instance="prod-api-0", changed=lambda: None)
+    wanted = {pool.site for pool in environment.pools.values()} | {host.site for host in environment.hosts}
+    assert set(found) == wanted
+    found["colo"].list()
+    assert found["colo"].count() == len(environment.hosts)
+
+
+def without(*path: str) -> str:
+    raw = document()
+    place = raw
+    for key in path[:-1]:
+        place = place[key]
+    del place[path[-1]]
+    return json.dumps(raw)
+
+
+def changed(value: Any, *path: str) -> str:
+    raw = document()
+    place = raw
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    return json.dumps(raw)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "is not JSON"),
+        ("[]", "is not a mapping"),
+        (changed(2, "format"), "format: is 2, this controller reads 1"),
+        (without("environment"), "environment: is missing"),
+        (without("sites"), "sites: is not a mapping of mappings"),
+        (changed(["a"], "racks"), "racks: is not a mapping of mappings"),
+        (changed({"a": "b"}, "pools"), "pools: is not a mapping of mappings"),
+        (changed("gcp", "sites", "use1", "kind"), "sites.use1.kind: is 'gcp'"),
+        (without("sites", "use1", "region"), "sites.use1.region: is missing"),
+        (changed("", "sites", "weu", "resource_group"), "sites.weu.resource_group: is missing"),
+        (changed("a b", "sites", "weu", "subscription"), "sites.weu.subscription: is missing"),
+        (changed("nowhere", "pools", "cpu", "site"), "pools.cpu.site: 'nowhere' is not a cloud site"),
+        (changed("colo", "pools", "cpu", "site"), "pools.cpu.site: 'colo' is not a cloud site"),
+        (without("pools", "cpu", "group"), "pools.cpu.group: is missing"),
+        (changed({"site": "use1", "group": "a"}, "pools", "bare-metal"), "pools.bare-metal: is the name of the racks"),
+        (changed("use1", "racks", "prod-gpu-00", "site"), "racks.prod-gpu-00.site: 'use1' is not an on-prem site"),
+        (changed("10.0.0", "racks", "prod-gpu-00", "address"), "racks.prod-gpu-00.address: '10.0.0' is not an IPv4"),
+        (changed({"site": "colo", "address": "10.0.0.1"}, "racks", "A_b"), "racks.A_b: is not a Node's name"),
+        (changed(None, "aws_role"), "aws_role: is missing"),
+    ],
+)
+def test_what_is_wrong_is_said(text: str, says: str) -> None:
+    with pytest.raises(DocumentError, match=r"environment\.json") as caught:
+        parse(text)
+    assert says in str(caught.value)
+
+
+def test_every_fault_is_said_at_once() -> None:
+    raw = document()
+    raw["sites"]["use1"]["region"] = ""
+    raw["pools"]["cpu"]["site"] = "nowhere"
+    with pytest.raises(DocumentError) as caught:
+        parse(json.dumps(raw))
+    assert len(str(caught.value).splitlines()) == 2
+
+
+def test_what_a_newer_longhaul_adds_is_left_alone() -> None:
+    raw = {**document(), "more": 1}
+    raw["sites"]["use1"]["more"] = 1
+    assert parse(json.dumps(raw)).sites["use1"].region == "us-east-1"
+
+
+def test_the_token_is_for_an_audience_that_aws_trusts() -> None:
+    assert AUDIENCE in AUDIENCES

@@ -1,0 +1,255 @@
+"""Who gets a certificate: real requests before a judge whose world a test writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pytest
+from controller.environment import Environment, Pool, Rack, Site
+from controller.inventory import Inventory, Listed, Machine, SourceError, State
+from controller.judge import SETTLE_S, Judge, Token, WaitError
+from controller.request import RefusedError, Request, parse
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from tests.images import kubelets
+from tests.images.kubelets import CLIENT, SERVING
+
+NODE, ADDRESS = "i-0123456789abcdef0", "10.65.128.4"
+RACK, RACK_ADDRESS = "lab-node-0", "10.66.32.10"
+
+ENVIRONMENT = Environment(
+    name="lab",
+    aws_role="arn",
+    sites={"use1": Site(name="use1", kind="aws", region="us-east-1"), "rack": Site(name="rack", kind="onprem")},
+    pools={
+        "cpu": Pool(name="cpu", site="use1", group="lab-cpu"),
+        "gpu": Pool(name="gpu", site="use1", group="lab-gpu"),
+    },
+    racks={RACK: Rack(name=RACK, site="rack", address=RACK_ADDRESS)},
+)
+
+
+class Cloud:
+    """A list that can fail."""
+
+    site = "use1"
+
+    def __init__(self, *machines: Machine) -> None:
+        self.machines = {machine.name: machine for machine in machines}
+        self.broken = False
+
+    def everything(self) -> Mapping[str, Machine]:
+        if self.broken:
+            raise SourceError("DescribeInstances in us-east-1: 503 Unavailable")
+        return dict(self.machines)
+
+    def some(self, names: Iterable[str]) -> Mapping[str, Machine]:
+        return {name: machine for name, machine in self.everything().items() if name in names}
+
+
+class Court:
+    """A judge and everything it asks."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self.now = 1000.0
+        self.tokens = {"abcdef": Token(pool="cpu"), "rackid": Token(node=RACK)}
+        self.alive: set[str] = set()
+        self.taken: set[str] = set()
+        self.cloud = Inventory(cloud, clock=lambda: self.now)
+        rack = machine(RACK, RACK_ADDRESS, site="rack", pool="bare-metal")
+        self.rack = Inventory(Listed("rack", {RACK: rack}), clock=lambda: self.now)
+        self.judge = Judge(ENVIRONMENT, [self.cloud, self.rack], cluster=self, clock=lambda: self.now)
+        if not cloud.broken:
+            self.cloud.list()
+        self.rack.list()
+        self.now += 1
+        self.first: dict[str, float] = {}
+
+    def token(self, id_: str) -> Token | None:
+        return self.tokens.get(id_)
+
+    def live(self, node: str) -> bool:
+        return node in self.alive
+
+    def rival(self, request: Request) -> bool:
+        return request.node in self.taken
+
+    def says(self, document: dict[str, Any]) -> str:
+        """``granted``, ``waits`` or the reason of a refusal."""
+        seen_at = self.first.setdefault(document["metadata"]["name"], self.now)
+        try:
+            self.judge.check(parse(document), seen_at=seen_at)
+        except RefusedError as error:
+            return error.reason
+        except WaitError:
+            return "waits"
+        return "granted"
+
+
+def machine(name: str = NODE, address: str = ADDRESS, **more: Any) -> Machine:
+    return Machine(
+        name=name, addresses=frozenset([address] if address else []), **{"site": "use1", "pool": "cpu", **more}
+    )
+
+
+@pytest.fixture(name="court")
+def _court() -> Court:
+    return Court(Cloud(machine()))
+
+
+def client(node: str = NODE, own: kubelets.Key | None = None, **more: Any) -> dict[str, Any]:
+    return kubelets.document(kubelets.csr(node, own or kubelets.key(), **more))
+
+
+def serving(node: str = NODE, *, dns_names: Iterable[str] | None = None, addresses: Iterable[str] = (ADDRESS,)) -> Any:
+    names = [node] if dns_names is None else list(dns_names)
+    asked = kubelets.csr(node, kubelets.key(), dns_names=names, addresses=list(addresses))
+    return kubelets.document(asked, signer=SERVING)
+
+
+def test_a_machine_of_the_pool_joins(court: Court) -> None:
+    assert court.says(kubelets.by_token(client())) == "granted"
+
+
+def test_a_rsa_key_may_be_for_encipherment_too(court: Court) -> None:
+    own = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    usages = ["digital signature", "key encipherment", "client auth"]
+    document = kubelets.document(kubelets.csr(NODE, own), usages=usages)
+    assert court.says(kubelets.by_token(document)) == "granted"
+
+
+def test_a_rack_s_host_joins_with_its_own_token_alone(court: Court) -> None:
+    assert court.says(kubelets.by_token(client(RACK), "rackid")) == "granted"
+    assert court.says(kubelets.by_token(client(NODE), "rackid")) == "WrongName"
+    assert court.says(kubelets.by_token(client(RACK), "abcdef")) == "waits"
+
+
+def test_a_node_renews_and_serves(court: Court) -> None:
+    court.alive.add(NODE)
+    assert court.says(kubelets.by_node(client(), NODE)) == "granted"
+    assert court.says(kubelets.by_node(serving(), NODE)) == "granted"
+    assert court.says(kubelets.by_node(serving(dns_names=[]), NODE)) == "granted"
+
+
+@pytest.mark.parametrize(
+    ("user", "groups"),
+    [
+        ("system:serviceaccount:default:pod", ["system:serviceaccounts"]),
+        ("system:node:i-00000000000000bad", ["system:nodes"]),
+        (f"system:node:{NODE}", ["system:authenticated"]),
+        ("longhaul-admin", ["system:masters"]),
+        ("", []),
+    ],
+)
+@pytest.mark.parametrize("signer", [CLIENT, SERVING])
+def test_nobody_asks_for_another(court: Court, user: str, groups: list[str], signer: str) -> None:
+    document = client() if signer == CLIENT else serving()
+    assert court.says(kubelets.received(document, user=user, groups=groups)) == "NotAllowed"
+
+
+@pytest.mark.parametrize(
+    ("token", "reason"),
+    [
+        (None, "UnknownToken"),
+        (Token(), "UnknownToken"),
+        (Token(pool="cpu", node=NODE), "UnknownToken"),
+        (Token(pool="gpu"), "WrongPool"),
+        (Token(pool="elsewhere"), "UnknownMachine"),
+        (Token(node=NODE), "UnknownMachine"),
+    ],
+)
+def test_a_token_is_for_its_pool_or_its_node(court: Court, token: Token | None, reason: str) -> None:
+    court.tokens = {"abcdef": token} if token else {}
+    assert court.says(kubelets.by_token(client())) == reason
+
+
+def test_a_token_of_somebody_else_s_is_none(court: Court) -> None:
+    document = kubelets.received(client(), user="system:bootstrap:abcdef", groups=["system:bootstrappers"])
+    assert court.says(document) == "UnknownToken"
+
+
+def test_a_token_gives_no_server_s_certificate(court: Court) -> None:
+    assert court.says(kubelets.by_token(serving())) == "NotAllowed"
+
+
+def test_a_live_name_and_one_just_given_are_taken(court: Court) -> None:
+    court.alive.add(NODE)
+    assert court.says(kubelets.by_token(client())) == "NameIsLive"
+    court.alive.clear()
+    court.taken.add(NODE)
+    assert court.says(kubelets.by_token(client())) == "NameIsTaken"
+
+
+@pytest.mark.parametrize("state", [State.ENDING, State.ENDED])
+def test_an_ending_machine_gets_nothing(state: State) -> None:
+    court = Court(Cloud(machine(state=state)))
+    assert court.says(kubelets.by_token(client())) == "UnknownMachine"
+    assert court.says(kubelets.by_node(client(), NODE)) == "UnknownMachine"
+    assert court.says(kubelets.by_node(serving(), NODE)) == "UnknownMachine"
+
+
+@pytest.mark.parametrize(
+    ("dns_names", "addresses", "reason"),
+    [
+        ([NODE, "kubernetes.default"], [ADDRESS], "ForeignName"),
+        (["other"], [ADDRESS], "ForeignName"),
+        ([f"*.{NODE}"], [ADDRESS], "ForeignName"),
+        ([NODE], [ADDRESS, "10.64.3.5"], "ForeignAddress"),
+        ([NODE], ["127.0.0.1"], "ForeignAddress"),
+        ([NODE], ["::1"], "ForeignAddress"),
+        ([NODE], [RACK_ADDRESS], "ForeignAddress"),
+        ([NODE], [], "WrongSubject"),
+    ],
+)
+def test_a_server_has_its_own_names_alone(
+    court: Court, dns_names: list[str], addresses: list[str], reason: str
+) -> None:
+    document = serving(dns_names=dns_names, addresses=addresses)
+    assert court.says(kubelets.by_node(document, NODE)) == reason
+
+
+def test_a_machine_without_an_address_yet_waits() -> None:
+    court = Court(Cloud(machine(address="")))
+    assert court.says(kubelets.by_token(client())) == "granted"
+    assert court.says(kubelets.by_node(serving(), NODE)) == "waits"
+
+
+# A machine that is not in the list.
+
+
+def test_an_unknown_machine_is_asked_for_at_once_and_refused_only_later(court: Court) -> None:
+    document = kubelets.by_token(client("i-00000000000000bad"))
+    assert court.says(document) == "waits"
+    court.cloud.ask()
+    assert court.says(document) == "waits"
+    court.now += SETTLE_S - 1
+    assert court.says(document) == "waits"
+    court.now += 1
+    assert court.says(document) == "waits", "the last question was before that time"
+    court.cloud.ask()
+    assert court.says(document) == "UnknownMachine"
+
+
+def test_a_machine_that_was_made_since_the_last_listing_is_found(court: Court) -> None:
+    source = court.cloud.source
+    assert isinstance(source, Cloud)
+    source.machines["i-00000000000000new"] = machine("i-00000000000000new", "10.65.128.9")
+    document = kubelets.by_token(client("i-00000000000000new"))
+    assert court.says(document) == "waits"
+    court.cloud.ask()
+    assert court.says(document) == "granted"
+
+
+def test_nothing_is_refused_while_the_list_cannot_be_had() -> None:
+    cloud = Cloud()
+    cloud.broken = True
+    court = Court(cloud)
+    for document in (kubelets.by_token(client()), kubelets.by_node(client(), NODE), kubelets.by_node(serving(), NODE)):
+        for _ in range(3):
+            assert court.says(document) == "waits"
+            with pytest.raises(SourceError):
+                court.cloud.ask()
+            court.now += SETTLE_S
+            court.rack.list()
+        assert court.says(document) == "waits"

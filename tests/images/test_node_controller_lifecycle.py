@@ -1,0 +1,127 @@
+"""Which Nodes are removed: those whose machine is gone for sure, never because a list was wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pytest
+from controller.inventory import Machine, State
+from controller.lifecycle import LISTINGS, PATIENCE_S, Lifecycle, NodeSeen, Verdict
+
+
+@dataclass
+class Site:
+    """A list as an inventory tells of it."""
+
+    machines: dict[str, State] = field(default_factory=dict)
+    listings: int = LISTINGS
+
+    def machine(self, name: str) -> Machine | None:
+        state = self.machines.get(name)
+        return state and Machine(name=name, site="use1", pool="cpu", addresses=frozenset(), state=state)
+
+    def missed(self, name: str) -> int:
+        return 0 if name in self.machines else self.listings
+
+
+class Watcher:
+    def __init__(self) -> None:
+        self.now, self.alive = 0.0, set[str]()
+        self.lifecycle = Lifecycle(clock=lambda: self.now)
+
+    def look(self, lists: Mapping[str, Site], *names: str, site: str = "use1") -> Verdict:
+        nodes = [NodeSeen(name=name, site=site) for name in names]
+        return self.lifecycle.look(nodes, lists, fresh=lambda name: name in self.alive)
+
+
+@pytest.fixture(name="watcher")
+def _watcher() -> Watcher:
+    return Watcher()
+
+
+def names(count: int, prefix: str = "i") -> list[str]:
+    return [f"{prefix}-{index:04}" for index in range(count)]
+
+
+def test_a_machine_that_has_ended_takes_its_node_with_it(watcher: Watcher) -> None:
+    # At once, and however many: the cloud says so of each.
+    lost = watcher.look({"use1": Site(dict.fromkeys(names(50), State.ENDED))}, *names(50)).lost
+    assert set(lost) == set(names(50))
+    assert "the cloud says" in lost["i-0000"]
+
+
+@pytest.mark.parametrize("state", [State.THERE, State.ENDING])
+def test_a_machine_that_is_there_keeps_it_however_silent(watcher: Watcher, state: State) -> None:
+    found = watcher.look({"use1": Site({"i-0": state})}, "i-0")
+    assert (dict(found.lost), dict(found.held)) == ({}, {})
+
+
+def test_absence_is_believed_after_two_complete_listings(watcher: Watcher) -> None:
+    for listings in range(LISTINGS):
+        assert watcher.look({"use1": Site(listings=listings)}, "i-0").lost == {}
+    assert set(watcher.look({"use1": Site(listings=LISTINGS)}, "i-0").lost) == {"i-0"}
+
+
+def test_who_renews_its_lease_is_not_gone(watcher: Watcher) -> None:
+    watcher.alive.add("i-0")
+    assert watcher.look({"use1": Site()}, "i-0").lost == {}
+    watcher.alive.clear()
+    assert set(watcher.look({"use1": Site()}, "i-0").lost) == {"i-0"}
+
+
+def test_a_list_that_lacks_many_at_once_is_not_believed(watcher: Watcher) -> None:
+    all_ = names(40)
+    few = Site(dict.fromkeys(all_[4:], State.THERE))
+    many = Site(dict.fromkeys(all_[5:], State.THERE))
+    assert len(watcher.look({"use1": few}, *all_).lost) == 4
+    found = watcher.look({"use1": many}, *all_)
+    assert found.lost == {}
+    assert found.held == {"use1": "5 of 40 nodes are not in its list, more than 4 at once"}
+
+
+def test_an_empty_list_touches_nothing(watcher: Watcher) -> None:
+    found = watcher.look({"use1": Site()}, *names(300))
+    assert found.lost == {}
+    assert set(found.held) == {"use1"}
+
+
+def test_but_it_is_not_doubted_for_ever(watcher: Watcher) -> None:
+    all_ = names(40)
+    watcher.alive |= set(all_[:3])
+    assert watcher.look({"use1": Site()}, *all_).lost == {}
+    watcher.now += PATIENCE_S - 1
+    assert watcher.look({"use1": Site()}, *all_).lost == {}
+    watcher.now += 1
+    found = watcher.look({"use1": Site()}, *all_)
+    assert set(found.lost) == set(all_[3:])
+    assert found.held == {}
+
+
+def test_doubt_begins_anew_when_the_list_was_right_in_between(watcher: Watcher) -> None:
+    all_ = names(40)
+    watcher.look({"use1": Site()}, *all_)
+    watcher.now += PATIENCE_S - 1
+    watcher.look({"use1": Site(dict.fromkeys(all_, State.THERE))}, *all_)
+    watcher.now += 2
+    assert watcher.look({"use1": Site()}, *all_).lost == {}
+
+
+def test_one_site_s_list_says_nothing_of_another_s(watcher: Watcher) -> None:
+    nodes = [NodeSeen(name=name, site="use1") for name in names(20)]
+    nodes += [NodeSeen(name=name, site="weu") for name in names(20, "w")]
+    lists = {"use1": Site(), "weu": Site(dict.fromkeys(names(20, "w")[1:], State.THERE))}
+    found = watcher.lifecycle.look(nodes, lists, fresh=lambda _: False)
+    assert set(found.lost) == {"w-0000"}
+    assert set(found.held) == {"use1"}
+
+
+def test_a_node_of_nobody_s_is_left_alone(watcher: Watcher) -> None:
+    assert watcher.look({"use1": Site()}, "somebody", site="") == Verdict(lost={}, held={})
+
+
+def test_the_nodes_of_a_site_that_is_no_more_go_by_the_same_rules(watcher: Watcher) -> None:
+    watcher.alive.add("i-1")
+    assert set(watcher.look({}, "i-0").lost) == {"i-0"}
+    assert watcher.look({}, "i-1").lost == {}
+    assert set(watcher.look({}, *names(40)).held) == {"use1"}

@@ -1,0 +1,112 @@
+"""What a request says by itself: whose it cannot be."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+from controller.request import RefusedError, parse
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.x509.oid import NameOID
+
+from tests.images import kubelets
+from tests.images.fake_api import NODE
+from tests.images.kubelets import SERVING
+
+ADDRESS = "10.65.128.4"
+
+
+def says(document: dict[str, Any]) -> str:
+    """Why it is refused by its own words."""
+    with pytest.raises(RefusedError) as caught:
+        parse(document)
+    return caught.value.reason
+
+
+def client(node: str = NODE, own: kubelets.Key | None = None, **more: Any) -> dict[str, Any]:
+    return kubelets.document(kubelets.csr(node, own or kubelets.key(), **more))
+
+
+def organization(value: str) -> tuple[x509.ObjectIdentifier, str]:
+    return (NameOID.ORGANIZATION_NAME, value)
+
+
+def common_name(value: str) -> tuple[x509.ObjectIdentifier, str]:
+    return (NameOID.COMMON_NAME, value)
+
+
+@pytest.mark.parametrize(
+    "subject",
+    [
+        [common_name(f"system:node:{NODE}")],
+        [organization("system:nodes")],
+        [organization("system:masters"), common_name(f"system:node:{NODE}")],
+        [organization("system:nodes"), organization("system:masters"), common_name(f"system:node:{NODE}")],
+        [organization("system:nodes"), common_name(NODE)],
+        [organization("system:nodes"), common_name("system:node:")],
+        [organization("system:nodes"), common_name(f"system:node:{NODE}"), common_name("system:admin")],
+        [organization("system:nodes"), common_name(f"system:node:{NODE}"), (NameOID.ORGANIZATIONAL_UNIT_NAME, "x")],
+    ],
+)
+def test_the_subject_is_a_node_s_and_nothing_else(subject: list[Any]) -> None:
+    assert says(kubelets.by_token(client(subject=subject))) == "WrongSubject"
+
+
+def test_a_client_has_no_alternative_names() -> None:
+    assert says(kubelets.by_token(client(dns_names=[NODE]))) == "WrongSubject"
+
+
+@pytest.mark.parametrize(
+    "name", [x509.RFC822Name("a@example.com"), x509.UniformResourceIdentifier("spiffe://x/y")], ids=["mail", "uri"]
+)
+def test_no_other_kind_of_name_is_given(name: x509.GeneralName) -> None:
+    asked = kubelets.csr(NODE, kubelets.key(), addresses=[ADDRESS], more_names=[name])
+    document = kubelets.document(asked, signer=SERVING)
+    assert says(kubelets.by_node(document, NODE)) == "WrongSubject"
+
+
+@pytest.mark.parametrize(
+    "usages",
+    [
+        ["client auth"],
+        ["digital signature", "server auth"],
+        ["digital signature", "client auth", "server auth"],
+        ["digital signature", "client auth", "cert sign"],
+        ["digital signature", "key encipherment", "client auth"],
+    ],
+)
+def test_usages_are_a_kubelet_s(usages: list[str]) -> None:
+    document = kubelets.document(kubelets.csr(NODE, kubelets.key()), usages=usages)
+    assert says(kubelets.by_token(document)) == "WrongUsages"
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        rsa.generate_private_key(public_exponent=65537, key_size=1024),
+        ec.generate_private_key(ec.SECP256K1()),
+        ed25519.Ed25519PrivateKey.generate(),
+    ],
+    ids=["short", "odd curve", "ed25519"],
+)
+def test_keys_are_strong(own: kubelets.Key) -> None:
+    assert says(kubelets.by_token(client(own=own))) == "WeakKey"
+
+
+@pytest.mark.parametrize("request_", ["", "AAAA", "!!!", "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0K"])
+def test_what_cannot_be_read_is_refused(request_: str) -> None:
+    assert says(kubelets.by_token(kubelets.document(request_))) == "Malformed"
+
+
+def test_a_request_is_signed_with_its_own_key() -> None:
+    pem = base64.b64decode(kubelets.csr(NODE, kubelets.key()))
+    inside = x509.load_pem_x509_csr(pem)
+    body = bytearray(base64.b64decode(b"".join(pem.splitlines()[1:-1])))
+    body[-1] ^= 1
+    assert inside.is_signature_valid
+    lines = base64.encodebytes(bytes(body)).decode()
+    forged = f"-----BEGIN CERTIFICATE REQUEST-----\n{lines}-----END CERTIFICATE REQUEST-----\n"
+    document = kubelets.document(base64.b64encode(forged.encode()).decode())
+    assert says(kubelets.by_token(document)) == "Malformed"
