@@ -1,0 +1,1 @@
+"""What runs on the cluster: the second stack, ``<env>-objects``."""

@@ -1,0 +1,103 @@
+"""Everything that runs on the cluster, out of the environment and what its infrastructure came to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pulumi
+from pulumi import ComponentResource, Output, ResourceOptions, StackReference
+from pulumi_kubernetes import Provider
+
+from components.model import AddressPlan, Environment, plan
+from components.model.sites import AwsSite
+from components.objects.dns import Dns, DnsArgs
+from components.objects.environment import EnvironmentDocument, EnvironmentDocumentArgs
+from components.objects.metadata import InstanceMetadata
+from components.objects.priorities import PriorityClasses
+from components.objects.rbac import NodeAccess
+from components.objects.tokens import JoinTokens, JoinTokensArgs
+from components.objects.training import TrainingPods
+
+
+@dataclass(frozen=True, kw_only=True)
+class Infrastructure:
+    """What the environment's first stack exports for the second."""
+
+    join_tokens: Output[Mapping[str, str]]
+    """Join token of each pool, secret."""
+    node_controller_role: Output[str | None]
+    """The AWS role that the node controller takes, where there is any AWS."""
+
+
+def infrastructure(environment: Environment) -> Infrastructure:
+    """The outputs of the environment's first stack. In a preview of what is not there yet they are unknown."""
+    stack = StackReference(f"{pulumi.get_organization()}/{pulumi.get_project()}/{environment.name}")
+    in_aws = any(isinstance(environment.sites[pool.site], AwsSite) for pool in environment.pools.values())
+    return Infrastructure(
+        join_tokens=Output.secret(_output(stack, "join_tokens", needed=bool(environment.pools))),
+        node_controller_role=_output(stack, "node_controller_role", needed=in_aws),
+    )
+
+
+def declare(environment: Environment) -> None:
+    """Declare the second stack of ``environment``."""
+    ClusterObjects(environment, plan(environment), infrastructure(environment))
+
+
+class ClusterObjects(ComponentResource):
+    """What runs on an environment's cluster."""
+
+    def __init__(
+        self,
+        environment: Environment,
+        addresses: AddressPlan,
+        made: Infrastructure,
+        opts: ResourceOptions | None = None,
+    ) -> None:
+        super().__init__("longhaul:ClusterObjects", f"{environment.name}-objects", None, opts)
+        name = environment.name
+        provider = Provider(
+            f"{name}-cluster",
+            # Empty, not absent: whoever runs this has the cluster's kubeconfig in KUBECONFIG, and the state does not.
+            kubeconfig="",
+            # Objects belong to the environment, whatever the path and the address are by which it is reached.
+            cluster_identifier=name,
+            # A run that was killed goes on with what it made; what somebody else changed is changed back.
+            upsert_existing_objects=True,
+            enable_patch_force=True,
+            enable_config_map_mutable=True,
+            enable_secret_mutable=True,
+            opts=ResourceOptions(parent=self),
+        )
+        child = ResourceOptions(parent=self, providers=[provider])
+        NodeAccess(f"{name}-access", opts=child)
+        JoinTokens(f"{name}-join", JoinTokensArgs(pools=environment.pools, tokens=made.join_tokens), opts=child)
+        EnvironmentDocument(
+            f"{name}-environment",
+            EnvironmentDocumentArgs(
+                environment=environment, addresses=addresses, aws_role_arn=made.node_controller_role
+            ),
+            opts=child,
+        )
+        PriorityClasses(f"{name}-priorities", opts=child)
+        TrainingPods(f"{name}-training", opts=child)
+        InstanceMetadata(f"{name}-metadata", opts=child)
+        Dns(f"{name}-dns", DnsArgs(environment=environment, addresses=addresses), opts=child)
+        self.register_outputs({})
+
+
+def _output(stack: StackReference, name: str, *, needed: bool) -> Output[Any]:
+    """An output of the first stack."""
+
+    def check(value: Any) -> Any:
+        if value is not None or not needed:
+            return value
+        if pulumi.runtime.is_dry_run():
+            return pulumi.output.UNKNOWN
+        raise ValueError(
+            f"the infrastructure's stack has no output {name}: bring it up first (`longhaul up --only infrastructure`)"
+        )
+
+    return stack.get_output(name).apply(check)

@@ -1,0 +1,275 @@
+"""The cluster's DNS: CoreDNS, two of it, on two machines.
+
+All DNS of a cluster once ended up on one host, whose network takes some 200 queries a second: so its pods never share a
+host.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pulumi
+from pulumi import ComponentResource, ResourceOptions
+from pulumi.resource import CustomTimeouts
+from pulumi_kubernetes.apps.v1 import Deployment
+from pulumi_kubernetes.core.v1 import ConfigMap, Service, ServiceAccount
+from pulumi_kubernetes.policy.v1 import PodDisruptionBudget
+from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding
+
+from components.model import AddressPlan, Environment
+from components.model.nodes import POOL_LABEL, ZONE_LABEL
+from components.model.versions import pinned
+from components.objects.labels import SYSTEM, labels, meta
+
+if TYPE_CHECKING:
+    from pulumi_kubernetes.apps.v1 import DeploymentSpecArgsDict
+    from pulumi_kubernetes.core.v1 import AffinityArgsDict, ContainerArgsDict, PodSpecArgsDict, TolerationArgsDict
+    from pulumi_kubernetes.rbac.v1 import PolicyRuleArgsDict
+
+PART = "dns"
+NAME = "coredns"
+SELECTOR = {"k8s-app": "kube-dns"}
+"""The label by which everybody finds a cluster's DNS."""
+SERVICE = "kube-dns"
+CLUSTER_DOMAIN = "cluster.local"
+SYSTEM_TAINT = "longhaul.dev/system"
+"""Taint of machines that are set aside for what the cluster itself needs."""
+GPU_TAINT = "nvidia.com/gpu"
+REPLICAS = 2
+READY_S = 900
+"""How long the first nodes may take to come: machines boot and join while this is waited for."""
+SKIP_AWAIT = "pulumi.com/skipAwait"
+TOLERATED = (SYSTEM_TAINT, GPU_TAINT, "CriticalAddonsOnly")
+RULES: tuple[PolicyRuleArgsDict, ...] = (
+    {"api_groups": [""], "resources": ["services", "namespaces"], "verbs": ["list", "watch"]},
+    {"api_groups": ["discovery.k8s.io"], "resources": ["endpointslices"], "verbs": ["list", "watch"]},
+)
+"""What CoreDNS watches. Not pods: answers for names made of a pod's address are not worth the memory of all pods."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DnsArgs:
+    """Where it goes."""
+
+    environment: Environment
+    addresses: AddressPlan
+
+
+class Dns(ComponentResource):
+    """CoreDNS and its service."""
+
+    def __init__(self, name: str, args: DnsArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("longhaul:objects:Dns", name, None, opts)
+        self._args = args
+        self._child = ResourceOptions(parent=self)
+        account = ServiceAccount(NAME, metadata=meta(NAME, part=PART, namespace=SYSTEM), opts=self._child)
+        access = self._access()
+        config = corefile(args.addresses)
+        mapped = ConfigMap(
+            f"{NAME}-config",
+            metadata=meta(NAME, part=PART, namespace=SYSTEM),
+            data={"Corefile": config},
+            opts=self._child,
+        )
+        self._service()
+        PodDisruptionBudget(
+            f"{NAME}-budget",
+            metadata=meta(NAME, part=PART, namespace=SYSTEM),
+            # Not "one must stay": where there is one only, its machine could never be drained.
+            spec={"max_unavailable": 1, "selector": {"match_labels": SELECTOR}},
+            opts=self._child,
+        )
+        self._deployment(config, after=[account, access, mapped])
+        self.register_outputs({})
+
+    def _access(self) -> ClusterRoleBinding:
+        name = f"longhaul:{NAME}"
+        role = ClusterRole(f"{NAME}-role", metadata=meta(name, part=PART), rules=list(RULES), opts=self._child)
+        return ClusterRoleBinding(
+            f"{NAME}-binding",
+            metadata=meta(name, part=PART),
+            role_ref={"api_group": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
+            subjects=[{"kind": "ServiceAccount", "name": NAME, "namespace": SYSTEM}],
+            opts=ResourceOptions(parent=self, depends_on=[role]),
+        )
+
+    def _service(self) -> None:
+        Service(
+            SERVICE,
+            # Ready when its pods are, which the deployment waits for already.
+            metadata=meta(SERVICE, part=PART, namespace=SYSTEM, more_labels=SELECTOR, annotations={SKIP_AWAIT: "true"}),
+            spec={
+                "type": "ClusterIP",
+                "cluster_ip": str(self._args.addresses.dns_service),
+                "selector": SELECTOR,
+                # A site whose line is cut goes on asking its own, where it has one.
+                "traffic_distribution": "PreferSameZone",
+                "ports": [
+                    {"name": "dns", "port": 53, "protocol": "UDP", "target_port": 53},
+                    {"name": "dns-tcp", "port": 53, "protocol": "TCP", "target_port": 53},
+                    {"name": "metrics", "port": 9153, "protocol": "TCP", "target_port": 9153},
+                ],
+            },
+            opts=self._child,
+        )
+
+    def _deployment(self, config: str, *, after: list[pulumi.Resource]) -> None:
+        nodes = standing_nodes(self._args.environment)
+        if nodes < REPLICAS:
+            pulumi.warn(
+                f"{nodes} machines of {self._args.environment.name} always run, and DNS wants {REPLICAS}: give a pool "
+                "without GPUs `min: 2`, or list hosts",
+                resource=self,
+            )
+        Deployment(
+            NAME,
+            metadata=meta(
+                NAME,
+                part=PART,
+                namespace=SYSTEM,
+                more_labels=SELECTOR,
+                # Where no machine runs until there is work, DNS comes with the first one.
+                annotations=None if nodes else {SKIP_AWAIT: "true"},
+            ),
+            spec=deployment_spec(self._args.environment, config=config, replicas=REPLICAS if nodes != 1 else 1),
+            opts=ResourceOptions(
+                parent=self,
+                depends_on=after,
+                custom_timeouts=CustomTimeouts(create=f"{READY_S}s", update=f"{READY_S}s"),
+            ),
+        )
+
+
+def corefile(addresses: AddressPlan) -> str:
+    """CoreDNS's configuration. Reverse names of the whole supernet are looked for among services and their endpoints
+    first; who is none of them (nodes, gateways) is asked of the network's own DNS, as every other name."""
+    return f"""\
+.:53 {{
+    errors
+    health {{
+        lameduck 5s
+    }}
+    ready
+    kubernetes {CLUSTER_DOMAIN} {addresses.supernet} {{
+        fallthrough in-addr.arpa
+        ttl 30
+    }}
+    prometheus :9153
+    forward . /etc/resolv.conf {{
+        max_concurrent 1000
+    }}
+    cache 30
+    loop
+    loadbalance
+}}
+"""
+
+
+def standing_nodes(environment: Environment) -> int:
+    """How many of an environment's nodes always run and take DNS, GPU nodes too."""
+    pools = (
+        pool.min
+        for pool in environment.pools.values()
+        if all(taint.key in TOLERATED or taint.effect == "PreferNoSchedule" for taint in pool.taints)
+    )
+    return sum(pools) + len(environment.hosts)
+
+
+def plain_pools(environment: Environment) -> list[str]:
+    """Pools whose machines have no GPUs, which had better be left to those who want them."""
+    return [name for name, pool in environment.pools.items() if environment.machine_type(pool.machine_type).gpus == 0]
+
+
+def deployment_spec(environment: Environment, *, config: str, replicas: int) -> DeploymentSpecArgsDict:
+    """What runs."""
+    return {
+        "replicas": replicas,
+        # Two machines may be all there are: the new pod of a roll-out needs the place of an old one.
+        "strategy": {"type": "RollingUpdate", "rolling_update": {"max_surge": 0, "max_unavailable": 1}},
+        "selector": {"match_labels": SELECTOR},
+        "template": {
+            "metadata": {
+                "labels": {**labels(PART), **SELECTOR},
+                # A changed configuration rolls out, and one that does not work stops half-way.
+                "annotations": {"longhaul.dev/corefile": hashlib.sha256(config.encode()).hexdigest()[:16]},
+            },
+            "spec": _pod(environment),
+        },
+    }
+
+
+def _pod(environment: Environment) -> PodSpecArgsDict:
+    return {
+        "priority_class_name": "system-cluster-critical",
+        "service_account_name": NAME,
+        # The machine's own DNS is what names outside the cluster are asked of.
+        "dns_policy": "Default",
+        "tolerations": [_tolerate(key) for key in TOLERATED],
+        "affinity": _affinity(environment),
+        "topology_spread_constraints": [
+            {
+                "topology_key": ZONE_LABEL,
+                "max_skew": 1,
+                "when_unsatisfiable": "ScheduleAnyway",
+                "label_selector": {"match_labels": SELECTOR},
+            }
+        ],
+        "containers": [_container()],
+        "volumes": [{"name": "config", "config_map": {"name": NAME}}],
+    }
+
+
+def _tolerate(key: str) -> TolerationArgsDict:
+    return {"key": key, "operator": "Exists"}
+
+
+def _affinity(environment: Environment) -> AffinityArgsDict:
+    affinity: AffinityArgsDict = {
+        "pod_anti_affinity": {
+            "required_during_scheduling_ignored_during_execution": [
+                {"topology_key": "kubernetes.io/hostname", "label_selector": {"match_labels": SELECTOR}}
+            ]
+        }
+    }
+    pools = plain_pools(environment)
+    if pools:
+        # GPU machines are tolerated, for a cluster that has no others, but come last.
+        affinity["node_affinity"] = {
+            "preferred_during_scheduling_ignored_during_execution": [
+                {
+                    "weight": 100,
+                    "preference": {"match_expressions": [{"key": POOL_LABEL, "operator": "In", "values": pools}]},
+                }
+            ]
+        }
+    return affinity
+
+
+def _container() -> ContainerArgsDict:
+    return {
+        "name": NAME,
+        "image": f"registry.k8s.io/coredns/coredns:v{pinned('coredns')}",
+        "args": ["-conf", "/etc/coredns/Corefile"],
+        "ports": [
+            {"name": "dns", "container_port": 53, "protocol": "UDP"},
+            {"name": "dns-tcp", "container_port": 53, "protocol": "TCP"},
+            {"name": "metrics", "container_port": 9153, "protocol": "TCP"},
+        ],
+        "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "512Mi"}},
+        "liveness_probe": {
+            "http_get": {"path": "/health", "port": 8080},
+            "initial_delay_seconds": 60,
+            "timeout_seconds": 5,
+            "failure_threshold": 5,
+        },
+        "readiness_probe": {"http_get": {"path": "/ready", "port": 8181}, "period_seconds": 2, "failure_threshold": 3},
+        "security_context": {
+            "allow_privilege_escalation": False,
+            "read_only_root_filesystem": True,
+            # The official image's program carries this capability, and does not start where it may not have it.
+            "capabilities": {"add": ["NET_BIND_SERVICE"], "drop": ["ALL"]},
+        },
+        "volume_mounts": [{"name": "config", "mount_path": "/etc/coredns", "read_only": True}],
+    }

@@ -1,0 +1,42 @@
+"""What the node controller knows of the environment, as a ConfigMap that it follows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pulumi
+from pulumi import ComponentResource, ResourceOptions
+from pulumi_kubernetes.core.v1 import ConfigMap
+
+from components.model import AddressPlan, Environment
+from components.objects.labels import meta
+from components.render.controller import CONFIGMAP, KEY, NAMESPACE, environment_document
+
+PART = "environment"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnvironmentDocumentArgs:
+    """What it says."""
+
+    environment: Environment
+    addresses: AddressPlan
+    aws_role_arn: pulumi.Output[str | None]
+    """The role that the controller reads AWS with, where there is any AWS."""
+
+
+class EnvironmentDocument(ComponentResource):
+    """The document: sites, pools and racks, nothing secret."""
+
+    def __init__(self, name: str, args: EnvironmentDocumentArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("longhaul:objects:EnvironmentDocument", name, None, opts)
+        document = args.aws_role_arn.apply(
+            lambda role: environment_document(args.environment, args.addresses, aws_role_arn=role)
+        )
+        ConfigMap(
+            CONFIGMAP,
+            metadata=meta(CONFIGMAP, part=PART, namespace=NAMESPACE),
+            data={KEY: document},
+            opts=ResourceOptions(parent=self),
+        )
+        self.register_outputs({})

@@ -1,0 +1,73 @@
+"""Instance metadata is closed to pods: the part of it that is an object.
+
+A cloud's metadata service gives whoever asks from a machine that machine's credentials and user-data. What closes it is
+on the nodes: a rule of nftables drops what pods send to 169.254.169.254, and in AWS tokens travel one hop only. A
+NetworkPolicy would say the same and do nothing, since our network (plain ``ptp``) has nobody who enforces one; there is
+none, lest it be believed.
+
+The rule cannot tell a pod that shares its node's network from the node. So such pods are refused where nobody said
+otherwise: by a ValidatingAdmissionPolicy, everywhere but in ``kube-system`` and in namespaces labelled
+``longhaul.dev/host-network: allowed``. Pods have addresses of their own in the network, so training does not need it.
+Privileged containers can take the node over and are a matter of pod security, not of this.
+"""
+
+from __future__ import annotations
+
+from pulumi import ComponentResource, ResourceOptions
+from pulumi_kubernetes.admissionregistration.v1 import ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding
+
+from components.objects.labels import SYSTEM, meta
+
+PART = "instance-metadata"
+LABEL = "longhaul.dev/host-network"
+ALLOWED = "allowed"
+REFUSAL = (
+    "a pod in its node's network could read the node's credentials from instance metadata; leave hostNetwork out (pods "
+    f"have addresses of their own), or have the namespace labelled {LABEL}={ALLOWED}"
+)
+
+
+class InstanceMetadata(ComponentResource):
+    """The policy and where it holds."""
+
+    def __init__(self, name: str, opts: ResourceOptions | None = None) -> None:
+        super().__init__("longhaul:objects:InstanceMetadata", name, None, opts)
+        policy = "longhaul-host-network"
+        made = ValidatingAdmissionPolicy(
+            policy,
+            metadata=meta(policy, part=PART),
+            spec={
+                "match_constraints": {
+                    "resource_rules": [
+                        {
+                            "api_groups": [""],
+                            "api_versions": ["v1"],
+                            "operations": ["CREATE"],
+                            "resources": ["pods"],
+                        }
+                    ],
+                    "namespace_selector": {
+                        "match_expressions": [
+                            {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [SYSTEM]},
+                            {"key": LABEL, "operator": "NotIn", "values": [ALLOWED]},
+                        ]
+                    },
+                },
+                "failure_policy": "Fail",
+                "validations": [
+                    {
+                        "expression": "!object.spec.?hostNetwork.orValue(false)",
+                        "message": REFUSAL,
+                        "reason": "Forbidden",
+                    }
+                ],
+            },
+            opts=ResourceOptions(parent=self),
+        )
+        ValidatingAdmissionPolicyBinding(
+            f"{policy}-everywhere",
+            metadata=meta(policy, part=PART),
+            spec={"policy_name": policy, "validation_actions": ["Deny"]},
+            opts=ResourceOptions(parent=self, depends_on=[made]),
+        )
+        self.register_outputs({})

@@ -1,0 +1,88 @@
+"""Priority classes: who goes first, and who makes room for whom.
+
+Pods without a class have priority 0. System classes of Kubernetes start at 2,000,000,000, and 1,000,000,000 is the
+largest that others may have (kubernetes.io, "Pod Priority and Preemption"). The steps between ours leave room for
+classes of your own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from pulumi import ComponentResource, ResourceOptions
+from pulumi_kubernetes.scheduling.v1 import PriorityClass
+
+from components.objects.labels import meta
+
+PART = "priorities"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Priority:
+    """One class."""
+
+    name: str
+    value: int
+    why: str
+    preempts: bool = True
+    """Whether its pods may push out those of lower priority; one that may not waits its turn ahead of them."""
+
+    @property
+    def policy(self) -> Literal["PreemptLowerPriority", "Never"]:
+        """The same in Kubernetes' words."""
+        return "PreemptLowerPriority" if self.preempts else "Never"
+
+
+SYSTEM = Priority(
+    name="longhaul-system",
+    value=1_000_000,
+    why="What the cluster's users depend on but DNS and nodes do not: exporters, health checks, queues.",
+)
+TRAINING_HIGH = Priority(
+    name="longhaul-training-high",
+    value=100_000,
+    why="Training that may push out other training, on its own team's word.",
+)
+TRAINING = Priority(
+    name="longhaul-training",
+    value=10_000,
+    why="Training on capacity that its team owns; pushes out what was only borrowed.",
+)
+BORROWED = Priority(
+    name="longhaul-training-borrow",
+    # Below pods without a class: what is borrowed goes back to anybody who asks.
+    value=-1_000,
+    preempts=False,
+    why="Training on any capacity that is free, until somebody wants it.",
+)
+BALLOON = Priority(
+    name="longhaul-balloon",
+    # Below everything, borrowed training too, so that any pod finds the room that a balloon keeps warm.
+    value=-1_000_000,
+    preempts=False,
+    why="Pods that do nothing but keep a few nodes warm.",
+)
+CLASSES = (SYSTEM, TRAINING_HIGH, TRAINING, BORROWED, BALLOON)
+TRAINING_CLASSES = (TRAINING_HIGH, TRAINING, BORROWED)
+"""Classes of pods that hold state worth keeping."""
+
+
+class PriorityClasses(ComponentResource):
+    """Every class."""
+
+    def __init__(self, name: str, opts: ResourceOptions | None = None) -> None:
+        super().__init__("longhaul:objects:PriorityClasses", name, None, opts)
+        for priority in CLASSES:
+            PriorityClass(
+                priority.name,
+                metadata=meta(priority.name, part=PART),
+                value=priority.value,
+                preemption_policy=priority.policy,
+                description=priority.why,
+                # A class cannot be changed, only made anew; pods keep the number that they were made with.
+                opts=ResourceOptions(
+                    parent=self, replace_on_changes=["value", "preemptionPolicy"], delete_before_replace=True
+                ),
+            )
+        self.register_outputs({})

@@ -1,0 +1,140 @@
+"""Making, changing and deleting objects the way the real plugin asks the API server: after ``provider/pkg/await``."""
+
+from __future__ import annotations
+
+from lab.providers.kubernetes_client import APPLY, ApiError, CancelledError, Client, Resource
+from lab.providers.kubernetes_objects import (
+    PATCH_FORCE,
+    PROPAGATION,
+    Object,
+    annotation,
+    is_kind,
+    metadata,
+)
+from lab.providers.kubernetes_settings import Settings
+
+CREATOR = "pulumi-kubernetes"
+"""Field manager of a plain creation; the first change hands its fields over."""
+FORMER = (
+    ("kubectl", "Apply"),
+    ("kubectl", "Update"),
+    ("before-first-apply", "Update"),
+    (CREATOR, "Update"),
+    ("pulumi-resource-kubernetes", "Update"),
+)
+"""Managers whose fields the first change takes over."""
+RETRIES = 5
+CRD = ("apiextensions.k8s.io/v1", "CustomResourceDefinition")
+EXISTS = (
+    "The resource already exists in the cluster: import it, or set upsertExistingObjects on the provider to let "
+    "server-side apply take it over."
+)
+
+
+def create(client: Client, inputs: Object, *, settings: Settings, manager: str, preview: bool) -> Object:
+    """Make an object, or only have it checked; waits a little for a namespace or kind that is made beside it."""
+    wait_s = 1.0
+    for attempt in range(RETRIES + 1):
+        try:
+            return _create(client, inputs, settings=settings, manager=manager, preview=preview)
+        except ApiError as problem:
+            if problem.reason == "AlreadyExists":
+                raise ApiError(problem.code, problem.reason, f"{problem}. {EXISTS}") from None
+            if problem.code != 404 or attempt == RETRIES or preview:
+                raise
+            client.wait(wait_s)
+            wait_s *= 2
+    raise CancelledError("no try is left")
+
+
+def _create(client: Client, inputs: Object, *, settings: Settings, manager: str, preview: bool) -> Object:
+    resource = client.resource(inputs["apiVersion"], inputs["kind"])
+    meta = metadata(inputs)
+    if settings.server_side_apply and settings.upsert:
+        force = settings.patch_force or annotation(inputs, PATCH_FORCE) == "true" or preview
+        return _apply(client, resource, inputs, manager=manager, force=force, preview=preview)
+    path = resource.path(meta.get("namespace"))
+    return client.send("POST", path, query={"fieldManager": CREATOR, **_dry(preview)}, body=inputs)
+
+
+def update(client: Client, inputs: Object, live: Object, *, settings: Settings, manager: str, preview: bool) -> Object:
+    """Change an object to what is wanted, or only have the change checked."""
+    resource = client.resource(inputs["apiVersion"], inputs["kind"])
+    meta = metadata(live)
+    path = resource.path(meta.get("namespace"), meta["name"])
+    current = client.send("GET", path)
+    if is_kind(inputs, *CRD):
+        version = metadata(current).get("resourceVersion")
+        body = {**inputs, "metadata": {**metadata(inputs), "resourceVersion": version}}
+        return client.send("PUT", path, query={"fieldManager": manager, **_dry(preview)}, body=body)
+    if not settings.server_side_apply:
+        merge = "application/merge-patch+json"
+        return client.send("PATCH", path, query=_dry(preview), body=inputs, content_type=merge)
+    if not preview:
+        _hand_over(client, path, current, manager=manager)
+    force = settings.patch_force or annotation(inputs, PATCH_FORCE) == "true" or preview
+    return _apply(client, resource, inputs, manager=manager, force=force, preview=preview)
+
+
+def delete(client: Client, live: Object, inputs: Object) -> bool:
+    """Ask for an object's end; whether there was anything to end."""
+    meta = metadata(live)
+    policy = {"orphan": "Orphan", "background": "Background"}.get(annotation(inputs, PROPAGATION).lower(), "Foreground")
+    options = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": policy}
+    try:
+        path = client.resource(live["apiVersion"], live["kind"]).path(meta.get("namespace"), meta["name"])
+        client.send("DELETE", path, body=options)
+    except ApiError as problem:
+        if problem.code == 404:
+            return False
+        raise
+    return True
+
+
+def _apply(client: Client, resource: Resource, inputs: Object, *, manager: str, force: bool, preview: bool) -> Object:
+    meta = metadata(inputs)
+    query = {"fieldManager": manager, "force": str(force).lower(), **_dry(preview)}
+    path = resource.path(meta.get("namespace"), meta["name"])
+    try:
+        return client.send("PATCH", path, query=query, body=inputs, content_type=APPLY)
+    except ApiError as problem:
+        if problem.reason != "Conflict":
+            raise
+        message = (
+            f'The resource managed by field manager "{manager}" had an apply conflict: {problem}. Somebody else '
+            'changed these fields; the annotation pulumi.com/patchForce: "true" takes them back.'
+        )
+        raise ApiError(problem.code, problem.reason, message) from None
+
+
+def _hand_over(client: Client, path: str, current: Object, *, manager: str) -> None:
+    """Give the fields of plain creations and of kubectl to the manager that applies from now on: else what the program
+    takes out would stay with them."""
+    fields = metadata(current).get("managedFields") or []
+    former = [one for one in fields if _is_former(one)]
+    if not former:
+        return
+    own = [one for one in fields if one.get("manager") == manager and one.get("operation") == "Apply"]
+    merged: Object = {}
+    for one in (*own, *former):
+        merged = _united(merged, one.get("fieldsV1") or {})
+    entry = {**(own or former)[0], "manager": manager, "operation": "Apply", "fieldsV1": merged}
+    kept = [one for one in fields if one not in former and one not in own]
+    version = metadata(current).get("resourceVersion")
+    patch = {"metadata": {"resourceVersion": version, "managedFields": [*kept, entry]}}
+    client.send("PATCH", path, body=patch, content_type="application/merge-patch+json")
+
+
+def _is_former(entry: Object) -> bool:
+    manager, operation = str(entry.get("manager", "")), entry.get("operation")
+    known = any(manager.startswith(name) and operation == kind for name, kind in FORMER)
+    return known and not entry.get("subresource")
+
+
+def _united(one: Object, other: Object) -> Object:
+    """The union of two sets of fields, which are trees."""
+    return {**one, **{key: _united(one.get(key) or {}, value) for key, value in other.items()}}
+
+
+def _dry(preview: bool) -> dict[str, str]:
+    return {"dryRun": "All"} if preview else {}

@@ -1,0 +1,122 @@
+"""Waiting for what was asked of the API server to come about: readiness, and deletion with its finalizers."""
+
+from __future__ import annotations
+
+import time
+
+from lab.providers.kubernetes_client import CancelledError, Client
+from lab.providers.kubernetes_objects import SKIP_AWAIT, TIMEOUT, WAIT_FOR, Object, annotation, is_kind, metadata
+from lab.providers.kubernetes_ready import CHECKS, Check, Seen, Verdict, has_address, written_condition
+
+TIMEOUT_S = 600.0
+"""The real plugin's default for every kind."""
+SETTLE_S = 10.0
+"""How long a Service's endpoints must be empty before that counts as wanted, as in the real plugin."""
+
+
+class NotReadyError(Exception):
+    """An object is there but not as it should be; ``live`` is its last state."""
+
+    def __init__(self, message: str, *, live: Object, reasons: list[str]) -> None:
+        super().__init__(message)
+        self.live, self.reasons = live, reasons
+
+
+def timeout_of(given: float, inputs: Object) -> float:
+    """Seconds to wait: the resource option, the annotation, or the default."""
+    written = annotation(inputs, TIMEOUT)
+    return given or (float(written) if written.isdigit() else TIMEOUT_S)
+
+
+def await_ready(client: Client, inputs: Object, live: Object, *, timeout_s: float) -> Object:
+    """Wait until a created or updated object is ready; returns its state then.
+
+    Raises NotReadyError after ``timeout_s`` or when the engine asks to stop, ApiError.
+    """
+    check = _check(inputs, live)
+    if annotation(inputs, SKIP_AWAIT) == "true":
+        return live
+    try:
+        if check is not None:
+            return _until(client, live, check, timeout_s=timeout_s)
+        return _await_service(client, live, timeout_s=timeout_s) if is_kind(live, "v1", "Service") else live
+    except CancelledError:
+        message = f"Resource operation was cancelled for '{metadata(live)['name']}'"
+        raise NotReadyError(message, live=live, reasons=[]) from None
+
+
+def require_ready(client: Client, inputs: Object, live: Object) -> None:
+    """Look once, for a refresh; :class:`NotReadyError` when it is not ready."""
+    check = _check(inputs, live)
+    if annotation(inputs, SKIP_AWAIT) == "true" or check is None:
+        return
+    verdict = check(Seen(client=client, live=live))
+    if not verdict.ready:
+        message = f"Resource '{metadata(live)['name']}' was created but failed to initialize"
+        raise NotReadyError(message, live=live, reasons=verdict.reasons)
+
+
+def await_deleted(client: Client, live: Object, *, timeout_s: float) -> None:
+    """Wait until a deleted object is gone; :class:`NotReadyError` names the finalizers that hold it."""
+    meta = metadata(live)
+    resource = client.resource(live["apiVersion"], live["kind"])
+    namespace, name = meta.get("namespace"), meta["name"]
+    deadline = time.monotonic() + timeout_s
+    for found in client.follow(resource, namespace=namespace, name=name, timeout_s=timeout_s):
+        # Another object may have the name by now.
+        if found is None or metadata(found).get("uid") != meta.get("uid", metadata(found).get("uid")):
+            return
+        live = {**live, **found}
+        if time.monotonic() >= deadline:
+            break
+    finalizers = ", ".join(metadata(live).get("finalizers") or []) or "none"
+    message = f"'{name}' was not gone after {timeout_s:.0f} s"
+    raise NotReadyError(message, live=live, reasons=[f"finalizers might be preventing deletion ({finalizers})"])
+
+
+def _check(inputs: Object, live: Object) -> Check | None:
+    written = annotation(inputs, WAIT_FOR)
+    return written_condition(written) if written else CHECKS.get((live["apiVersion"], live["kind"]))
+
+
+def _until(client: Client, live: Object, check: Check, *, timeout_s: float) -> Object:
+    """Follow an object until a check is content."""
+    meta = metadata(live)
+    resource = client.resource(live["apiVersion"], live["kind"])
+    deadline = time.monotonic() + timeout_s
+    verdict = Verdict(ready=False)
+    for found in client.follow(resource, namespace=meta.get("namespace"), name=meta["name"], timeout_s=timeout_s):
+        if found is None:
+            raise NotReadyError(f"'{meta['name']}' was deleted meanwhile", live=live, reasons=[])
+        # What a list holds does not say its kind.
+        live = {"apiVersion": live["apiVersion"], "kind": live["kind"], **found}
+        verdict = check(Seen(client=client, live=live))
+        if verdict.ready:
+            return live
+        if time.monotonic() >= deadline:
+            break
+    raise NotReadyError(f"'{meta['name']}' timed out waiting to be Ready", live=live, reasons=verdict.reasons)
+
+
+def _await_service(client: Client, live: Object, *, timeout_s: float) -> Object:
+    """A Service waits for its Pods to be ready, and for an address when it is reached from outside."""
+    spec, meta = live.get("spec") or {}, metadata(live)
+    deadline = time.monotonic() + timeout_s
+    if spec.get("type") == "LoadBalancer":
+        live = _until(client, live, has_address, timeout_s=timeout_s)
+    if spec.get("type") == "ExternalName" or spec.get("clusterIP") == "None" or not spec.get("selector"):
+        return live
+    endpoints = client.resource("v1", "Endpoints")
+    while (left := deadline - time.monotonic()) > 0:
+        empty = False
+        spell = min(left, SETTLE_S)
+        for found in client.follow(endpoints, namespace=meta.get("namespace"), name=meta["name"], timeout_s=spell):
+            subsets = (found or {}).get("subsets") or []
+            pending = any(one.get("notReadyAddresses") for one in subsets)
+            if not pending and any(one.get("addresses") for one in subsets):
+                return live
+            empty = found is not None and not subsets
+        if empty and spell == SETTLE_S:
+            return live
+    reason = "the Pods that it selects are not ready, or its endpoints have no controller"
+    raise NotReadyError(f"'{meta['name']}' timed out waiting to be Ready", live=live, reasons=[reason])

@@ -1,0 +1,285 @@
+# ruff: noqa: N802, ARG002 - the methods and their arguments are the protocol's
+"""The kubernetes stand-in's gRPC service: after pulumi-kubernetes, ``provider/pkg/provider/provider.go``."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import grpc
+from google.protobuf import empty_pb2
+from pulumi.runtime.proto import provider_pb2
+
+from lab.providers import kubernetes_apply as apply
+from lab.providers.base import BaseProvider, type_of
+from lab.providers.failures import init_failed
+from lab.providers.kubernetes_await import NotReadyError, await_deleted, await_ready, require_ready, timeout_of
+from lab.providers.kubernetes_client import ApiError, CancelledError, Client, NoMatchError
+from lab.providers.kubernetes_config import ConfigError, load_access
+from lab.providers.kubernetes_diff import changes, forced_paths
+from lab.providers.kubernetes_objects import (
+    AUTONAMED,
+    FIELD_MANAGER,
+    Object,
+    annotation,
+    checkpoint,
+    checkpointed,
+    from_properties,
+    id_parts,
+    metadata,
+    normalized,
+    object_id,
+    pruned,
+    with_secrets,
+    with_unshown,
+)
+from lab.providers.kubernetes_settings import Settings, read_settings, replacing
+from lab.providers.protocol import log_to_engine
+from lab.providers.values import from_struct, holds_unknown, plain, to_struct
+
+GONE = provider_pb2.ReadResponse(id="")
+KIND = provider_pb2.PropertyDiff.Kind
+
+
+class KubernetesProvider(BaseProvider):
+    """Objects of any kind that the API server has; previews without one too."""
+
+    def __init__(self, *, engine: str | None) -> None:
+        super().__init__(package="kubernetes", distribution="pulumi-kubernetes", engine=engine)
+        self._settings = Settings()
+        self._client: Client | None = None
+        self._unreachable = "the provider is not configured"
+        self._lock = threading.Lock()
+        self._probed = False
+
+    def DiffConfig(self, request: Any, context: Any) -> Any:
+        olds, news = plain(from_struct(request.olds)), plain(from_struct(request.news))
+        changed = sorted(key for key in olds.keys() | news.keys() if olds.get(key) != news.get(key))
+        some = provider_pb2.DiffResponse.DIFF_SOME if changed else provider_pb2.DiffResponse.DIFF_NONE
+        return provider_pb2.DiffResponse(changes=some, diffs=changed, replaces=replacing(olds, news))
+
+    def Configure(self, request: Any, context: Any) -> Any:
+        """An unusable kubeconfig is no error yet: a preview goes on without the cluster."""
+        try:
+            self._settings = read_settings(request.variables)
+        except ValueError as problem:
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(problem))
+        chosen = self._settings
+        try:
+            access = load_access(
+                chosen.kubeconfig, context=chosen.context, cluster=chosen.cluster, namespace=chosen.namespace
+            )
+            self._client = Client(access)
+        except (ConfigError, OSError) as problem:
+            self._unreachable = str(problem)
+        return super().Configure(request, context)
+
+    def Cancel(self, request: Any, context: Any) -> Any:
+        if self._client is not None:
+            self._client.cancel()
+        return empty_pb2.Empty()
+
+    def Check(self, request: Any, context: Any) -> Any:
+        """Give a name to what has none, and the default namespace to what lives in one."""
+        inputs, old = from_struct(request.news), from_struct(request.olds)
+        if type_of(request.urn).endswith(("Patch", "List")) or not inputs.get("kind"):
+            message = f"{type_of(request.urn)}: the lab's kubernetes plugin knows plain objects alone"
+            context.abort(grpc.StatusCode.UNIMPLEMENTED, message)
+        meta = dict(metadata(inputs))
+        if meta.get("generateName"):
+            message = "the `.metadata.generateName` field is not supported in Server-Side Apply mode"
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, message)
+        if not meta.get("name"):
+            meta |= _own_name(request, old, meta)
+        if not meta.get("namespace") and (namespace := self._namespace(inputs, old)):
+            meta["namespace"] = namespace
+        return provider_pb2.CheckResponse(inputs=to_struct(with_secrets({**inputs, "metadata": meta}, inputs)))
+
+    def Diff(self, request: Any, context: Any) -> Any:
+        """Compare what was live at the last look, as far as the inputs said anything of it, with what is wanted."""
+        old_inputs, live = checkpointed(from_struct(request.olds))
+        wanted = normalized(from_properties(from_struct(request.news)))
+        known = normalized(old_inputs)
+        before = with_unshown(pruned(live, known), known, live)
+        if metadata(wanted).get("name"):
+            before.setdefault("metadata", {})["name"] = metadata(live).get("name")
+        forced = forced_paths(
+            wanted, mutable_maps=self._settings.mutable_maps, mutable_secrets=self._settings.mutable_secrets
+        )
+        ignored = tuple(request.ignoreChanges)
+        found = [one for one in changes(before, wanted, forced=forced) if not one.path.startswith(ignored or ("\0",))]
+        response = provider_pb2.DiffResponse(
+            changes=provider_pb2.DiffResponse.DIFF_SOME if found else provider_pb2.DiffResponse.DIFF_NONE,
+            replaces=[one.path for one in found if one.replaces],
+            hasDetailedDiff=True,
+        )
+        for one in found:
+            number = KIND.Value(f"{one.kind.upper()}_REPLACE" if one.replaces else one.kind.upper())
+            response.detailedDiff[one.path].CopyFrom(provider_pb2.PropertyDiff(kind=number))
+        same = object_id(live) == object_id(wanted) and annotation(wanted, AUTONAMED) != "true"
+        response.deleteBeforeReplace = bool(response.replaces) and same
+        return response
+
+    def Create(self, request: Any, context: Any) -> Any:
+        """POST, or apply where the provider takes over what exists; then wait until it is ready."""
+        given = from_struct(request.properties)
+        inputs = from_properties(given)
+        if request.preview and (holds_unknown(given) or not self._has(inputs)):
+            return provider_pb2.CreateResponse(properties=request.properties)
+        manager = annotation(inputs, FIELD_MANAGER) or f"pulumi-kubernetes-{_digest(request.urn.encode())}"
+        with self._told(context, f"{_called(inputs)} was not created") as client:
+            try:
+                live = apply.create(client, inputs, settings=self._settings, manager=manager, preview=request.preview)
+            except ApiError as problem:
+                if request.preview and problem.code in (403, 404, 409):
+                    return provider_pb2.CreateResponse(properties=request.properties)
+                raise
+            if request.preview:
+                live.pop("status", None)
+                return provider_pb2.CreateResponse(properties=self._kept(inputs, live, given, manager))
+            live = self._ready(inputs, live, given, manager, request.timeout, context)
+        return provider_pb2.CreateResponse(id=object_id(live), properties=self._kept(inputs, live, given, manager))
+
+    def Update(self, request: Any, context: Any) -> Any:
+        """Apply, then wait until it is ready."""
+        given, state = from_struct(request.news), from_struct(request.olds)
+        inputs = normalized(from_properties(given))
+        if request.preview and (holds_unknown(given) or not self._has(inputs)):
+            return provider_pb2.UpdateResponse(properties=request.news)
+        manager = annotation(inputs, FIELD_MANAGER) or str(state.get("__fieldManager"))
+        _, old = checkpointed(state)
+        with self._told(context, f"{_called(inputs)} was not updated") as client:
+            live = apply.update(client, inputs, old, settings=self._settings, manager=manager, preview=request.preview)
+            if not request.preview:
+                live = self._ready(inputs, live, given, manager, request.timeout, context)
+        return provider_pb2.UpdateResponse(properties=self._kept(inputs, live, given, manager))
+
+    def Read(self, request: Any, context: Any) -> Any:
+        """For refresh and import; an empty id says that it is gone."""
+        given, state = from_struct(request.inputs), from_struct(request.properties)
+        inputs = normalized(from_properties(given)) if given else {}
+        api_version, kind = _group_version_kind(type_of(request.urn))
+        if self._reachable() is None and self._settings.delete_unreachable:
+            return GONE
+        if self._reachable() is None and self._settings.skip_unreachable:
+            return provider_pb2.ReadResponse(id=request.id, properties=request.properties, inputs=request.inputs)
+        manager = str(state.get("__fieldManager") or annotation(inputs, FIELD_MANAGER) or "pulumi-kubernetes")
+        with self._told(context, f"{kind} {request.id} cannot be read") as client:
+            namespace, name = id_parts(request.id)
+            try:
+                live = client.get(api_version, kind, namespace=namespace, name=name)
+            except NoMatchError:
+                live = None
+            if live is None:
+                return GONE
+            imported = {key: value for key, value in live.items() if key != "status"}
+            _, before = checkpointed(state)
+            seen = with_unshown(pruned(live, inputs), inputs, before) if inputs else normalized(imported)
+            outputs, known = checkpoint(seen, live, given, field_manager=manager), with_secrets(seen, given)
+            try:
+                if inputs:
+                    require_ready(client, inputs, live)
+            except NotReadyError as problem:
+                why, details = str(problem), problem.reasons
+                init_failed(context, id=request.id, outputs=outputs, inputs=known, reason=why, details=details)
+        return provider_pb2.ReadResponse(id=request.id, properties=to_struct(outputs), inputs=to_struct(known))
+
+    def Delete(self, request: Any, context: Any) -> Any:
+        """DELETE, and wait until its finalizers have let go of it."""
+        inputs, live = checkpointed(from_struct(request.properties))
+        if self._reachable() is None and self._settings.delete_unreachable:
+            return empty_pb2.Empty()
+        with self._told(context, f"{_called(live)} was not deleted") as client:
+            try:
+                if apply.delete(client, live, inputs):
+                    await_deleted(client, live, timeout_s=timeout_of(request.timeout, inputs))
+            except NotReadyError as problem:
+                context.abort(grpc.StatusCode.UNKNOWN, f"{problem}: {'; '.join(problem.reasons)}")
+        return empty_pb2.Empty()
+
+    def Invoke(self, request: Any, context: Any) -> Any:
+        context.abort(grpc.StatusCode.UNIMPLEMENTED, f"the lab's kubernetes does not have the function {request.tok}")
+
+    def _ready(self, inputs: Object, live: Object, given: Object, manager: str, timeout: float, context: Any) -> Object:
+        client = self._reachable()
+        try:
+            return await_ready(client, inputs, live, timeout_s=timeout_of(timeout, inputs)) if client else live
+        except NotReadyError as problem:
+            outputs = checkpoint(inputs, problem.live, given, field_manager=manager)
+            why, details = str(problem), problem.reasons
+            init_failed(context, id=object_id(live), outputs=outputs, inputs=given, reason=why, details=details)
+
+    def _kept(self, inputs: Object, live: Object, given: Object, manager: str) -> Any:
+        return to_struct(checkpoint(inputs, live, given, field_manager=manager))
+
+    @contextmanager
+    def _told(self, context: Any, what: str) -> Iterator[Client]:
+        """The client; what goes wrong with it is told in one line."""
+        client = self._reachable()
+        if client is None:
+            message = f"{what}: configured Kubernetes cluster is unreachable: {self._unreachable}"
+            context.abort(grpc.StatusCode.UNAVAILABLE, message)
+            raise AssertionError("abort raises")
+        try:
+            yield client
+        except NoMatchError as problem:
+            context.abort(grpc.StatusCode.UNKNOWN, f"{what}: {problem}. Is its definition made before it?")
+        except (ApiError, CancelledError, ValueError) as problem:
+            context.abort(grpc.StatusCode.UNKNOWN, f"{what}: {problem}")
+
+    def _reachable(self) -> Client | None:
+        """The client once the API server has answered it; asked once."""
+        with self._lock:
+            if not self._probed:
+                self._probed = True
+                try:
+                    if self._client is not None:
+                        self._client.resource("v1", "Namespace")
+                except (ApiError, CancelledError) as problem:
+                    self._unreachable, self._client = str(problem), None
+                    log_to_engine(self.engine, urn="", message=f"the cluster is not looked at: {problem}")
+            return self._client
+
+    def _has(self, obj: Object) -> bool:
+        """Whether there is a cluster that knows the object's kind."""
+        client = self._reachable()
+        try:
+            return client is not None and bool(client.resource(str(obj["apiVersion"]), str(obj["kind"])))
+        except NoMatchError:
+            return False
+
+    def _namespace(self, inputs: Object, old: Object) -> str:
+        """The namespace of what names none: the default's where the kind lives in one, and without a cluster what it
+        was."""
+        client = self._reachable()
+        if client is None:
+            return str(metadata(old).get("namespace") or "")
+        try:
+            resource = client.resource(str(inputs.get("apiVersion")), str(inputs.get("kind")))
+        except NoMatchError:
+            return client.access.namespace
+        return client.access.namespace if resource.namespaced else ""
+
+
+def _own_name(request: Any, old: Object, meta: Object) -> Object:
+    """The engine's autonaming: the resource's name and eight hexadecimal digits, kept once given."""
+    kept = annotation(old, AUTONAMED) == "true" and metadata(old).get("name")
+    name = kept or f"{request.urn.rpartition('::')[2]}-{_digest(request.randomSeed + request.urn.encode())}"
+    return {"name": name, "annotations": {**(meta.get("annotations") or {}), AUTONAMED: "true"}}
+
+
+def _group_version_kind(type: str) -> tuple[str, str]:
+    """``apiVersion`` and ``kind`` of a type such as ``kubernetes:core/v1:ConfigMap``."""
+    _, version, kind = type.split(":")
+    return version.removeprefix("core/"), kind
+
+
+def _called(obj: Object) -> str:
+    return f"{obj.get('kind', 'object')} {object_id(obj)}"
+
+
+def _digest(text: bytes) -> str:
+    return hashlib.sha256(text).hexdigest()[:8]

@@ -1,0 +1,175 @@
+"""When an object is ready, and what it lacks: after pulumi-kubernetes, ``provider/pkg/await``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from lab.providers.kubernetes_client import Client
+from lab.providers.kubernetes_objects import WAIT_FOR, Object, annotation, metadata
+from lab.providers.kubernetes_pods import pod_problems
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What was found of one object."""
+
+    ready: bool
+    reasons: list[str] = field(default_factory=list)
+    """What it lacks."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """An object as it is, and where more can be asked."""
+
+    client: Client
+    live: Object
+
+    @property
+    def status(self) -> Object:
+        """Its status, empty until a controller wrote one."""
+        return self.live.get("status") or {}
+
+    @property
+    def spec(self) -> Object:
+        """Its spec."""
+        return self.live.get("spec") or {}
+
+    @property
+    def current(self) -> bool:
+        """Whether its controller has seen the newest version."""
+        return bool(self.status.get("observedGeneration") == metadata(self.live).get("generation"))
+
+    def condition(self, kind: str) -> dict[str, str]:
+        """One of its conditions, empty when it is not there."""
+        found = [one for one in self.status.get("conditions") or [] if one.get("type") == kind]
+        return found[0] if found else {}
+
+    def is_true(self, kind: str) -> bool:
+        """Whether a condition holds."""
+        return self.condition(kind).get("status") == "True"
+
+    def pods(self, owner: Object | None = None) -> list[str]:
+        """What keeps its pods from being ready."""
+        return pod_problems(self.client, self.live, owner=owner or self.live)
+
+
+Check = Callable[[Seen], Verdict]
+
+
+def written_condition(written: str) -> Check:
+    """``pulumi.com/waitFor: condition=<type>[=<status>]``; ``ValueError`` for its other forms."""
+    form, _, rest = written.partition("=")
+    kind, _, wanted = rest.partition("=")
+    if form != "condition" or not kind:
+        raise ValueError(f"{WAIT_FOR}: {written}: the lab's kubernetes plugin knows condition=<type>[=<status>] alone")
+
+    def check(seen: Seen) -> Verdict:
+        ready = seen.condition(kind).get("status", "").lower() == (wanted or "true").lower()
+        return Verdict(ready=ready, reasons=[f"its condition {kind} is not {wanted or 'True'}"])
+
+    return check
+
+
+def _deployment(seen: Seen) -> Verdict:
+    if not seen.current:
+        return Verdict(ready=False, reasons=["no controller has looked at it: does kube-controller-manager run?"])
+    revision = annotation(seen.live, "deployment.kubernetes.io/revision")
+    progressing = seen.condition("Progressing")
+    rolled = revision == "1" or (seen.is_true("Progressing") and progressing.get("reason") == "NewReplicaSetAvailable")
+    owned = _replica_set(seen, revision)
+    wanted = (owned.get("spec") or {}).get("replicas", 1)
+    ready = (owned.get("status") or {}).get("readyReplicas", 0)
+    reasons = [
+        f"[{one.get('reason', '')}] {one.get('message', '')}"
+        for one in (progressing, seen.condition("Available"))
+        if one and one.get("status") != "True"
+    ]
+    if not seen.is_true("Available"):
+        reasons.append("Minimum number of live Pods was not attained")
+    elif not rolled or not owned or ready < wanted:
+        reasons.append(f"{ready} of {wanted} Pods of revision {revision or 'none'} are ready")
+    else:
+        return Verdict(ready=True)
+    return Verdict(ready=False, reasons=reasons + seen.pods(owned))
+
+
+def _replica_set(seen: Seen, revision: str) -> Object:
+    meta = metadata(seen.live)
+    for one in seen.client.items("apps/v1", "ReplicaSet", namespace=meta.get("namespace")):
+        owners = [owner.get("uid") for owner in metadata(one).get("ownerReferences") or []]
+        if meta.get("uid") in owners and annotation(one, "deployment.kubernetes.io/revision") == revision:
+            return one
+    return {}
+
+
+def _stateful_set(seen: Seen) -> Verdict:
+    wanted, ready = seen.spec.get("replicas", 1), seen.status.get("readyReplicas", 0)
+    rolled = seen.status.get("currentRevision") == seen.status.get("updateRevision")
+    if seen.current and rolled and ready >= wanted:
+        return Verdict(ready=True)
+    reasons = [f"{ready} of {wanted} Pods are ready"] + ([] if rolled else ["the roll-out is under way"])
+    return Verdict(ready=False, reasons=reasons + seen.pods())
+
+
+def _daemon_set(seen: Seen) -> Verdict:
+    wanted = seen.status.get("desiredNumberScheduled", -1)
+    counts = [seen.status.get(key, 0) for key in ("updatedNumberScheduled", "numberAvailable", "numberReady")]
+    if seen.current and wanted >= 0 and min(counts) >= wanted:
+        return Verdict(ready=True)
+    return Verdict(ready=False, reasons=[f"{counts[2]} of {max(wanted, 0)} Pods are ready", *seen.pods()])
+
+
+def _job(seen: Seen) -> Verdict:
+    if seen.is_true("Complete"):
+        return Verdict(ready=True)
+    failed = seen.condition("Failed")
+    counts = ", ".join(f"{seen.status.get(key, 0)} {key}" for key in ("active", "succeeded", "failed"))
+    reason = f"[{failed.get('reason', '')}] {failed.get('message', '')}" if seen.is_true("Failed") else counts
+    return Verdict(ready=False, reasons=[reason, *seen.pods()])
+
+
+def _pod(seen: Seen) -> Verdict:
+    if seen.status.get("phase") == "Succeeded" or seen.is_true("Ready"):
+        return Verdict(ready=True)
+    return Verdict(ready=False, reasons=pod_problems(seen.client, seen.live, owner=None))
+
+
+def _phase(*wanted: str) -> Check:
+    def check(seen: Seen) -> Verdict:
+        phase = seen.status.get("phase")
+        return Verdict(ready=phase in wanted, reasons=[f"its phase is {phase}, not {' or '.join(wanted)}"])
+
+    return check
+
+
+def _quota(seen: Seen) -> Verdict:
+    ready = seen.spec.get("hard") == seen.status.get("hard")
+    return Verdict(ready=ready, reasons=["no controller has counted it yet"])
+
+
+def has_address(seen: Seen) -> Verdict:
+    """Of what is reached from outside: whether it was given an address."""
+    given = (seen.status.get("loadBalancer") or {}).get("ingress")
+    return Verdict(ready=bool(given), reasons=["nobody has given it an address: does the cloud have such a thing?"])
+
+
+def _token_secret(seen: Seen) -> Verdict:
+    waits = seen.live.get("type") == "kubernetes.io/service-account-token" and not seen.live.get("data")
+    return Verdict(ready=not waits, reasons=["no controller has filled in the token"])
+
+
+CHECKS: dict[tuple[str, str], Check] = {
+    ("apps/v1", "Deployment"): _deployment,
+    ("apps/v1", "StatefulSet"): _stateful_set,
+    ("apps/v1", "DaemonSet"): _daemon_set,
+    ("batch/v1", "Job"): _job,
+    ("networking.k8s.io/v1", "Ingress"): has_address,
+    ("v1", "Pod"): _pod,
+    ("v1", "PersistentVolume"): _phase("Available", "Bound"),
+    ("v1", "PersistentVolumeClaim"): _phase("Bound"),
+    ("v1", "ResourceQuota"): _quota,
+    ("v1", "Secret"): _token_secret,
+}
+"""What is waited for, by version and kind, besides Services; everything else is ready when it is there."""

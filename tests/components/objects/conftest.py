@@ -1,0 +1,30 @@
+"""A real API server for this folder's tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from components.model import load, plan
+from lab import tools
+from tests.support.api_server import ApiServer, api_server, eventually
+from tests.support.hosts import STACKS
+
+TOOLS = ["pulumi", "etcd", "kube-apiserver", "kube-controller-manager", "kubectl", "coredns"]
+
+
+@pytest.fixture(scope="session", name="binaries")
+def _binaries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return tools.ensure(TOOLS, log_dir=tmp_path_factory.mktemp("tools"), progress=print)
+
+
+@pytest.fixture(scope="module", name="cluster")
+def _cluster(tmp_path_factory: pytest.TempPathFactory, binaries: dict[str, Path]) -> Iterator[ApiServer]:
+    services = plan(load(STACKS / "Pulumi.lab.yaml")).services
+    with api_server(tmp_path_factory.mktemp("cluster"), tools=binaries, services=services) as server:
+        server.start_controllers()
+        accounts = ("get", "serviceaccounts", "--namespace=default", "--output=name")
+        eventually(lambda: server.kubectl(*accounts), what="the controllers work")
+        yield server

@@ -1,0 +1,90 @@
+"""The objects' stack under the real engine, with the lab's plugin, against a real API server."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.support.hosts import STACKS
+
+ROOT = STACKS.parent
+TOKEN = "abcdef.0123456789abcdef"
+INFRASTRUCTURE = f"""\
+import pulumi
+pulumi.export("join_tokens", pulumi.Output.secret({{"cpu": "{TOKEN}"}}))
+pulumi.export("node_controller_role", "arn:aws:iam::123456789012:role/node-controller")
+"""
+"""What the first stack exports, without what it is made of."""
+
+
+class Stack:
+    """A project of its own with one environment, and a backend."""
+
+    def __init__(self, folder: Path, *, pulumi: Path, kubeconfig: Path, env: str = "lab") -> None:
+        self.project, self._pulumi, self._env = folder / "project", pulumi, env
+        (self.project / "stacks").mkdir(parents=True)
+        shutil.copy(ROOT / "Pulumi.yaml", self.project)
+        for name in (f"Pulumi.{env}.yaml", f"hosts.{env}.yaml", f"Pulumi.{env}-objects.yaml"):
+            shutil.copy(STACKS / name, self.project / "stacks")
+        self.change("")
+        plugins = ROOT / "lab" / "providers" / "bin"
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(("PULUMI_", "KUBE"))}
+        self.environment = {
+            **kept,
+            "PATH": f"{Path(sys.executable).parent}:{plugins}:{pulumi.parent}:{os.environ['PATH']}",
+            "PULUMI_BACKEND_URL": f"file://{folder}",
+            "PULUMI_CONFIG_PASSPHRASE": "lab",
+            "PULUMI_HOME": str(folder / "home"),
+            "PULUMI_SKIP_UPDATE_CHECK": "true",
+            "KUBECONFIG": str(kubeconfig),
+        }
+        self._first = folder / "infrastructure"
+        self._first.mkdir()
+        (self._first / "Pulumi.yaml").write_text("name: longhaul\nruntime: python\n")
+        (self._first / "__main__.py").write_text("")
+        self.run("stack", "init", env, cwd=self._first)
+        self.run("stack", "init", f"{env}-objects", "--no-select")
+
+    def change(self, lines: str) -> None:
+        """Have the program say something else first, such as another constant."""
+        source = (STACKS / "__main__.py").read_text(encoding="utf-8")
+        (self.project / "stacks" / "__main__.py").write_text(lines + source, encoding="utf-8")
+
+    def build_infrastructure(self) -> None:
+        """Have the outputs of the first stack."""
+        (self._first / "__main__.py").write_text(INFRASTRUCTURE)
+        self.run("up", "--yes", "--skip-preview", "--stack", self._env, cwd=self._first)
+
+    def run(self, *words: str, fails: bool = False, cwd: Path | None = None, kubeconfig: str | None = None) -> str:
+        """What ``pulumi`` printed."""
+        more = {} if kubeconfig is None else {"KUBECONFIG": kubeconfig}
+        done = subprocess.run(
+            [str(self._pulumi), *words],
+            cwd=cwd or self.project,
+            env={**self.environment, **more},
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=300,
+            check=False,
+        )
+        assert (done.returncode != 0) == fails, done.stdout
+        return done.stdout
+
+    def objects(self, command: str, *words: str, fails: bool = False, kubeconfig: str | None = None) -> str:
+        """A command on the objects' stack."""
+        where = ("--stack", f"{self._env}-objects", "--color", "never")
+        return self.run(command, *words, *where, fails=fails, kubeconfig=kubeconfig)
+
+    def up(self, *words: str, fails: bool = False) -> str:
+        return self.objects("up", "--yes", "--skip-preview", *words, fails=fails)
+
+    def state(self) -> dict[str, dict[str, object]]:
+        """Every resource in the state, by its type and name."""
+        exported = json.loads(self.objects("stack", "export"))
+        found = exported["deployment"].get("resources") or []
+        return {"::".join(one["urn"].split("$")[-1].split("::")[-2:]): one for one in found}

@@ -1,0 +1,208 @@
+"""What the objects' stack declares, without an engine or a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from pulumi import Output
+
+from components.model import Environment, load, plan
+from components.model.environment import Pool
+from components.model.nodes import rack_node_name
+from components.objects import dns, priorities, training
+from components.objects.cluster import ClusterObjects, Infrastructure
+from components.objects.labels import FIELD_MANAGER
+from components.objects.rbac import BOOTSTRAPPERS, KUBELET_CLIENTS, NODE_CONTROLLER
+from tests.support.declared import Program, declare, every, open_text, plain
+from tests.support.hosts import STACKS
+
+SECRET = "0123456789abcdef"
+ROLE = "arn:aws:iam::123456789012:role/node-controller"
+
+
+def objects(environment: Environment, *, tokens: Mapping[str, str] | None = None) -> Program:
+    given = {pool: f"{pool[:1] * 6}.{SECRET}" for pool in environment.pools} if tokens is None else tokens
+
+    def build() -> Mapping[str, Any]:
+        made = Infrastructure(join_tokens=Output.secret(given), node_controller_role=Output.from_input(ROLE))
+        ClusterObjects(environment, plan(environment), made)
+        return {}
+
+    return declare(build)
+
+
+@pytest.fixture(scope="module", name="production")
+def _production() -> Environment:
+    return load(STACKS / "Pulumi.prod.yaml")
+
+
+@pytest.fixture(scope="module", name="program")
+def _program(production: Environment) -> Program:
+    return objects(production)
+
+
+def kinds(program: Program, kind: str) -> dict[str, dict[str, Any]]:
+    """Objects of a kind by name."""
+    found = [plain(one.inputs) for one in program.clouds() if one.inputs.get("kind") == kind]
+    return {one["metadata"]["name"]: one for one in found}
+
+
+def test_every_object_says_whose_it_is(program: Program) -> None:
+    for one in program.clouds():
+        if one.type.startswith("pulumi:providers:"):
+            continue
+        meta = plain(one.inputs)["metadata"]
+        assert meta["labels"]["app.kubernetes.io/managed-by"] == "longhaul", one.name
+        assert meta["labels"]["app.kubernetes.io/name"], one.name
+        assert meta["annotations"][FIELD_MANAGER] == "longhaul", one.name
+
+
+def test_the_provider_keeps_nothing_of_the_machine_that_it_ran_on(
+    monkeypatch: pytest.MonkeyPatch, production: Environment
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", "/somewhere/kubeconfig")
+    (provider,) = objects(production).of("pulumi:providers:kubernetes")
+    assert provider.inputs["kubeconfig"] == ""
+    assert provider.inputs["clusterIdentifier"] == "prod"
+    assert provider.inputs["upsertExistingObjects"] == provider.inputs["enablePatchForce"] == "true"
+
+
+def test_each_pool_has_a_join_token_that_nobody_can_read(program: Program, production: Environment) -> None:
+    secrets = [one for one in program.clouds() if one.inputs.get("kind") == "Secret"]
+    assert len(secrets) == len(production.pools)
+    assert SECRET not in open_text([one.inputs for one in program.resources])
+    token = kinds(program, "Secret")["bootstrap-token-cccccc"]
+    assert token["type"] == "bootstrap.kubernetes.io/token"
+    assert token["metadata"]["namespace"] == "kube-system"
+    assert token["metadata"]["annotations"]["longhaul.dev/pool"] == "cpu"
+    said = token["stringData"]
+    assert said["token-id"] == "cccccc"
+    assert said["token-secret"] == SECRET
+    assert said["usage-bootstrap-authentication"] == "true"
+    assert said["auth-extra-groups"] == BOOTSTRAPPERS
+    assert "usage-bootstrap-signing" not in said
+    assert "expiration" not in said
+
+
+def test_a_pool_without_a_token_says_what_to_do(production: Environment) -> None:
+    with pytest.raises(Exception, match=r"pool [\w-]+ has no join token: bring up the infrastructure first"):
+        objects(production, tokens={})
+
+
+def test_the_node_controller_is_told_of_the_environment(program: Program, production: Environment) -> None:
+    document = kinds(program, "ConfigMap")["longhaul-environment"]["data"]["environment.json"]
+    assert ROLE in document
+    assert rack_node_name(production, production.hosts[0].name) in document
+
+
+def test_groups_are_bound_to_what_they_need_and_nothing_else(program: Program) -> None:
+    bound = {
+        (subject["kind"], subject["name"], binding["roleRef"]["name"])
+        for binding in kinds(program, "ClusterRoleBinding").values()
+        for subject in binding["subjects"]
+    }
+    assert bound == {
+        ("Group", BOOTSTRAPPERS, "system:node-bootstrapper"),
+        ("Group", "system:nodes", "system:node-proxier"),
+        ("Group", KUBELET_CLIENTS, "system:kubelet-api-admin"),
+        ("User", NODE_CONTROLLER, NODE_CONTROLLER),
+        ("ServiceAccount", "coredns", "longhaul:coredns"),
+    }
+
+
+def test_no_role_of_ours_has_a_wildcard(program: Program) -> None:
+    roles = [*kinds(program, "ClusterRole").values(), *kinds(program, "Role").values()]
+    assert roles
+    assert "*" not in [value for role in roles for value in every(role["rules"])]
+
+
+def test_dns_stands_on_two_hosts_and_zones(program: Program, production: Environment) -> None:
+    spec = kinds(program, "Deployment")["coredns"]["spec"]
+    pod = spec["template"]["spec"]
+    assert spec["replicas"] == 2
+    assert spec["strategy"]["rollingUpdate"] == {"maxSurge": 0, "maxUnavailable": 1}
+    (apart,) = pod["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    assert apart["topologyKey"] == "kubernetes.io/hostname"
+    assert apart["labelSelector"]["matchLabels"].items() <= spec["template"]["metadata"]["labels"].items()
+    (spread,) = pod["topologySpreadConstraints"]
+    assert (spread["topologyKey"], spread["whenUnsatisfiable"]) == ("topology.kubernetes.io/zone", "ScheduleAnyway")
+    assert {one["key"] for one in pod["tolerations"]} == {"longhaul.dev/system", "nvidia.com/gpu", "CriticalAddonsOnly"}
+    (preferred,) = pod["affinity"]["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
+    assert preferred["preference"]["matchExpressions"][0]["values"] == ["cpu"]
+    assert pod["priorityClassName"] == "system-cluster-critical"
+    service = kinds(program, "Service")["kube-dns"]
+    assert service["spec"]["clusterIP"] == str(plan(production).dns_service)
+    assert service["spec"]["selector"] == spec["selector"]["matchLabels"]
+    budget = kinds(program, "PodDisruptionBudget")["coredns"]["spec"]
+    assert budget == {"maxUnavailable": 1, "selector": spec["selector"]}
+
+
+def test_a_changed_corefile_rolls_out() -> None:
+    environment = load(STACKS / "Pulumi.lab.yaml")
+    first, second = (
+        dns.deployment_spec(environment, config=config, replicas=2)["template"] for config in ("one", "two")
+    )
+    assert first != second
+
+
+def pool(**values: Any) -> Pool:
+    return Pool.model_validate({"site": "use1", "machine_type": "m7i.4xlarge", "max": 9, **values})
+
+
+@pytest.mark.parametrize(
+    ("pools", "hosts", "standing"),
+    [
+        ({"cpu": pool(min=2)}, False, 2),
+        ({"cpu": pool(min=0)}, False, 0),
+        ({"cpu": pool(min=1)}, True, None),
+        ({"system": pool(min=2, taints=[{"key": "longhaul.dev/system", "effect": "NoSchedule"}])}, False, 2),
+        ({"gpu": pool(min=1, taints=[{"key": "nvidia.com/gpu", "effect": "NoSchedule"}])}, False, 1),
+        ({"spot": pool(min=3, taints=[{"key": "longhaul.dev/spot", "effect": "NoSchedule"}])}, False, 0),
+    ],
+)
+def test_dns_is_waited_for_where_machines_always_run(
+    production: Environment, pools: dict[str, Pool], hosts: bool, standing: int | None
+) -> None:
+    environment = production.model_copy(update={"pools": pools, "hosts": production.hosts if hosts else ()})
+    expected = 1 + len(production.hosts) if standing is None else standing
+    assert dns.standing_nodes(environment) == expected
+    deployment = kinds(objects(environment), "Deployment")["coredns"]
+    assert deployment["spec"]["replicas"] == (1 if expected == 1 else 2)
+    assert (dns.SKIP_AWAIT in deployment["metadata"]["annotations"]) is (expected == 0)
+
+
+def test_the_corefile_is_the_plans(production: Environment) -> None:
+    text = dns.corefile(plan(production))
+    assert f"kubernetes cluster.local {production.supernet} {{" in text
+    assert "forward . /etc/resolv.conf" in text
+    for plugin in ("health", "ready", "cache 30", "loadbalance", "errors"):
+        assert f"    {plugin}" in text
+
+
+def test_priorities_are_in_order(program: Program) -> None:
+    names = [one["metadata"]["name"] for one in kinds(program, "PriorityClass").values()]
+    values = {one["metadata"]["name"]: one for one in kinds(program, "PriorityClass").values()}
+    ordered = sorted(names, key=lambda name: -values[name]["value"])
+    assert ordered == [one.name for one in priorities.CLASSES]
+    assert all(abs(one["value"]) < 1_000_000_000 for one in values.values())
+    # What has no class is worth 0: more than what is borrowed, less than what a team owns.
+    assert values["longhaul-training-borrow"]["value"] < 0 < values["longhaul-training"]["value"]
+    assert values["longhaul-balloon"]["preemptionPolicy"] == "Never"
+
+
+def test_training_outlives_more_than_the_default(program: Program) -> None:
+    (policy,) = kinds(program, "MutatingAdmissionPolicy").values()
+    assert policy["spec"]["mutations"][0]["jsonPatch"]["expression"] == training.mutation()
+    assert training.TOLERATION_S > training.DEFAULT_TOLERATION_S
+    (binding,) = kinds(program, "MutatingAdmissionPolicyBinding").values()
+    assert binding["spec"]["policyName"] == policy["metadata"]["name"]
+
+
+def test_pods_in_their_nodes_network_are_refused_but_where_allowed(program: Program) -> None:
+    (policy,) = kinds(program, "ValidatingAdmissionPolicy").values()
+    exempt = policy["spec"]["matchConstraints"]["namespaceSelector"]["matchExpressions"]
+    assert {(one["operator"], *one["values"]) for one in exempt} == {("NotIn", "kube-system"), ("NotIn", "allowed")}
+    (binding,) = kinds(program, "ValidatingAdmissionPolicyBinding").values()
+    assert binding["spec"] == {"policyName": policy["metadata"]["name"], "validationActions": ["Deny"]}

@@ -1,0 +1,226 @@
+"""What the objects do, once a real API server has them: who may do what, what becomes of pods, what DNS answers."""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.model import load, plan
+from components.objects import dns, metadata, training
+from components.objects.rbac import KUBELET_CLIENTS, NODE_CONTROLLER
+from lab.providers.kubernetes_client import Client
+from lab.providers.kubernetes_config import load_access
+from tests.components.objects.stack import TOKEN, Stack
+from tests.support.api_server import ApiServer, eventually, free_port
+from tests.support.hosts import STACKS
+
+pytestmark = pytest.mark.engine
+
+ALONE = "from components.objects import dns\ndns.standing_nodes = lambda environment: 0\n"
+"""No machine will come here, so DNS is not waited for."""
+SYSTEM = ("--namespace", "kube-system")
+
+
+@pytest.fixture(scope="module", name="applied")
+def _applied(tmp_path_factory: pytest.TempPathFactory, binaries: dict[str, Path], cluster: ApiServer) -> ApiServer:
+    folder = tmp_path_factory.mktemp("stack")
+    stack = Stack(folder, pulumi=binaries["pulumi"], kubeconfig=cluster.kubeconfig)
+    stack.build_infrastructure()
+    stack.change(ALONE)
+    stack.up()
+    return cluster
+
+
+def may(cluster: ApiServer, who: dict[str, Any], verb: str, group: str, resource: str, where: str = "") -> bool:
+    """Ask the API server itself. ``resource`` is ``<resource>[/<subresource>]``, ``where`` ``[<namespace>:]<name>``."""
+    kind, _, subresource = resource.partition("/")
+    namespace, _, name = where.rpartition(":")
+    attributes = {"verb": verb, "group": group, "resource": kind, "subresource": subresource}
+    attributes |= {"namespace": namespace, "name": name}
+    review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview"}
+    client = Client(load_access(str(cluster.kubeconfig)))
+    path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+    answer = client.send("POST", path, body={**review, "spec": {**who, "resourceAttributes": attributes}})
+    return bool(answer["status"]["allowed"])
+
+
+CONTROLLER = {"user": NODE_CONTROLLER}
+NODE = {"user": "system:node:a", "groups": ["system:nodes"]}
+API = {"user": "kube-apiserver-kubelet-client", "groups": [KUBELET_CLIENTS]}
+CSR = "certificates.k8s.io"
+LEASE = "coordination.k8s.io"
+CLIENTS, SERVING = ":kubernetes.io/kube-apiserver-client-kubelet", ":kubernetes.io/kubelet-serving"
+
+
+@pytest.mark.parametrize(
+    ("who", "what"),
+    [
+        (CONTROLLER, ("watch", CSR, "certificatesigningrequests")),
+        (CONTROLLER, ("update", CSR, "certificatesigningrequests/approval")),
+        (CONTROLLER, ("update", CSR, "certificatesigningrequests/status")),
+        (CONTROLLER, ("approve", CSR, "signers", CLIENTS)),
+        (CONTROLLER, ("sign", CSR, "signers", SERVING)),
+        (CONTROLLER, ("delete", "", "nodes")),
+        (CONTROLLER, ("list", "", "pods")),
+        (CONTROLLER, ("update", LEASE, "leases", "kube-system:longhaul-node-controller")),
+        (CONTROLLER, ("get", LEASE, "leases", "kube-node-lease:a")),
+        (CONTROLLER, ("watch", "", "configmaps", "kube-system:longhaul-environment")),
+        (CONTROLLER, ("get", "", "secrets", "kube-system:bootstrap-token-abcdef")),
+        (CONTROLLER, ("create", "", "events", "default:")),
+        (CONTROLLER, ("create", "", "events", "kube-system:")),
+        (NODE, ("watch", "discovery.k8s.io", "endpointslices")),
+        (API, ("create", "", "nodes/proxy", ":a")),
+    ],
+)
+def test_what_is_allowed(applied: ApiServer, who: dict[str, Any], what: tuple[str, ...]) -> None:
+    assert may(applied, who, *what)
+
+
+@pytest.mark.parametrize(
+    ("who", "what"),
+    [
+        (CONTROLLER, ("sign", CSR, "signers", ":kubernetes.io/kube-apiserver-client")),
+        (CONTROLLER, ("create", CSR, "certificatesigningrequests")),
+        (CONTROLLER, ("create", "", "nodes")),
+        (CONTROLLER, ("list", "", "secrets", "kube-system:")),
+        (CONTROLLER, ("get", "", "secrets", "default:a")),
+        (CONTROLLER, ("get", "", "configmaps", "kube-system:coredns")),
+        (CONTROLLER, ("update", LEASE, "leases", "kube-system:kube-scheduler")),
+        (CONTROLLER, ("update", LEASE, "leases", "kube-node-lease:a")),
+        (CONTROLLER, ("delete", "", "pods")),
+        (API, ("delete", "", "nodes", ":a")),
+        (API, ("get", "", "secrets", "kube-system:a")),
+    ],
+)
+def test_what_is_not(applied: ApiServer, who: dict[str, Any], what: tuple[str, ...]) -> None:
+    assert not may(applied, who, *what)
+
+
+def test_a_join_token_may_ask_for_a_certificate_and_nothing_else(applied: ApiServer) -> None:
+    joining = applied.bearer(TOKEN)
+    groups = applied.kubectl("auth", "whoami", "--output", "json", kubeconfig=joining)
+    assert set(json.loads(groups)["status"]["userInfo"]["groups"]) == {
+        "system:bootstrappers",
+        "system:bootstrappers:longhaul",
+        "system:authenticated",
+    }
+
+    def can(*what: str) -> bool:
+        return applied.kubectl("auth", "can-i", *what, kubeconfig=joining, check=False).strip() == "yes"
+
+    assert all(can(verb, "csr") for verb in ("create", "get", "list", "watch"))
+    assert not can("update", "csr", "--subresource=approval")
+    assert not can("list", "nodes")
+    assert not can("get", "configmaps", *SYSTEM)
+    assert not can("get", "secrets", *SYSTEM)
+
+
+def pod(applied: ApiServer, *, namespace: str = "default", labels: dict[str, str] | None = None, **spec: Any) -> Any:
+    """A pod as the API server would make it, or its refusal as text."""
+    document = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "x", "namespace": namespace, "labels": labels or {}},
+        "spec": {"containers": [{"name": "a", "image": "b"}], **spec},
+    }
+    words = ("create", "--dry-run=server", "--output=json", "--filename=-")
+    said = applied.kubectl(*words, stdin=json.dumps(document), check=False)
+    return json.loads(said) if said.startswith("{") else said
+
+
+def tolerated(made: Any) -> dict[str, int | None]:
+    """Seconds by taint; of a pod that is refused, since its namespace is too new, none."""
+    found = made["spec"].get("tolerations", []) if isinstance(made, dict) else []
+    return {one.get("key", "any"): one.get("tolerationSeconds") for one in found}
+
+
+FOREVER = {"key": training.CUT[1], "operator": "Exists", "effect": "NoExecute"}
+LONG = dict.fromkeys(training.CUT, training.TOLERATION_S)
+DEFAULT = dict.fromkeys(training.CUT, training.DEFAULT_TOLERATION_S)
+
+
+def test_training_pods_bear_a_cut_for_longer(applied: ApiServer) -> None:
+    opted = {training.LABEL: "true"}
+    eventually(lambda: tolerated(pod(applied, labels=opted)) == LONG, what="the policy holds")
+    assert tolerated(pod(applied, priorityClassName="longhaul-training")) == LONG
+    assert tolerated(pod(applied, priorityClassName="longhaul-training", labels={training.LABEL: "false"})) == DEFAULT
+    assert tolerated(pod(applied)) == DEFAULT
+    assert tolerated(pod(applied, priorityClassName="longhaul-balloon")) == DEFAULT
+    # What a pod says itself stays, and is not given a limit.
+    assert tolerated(pod(applied, labels=opted, tolerations=[{"operator": "Exists"}])) == {"any": None}
+    assert tolerated(pod(applied, labels=opted, tolerations=[FOREVER])) == {**LONG, training.CUT[1]: None}
+
+
+def test_a_pod_in_its_nodes_network_is_refused_where_nobody_allowed_it(applied: ApiServer) -> None:
+    applied.kubectl("create", "namespace", "fast")
+    applied.kubectl("label", "namespace", "fast", f"{metadata.LABEL}={metadata.ALLOWED}")
+    eventually(lambda: metadata.REFUSAL in str(pod(applied, hostNetwork=True)), what="the policy holds")
+    assert isinstance(pod(applied), dict)
+    assert pod(applied, namespace="fast", hostNetwork=True)["kind"] == "Pod"
+    assert isinstance(pod(applied, namespace="kube-system", hostNetwork=True), dict)
+
+
+def test_dns_answers_for_services_and_passes_on_the_rest(
+    applied: ApiServer, binaries: dict[str, Path], tmp_path: Path
+) -> None:
+    """Real CoreDNS with the real configuration, as the account that it has in the cluster."""
+    addresses = plan(load(STACKS / "Pulumi.lab.yaml"))
+    account = applied.user("system:serviceaccount:kube-system:coredns")
+    port, *others = (free_port() for _ in range(4))
+    config = dns.corefile(addresses)
+    for here, there in (
+        (".:53 {", f".:{port} {{\n    bind 127.0.0.1"),
+        ("health {", f"health 127.0.0.1:{others[0]} {{"),
+        ("    ready\n", f"    ready 127.0.0.1:{others[1]}\n"),
+        ("prometheus :9153", f"prometheus 127.0.0.1:{others[2]}"),
+        ("ttl 30", f"ttl 30\n        kubeconfig {account}"),
+        # Nobody answers there.
+        ("/etc/resolv.conf", "127.0.0.1:9"),
+    ):
+        assert here in config
+        config = config.replace(here, there)
+    (tmp_path / "Corefile").write_text(config)
+    server = applied.get("service", "kube-dns", *SYSTEM)["spec"]["clusterIP"]
+    assert server == str(addresses.dns_service)
+    with (tmp_path / "log").open("wb") as log:
+        running = subprocess.Popen([binaries["coredns"], "-conf", tmp_path / "Corefile"], stdout=log, stderr=log)
+    try:
+        name = "kube-dns.kube-system.svc.cluster.local"
+        eventually(lambda: ask(port, name).endswith(addresses.dns_service.packed), what=f"{name} is answered")
+        assert ask(port, "kubernetes.default.svc.cluster.local").endswith(addresses.kubernetes_service.packed)
+        assert labels(name) in ask(port, addresses.dns_service.reverse_pointer, kind=12)
+        assert code(ask(port, "nobody.default.svc.cluster.local")) == 3
+        # A node's name, and the world's, are asked of the network's own DNS, which is away here.
+        node = addresses.sites["rack"].nodes[10].reverse_pointer
+        assert code(ask(port, node, kind=12)) == code(ask(port, "example.com")) == 2
+    finally:
+        running.kill()
+        running.wait()
+
+
+def labels(name: str) -> bytes:
+    """A name as DNS writes it."""
+    return b"".join(bytes([len(part)]) + part.encode() for part in name.split(".")) + b"\0"
+
+
+def ask(port: int, name: str, *, kind: int = 1) -> bytes:
+    """The answer to one question, empty when there is none."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+        asking.settimeout(10)
+        asking.connect(("127.0.0.1", port))
+        try:
+            asking.send(struct.pack(">6H", 7, 0x0100, 1, 0, 0, 0) + labels(name) + struct.pack(">2H", kind, 1))
+            return asking.recv(4096)
+        except ConnectionRefusedError:
+            return b""
+
+
+def code(answer: bytes) -> int:
+    """The response code: 2 is a failure, 3 says that there is no such name."""
+    return answer[3] & 15

@@ -1,0 +1,131 @@
+"""The objects' stack from nothing to nothing: the real engine, the lab's plugin, a real API server."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.components.objects.stack import TOKEN, Stack
+from tests.support.api_server import ApiServer
+from tests.support.kubelets import Kubelets
+
+pytestmark = pytest.mark.engine
+
+SHORT = "from components.objects import dns\ndns.READY_S = 5\n"
+OTHER = "from components.objects import dns\ndns.CLUSTER_DOMAIN = 'other.local'\n"
+OURS = ("--selector", "app.kubernetes.io/managed-by=longhaul", "--all-namespaces", "--output", "name")
+KINDS = (
+    "all,configmaps,secrets,serviceaccounts,clusterroles,clusterrolebindings,roles,rolebindings,priorityclasses,"
+    "poddisruptionbudgets,mutatingadmissionpolicies,mutatingadmissionpolicybindings,validatingadmissionpolicies,"
+    "validatingadmissionpolicybindings"
+)
+
+
+@pytest.fixture(name="stack")
+def _stack(tmp_path: Path, binaries: dict[str, Path], cluster: ApiServer) -> Stack:
+    return Stack(tmp_path, pulumi=binaries["pulumi"], kubeconfig=cluster.kubeconfig)
+
+
+@pytest.fixture(name="kubelets")
+def _kubelets(cluster: ApiServer) -> Iterator[Kubelets]:
+    found = Kubelets(cluster.kubeconfig)
+    yield found
+    found.stop()
+    cluster.kubectl("delete", "nodes", "--all")
+
+
+def test_what_is_not_there_yet_can_be_previewed(stack: Stack) -> None:
+    """Neither the cluster nor the first stack's outputs."""
+    preview = stack.objects("preview", kubeconfig="/nowhere")
+    assert re.search(r"\+ \d\d to create", preview)
+    assert "join-cpu" in preview
+    refused = stack.up(fails=True)
+    assert "the infrastructure's stack has no output" in refused
+    stack.build_infrastructure()
+    assert "join-cpu" in stack.objects("preview", kubeconfig="/nowhere")
+    refused = stack.objects("up", "--yes", "--skip-preview", fails=True, kubeconfig="/nowhere")
+    assert "KUBECONFIG is '/nowhere' and leads to no file" in refused
+
+
+def test_production_can_be_previewed_from_anywhere(tmp_path: Path, binaries: dict[str, Path]) -> None:
+    stack = Stack(tmp_path, pulumi=binaries["pulumi"], kubeconfig=Path("/nowhere"), env="prod")
+    preview = stack.objects("preview")
+    assert "join-h100-azure" in preview
+    assert re.search(r"\+ \d\d to create", preview)
+
+
+def test_life(stack: Stack, cluster: ApiServer, kubelets: Kubelets) -> None:
+    stack.build_infrastructure()
+    stack.change(SHORT)
+    late = stack.up(fails=True)
+    assert "'coredns' timed out waiting to be Ready" in late
+    assert "Minimum number of live Pods was not attained" in late
+    assert "::".join(("kubernetes:apps/v1:Deployment", "coredns")) in stack.state(), "it is there, so it is kept"
+
+    stack.change("")
+    kubelets.start()
+    assert "1 updated" in stack.up(), "nodes have come, and it is looked after"
+    stack.objects("preview", "--expect-no-changes")
+    stack.objects("refresh", "--yes", "--skip-preview", "--expect-no-changes")
+    text = json.dumps(stack.state())
+    assert TOKEN.partition(".")[2] not in text
+    assert str(cluster.kubeconfig) not in text
+    before = set(cluster.kubectl("get", KINDS, *OURS).split())
+    assert "secret/bootstrap-token-abcdef" in before
+
+    drift(stack, cluster)
+    assert set(cluster.kubectl("get", KINDS, *OURS).split()) == before
+    rollout(stack, cluster)
+    destroyed = stack.objects("destroy", "--yes", "--skip-preview")
+    assert re.search(r"- \d\d deleted", destroyed)
+    assert cluster.kubectl("get", KINDS, *OURS) == ""
+
+
+def drift(stack: Stack, cluster: ApiServer) -> None:
+    """What somebody changed is seen by a refresh and changed back; what they deleted is made anew."""
+    inside = ("--namespace", "kube-system")
+    patch = json.dumps({"data": {"Corefile": "broken"}})
+    cluster.kubectl("patch", "configmap", "coredns", *inside, "--type=merge", "--patch", patch, "--field-manager=me")
+    cluster.kubectl("delete", "service", "kube-dns", *inside)
+    cluster.kubectl("scale", "deployment", "coredns", *inside, "--replicas=3")
+    stack.objects("preview", "--expect-no-changes")
+    seen = stack.objects("preview", "--refresh", "--diff")
+    assert "broken" in seen
+    assert "3 => 2" in seen
+    changed = stack.up("--refresh")
+    assert "1 created" in changed
+    assert "2 updated" in changed
+    found = cluster.get("configmap", "coredns", *inside)
+    assert found["data"]["Corefile"].startswith(".:53")
+    assert cluster.get("deployment", "coredns", *inside)["spec"]["replicas"] == 2
+    stack.objects("preview", "--refresh", "--expect-no-changes")
+
+
+def rollout(stack: Stack, cluster: ApiServer) -> None:
+    """A changed Corefile is changed in place, and done once the new pods are ready."""
+    stack.change(OTHER)
+    inside = ("--namespace", "kube-system")
+    uid = cluster.get("configmap", "coredns", *inside)["metadata"]["uid"]
+    assert "2 updated" in stack.up()
+    found = cluster.get("configmap", "coredns", *inside)
+    assert "kubernetes other.local" in found["data"]["Corefile"]
+    assert found["metadata"]["uid"] == uid
+    status = cluster.get("deployment", "coredns", *inside)["status"]
+    assert (status["updatedReplicas"], status["readyReplicas"]) == (2, 2)
+
+
+def test_a_run_that_was_killed_goes_on_with_what_it_made(stack: Stack, cluster: ApiServer, kubelets: Kubelets) -> None:
+    """Objects that the state does not know of are taken over, not tripped over."""
+    stack.build_infrastructure()
+    kubelets.start()
+    stack.up()
+    stack.objects("state", "delete", "--all", "--yes", "--force")
+    assert re.search(r"\+ \d\d created", stack.up())
+    stack.objects("preview", "--refresh", "--expect-no-changes")
+    fields = cluster.get("configmap", "coredns", "--namespace", "kube-system", "--show-managed-fields")
+    assert [one["manager"] for one in fields["metadata"]["managedFields"]] == ["longhaul"]
+    stack.objects("destroy", "--yes", "--skip-preview")
