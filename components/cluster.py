@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pulumi
-from pulumi import ComponentResource, ResourceOptions
+from pulumi import ComponentResource, Output, ResourceOptions
 
 from components.aws.account import account_provider
+from components.aws.controller import NodeControllerAccess, NodeControllerAccessArgs
 from components.aws.site import AwsWorkerSite, AwsWorkerSiteArgs
 from components.azure import names
+from components.azure.controller import AzureControllerAccess, AzureControllerAccessArgs
 from components.azure.network import SiteNetwork, SiteNetworkArgs
 from components.azure.pools import AzurePool, AzurePoolArgs
 from components.control_plane import ControlPlane, ControlPlaneArgs
 from components.links import AwsEnd, AzureEnd, Links, LinksArgs
 from components.model import Environment, plan
+from components.model.groups import pool_group
+from components.model.nodes import join_secret
 from components.model.sites import AwsSite, AzureSite
-from components.secrets import TunnelKey
+from components.render import pool_user_data
+from components.secrets import JoinToken, TunnelKey
 
 
 class Cluster(ComponentResource):
@@ -32,14 +37,18 @@ class Cluster(ComponentResource):
         provider = account_provider(environment, self._child)
         self._with_account = ResourceOptions(parent=self, providers=[provider] if provider else None)
         self._azure = self._azure_sites()
-        self._aws = self._aws_sites()
         control = self._control_plane()
+        self._kubernetes_ca = control.authorities["kubernetes"].certificate
+        self._join_tokens = self._tokens(control)
+        self._aws = self._aws_sites()
         self._azure_pools()
         self.outputs = {
             "api": f"https://{environment.api_name}:{environment.control_plane.api.port}",
             "vault": control.vault_url,
-            "kubernetes_ca": control.authorities["kubernetes"].certificate,
+            "kubernetes_ca": self._kubernetes_ca,
+            "join_tokens": Output.all(**self._join_tokens) if self._join_tokens else {},
             "certificates": {name: issued.not_after for name, issued in control.certificates.items()},
+            **self._controller_access(control),
             **self._links(control),
         }
         self.register_outputs({})
@@ -64,7 +73,12 @@ class Cluster(ComponentResource):
         return {
             name: AwsWorkerSite(
                 f"{self._environment.name}-{name}",
-                AwsWorkerSiteArgs(environment=self._environment, addresses=self._addresses, site_name=name),
+                AwsWorkerSiteArgs(
+                    environment=self._environment,
+                    addresses=self._addresses,
+                    site_name=name,
+                    user_data=self._user_data,
+                ),
                 opts=self._with_account,
             )
             for name, site in self._environment.sites.items()
@@ -76,21 +90,66 @@ class Cluster(ComponentResource):
         args = ControlPlaneArgs(environment=self._environment, addresses=self._addresses, network=network)
         return ControlPlane(f"{self._environment.name}-control-plane", args, opts=self._child)
 
+    def _tokens(self, control: ControlPlane) -> dict[str, Output[str]]:
+        """Every pool's join token."""
+        opts = ResourceOptions(parent=self, depends_on=[control.vault_writable])
+
+        def token(pool: str) -> pulumi.Input[str]:
+            secret = join_secret(pool)
+            name = f"{self._environment.name}-{secret}"
+            return JoinToken(name, secret=secret, vault_url=control.vault_url, opts=opts).value
+
+        return {pool: Output.secret(token(pool)) for pool in self._environment.pools}
+
+    def _user_data(self, pool: str) -> Output[str]:
+        """What a pool's machines start with; secret, since the token is."""
+        known = Output.all(kubernetes_ca=self._kubernetes_ca, join_token=self._join_tokens[pool])
+        return known.apply(lambda values: pool_user_data(self._environment, self._addresses, pool, **values))
+
     def _azure_pools(self) -> None:
         for name, pool in self._environment.pools.items():
             if pool.site in self._azure:
                 network = self._azure[pool.site]
                 AzurePool(
-                    f"{self._environment.name}-{name}",
+                    pool_group(self._environment, name),
                     AzurePoolArgs(
                         environment=self._environment,
                         pool_name=name,
                         resource_group=network.resource_group,
                         subnet_id=network.subnet_ids["nodes"],
+                        custom_data=self._user_data(name),
                         tags=names.tags(self._environment, pool.site),
                     ),
                     opts=self._child,
                 )
+
+    def _controller_access(self, control: ControlPlane) -> dict[str, pulumi.Input[object]]:
+        """What the node controller may see of the clouds; exports the role that it takes in AWS."""
+        AzureControllerAccess(
+            f"{self._environment.name}-controller-access",
+            AzureControllerAccessArgs(
+                environment=self._environment,
+                principal_ids=control.api_principal_ids,
+                resource_groups={name: site.resource_group for name, site in self._azure.items()},
+            ),
+            opts=self._child,
+        )
+        if not self._aws:
+            return {}
+        access = NodeControllerAccess(
+            f"{self._environment.name}-node-controller",
+            NodeControllerAccessArgs(
+                environment=self._environment,
+                principal_ids=control.api_principal_ids,
+                tags=self._tags(),
+            ),
+            opts=self._with_account,
+        )
+        return {"node_controller_role": access.role_arn}
+
+    def _tags(self) -> dict[str, str]:
+        """Tags of what is no site's."""
+        return {**self._environment.tags, "longhaul-environment": self._environment.name}
 
     def _links(self, control: ControlPlane) -> dict[str, pulumi.Input[object]]:
         """Links between sites, where there is more than one; exports what the racks' gateways need."""
@@ -110,11 +169,11 @@ class Cluster(ComponentResource):
                 aws={name: self._aws_end(name, site) for name, site in self._aws.items()},
                 azure={name: self._azure_end(name, site) for name, site in self._azure.items()},
                 tunnel_key=tunnel_key,
-                tags={**self._environment.tags, "longhaul-environment": self._environment.name},
+                tags=self._tags(),
             ),
             opts=self._with_account,
         )
-        return {"onprem_tunnels": pulumi.Output.all(**links.onprem_tunnels)} if links.onprem_tunnels else {}
+        return {"onprem_tunnels": Output.all(**links.onprem_tunnels)} if links.onprem_tunnels else {}
 
     def _aws_end(self, name: str, site: AwsWorkerSite) -> AwsEnd:
         return AwsEnd(

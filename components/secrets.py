@@ -6,7 +6,7 @@ import base64
 import json
 import secrets
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pulumi
@@ -27,13 +27,13 @@ def one_at_a_time(opts: ResourceOptions | None) -> ResourceOptions:
     return ResourceOptions.merge(opts, ResourceOptions(delete_before_replace=True))
 
 
-def first_value(kind: SecretKind) -> str:
-    """What a shared secret of ``kind`` holds at first."""
+def first_value(kind: SecretKind, *, holders: Sequence[str] = ()) -> str:
+    """What a shared secret of ``kind`` holds at first. A store is founded by those that hold its state."""
     if kind is SecretKind.SIGNING_KEY:
         return issuing.new_key()
     if kind is SecretKind.ENCRYPTION_KEY:
         return base64.b64encode(secrets.token_bytes(32)).decode()
-    return json.dumps({"state": "new", "cluster": ""})
+    return json.dumps({"state": "new", "cluster": "", "founders": list(holders)})
 
 
 def changed(names: Iterable[str], olds: Properties, news: Properties) -> list[str]:
@@ -107,7 +107,7 @@ class SharedSecretProvider(_VaultEntryProvider):
         """Write a first value unless there is one."""
         vault = Vault(props["vault_url"])
         if vault.get(props["secret"]) is None:
-            vault.set(props["secret"], first_value(SecretKind(props["kind"])))
+            vault.set(props["secret"], first_value(SecretKind(props["kind"]), holders=props.get("holders", ())))
         return CreateResult(id_=props["secret"], outs=props)
 
 
@@ -117,23 +117,50 @@ class VaultSecret(Resource, module="longhaul", name="Secret"):
     def __init__(
         self, name: str, *, secret: SharedSecret, vault_url: pulumi.Input[str], opts: ResourceOptions | None = None
     ) -> None:
-        properties = {"vault_url": vault_url, "secret": secret.name, "kind": str(secret.kind)}
+        properties = {
+            "vault_url": vault_url,
+            "secret": secret.name,
+            "kind": str(secret.kind),
+            "holders": list(secret.holders),
+        }
         super().__init__(SharedSecretProvider(), name, properties, one_at_a_time(opts))
 
 
-class TunnelKeyProvider(_VaultEntryProvider):
-    """Makes pre-shared keys. Clouds take them as a property of the connection, so the engine has to know them: they are
-    secret in its state, besides being in the vault for the other end."""
+class _KnownSecretProvider(_VaultEntryProvider):
+    """A random value that the engine has to know, since something it makes takes it as a property: it is secret in the
+    state, besides being in the vault. It never changes by itself."""
 
     def create(self, props: Properties) -> CreateResult:
-        """Adopt the key in the vault or make one of 256 random bits."""
+        """Adopt the value in the vault or make one."""
         vault = Vault(props["vault_url"])
         value = vault.get(props["secret"])
         if value is None:
-            # Letters and digits only: Azure takes no hyphen in a key.
-            value = secrets.token_hex(32)
+            value = self.new_value()
             vault.set(props["secret"], value)
         return CreateResult(id_=props["secret"], outs={**props, "value": value})
+
+    def new_value(self) -> str:
+        """A first value."""
+        raise NotImplementedError
+
+
+class TunnelKeyProvider(_KnownSecretProvider):
+    """Makes pre-shared keys of 256 random bits."""
+
+    def new_value(self) -> str:
+        """Letters and digits only: Azure takes no hyphen in a key."""
+        return secrets.token_hex(32)
+
+
+class JoinTokenProvider(_KnownSecretProvider):
+    """Makes bootstrap tokens."""
+
+    def new_value(self) -> str:
+        """The form that Kubernetes wants (kubernetes.io, "Authenticating with Bootstrap Tokens"): id, dot, secret."""
+        return ".".join("".join(secrets.choice(LETTERS) for _ in range(length)) for length in (6, 16))
+
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 
 
 class TunnelKey(Resource, module="longhaul", name="TunnelKey"):
@@ -145,6 +172,25 @@ class TunnelKey(Resource, module="longhaul", name="TunnelKey"):
     def __init__(
         self, name: str, *, secret: str, vault_url: pulumi.Input[str], opts: ResourceOptions | None = None
     ) -> None:
-        properties = {"vault_url": vault_url, "secret": secret, "value": None}
-        merged = ResourceOptions.merge(one_at_a_time(opts), ResourceOptions(additional_secret_outputs=["value"]))
-        super().__init__(TunnelKeyProvider(), name, properties, merged)
+        super().__init__(TunnelKeyProvider(), name, _known(secret, vault_url), _with_secret_value(opts))
+
+
+class JoinToken(Resource, module="longhaul", name="JoinToken"):
+    """What a pool's machines ask for their first certificate with, for as long as the pool is there: one that is added
+    weeks later finds the same token in its user-data."""
+
+    value: pulumi.Output[str]
+    """The token, secret."""
+
+    def __init__(
+        self, name: str, *, secret: str, vault_url: pulumi.Input[str], opts: ResourceOptions | None = None
+    ) -> None:
+        super().__init__(JoinTokenProvider(), name, _known(secret, vault_url), _with_secret_value(opts))
+
+
+def _known(secret: str, vault_url: pulumi.Input[str]) -> Properties:
+    return {"vault_url": vault_url, "secret": secret, "value": None}
+
+
+def _with_secret_value(opts: ResourceOptions | None) -> ResourceOptions:
+    return ResourceOptions.merge(one_at_a_time(opts), ResourceOptions(additional_secret_outputs=["value"]))

@@ -14,18 +14,11 @@ from pulumi import ComponentResource, Output, ResourceOptions
 from components.aws.account import aws_site
 from components.model import Environment
 
-USER_DATA_LIMIT = 16 * 1024
-"""Bytes of user data before its encoding (docs.aws.amazon.com, "Run commands when you launch an EC2 instance")."""
-
 ROOT_DEVICE = "/dev/sda1"
 """Root device of the node image, as on Ubuntu's own."""
 
 ROOT_GIB = 200
 """Root disk, GiB: system, logs, and images where the type has no local SSD."""
-
-
-class UserDataTooLargeError(ValueError):
-    """The cloud would refuse the machine."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,9 +72,10 @@ class AwsPoolArgs:
     """The node subnets of the site."""
     security_group_id: pulumi.Input[str]
     instance_profile_arn: pulumi.Input[str]
+    user_data: pulumi.Input[str]
+    """cloud-init's input, plain, within :data:`components.render.LIMITS`. New for new machines: running ones may be in
+    the middle of a job."""
     tags: Mapping[str, str]
-    user_data: pulumi.Input[str] | None = None
-    """cloud-init's input, plain; :class:`UserDataTooLargeError` beyond 16 KiB."""
 
 
 class AwsPool(ComponentResource):
@@ -104,7 +98,6 @@ class AwsPool(ComponentResource):
         self.register_outputs({"group_name": self.group_name})
 
     def _template(self) -> aws.ec2.LaunchTemplate:
-        user_data = self._args.user_data
         spot = aws.ec2.LaunchTemplateInstanceMarketOptionsArgs(
             market_type="spot",
             spot_options=aws.ec2.LaunchTemplateInstanceMarketOptionsSpotOptionsArgs(
@@ -132,7 +125,7 @@ class AwsPool(ComponentResource):
                 aws.ec2.LaunchTemplateTagSpecificationArgs(resource_type=kind, tags=self._tags)
                 for kind in ("volume", "network-interface")
             ],
-            user_data=None if user_data is None else Output.from_input(user_data).apply(self._encode),
+            user_data=Output.from_input(self._args.user_data).apply(_encode),
             tags=self._tags,
             opts=self._child,
         )
@@ -146,13 +139,6 @@ class AwsPool(ComponentResource):
             delete_on_termination="true",
             security_groups=[self._args.security_group_id],
         )
-
-    def _encode(self, text: str) -> str:
-        raw = text.encode()
-        if len(raw) > USER_DATA_LIMIT:
-            wrong = f"user data of pool {self._args.pool_name} has {len(raw)} bytes, EC2 takes {USER_DATA_LIMIT}"
-            raise UserDataTooLargeError(f"{wrong}; put what all nodes have into the image")
-        return base64.b64encode(raw).decode()
 
     def _group(self, template: aws.ec2.LaunchTemplate) -> aws.autoscaling.Group:
         return aws.autoscaling.Group(
@@ -188,3 +174,7 @@ def _root_disk() -> aws.ec2.LaunchTemplateBlockDeviceMappingArgs:
             volume_type="gp3", volume_size=ROOT_GIB, encrypted="true", delete_on_termination="true"
         ),
     )
+
+
+def _encode(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()

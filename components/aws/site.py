@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 import pulumi
 from pulumi import ComponentResource, ResourceOptions
@@ -12,6 +12,7 @@ from components.aws.account import tags
 from components.aws.machines import AwsNodeIdentity, AwsNodeIdentityArgs, AwsPool, AwsPoolArgs
 from components.aws.network import AwsSiteNetwork, AwsSiteNetworkArgs
 from components.model import AddressPlan, Environment
+from components.model.groups import pool_group
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,8 +22,8 @@ class AwsWorkerSiteArgs:
     environment: Environment
     addresses: AddressPlan
     site_name: str
-    user_data: Mapping[str, pulumi.Input[str]] = field(default_factory=dict)
-    """cloud-init's input by pool, plain; a pool without one boots the bare image."""
+    user_data: Callable[[str], pulumi.Input[str]]
+    """cloud-init's input, plain, by the name of the pool."""
 
 
 class AwsWorkerSite(ComponentResource):
@@ -47,7 +48,7 @@ class AwsWorkerSite(ComponentResource):
         )
         self.pools = {
             pool: AwsPool(
-                f"{environment.name}-{pool}",
+                pool_group(environment, pool),
                 AwsPoolArgs(
                     environment=environment,
                     pool_name=pool,
@@ -55,7 +56,7 @@ class AwsWorkerSite(ComponentResource):
                     security_group_id=self.network.security_group_id,
                     instance_profile_arn=self.identity.instance_profile_arn,
                     tags=own_tags,
-                    user_data=args.user_data.get(pool),
+                    user_data=args.user_data(pool),
                 ),
                 opts=child,
             )

@@ -13,12 +13,8 @@ from pulumi_azure_native import compute
 
 from components.azure.names import ADMINISTRATOR
 from components.model import Environment
-from components.model.network import POD_PREFIX
+from components.model.nodes import POD_ADDRESSES
 from components.model.sites import AzureSite
-from components.render.cloud_init import LIMITS
-
-POD_ADDRESSES = 2 ** (32 - POD_PREFIX)
-"""Addresses for pods on one node. Azure gives a scale set's interface no range, only single addresses."""
 
 LARGEST_SET = 1000
 """Machines in one scale set from a gallery image (learn.microsoft.com, "Virtual Machine Scale Sets and placement
@@ -32,10 +28,6 @@ class PoolTooLargeError(ValueError):
     """One scale set cannot hold the pool."""
 
 
-class CustomDataTooLargeError(ValueError):
-    """The cloud would refuse the machine."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class AzurePoolArgs:
     """What a pool is made of."""
@@ -46,9 +38,9 @@ class AzurePoolArgs:
     resource_group: pulumi.Input[str]
     subnet_id: pulumi.Input[str]
     """The subnet of nodes and of their pods: all addresses of an interface come from one subnet."""
+    custom_data: pulumi.Input[str]
+    """cloud-init's input, plain, within :data:`components.render.LIMITS`."""
     tags: Mapping[str, str]
-    custom_data: pulumi.Input[str] | None = None
-    """cloud-init's input, plain; :class:`CustomDataTooLargeError` beyond 64 KiB."""
 
 
 def has_infiniband(machine_type: str) -> bool:
@@ -156,7 +148,6 @@ class AzurePool(ComponentResource):
         )
 
     def _os_profile(self) -> compute.VirtualMachineScaleSetOSProfileArgs:
-        custom_data = self._args.custom_data
         key = compute.SshPublicKeyArgs(
             key_data=self._args.environment.access.administrator_key,
             path=f"/home/{ADMINISTRATOR}/.ssh/authorized_keys",
@@ -164,7 +155,7 @@ class AzurePool(ComponentResource):
         return compute.VirtualMachineScaleSetOSProfileArgs(
             computer_name_prefix=f"{self._name}-",
             admin_username=ADMINISTRATOR,
-            custom_data=None if custom_data is None else Output.from_input(custom_data).apply(self._encode),
+            custom_data=Output.from_input(self._args.custom_data).apply(_encode),
             linux_configuration=compute.LinuxConfigurationArgs(
                 disable_password_authentication=True,
                 provision_vm_agent=True,
@@ -172,16 +163,14 @@ class AzurePool(ComponentResource):
             ),
         )
 
-    def _encode(self, text: str) -> str:
-        raw = text.encode()
-        if len(raw) > LIMITS["azure"]:
-            wrong = f"custom data of pool {self._args.pool_name} has {len(raw)} bytes, Azure takes {LIMITS['azure']}"
-            raise CustomDataTooLargeError(f"{wrong}; put what all nodes have into the image")
-        return base64.b64encode(raw).decode()
+
+def _encode(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
 
 
 def ip_configurations(subnet_id: pulumi.Input[str]) -> Sequence[compute.VirtualMachineScaleSetIPConfigurationArgs]:
-    """The node's own address, then one for each pod."""
+    """The node's own address, then one for each pod: Azure gives a scale set's interface no range, only single
+    addresses."""
     names = ["primary", *(f"pod-{index:02}" for index in range(POD_ADDRESSES))]
     return [
         compute.VirtualMachineScaleSetIPConfigurationArgs(

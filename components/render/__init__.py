@@ -1,19 +1,31 @@
 """What goes onto a machine: pure functions from the model to text.
 
 A machine's files, and so its user-data, name only what that machine uses, and nothing that changes when something else
-does: a change of user-data replaces the machine. Certificates and keys are not in them, the members a store has today
-are not in them (see :mod:`components.render.stores`), and what is the same everywhere is in the image.
+does: a change of user-data replaces a control-plane machine. Certificates and keys are not in them, the members a store
+has today are not in them (see :mod:`components.render.stores`), and what is the same everywhere is in the image.
 """
 
 from __future__ import annotations
 
 from components.model import AddressPlan, Environment, Machine
 from components.model.vault import store_state_secret
-from components.render import cloud_init, etcd, kubernetes, secrets
-from components.render.cloud_init import LIMITS, UserDataError
+from components.render import etcd, kubernetes, nodes, secrets
+from components.render.cloud_init import LIMITS, UserData, UserDataError, cloud_config
 from components.render.file import File
+from components.render.nodes import join_kubeconfig, pool_files, rack_files
 
-__all__ = ["LIMITS", "File", "UserDataError", "files", "user_data", "vault_secrets"]
+__all__ = [
+    "LIMITS",
+    "File",
+    "UserDataError",
+    "files",
+    "join_kubeconfig",
+    "pool_files",
+    "pool_user_data",
+    "rack_files",
+    "user_data",
+    "vault_secrets",
+]
 
 
 def files(environment: Environment, addresses: AddressPlan, machine: Machine) -> dict[str, File]:
@@ -25,7 +37,33 @@ def files(environment: Environment, addresses: AddressPlan, machine: Machine) ->
 
 def user_data(environment: Environment, addresses: AddressPlan, machine: Machine) -> str:
     """The machine's ``#cloud-config``; ``UserDataError`` when its cloud would not take it."""
-    return cloud_init.cloud_config(machine, files(environment, addresses, machine), environment.sites[machine.site])
+    return cloud_config(
+        UserData(
+            name=machine.name,
+            site=environment.sites[machine.site],
+            files=files(environment, addresses, machine),
+            start=f"longhaul-{'etcd' if machine.role.is_store else 'api'}.target",
+        )
+    )
+
+
+def pool_user_data(
+    environment: Environment, addresses: AddressPlan, pool_name: str, *, kubernetes_ca: str, join_token: str
+) -> str:
+    """The ``#cloud-config`` of a pool's machines, secret for its token; ``UserDataError`` when the cloud would not take
+    it. The last file that is written, :data:`nodes.COMPLETE`, starts the node's units, long before cloud-init itself is
+    done."""
+    found = pool_files(environment, addresses, pool_name, kubernetes_ca=kubernetes_ca, join_token=join_token)
+    found[nodes.COMPLETE] = File(content="")
+    return cloud_config(
+        UserData(
+            name=f"{environment.name}-{pool_name}",
+            site=environment.sites[environment.pools[pool_name].site],
+            files=found,
+            start=None,
+            may_hold=(nodes.JOIN,),
+        )
+    )
 
 
 def vault_secrets(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
-from components.model import Machine
 from components.model.sites import AwsSite, AzureSite, Site
 from components.render.documents import yaml_document
 from components.render.file import File
@@ -18,17 +18,32 @@ class UserDataError(ValueError):
     """The user-data cannot be what was asked for."""
 
 
-def cloud_config(machine: Machine, files: Mapping[str, File], site: Site) -> str:
+@dataclass(frozen=True, kw_only=True)
+class UserData:
+    """What is carried, and for whom."""
+
+    name: str
+    """The machine, or the pool of machines."""
+    site: Site
+    files: Mapping[str, File]
+    start: str | None
+    """The unit to start the machine's work with when cloud-init is done; None where the files themselves do."""
+    may_hold: Collection[str] = ()
+    """Paths of secret files that may be carried nevertheless: the join token's alone (see
+    :mod:`components.render.nodes`)."""
+
+
+def cloud_config(data: UserData) -> str:
     """The complete ``#cloud-config``; ``UserDataError`` when the site's cloud would not take it or a file is secret."""
-    for path, file in files.items():
-        if file.secret:
+    for path, file in data.files.items():
+        if file.secret and path not in data.may_hold:
             raise UserDataError(
-                f"{machine.name}: {path} is secret, and user-data is not: let the machine fetch it from the vault"
+                f"{data.name}: {path} is secret, and user-data is not: let the machine fetch it from the vault"
             )
-    target = f"longhaul-{'etcd' if machine.role.is_store else 'api'}.target"
-    value = {"write_files": [_entry(path, file) for path, file in files.items()], "runcmd": [_start(target)]}
-    text = f"#cloud-config\n# {machine.name}, written by Longhaul.\n{yaml_document(value)}"
-    return _within_limit(text, machine=machine, site=site)
+    value: dict[str, object] = {"write_files": [_entry(path, file) for path, file in data.files.items()]}
+    if data.start is not None:
+        value["runcmd"] = [_start(data.start)]
+    return _within_limit(f"#cloud-config\n# {data.name}, written by Longhaul.\n{yaml_document(value)}", data)
 
 
 def _entry(path: str, file: File) -> dict[str, str]:
@@ -41,13 +56,13 @@ def _start(target: str) -> list[str]:
     return ["sh", "-c", f"systemctl enable --now {target} || {{ {journal}; exit 1; }}"]
 
 
-def _within_limit(text: str, *, machine: Machine, site: Site) -> str:
-    if not isinstance(site, AzureSite | AwsSite):
-        raise UserDataError(f"{machine.name}: site {machine.site} is of kind {site.kind}, which takes no user-data")
-    size, limit = len(text.encode()), LIMITS[site.kind]
+def _within_limit(text: str, data: UserData) -> str:
+    if not isinstance(data.site, AzureSite | AwsSite):
+        raise UserDataError(f"{data.name}: its site is of kind {data.site.kind}, which takes no user-data")
+    size, limit = len(text.encode()), LIMITS[data.site.kind]
     if size > limit:
         raise UserDataError(
-            f"{machine.name}: its user-data is {size} bytes, {site.kind} takes {limit}: "
+            f"{data.name}: its user-data is {size} bytes, {data.site.kind} takes {limit}: "
             "move what is the same on every machine into the image (images/rootfs)"
         )
     return text

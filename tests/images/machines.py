@@ -55,12 +55,13 @@ def small_environment(*, members: int) -> Environment:
     lab = load(STACK)
     control = lab.control_plane
     etcd = control.etcd.model_copy(update={"members": members})
-    api = control.api.model_copy(update={"port": free_port()})
+    events = control.events.model_copy(update={"members": 1})
+    api = control.api.model_copy(update={"servers": 1, "port": free_port()})
     return lab.model_copy(
         update={
             "supernet": IPv4Network(f"10.{random.randrange(2, 255)}.0.0/16"),
             "sites": {name: site.model_copy(update={"prefix": 18}) for name, site in lab.sites.items()},
-            "control_plane": control.model_copy(update={"etcd": etcd, "api": api}),
+            "control_plane": control.model_copy(update={"etcd": etcd, "events": events, "api": api}),
         }
     )
 
@@ -242,6 +243,7 @@ class Control:
         """Put into the vault what the components would."""
         for name, pair in self._issuers.items():
             self.vault.secrets[f"trust-{name}"] = pair.certificate
+            self.vault.secrets[f"ca-{name}"] = json.dumps({"certificate": pair.certificate, "key": pair.key})
         for certificate in certificates(self.environment, self.addresses):
             self.renew(certificate.name)
         for shared in shared_secrets(control_machines(self.environment, self.addresses)):

@@ -2,122 +2,23 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import ssl
-import subprocess
-import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import api_checks
-import etcd_endpoints
 import pytest
-import store_checks
-from node_config import client_url
 
 from components.model.health import READY_PATH
 from lab import tools
+from tests.images.api_server import API, EVENTS, MAIN, Machines
 from tests.images.fakes import FakeVault
-from tests.images.machines import Control, Place, environment_file, eventually
+from tests.images.machines import Control, eventually
+from tests.images.node_controller_rights import rights
 
 pytestmark = pytest.mark.lab
-
-MAIN, EVENTS, API = "lab-etcd-0", "lab-events-0", "lab-api-0"
-UNITS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
-
-
-class Client:
-    """Requests to the API server, as nobody or as the administrator."""
-
-    def __init__(self, control: Control, folder: Path) -> None:
-        self.base = f"https://127.0.0.1:{control.environment.control_plane.api.port}"
-        trust = control.vault.secrets["trust-kubernetes"]
-        self.anonymous = ssl.create_default_context(cadata=trust)
-        self.administrator = ssl.create_default_context(cadata=trust)
-        value = json.loads(control.vault.secrets["operator-admin"])
-        pem = folder / "admin.pem"
-        pem.write_text(value["certificate"] + value["key"])
-        self.administrator.load_cert_chain(pem)
-
-    def status(self, path: str, *, anonymous: bool = False) -> int:
-        try:
-            return int(self._open("GET", path, None, self.anonymous if anonymous else self.administrator)[0])
-        except OSError:
-            return 0
-
-    def post(self, path: str, document: dict[str, Any]) -> dict[str, Any]:
-        status, body = self._open("POST", path, json.dumps(document).encode(), self.administrator)
-        assert status in (200, 201), body
-        return dict(json.loads(body))
-
-    def get(self, path: str) -> dict[str, Any]:
-        status, body = self._open("GET", path, None, self.administrator)
-        assert status == 200, body
-        return dict(json.loads(body))
-
-    def _open(self, method: str, path: str, body: bytes | None, context: ssl.SSLContext) -> tuple[int, str]:
-        headers = {"Content-Type": "application/json"}
-        request = urllib.request.Request(self.base + path, data=body, method=method, headers=headers)
-        try:
-            with urllib.request.urlopen(request, context=context, timeout=20) as response:
-                return response.status, response.read().decode()
-        except urllib.error.HTTPError as error:
-            return error.code, error.read().decode()
-
-
-class Machines:
-    """The control plane, started."""
-
-    def __init__(self, control: Control, folder: Path) -> None:
-        self.control = control
-        self.client = Client(control, folder)
-
-    def start_store(self, name: str) -> None:
-        place = self.control[name]
-        place.prepare()
-        place.start_etcd()
-        eventually(lambda: _member_ready(place), what=f"{name} is ready")
-
-    def start_api(self) -> None:
-        place = self.control[API]
-        stores = {name: etcd_endpoints.servers(place.node.stores[name], place.etcdctl) for name in ("etcd", "events")}
-        variables = environment_file(etcd_endpoints.environment(stores["etcd"], stores["events"]))
-        variables |= environment_file(place.path("/etc/longhaul/kube-apiserver.env").read_text())
-        key, public = (
-            place.path("/etc/longhaul/pki/service-account.key"),
-            place.path("/run/longhaul-api/service-account.pub"),
-        )
-        subprocess.run(["openssl", "pkey", "-in", key, "-pubout", "-out", public], check=True)
-        command = place.unit_command("kube-apiserver.service", variables)
-        # Stops at once here; nothing drains.
-        place.start("kube-apiserver", [*command, "--shutdown-delay-duration=0s"], {})
-
-    def api_ready(self) -> bool:
-        return self.control[API].running("kube-apiserver") and self.client.status(READY_PATH) == 200
-
-    def start_controllers(self) -> None:
-        place = self.control[API]
-        for unit in UNITS[1:]:
-            place.start(unit, place.unit_command(f"{unit}.service", {}), {})
-
-    def keys(self, store: str) -> list[str]:
-        """The store's keys."""
-        answer = self.control[store].etcdctl.run(self._url(store), "get", "/", "--prefix", "--keys-only")
-        return [base64.b64decode(item["key"]).decode() for item in answer.get("kvs", [])]
-
-    def value(self, store: str, key: str) -> bytes:
-        answer = self.control[store].etcdctl.run(self._url(store), "get", key)
-        return base64.b64decode(answer["kvs"][0]["value"])
-
-    def _url(self, store: str) -> str:
-        return client_url(self.control[store].node.address)
-
-
-def _member_ready(place: Place) -> bool:
-    return all(check.ok for check in store_checks.checks(place.node, place.etcdctl))
 
 
 @pytest.fixture(name="machines", scope="module")
@@ -150,7 +51,7 @@ def test_the_machine_is_ready(machines: Machines) -> None:
     def checks() -> bool:
         return all(check.ok for check in api_checks.checks(place.node, pki=place.path("/etc/longhaul/pki")))
 
-    eventually(checks, what="API server, controller-manager and scheduler are well")
+    eventually(checks, what="API server, controller-manager, scheduler and node controller are well")
 
 
 def test_nobody_reaches_more_than_health(machines: Machines) -> None:
@@ -235,3 +136,17 @@ def test_without_the_events_store_the_api_server_serves_on(machines: Machines) -
         assert machines.client.status(READY_PATH) == 200
     finally:
         machines.start_store(EVENTS)
+
+
+def test_the_node_controller_leads_once_it_may_and_lets_go_when_it_is_stopped(machines: Machines) -> None:
+    lease = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/longhaul-node-controller"
+    place, client = machines.control[API], machines.client
+    assert place.running("node-controller")
+    for path, document in rights():
+        client.post(path, document)
+    eventually(lambda: client.status(lease) == 200, what="it has the lease")
+    assert client.get(lease)["spec"]["holderIdentity"] == API
+    with urllib.request.urlopen("http://127.0.0.1:10261/metrics", timeout=5) as answer:
+        assert "longhaul_node_controller_" in answer.read().decode()
+    place.stop("node-controller")
+    assert client.get(lease)["spec"].get("holderIdentity", "") == ""

@@ -9,7 +9,7 @@ import pytest
 from etcd_client import Cluster, Member
 from etcd_join import Found, Join, Refuse, Start, State, decide
 from etcd_wal import Identity, WalError, identity
-from node_config import Node, peer_url
+from node_config import Node, client_url, peer_url
 
 NODE = Node(
     machine="e-etcd-0",
@@ -20,11 +20,14 @@ NODE = Node(
     state_secret="etcd-state",
     stores={"etcd": {"e-etcd-0": "10.0.1.10", "e-etcd-1": "10.0.1.11"}},
 )
+SECOND = replace(NODE, machine="e-etcd-1", index=1, address="10.0.1.11")
 NEW, EXISTING = State(state="new"), State(state="existing", cluster="c")
 
 
 def member(number: int, *, name: str = "", address: str = "", learner: bool = False) -> Member:
-    return Member(id=number, name=name, learner=learner, peer_urls=(peer_url(address),), client_urls=())
+    """One with a name has started once, and told where it answers."""
+    answers = (client_url(address),) if name else ()
+    return Member(id=number, name=name, learner=learner, peer_urls=(peer_url(address),), client_urls=answers)
 
 
 def cluster(*members: Member, number: int = 0xC) -> Cluster:
@@ -53,10 +56,30 @@ def test_data_that_is_not_the_clusters_is_refused(answer: Cluster, says: str) ->
     assert "Nothing was deleted" in decision.reason
 
 
-def test_only_the_first_member_founds_and_only_when_nobody_answers() -> None:
-    assert decide(node=NODE, local=None, cluster=None, state=NEW) == Found()
-    assert isinstance(decide(node=replace(NODE, index=1), local=None, cluster=None, state=NEW), Refuse)
+def test_without_founders_the_first_member_founds_and_only_when_nobody_answers() -> None:
+    assert decide(node=NODE, local=None, cluster=None, state=NEW) == Found(founders=("e-etcd-0",))
+    assert isinstance(decide(node=SECOND, local=None, cluster=None, state=NEW), Refuse)
     assert decide(node=NODE, local=None, cluster=cluster(OTHER), state=NEW) == Join(stale=())
+
+
+def test_the_founders_found_together_and_nobody_else() -> None:
+    both = State(state="new", founders=("e-etcd-0", "e-etcd-1"))
+    for node in (NODE, SECOND):
+        assert decide(node=node, local=None, cluster=None, state=both) == Found(founders=both.founders)
+    third = replace(NODE, machine="e-etcd-2", index=2, address="10.0.1.12")
+    assert isinstance(decide(node=third, local=None, cluster=None, state=both), Refuse)
+    assert decide(node=third, local=None, cluster=cluster(OWN, OTHER), state=both) == Join(stale=())
+
+
+def test_a_founder_that_comes_late_starts_as_the_member_that_is_awaited() -> None:
+    both = State(state="new", founders=("e-etcd-0", "e-etcd-1"))
+    awaited = replace(OWN, client_urls=())
+    assert decide(node=NODE, local=None, cluster=cluster(awaited, OTHER), state=both) == Found(founders=both.founders)
+
+
+def test_a_founder_that_lost_its_disk_joins_even_before_the_note() -> None:
+    both = State(state="new", founders=("e-etcd-0", "e-etcd-1"))
+    assert decide(node=NODE, local=None, cluster=cluster(OWN, OTHER), state=both) == Join(stale=(OWN,))
 
 
 @pytest.mark.parametrize("index", [0, 1, 6])

@@ -65,3 +65,17 @@ def test_what_is_on_a_disk_is_seen(tmp_path: Path) -> None:
     assert not local_ssd._inspect(str(disk)).blank
     subprocess.run(["mkfs.ext4", "-q", "-L", LABEL, str(disk)], check=True)
     assert local_ssd._inspect(str(disk)).label == LABEL
+
+
+@pytest.mark.parametrize(
+    ("arguments", "disks", "code"),
+    [([], [], 1), (["--if-any"], [], 0), (["--if-any"], [FOREIGN], 1)],
+    ids=["needed", "not needed", "there, but somebody else's"],
+)
+def test_a_worker_does_without(
+    arguments: list[str], disks: list[Disk], code: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(local_ssd, "MOUNT", tmp_path)
+    monkeypatch.setattr(local_ssd, "local_disks", lambda: disks)
+    monkeypatch.setattr("sys.argv", ["local_ssd.py", *arguments])
+    assert local_ssd.main() == code

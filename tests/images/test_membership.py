@@ -16,6 +16,8 @@ import store_checks
 from etcd_client import EtcdError
 from node_config import CLIENT_PORT, client_url
 
+from components.model.vault import SecretKind
+from components.secrets import first_value
 from lab import tools
 from tests.images.fakes import FakeVault
 from tests.images.machines import Control, Place, eventually
@@ -40,7 +42,8 @@ def _control(tmp_path: Path, vault: FakeVault, binaries: dict[str, Path]) -> Ite
 
 
 def ready(place: Place) -> bool:
-    return all(check.ok for check in store_checks.checks(place.node, place.etcdctl))
+    _, checks = store_checks.checks(place.node, place.etcdctl)
+    return all(check.ok for check in checks)
 
 
 def found(control: Control) -> None:
@@ -83,6 +86,28 @@ def _promoted(place: Place) -> bool:
 def names(control: Control) -> set[str]:
     _, members = store_checks.members(control[FIRST].node, control[FIRST].etcdctl)
     return {member.name for member in members if member.healthy and not member.learner}
+
+
+def test_three_found_a_store_together(control: Control) -> None:
+    all_three = (FIRST, SECOND, THIRD)
+    control.vault.secrets["etcd-state"] = first_value(SecretKind.STORE_STATE, holders=all_three)
+    for name in (FIRST, SECOND):
+        assert control[name].prepare() == etcd_join.Found(founders=all_three)
+    for name in (FIRST, SECOND):
+        control[name].start_etcd()
+    eventually(lambda: ready(control[FIRST]) and ready(control[SECOND]), what="two of three are a quorum")
+    # The third comes late: the store has it as a member that never started.
+    assert control[THIRD].prepare() == etcd_join.Found(founders=all_three)
+    control[THIRD].start_etcd()
+    eventually(lambda: ready(control[THIRD]), what="the third is ready")
+    assert names(control) == set(all_three)
+    clusters = {store_checks.checks(control[name].node, control[name].etcdctl)[0] for name in all_three}
+    assert len(clusters) == 1
+
+    control[SECOND].stop("etcd")
+    control[SECOND].wipe()
+    join(control, SECOND)  # as a learner, though the vault still says that the store is new
+    assert names(control) == set(all_three)
 
 
 def test_members_join_one_by_one_and_a_lost_one_is_replaced(control: Control) -> None:

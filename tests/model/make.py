@@ -50,12 +50,25 @@ def full() -> dict[str, Any]:
     raw["destroyable"] = True
     raw["versions"] = {"kubernetes": "1.2.3", "etcd": "4.5.6"}
     raw["sites"] = {
-        "weu": {**AZURE, "range": "10.64.0.0/16", "prefix": 16, "zones": ["1", "2"]},
-        "use1": {**AWS, "range": "10.65.0.0/16", "prefix": 16, "zones": ["a", "b", "c"]},
+        "weu": {
+            **AZURE,
+            "range": "10.64.0.0/16",
+            "prefix": 16,
+            "depot": "http://depot.example.internal",
+            "zones": ["1", "2"],
+        },
+        "use1": {
+            **AWS,
+            "range": "10.65.0.0/16",
+            "prefix": 16,
+            "depot": "http://depot.example.internal",
+            "zones": ["a", "b", "c"],
+        },
         "colo": {
             "kind": "onprem",
             "range": "10.68.0.0/14",
             "prefix": 14,
+            "depot": "http://depot.example.internal",
             "gateways": [
                 {"name": "gw-0", "public_address": "203.0.113.10", "host_key": KEY},
                 {"name": "gw-1", "public_address": "203.0.113.11", "host_key": KEY},

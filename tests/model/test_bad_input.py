@@ -36,8 +36,9 @@ from tests.model.files import only, problems_of, write
             "hosts.1.address",
             "10.68.128.99 is also the address of hosts.0",
         ),
-        (make.rack(make.host("test-gw-0")), "hosts.0.name", "gives a machine of its own"),
-        (make.rack(make.host("test-etcd-3")), "hosts.0.name", "gives a machine of its own"),
+        (make.rack(make.host("gw-0")), "hosts.0.name", "'test-gw-0', as its machine is called, is a name"),
+        (make.rack(make.host("etcd-3")), "hosts.0.name", "'test-etcd-3', as its machine is called, is a name"),
+        (make.rack(make.host("h" * 59)), "hosts.0.name", "has 64 characters"),
     ],
 )
 def test_bad_hosts(tmp_path: Path, hosts: object, key: str, wrong: str) -> None:
@@ -86,6 +87,18 @@ def changed(*at: str | int, to: object) -> dict[str, Any]:
             "pools.gpu.machine_type",
             "'Huge' is a type of azure, and use1 is on aws",
             "one of: g5.12xlarge",
+        ),
+        (
+            changed("pools", "gpu", "labels", to={"longhaul.dev/pool": "other"}),
+            "pools.gpu.labels.longhaul.dev/pool",
+            "is set by Longhaul",
+            "a key of your own domain",
+        ),
+        (
+            changed("pools", "gpu", "labels", to={"node-role.kubernetes.io/gpu": ""}),
+            "pools.gpu.labels.node-role.kubernetes.io/gpu",
+            "a node may not give itself",
+            "a key of your own domain",
         ),
         (changed("pools", "gpu", "min", to=5), "pools.gpu.min", "5 is more than max, 4", "at most 4"),
         (changed("pools", "gpu", "fallbacks", to=["gpu"]), "pools.gpu.fallbacks.0", "'gpu' is not another pool", "big"),

@@ -31,6 +31,14 @@ def test_the_stack_files_are_good(root: Path) -> None:
         check_neighbours(environment, source=root / "stacks" / f"Pulumi.{name}.yaml")
 
 
+def test_a_second_stack_is_no_environment(root: Path, tmp_path: Path) -> None:
+    assert "lab-objects" not in load_directory(root / "stacks")
+    assert (root / "stacks" / "Pulumi.lab-objects.yaml").exists()
+    raw = {**make.full(), "name": "x-objects"}
+    with pytest.raises(ConfigurationError, match="ends with '-objects'"):
+        parse(raw, source=tmp_path / "Pulumi.x-objects.yaml", stack="x-objects")
+
+
 def test_an_environment_that_is_read_is_what_was_written(tmp_path: Path) -> None:
     environment = load(write(tmp_path, make.full(), hosts=make.hosts()))
     assert [host.name for host in environment.hosts] == ["rack-0", "rack-1"]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from components.model import AddressPlan, Environment, Machine, control_machines, load, plan
+from components.render import File, join_kubeconfig, pool_files, pool_user_data, rack_files
+from components.render.nodes import JOIN
 
 STACKS = Path(__file__).parents[2] / "stacks"
 
@@ -23,14 +27,59 @@ class Case:
 
 def cases() -> list[Case]:
     """Every control-plane machine of every stack file."""
-    found = []
+    return [
+        Case(environment=environment, addresses=addresses, machine=machine)
+        for environment, addresses in environments()
+        for machine in control_machines(environment, addresses)
+    ]
+
+
+def environments() -> Iterator[tuple[Environment, AddressPlan]]:
+    """Every stack file that declares an environment, with its plan."""
     for path in sorted(STACKS.glob("Pulumi.*.yaml")):
-        environment = load(path)
-        addresses = plan(environment)
-        found += [
-            Case(environment=environment, addresses=addresses, machine=machine)
-            for machine in control_machines(environment, addresses)
-        ]
+        if not path.stem.endswith("-objects"):
+            environment = load(path)
+            yield environment, plan(environment)
+
+
+AUTHORITY = "-----BEGIN CERTIFICATE-----\n[authority]\n-----END CERTIFICATE-----\n"
+TOKEN = "abcdef.0123456789abcdef"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeCase:
+    """A pool, or a rack host, of one stack file."""
+
+    environment: Environment
+    addresses: AddressPlan
+    pool: str | None = None
+    host: str | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.environment.name}-{self.pool or self.host}"
+
+    def files(self) -> dict[str, File]:
+        if self.pool is not None:
+            return pool_files(self.environment, self.addresses, self.pool, kubernetes_ca=AUTHORITY, join_token=TOKEN)
+        found = rack_files(self.environment, self.addresses, self.host or "", kubernetes_ca=AUTHORITY)
+        return {**found, JOIN: join_kubeconfig(self.environment, self.addresses, token=TOKEN)}
+
+    def user_data(self) -> str | None:
+        """None for a rack host, which has none."""
+        if self.pool is None:
+            return None
+        return pool_user_data(self.environment, self.addresses, self.pool, kubernetes_ca=AUTHORITY, join_token=TOKEN)
+
+
+def node_cases() -> list[NodeCase]:
+    """Every pool of every stack file, and the first host of each of its racks."""
+    found = []
+    for environment, addresses in environments():
+        shared: dict[str, Any] = {"environment": environment, "addresses": addresses}
+        found += [NodeCase(**shared, pool=name) for name in environment.pools]
+        first = {host.site: host.name for host in reversed(environment.hosts)}
+        found += [NodeCase(**shared, host=name) for name in first.values()]
     return found
 
 
@@ -41,3 +90,5 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "case" in metafunc.fixturenames:
         metafunc.parametrize("case", cases(), ids=lambda case: case.machine.name)
+    if "node" in metafunc.fixturenames:
+        metafunc.parametrize("node", node_cases(), ids=lambda node: node.name)

@@ -12,7 +12,8 @@ import pytest
 import yaml
 
 from components.model import Environment, Role, certificates, control_machines, plan, shared_secrets
-from components.render import LIMITS, File, UserDataError, cloud_init, files, user_data, vault_secrets
+from components.render import LIMITS, File, UserDataError, files, user_data, vault_secrets
+from components.render.cloud_init import UserData, cloud_config
 from components.render.documents import environment_file
 from tests.render.conftest import STACKS, Case, cases
 
@@ -52,10 +53,11 @@ def test_a_machine_reads_exactly_its_own_secrets(case: Case) -> None:
     machines = control_machines(case.environment, case.addresses)
     shared = {one.name for one in shared_secrets(machines) if case.machine.name in one.holders}
     trusted = {name for name in read if name.startswith("trust-")}
-    assert read == own | shared | trusted
-    assert not any(name.startswith("ca-") for name in read)
+    # The one authority whose key is on machines: the node controller signs with it.
+    signed = set() if case.machine.role.is_store else {"ca-nodes"}
+    assert read == own | shared | trusted | signed
     stores = {case.machine.role} if case.machine.role.is_store else {Role.ETCD, Role.EVENTS}
-    others = {"etcd-client"} if case.machine.role.is_store else {"kubernetes", "front-proxy"}
+    others = {"etcd-client"} if case.machine.role.is_store else {"kubernetes", "front-proxy", "nodes"}
     assert trusted == {f"trust-{name}" for name in (*stores, *others)}
 
 
@@ -80,7 +82,9 @@ def test_units_and_files_name_the_same_paths(case: Case) -> None:
     texts += [file.content for path, file in found.items() if path.endswith((".kubeconfig", ".env", ".yaml"))]
     named = set(re.findall(r"/etc/longhaul/[\w./-]*\w", "\n".join(texts)))
     assert named <= found.keys() | fetched
-    assert {path for path in fetched - named if not path.endswith("/client.pem")} == set()
+    # What programs of ours name: a member's, and the node controller.
+    programs = {"client.pem", "node-controller.pem", "nodes-authority.pem"}
+    assert {path for path in fetched - named if Path(path).name not in programs} == set()
 
 
 # What does not concern a machine does not change its user-data.
@@ -168,24 +172,26 @@ def test_a_change_that_concerns_a_store_changes_its_members_alone(tmp_path: Path
         if case.environment.name == "lab"
         and user_data(environment, addresses, case.machine) != user_data(case.environment, case.addresses, case.machine)
     }
-    assert differing == {"lab-etcd-0"}
+    assert differing == {"lab-etcd-0", "lab-etcd-1", "lab-etcd-2"}
 
 
 # What user-data refuses.
 
 
-def test_a_secret_file_is_refused() -> None:
+def of_one_machine(files: dict[str, File]) -> UserData:
     case = cases()[0]
     site = case.environment.sites[case.machine.site]
+    return UserData(name=case.machine.name, site=site, files=files, start="longhaul-etcd.target")
+
+
+def test_a_secret_file_is_refused() -> None:
     with pytest.raises(UserDataError, match="/etc/key is secret"):
-        cloud_init.cloud_config(case.machine, {"/etc/key": File(content="x", secret=True)}, site)
+        cloud_config(of_one_machine({"/etc/key": File(content="x", secret=True)}))
 
 
 def test_too_much_is_refused_with_both_sizes() -> None:
-    case = cases()[0]
-    site = case.environment.sites[case.machine.site]
     with pytest.raises(UserDataError, match=r"user-data is \d+ bytes, azure takes 65535"):
-        cloud_init.cloud_config(case.machine, {"/etc/large": File(content="x" * 65000 + "\n" * 2000)}, site)
+        cloud_config(of_one_machine({"/etc/large": File(content="x" * 65000 + "\n" * 2000)}))
 
 
 def test_racks_take_no_user_data() -> None:

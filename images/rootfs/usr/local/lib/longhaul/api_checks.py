@@ -1,4 +1,4 @@
-"""Whether an API server machine is well: its three programs, each asked on its own loopback port."""
+"""Whether an API server machine is well: its programs, each asked on its own loopback port."""
 
 from __future__ import annotations
 
@@ -16,22 +16,35 @@ READY = "/readyz?verbose&exclude=etcd-override-0&exclude=etcd-override-readiness
 
 CONTROLLER_MANAGER = "https://127.0.0.1:10257/healthz"
 SCHEDULER = "https://127.0.0.1:10259/healthz"
+NODE_CONTROLLER = "http://127.0.0.1:10261/healthz"
 TIMEOUT_S = 5.0
+ELSEWHERE_S = 2.0
+"""An address that may lead nowhere gets less."""
 
 
 def checks(node: Node, *, pki: Path) -> tuple[Check, ...]:
-    """kube-apiserver ready and of the right version, controller-manager and scheduler healthy."""
+    """kube-apiserver ready and of the right version, controller-manager, scheduler and node controller healthy."""
     return (
         server(node, pki=pki),
         _version(f"{_url(node)}/version", _context(pki), wanted=node.version),
         _health("kube-controller-manager", CONTROLLER_MANAGER, _unverified()),
         _health("kube-scheduler", SCHEDULER, _unverified()),
+        _health("node-controller", NODE_CONTROLLER, _unverified()),
     )
 
 
 def server(node: Node, *, pki: Path) -> Check:
     """kube-apiserver ready."""
     return _health("kube-apiserver", _url(node) + READY, _context(pki))
+
+
+def answers(frontend: str, *, pki: Path) -> bool:
+    """Whether a ready API server answers at another address than this machine's own."""
+    try:
+        status, _ = _get(f"https://{frontend}{READY}", _context(pki), timeout_s=ELSEWHERE_S)
+    except OSError:
+        return False
+    return status == 200
 
 
 def _url(node: Node) -> str:
@@ -53,10 +66,10 @@ def _unverified() -> ssl.SSLContext:
     return context
 
 
-def _get(url: str, context: ssl.SSLContext) -> tuple[int, str]:
+def _get(url: str, context: ssl.SSLContext, *, timeout_s: float = TIMEOUT_S) -> tuple[int, str]:
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context))
     try:
-        with opener.open(url, timeout=TIMEOUT_S) as response:
+        with opener.open(url, timeout=timeout_s) as response:
             return response.status, response.read().decode(errors="replace")
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode(errors="replace")

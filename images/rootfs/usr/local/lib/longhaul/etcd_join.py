@@ -2,8 +2,9 @@
 """Decide how this etcd member starts, before it does. A store is founded once in its life, never twice.
 
 With data, the member just starts, unless the cluster has removed it. Without, it joins the cluster that another member
-answers for. Only when none answers and the vault says that the store is new, member 0 founds it. Everything else is
-refused: the unit fails with the reason, and is tried again. The answer is left in /run/longhaul/etcd-join.env for etcd.
+answers for. Only when the vault says that the store is new, those that it names found it together: nobody can use the
+store before the vault says that it exists. Everything else is refused: the unit fails with the reason, and is tried
+again. The answer is left in /run/longhaul/etcd-join.env for etcd.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ PATIENCE_S = 60.0
 """How long to try before the unit fails (and is tried again): etcd adds no member within 5 s of another one's arrival
 (etcd 3.6, server/etcdserver/server.go ``HealthInterval``), and a machine's network comes up while this runs."""
 
-RETRY_S = 2.0
+RETRY_S = 1.0
 
 UNHEALTHY = "unhealthy cluster"
 """etcd's word for it (etcd 3.6, server/etcdserver/errors)."""
@@ -39,9 +40,12 @@ class State:
     """What the vault says of the store."""
 
     state: str
-    """``new`` until its first member was healthy, then ``existing``."""
+    """``new`` until its first members were healthy, then ``existing``."""
     cluster: str = ""
     """The cluster's id in hexadecimal, once known."""
+    founders: tuple[str, ...] = ()
+    """Who founds it, by machine: those that there were when the secret was made, for every founder must name the same.
+    Without any, the member of index 0."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +55,10 @@ class Start:
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """Found the store."""
+    """Found the store, together with the others that do."""
+
+    founders: tuple[str, ...]
+    """All of them, by machine."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,13 +86,15 @@ def decide(
         return Refuse(
             reason=f"the vault's secret {node.state_secret} cannot be read, so whether this store exists is unknown"
         )
+    founders = state.founders or _first(node)
     if cluster is not None:
-        return _join(node, cluster, state)
-    if state.state == "new" and node.index == 0:
-        return Found()
+        late = state.state == "new" and node.machine in founders and _awaited(node, cluster)
+        return Found(founders=founders) if late else _join(node, cluster, state)
+    if state.state == "new" and node.machine in founders:
+        return Found(founders=founders)
     if state.state == "new":
         return Refuse(
-            reason=f"no member of the new store answers; its first member founds it, {node.machine} only joins"
+            reason=f"no member of the new store answers; {', '.join(founders)} found it, {node.machine} only joins"
         )
     if state.state == "existing":
         return Refuse(
@@ -94,6 +103,15 @@ def decide(
             "store from a snapshot"
         )
     return Refuse(reason=f"the vault's secret {node.state_secret} says {state.state!r}; it must say new or existing")
+
+
+def _first(node: Node) -> tuple[str, ...]:
+    return (next(iter(node.stores[node.role])),)
+
+
+def _awaited(node: Node, cluster: Cluster) -> bool:
+    """Whether the founders that are quicker already are a quorum, and have this one as a member that never started."""
+    return any(peer_url(node.address) in member.peer_urls and not member.client_urls for member in cluster.members)
 
 
 def _with_data(local: Identity, cluster: Cluster | None) -> Start | Refuse:
@@ -156,15 +174,21 @@ def prepare(
     cluster = etcdctl.first_cluster(client_url(address) for address in node.peers.values())
     state = _state(node, read) if local is None else None
     decision = decide(node=node, local=local, cluster=cluster, state=state)
-    own = f"{node.machine}={peer_url(node.address)}"
     if isinstance(decision, Refuse):
         environment.unlink(missing_ok=True)
     elif isinstance(decision, Join) and cluster is not None:
         _write(environment, "existing", join(node, etcdctl, cluster, decision.stale))
+    elif isinstance(decision, Found):
+        _write(environment, "new", _initial(node, decision.founders))
     else:
         # With data etcd ignores both; should it see no data after all, "existing" keeps it from founding.
-        _write(environment, "new" if isinstance(decision, Found) else "existing", own)
+        _write(environment, "existing", _initial(node, (node.machine,)))
     return decision
+
+
+def _initial(node: Node, machines: tuple[str, ...]) -> str:
+    places = node.stores[node.role]
+    return ",".join(f"{machine}={peer_url(places[machine])}" for machine in machines)
 
 
 def _write(environment: Path, state: str, members: str) -> None:
@@ -173,11 +197,12 @@ def _write(environment: Path, state: str, members: str) -> None:
 
 def _state(node: Node, read: Callable[[str], str]) -> State | None:
     try:
-        return State(**json.loads(read(node.state_secret)))
+        raw = json.loads(read(node.state_secret))
+        return State(**{**raw, "founders": tuple(raw.get("founders", ()))})
     except VaultError as error:
         print(error, file=sys.stderr)
         return None
-    except (ValueError, TypeError):
+    except (AttributeError, ValueError, TypeError):
         raise VaultError(f'secret {node.state_secret}: its value is not {{"state": …, "cluster": …}}') from None
 
 

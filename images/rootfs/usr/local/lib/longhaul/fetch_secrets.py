@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +29,10 @@ CONFIG = Path("/etc/longhaul/secrets.json")
 
 PLACEHOLDER = re.compile(r"\$\{([a-z0-9-]+)(?::([a-z]+))?\}")
 
-RETRY_S = 5.0
+RETRY_S = 1.0
 """Between attempts at boot: Azure gives no event for a role assignment that has come into force, which takes up to ten
-minutes (learn.microsoft.com, "Troubleshoot Azure RBAC")."""
+minutes (learn.microsoft.com, "Troubleshoot Azure RBAC"), nor for a secret that is still to be made. What was read is
+not read again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,8 +161,9 @@ def main() -> int:
     config = Config.read(arguments.config)
     deadline = time.monotonic() + arguments.boot_wait
     said: list[str] = []
+    read = cache(config.open().read)
     while True:
-        changed, problems = fetch(config, config.open().read)
+        changed, problems = fetch(config, read)
         for file in changed:
             print(f"wrote {file.path}", flush=True)
         for problem in problems:

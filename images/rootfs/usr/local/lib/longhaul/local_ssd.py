@@ -2,10 +2,12 @@
 """Mount the machine's local NVMe disk at /var/lib/longhaul/ssd, after making a file system on it when it is blank.
 
 What is mounted there already is taken as it is. A disk with anything on it that is not Longhaul's is never written to.
+With ``--if-any`` a machine without a local disk is well too: workers use what there is, a store's members need it.
 """
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -24,6 +26,10 @@ BLANK_BYTES = 1 << 20
 
 class DiskError(Exception):
     """There is no disk to use."""
+
+
+class NoDiskError(DiskError):
+    """The machine has none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +58,7 @@ def choose(disks: list[Disk]) -> tuple[Disk, bool]:
         if disk.blank:
             return disk, True
     if not disks:
-        raise DiskError(
+        raise NoDiskError(
             f"this machine has no local NVMe disk ({' or '.join(LOCAL_MODELS)}): its machine type has no local SSD"
         )
     found = ", ".join(f"{disk.device} ({disk.signature or 'data of an unknown kind'})" for disk in disks)
@@ -91,7 +97,10 @@ def _inspect(device: str) -> Disk:
 
 
 def main() -> int:
-    """0 when something is mounted at the mount point."""
+    """0 when something is mounted at the mount point, or need not be."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--if-any", action="store_true", help="a machine without a local disk is no failure")
+    if_any = parser.parse_args().if_any
     if MOUNT.is_mount():
         print(f"{MOUNT} is mounted already")
         return 0
@@ -99,7 +108,7 @@ def main() -> int:
         disk, blank = choose(local_disks())
     except DiskError as error:
         print(error, file=sys.stderr)
-        return 1
+        return 0 if if_any and isinstance(error, NoDiskError) else 1
     if blank:
         # No -F: mkfs would then write over what it recognises itself.
         subprocess.run(["mkfs.ext4", "-q", "-L", LABEL, disk.device], check=True, stdin=subprocess.DEVNULL)

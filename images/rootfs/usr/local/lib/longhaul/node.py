@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """longhaul-node: what this machine says of itself, as one JSON object on standard output.
 
-``ready``: exit code 0 only when the machine does its work. ``status``: the same object, exit code 0 in any case.
+``ready``: exit code 0 only when the machine does its work; with ``--wait SECONDS`` it waits that long for it.
+``status``: the same object and the store's members, exit code 0 in any case.
+``leave``: take an API server out of the load balancer, once another one serves there.
 ``cluster --without NAME``: whether the store of this member keeps its quorum when NAME goes; exit code 0 only when it
 does.
 """
@@ -11,14 +13,21 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import time
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import api_checks
+import api_leave
 import store_checks
+import worker_checks
 from checks import Check
 from etcd_client import Etcdctl
-from node_config import PKI, Node
+from node_config import PATH, PKI, Node
+from node_place import Worker
+
+RETRY_S = 0.5
+"""Between looks while waiting: nothing tells from outside when a store has a leader or a server its first informers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,16 +43,35 @@ class Report:
     members: tuple[store_checks.MemberReport, ...] = ()
 
 
-def report(node: Node) -> Report:
-    """Look at everything this machine is for."""
+WORKER = "node"
+"""Role of a machine that pods run on."""
+
+
+def role() -> str:
+    """What the machine is; ``OSError``, ``ValueError`` or ``KeyError`` when it is nothing yet."""
+    return str(json.loads(PATH.read_text())["role"])
+
+
+def worker_report() -> Report:
+    """Look at everything a worker is for."""
+    paths = worker_checks.Paths()
+    checks = worker_checks.checks(paths, Worker.read())
+    return Report(
+        machine=worker_checks.name(paths), role=WORKER, ready=all(check.ok for check in checks), checks=checks
+    )
+
+
+def report(node: Node, *, with_members: bool) -> Report:
+    """Look at everything a control-plane machine is for, and with ``with_members`` at the rest of its store."""
     cluster = ""
     members: tuple[store_checks.MemberReport, ...] = ()
     if node.role == "api":
         checks = api_checks.checks(node, pki=PKI)
     else:
         etcdctl = member_etcdctl()
-        checks = store_checks.checks(node, etcdctl)
-        cluster, members = store_checks.members(node, etcdctl)
+        cluster, checks = store_checks.checks(node, etcdctl)
+        if with_members:
+            cluster, members = store_checks.members(node, etcdctl)
     return Report(
         machine=node.machine,
         role=node.role,
@@ -52,6 +80,16 @@ def report(node: Node) -> Report:
         cluster=cluster,
         members=members,
     )
+
+
+def await_ready(*, worker: bool, wait_s: float) -> Report:
+    """The report once all is well, or as it is after ``wait_s`` seconds."""
+    deadline = time.monotonic() + wait_s
+    while True:
+        found = worker_report() if worker else report(Node.read(), with_members=False)
+        if found.ready or time.monotonic() + RETRY_S > deadline:
+            return found
+        time.sleep(RETRY_S)
 
 
 def member_etcdctl() -> Etcdctl:
@@ -67,21 +105,33 @@ def main() -> int:
     """The command's exit code."""
     parser = argparse.ArgumentParser(prog="longhaul-node", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("ready", help="exit 0 only when the machine does its work")
+    ready = commands.add_parser("ready", help="exit 0 only when the machine does its work")
+    ready.add_argument("--wait", type=float, default=0.0, metavar="SECONDS", help="how long to wait until it does")
     commands.add_parser("status", help="the same, exit 0 in any case")
     cluster = commands.add_parser("cluster", help="whether the quorum survives the loss of a member")
     cluster.add_argument("--without", required=True, metavar="NAME")
+    leave = commands.add_parser("leave", help="leave the load balancer once another API server serves there")
+    leave.add_argument("--frontend", required=True, metavar="ADDRESS:PORT")
     arguments = parser.parse_args()
-    node = Node.read()
+    worker = role() == WORKER
+    if arguments.command == "leave":
+        if worker or (node := Node.read()).role != "api":
+            parser.error("this machine is no API server")
+        departure = api_leave.leave(node, frontend=arguments.frontend, pki=PKI)
+        _print(departure)
+        return 0 if departure.left else 1
     if arguments.command == "cluster":
-        if node.role == "api":
-            parser.error(f"{node.machine} is no etcd member: ask one")
+        if worker or (node := Node.read()).role == "api":
+            parser.error("this machine is no etcd member: ask one")
         survival = store_checks.survival(node, member_etcdctl(), without=arguments.without)
         _print(survival)
         return 0 if survival.survives else 1
-    found = report(node)
+    if arguments.command == "status":
+        _print(worker_report() if worker else report(Node.read(), with_members=True))
+        return 0
+    found = await_ready(worker=worker, wait_s=arguments.wait)
     _print(found)
-    return 0 if found.ready or arguments.command == "status" else 1
+    return 0 if found.ready else 1
 
 
 if __name__ == "__main__":

@@ -37,15 +37,16 @@ class Survival:
     reason: str
 
 
-def checks(node: Node, etcdctl: Etcdctl) -> tuple[Check, ...]:
-    """Started, voting, in a quorum, of the right version."""
+def checks(node: Node, etcdctl: Etcdctl) -> tuple[str, tuple[Check, ...]]:
+    """The cluster's id in hexadecimal, empty when this member does not say; whether it is started, voting, in a quorum,
+    of the right version."""
     endpoint = client_url(node.address)
     try:
         status = etcdctl.status(endpoint)
     except EtcdError as error:
-        return (Check(name="started", ok=False, detail=str(error)),)
+        return "", (Check(name="started", ok=False, detail=str(error)),)
     healthy = etcdctl.healthy(endpoint)
-    return (
+    return f"{status.cluster:x}", (
         Check(name="started", ok=True, detail=f"member {status.member:x} of cluster {status.cluster:x}"),
         Check(
             name="voting",

@@ -1,0 +1,151 @@
+"""Where this machine stands, as its cloud's metadata service tells it, or its rack's file."""
+
+from __future__ import annotations
+
+import json
+import socket
+import urllib.error
+import urllib.request
+from collections.abc import Iterable
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, summarize_address_range
+from pathlib import Path
+from typing import Any
+
+METADATA = "http://169.254.169.254"
+RACK_PLACE = Path("/etc/longhaul/place.json")
+TIMEOUT_S = 2.0
+TOKEN_LIFE_S = 300
+AZURE_VERSION = "2021-02-01"
+"""The newest that every region has (learn.microsoft.com, "Azure Instance Metadata Service for virtual machines")."""
+
+
+class NotYetError(Exception):
+    """The place is not known yet; asking again may help."""
+
+
+class PlaceError(Exception):
+    """The place is wrong; asking again does not help."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Everything about a node that only the machine itself knows."""
+
+    name: str
+    address: IPv4Address
+    provider_id: str
+    zone: str
+    """Value of its zone label."""
+    pods: tuple[IPv4Network, ...]
+    """Ranges of its pods' addresses, disjoint, ascending."""
+
+
+def find(kind: str, *, metadata: str = METADATA, rack_place: Path = RACK_PLACE) -> Place:
+    """The place of a machine on a site of ``kind``; ``NotYetError`` or ``PlaceError``."""
+    if kind == "aws":
+        return aws(metadata)
+    if kind == "azure":
+        return azure(metadata, own=own_address())
+    if kind == "onprem":
+        return rack(rack_place, own=own_address())
+    raise PlaceError(f"node.json: a site of kind {kind!r} is not known to this image")
+
+
+def aws(metadata: str) -> Place:
+    """EC2: the instance and the prefix of its first interface, which EC2 adds a moment after the instance starts
+    (docs.aws.amazon.com, "Instance metadata categories")."""
+    life = {"X-aws-ec2-metadata-token-ttl-seconds": str(TOKEN_LIFE_S)}
+    token = _ask(f"{metadata}/latest/api/token", headers=life, method="PUT")
+
+    def tell(path: str) -> str:
+        return _ask(f"{metadata}/latest/meta-data/{path}", headers={"X-aws-ec2-metadata-token": token}).strip()
+
+    instance, zone = tell("instance-id"), tell("placement/availability-zone")
+    prefixes = tell(f"network/interfaces/macs/{tell('mac')}/ipv4-prefix")
+    if not prefixes:
+        raise NotYetError("the interface has no prefix")
+    return Place(
+        name=instance,
+        address=IPv4Address(tell("local-ipv4")),
+        provider_id=f"aws:///{zone}/{instance}",
+        zone=zone,
+        pods=tuple(sorted(map(IPv4Network, prefixes.split()))),
+    )
+
+
+def azure(metadata: str, *, own: IPv4Address) -> Place:
+    """Azure: the machine of a scale set and the addresses of its interface but ``own``, the machine's."""
+    text = _ask(f"{metadata}/metadata/instance?api-version={AZURE_VERSION}", headers={"Metadata": "true"})
+    try:
+        document = json.loads(text)
+        compute, interfaces = document["compute"], document["network"]["interface"]
+        addresses = {IPv4Address(entry["privateIpAddress"]) for one in interfaces for entry in one["ipv4"]["ipAddress"]}
+        name, resource = compute["osProfile"]["computerName"], compute["resourceId"]
+        region, zone = compute["location"], compute["zone"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise NotYetError(f"the metadata service's answer is incomplete: {error!r}") from None
+    pods = addresses - {own}
+    if own not in addresses or not pods:
+        raise NotYetError(f"the metadata service knows of {len(addresses)} addresses, the pods' are not among them")
+    return Place(
+        # Names of nodes are in lower case; the suffix that Azure gives is not.
+        name=name.lower(),
+        address=own,
+        provider_id=f"azure://{resource}",
+        zone=f"{region}-{zone}" if zone else region,
+        pods=tuple(_ranges(pods)),
+    )
+
+
+def rack(path: Path, *, own: IPv4Address) -> Place:
+    """A rack host: what its map of files says, once it is seen to be this host's."""
+    try:
+        raw: dict[str, Any] = json.loads(path.read_text())
+        place = Place(
+            name=raw["name"],
+            address=IPv4Address(raw["address"]),
+            provider_id=raw["provider_id"],
+            zone=raw["zone"],
+            pods=(IPv4Network(raw["pods"]),),
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise PlaceError(f"{path}: {error!r}: run playbooks/site.yml for this host again") from None
+    if place.address != own:
+        wrong = f"{path} is of {place.name} at {place.address}, this machine's address is {own}"
+        raise PlaceError(f"{wrong}: correct the address here, or the host's place in the hosts file")
+    return place
+
+
+def own_address() -> IPv4Address:
+    """The address that this machine sends from; ``NotYetError`` while it has none."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            # Sends nothing: only the route is looked up. The address is set aside for documentation (RFC 5737).
+            probe.connect(("192.0.2.1", 9))
+        except OSError as error:
+            raise NotYetError(f"this machine has no way out yet: {error}") from None
+        return IPv4Address(probe.getsockname()[0])
+
+
+def _ranges(addresses: Iterable[IPv4Address]) -> list[IPv4Network]:
+    """The fewest ranges that hold exactly these addresses."""
+    found: list[IPv4Network] = []
+    ordered = sorted(addresses)
+    start = 0
+    for index, address in enumerate(ordered):
+        if index + 1 == len(ordered) or int(ordered[index + 1]) != int(address) + 1:
+            found += summarize_address_range(ordered[start], address)
+            start = index + 1
+    return found
+
+
+def _ask(url: str, *, headers: dict[str, str], method: str = "GET") -> str:
+    # No proxy: the metadata service must be asked directly.
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    request = urllib.request.Request(url, headers=headers, method=method)  # noqa: S310  (one fixed address)
+    try:
+        with opener.open(request, timeout=TIMEOUT_S) as response:
+            return str(response.read().decode())
+    except (OSError, ValueError) as error:
+        raise NotYetError(f"{url}: {error}") from None

@@ -1,0 +1,103 @@
+"""Whether a worker node is well: its programs, each asked where it answers its own machine, and its Node object."""
+
+from __future__ import annotations
+
+import json
+import socket
+import ssl
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from checks import Check
+from node_place import Worker
+
+CONTAINERD = Path("/run/containerd/containerd.sock")
+KUBELET = "http://127.0.0.1:10248/healthz"
+PROXY = "http://127.0.0.1:10256/healthz"
+TIMEOUT_S = 5.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paths:
+    """What a worker's identity is read from."""
+
+    environment: Path = Path("/run/longhaul/node.env")
+    """Written by node_place.py."""
+    certificate: Path = Path("/var/lib/kubelet/pki/kubelet-client-current.pem")
+    authority: Path = Path("/etc/longhaul/pki/kubernetes-ca.crt")
+
+
+def name(paths: Paths) -> str:
+    """The node's name; empty while it does not know where it stands."""
+    try:
+        lines = paths.environment.read_text().splitlines()
+    except OSError:
+        return ""
+    return next((line.partition("=")[2] for line in lines if line.startswith("NODE_NAME=")), "")
+
+
+def checks(paths: Paths, worker: Worker) -> tuple[Check, ...]:
+    """Place known, programs healthy, joined, Ready, of the right version."""
+    own = name(paths)
+    place = Check(name="place", ok=bool(own), detail=own or "not known yet: see longhaul-node-place.service")
+    joined = _joined(paths)
+    programs = (_listens("containerd", CONTAINERD), _answers("kubelet", KUBELET), _answers("kube-proxy", PROXY))
+    if not (place.ok and joined.ok):
+        return (place, *programs, joined)
+    return (place, *programs, joined, *_node(paths, worker, own))
+
+
+def _joined(paths: Paths) -> Check:
+    if paths.certificate.exists():
+        return Check(name="joined", ok=True, detail="has a certificate")
+    return Check(
+        name="joined", ok=False, detail="has no certificate yet: see kubelet.service, and the requests' events"
+    )
+
+
+def _listens(program: str, path: Path) -> Check:
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.settimeout(TIMEOUT_S)
+        try:
+            probe.connect(str(path))
+        except OSError as error:
+            return Check(name=program, ok=False, detail=f"{path}: {error}")
+    return Check(name=program, ok=True, detail="answers")
+
+
+def _answers(program: str, url: str) -> Check:
+    try:
+        _get(url)
+    except (OSError, ValueError) as error:
+        return Check(name=program, ok=False, detail=f"{url}: {error}")
+    return Check(name=program, ok=True, detail="answers 200")
+
+
+def _node(paths: Paths, worker: Worker, own: str) -> tuple[Check, ...]:
+    """What the API servers hold of the node, asked for with its own identity."""
+    try:
+        context = ssl.create_default_context(cafile=str(paths.authority))
+        context.load_cert_chain(paths.certificate)
+        node: dict[str, Any] = json.loads(_get(f"{worker.api}/api/v1/nodes/{own}", context))
+        status = node["status"]
+        conditions = {condition["type"]: condition for condition in status.get("conditions", ())}
+        runs = status["nodeInfo"]["kubeletVersion"]
+    except (OSError, ValueError, KeyError, LookupError) as error:
+        return (Check(name="ready", ok=False, detail=f"Node {own}: {error!r}"),)
+    ready = conditions.get("Ready", {})
+    version = worker.version
+    return (
+        Check(name="ready", ok=ready.get("status") == "True", detail=ready.get("message", "no condition Ready yet")),
+        Check(name="version", ok=runs == f"v{version}", detail=f"runs {runs}, the environment wants v{version}"),
+    )
+
+
+def _get(url: str, context: ssl.SSLContext | None = None) -> str:
+    handlers: list[urllib.request.BaseHandler] = [urllib.request.ProxyHandler({})]
+    if context is not None:
+        handlers.append(urllib.request.HTTPSHandler(context=context))
+    with urllib.request.build_opener(*handlers).open(url, timeout=TIMEOUT_S) as response:
+        return str(response.read().decode())

@@ -1,0 +1,54 @@
+"""An API server of the controller's that a test writes, and what a watch holds of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from controller.api import Api, ApiError
+
+from tests.images import kubelets
+
+NODE = "i-0123456789abcdef0"
+
+
+class FakeApi(Api):
+    """Objects by path; writes are kept, conditions as the API server keeps them."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, dict[str, Any]] = {}
+        self.written: list[tuple[str, str, dict[str, Any]]] = []
+        self.refuse = 0
+
+    def _json(self, method: str, path: str, *, query: Any = None, body: Any = None, **more: Any) -> dict[str, Any]:
+        if self.refuse:
+            raise ApiError(self.refuse, f"{method} {path}: {self.refuse}")
+        if method != "GET":
+            self.written.append((method, path, body))
+            return dict(body)
+        if path not in self.objects:
+            raise ApiError(404, f"{path} not found")
+        return self.objects[path]
+
+    def said(self, part: str) -> list[dict[str, Any]]:
+        return [body for _, path, body in self.written if part in path]
+
+
+class Held:
+    """What a watch holds."""
+
+    def __init__(self) -> None:
+        self.documents: list[dict[str, Any]] = []
+
+    def held(self) -> dict[str, Any]:
+        return {each["metadata"]["name"]: each for each in self.documents}
+
+    def one(self, name: str) -> dict[str, Any] | None:
+        return self.held().get(name)
+
+
+def joining(node: str = NODE) -> dict[str, Any]:
+    return kubelets.by_token(kubelets.document(kubelets.csr(node, kubelets.key())))
+
+
+def renewing() -> dict[str, Any]:
+    return kubelets.by_node(kubelets.document(kubelets.csr(NODE, kubelets.key())), NODE)

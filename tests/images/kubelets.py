@@ -1,0 +1,81 @@
+"""What kubelets ask for, and what they should not."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from ipaddress import ip_address
+from typing import Any
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.x509.oid import NameOID
+
+CLIENT = "kubernetes.io/kube-apiserver-client-kubelet"
+SERVING = "kubernetes.io/kubelet-serving"
+
+Key = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey | ed25519.Ed25519PrivateKey
+
+_numbers = itertools.count()
+
+
+def key() -> ec.EllipticCurvePrivateKey:
+    """As a kubelet's."""
+    return ec.generate_private_key(ec.SECP256R1())
+
+
+def key_pem(own: Key) -> str:
+    return own.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    ).decode()
+
+
+def csr(
+    node: str,
+    own: Key,
+    *,
+    subject: Sequence[tuple[x509.ObjectIdentifier, str]] | None = None,
+    dns_names: Sequence[str] = (),
+    addresses: Sequence[str] = (),
+    more_names: Sequence[x509.GeneralName] = (),
+) -> str:
+    """A PKCS#10 request, base64 of PEM as the API has it."""
+    parts = subject or [(NameOID.ORGANIZATION_NAME, "system:nodes"), (NameOID.COMMON_NAME, f"system:node:{node}")]
+    builder = x509.CertificateSigningRequestBuilder().subject_name(
+        x509.Name([x509.NameAttribute(oid, value) for oid, value in parts])
+    )
+    names = [*map(x509.DNSName, dns_names), *(x509.IPAddress(ip_address(each)) for each in addresses), *more_names]
+    if names:
+        builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
+    algorithm = None if isinstance(own, ed25519.Ed25519PrivateKey) else hashes.SHA256()
+    return base64.b64encode(builder.sign(own, algorithm).public_bytes(serialization.Encoding.PEM)).decode()
+
+
+def document(request: str, *, signer: str = CLIENT, usages: Sequence[str] | None = None, **more: Any) -> dict[str, Any]:
+    """What is posted to the API."""
+    usage = "client auth" if signer == CLIENT else "server auth"
+    spec = {"request": request, "signerName": signer, "usages": list(usages or ["digital signature", usage]), **more}
+    return {
+        "apiVersion": "certificates.k8s.io/v1",
+        "kind": "CertificateSigningRequest",
+        "metadata": {"name": f"csr-{next(_numbers)}"},
+        "spec": spec,
+    }
+
+
+def received(posted: dict[str, Any], *, user: str, groups: Sequence[str] = ()) -> dict[str, Any]:
+    """The same as the API server hands it on: with who asked."""
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    metadata = {**posted["metadata"], "uid": f"uid-{posted['metadata']['name']}", "creationTimestamp": now}
+    return {**posted, "metadata": metadata, "spec": {**posted["spec"], "username": user, "groups": list(groups)}}
+
+
+def by_token(posted: dict[str, Any], token: str = "abcdef") -> dict[str, Any]:
+    return received(posted, user=f"system:bootstrap:{token}", groups=["system:bootstrappers:longhaul"])
+
+
+def by_node(posted: dict[str, Any], node: str) -> dict[str, Any]:
+    return received(posted, user=f"system:node:{node}", groups=["system:nodes", "system:authenticated"])

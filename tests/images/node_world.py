@@ -1,0 +1,216 @@
+"""A real cluster with a node controller, and those who ask it for certificates."""
+
+from __future__ import annotations
+
+import base64
+import json
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from controller.api import Api
+from controller.identity import ManagedIdentity
+from controller.inventory import Inventory, Machine, State
+from controller.metrics import Metrics
+from controller.run import Controller
+from controller.sources import source
+
+from tests.images import kubelets
+from tests.images.api_server import API, Machines
+from tests.images.machines import eventually
+from tests.images.node_controller_rights import rights
+
+REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+POOL_TOKEN = "poolid.0123456789abcdef"
+RACK_TOKEN = "rackid.0123456789abcdef"
+ENVIRONMENT = {
+    "format": 1,
+    "environment": "lab",
+    "aws_role": "arn:aws:iam::123456789012:role/lab-node-controller",
+    "sites": {"use1": {"kind": "aws", "region": "us-east-1"}, "rack": {"kind": "onprem"}},
+    "pools": {"cpu": {"site": "use1", "group": "lab-cpu"}},
+    "racks": {"lab-node-0": {"site": "rack", "address": "10.66.32.10", "pods": "10.66.128.0/28"}},
+}
+
+
+class Cloud:
+    """A site's list that a test writes."""
+
+    site = "use1"
+
+    def __init__(self) -> None:
+        self.machines: dict[str, Machine] = {}
+
+    def put(self, name: str, address: str, *, state: State = State.THERE) -> str:
+        addresses = frozenset([address])
+        self.machines[name] = Machine(name=name, site=self.site, pool="cpu", addresses=addresses, state=state)
+        return name
+
+    def everything(self) -> Mapping[str, Machine]:
+        return dict(self.machines)
+
+    def some(self, names: Iterable[str]) -> Mapping[str, Machine]:
+        return {name: self.machines[name] for name in names if name in self.machines}
+
+
+class Caller:
+    """Somebody at the API: by a certificate or by a token."""
+
+    def __init__(self, base: str, trust: str, *, pem: Path | None = None, token: str = "") -> None:
+        self._base, self._token = base, token
+        self._context = ssl.create_default_context(cadata=trust)
+        if pem:
+            self._context.load_cert_chain(pem)
+
+    def ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> tuple[int, dict[str, Any]]:
+        headers = {"Content-Type": "application/json"}
+        headers |= {"Authorization": f"Bearer {self._token}"} if self._token else {}
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self._base + path, data=data, method=method, headers=headers)
+        try:
+            with urllib.request.urlopen(request, context=self._context, timeout=20) as response:
+                return response.status, json.loads(response.read())
+        except urllib.error.HTTPError as error:
+            return error.code, json.loads(error.read())
+
+    def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        status, answer = self.ask("POST", path, body)
+        assert status in (200, 201), answer
+        return answer
+
+    def who(self) -> dict[str, Any]:
+        review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+        found: dict[str, Any] = self.post("/apis/authentication.k8s.io/v1/selfsubjectreviews", review)["status"]
+        return dict(found["userInfo"])
+
+
+class World:
+    """A cluster with a controller."""
+
+    def __init__(self, machines: Machines, folder: Path) -> None:
+        self.folder, self.cloud, self.machines = folder, Cloud(), machines
+        self.failed: list[str] = []
+        self.lists: dict[str, Inventory] = {}
+        self.base, self.trust = machines.client.base, machines.control.vault.secrets["trust-kubernetes"]
+        self.admin = Caller(self.base, self.trust, pem=folder / "admin.pem")
+        self.pool = Caller(self.base, self.trust, token=POOL_TOKEN)
+        place = machines.control[API]
+        self.pki = place.path("/etc/longhaul/pki")
+        self.api = Api(
+            host="127.0.0.1",
+            port=machines.control.environment.control_plane.api.port,
+            authority=self.pki / "kubernetes-ca.crt",
+            certificate=self.pki / "node-controller.pem",
+        )
+
+    def controller(self) -> Controller:
+        return Controller(
+            self.api,
+            authority=self.pki / "nodes-authority.pem",
+            instance=API,
+            metrics=Metrics(),
+            build=self._build,
+            fail=lambda: self.failed.append("a part of the controller failed; its log says why"),
+        )
+
+    def _build(self, environment: Any, *, instance: str, changed: Callable[[], None]) -> dict[str, Inventory]:
+        rack = source(environment, environment.sites["rack"], identity=ManagedIdentity(), instance=instance)
+        self.lists = {source.site: Inventory(source, changed=changed) for source in (self.cloud, rack)}
+        return self.lists
+
+    def prepare(self) -> None:
+        """What the objects stack makes."""
+        eventually(lambda: self.admin.ask("GET", "/api/v1/namespaces/default")[0] == 200, what="namespaces are there")
+        for path, document in rights():
+            self.admin.post(path, document)
+        document = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "longhaul-environment"}}
+        document["data"] = {"environment.json": json.dumps(ENVIRONMENT)}  # type: ignore[assignment]
+        self.admin.post("/api/v1/namespaces/kube-system/configmaps", document)
+        self.token(POOL_TOKEN, {"longhaul.dev/pool": "cpu"})
+        self.token(RACK_TOKEN, {"longhaul.dev/node": "lab-node-0"})
+
+    def token(self, token: str, notes: dict[str, str]) -> None:
+        id_, secret = token.split(".")
+        self.admin.post(
+            "/api/v1/namespaces/kube-system/secrets",
+            {
+                "apiVersion": "v1",
+                "kind": "Secret",
+                "type": "bootstrap.kubernetes.io/token",
+                "metadata": {"name": f"bootstrap-token-{id_}", "annotations": notes},
+                "stringData": {
+                    "token-id": id_,
+                    "token-secret": secret,
+                    "usage-bootstrap-authentication": "true",
+                    "auth-extra-groups": "system:bootstrappers:longhaul",
+                },
+            },
+        )
+
+    def answer(self, posted: dict[str, Any]) -> dict[str, Any]:
+        """The request once it is decided and, if granted, signed."""
+        name = posted["metadata"]["name"]
+
+        def decided() -> dict[str, Any] | None:
+            _, found = self.admin.ask("GET", f"{REQUESTS}/{name}")
+            status = found.get("status", {})
+            refused = [each for each in status.get("conditions", []) if each["type"] in ("Denied", "Failed")]
+            return found if refused or status.get("certificate") else None
+
+        found: dict[str, Any] = eventually(decided, what=f"{name} is decided on")
+        return found
+
+    def granted(self, caller: Caller, document: dict[str, Any]) -> str:
+        """The certificate that is given for a request."""
+        caller.post(REQUESTS, document)
+        status = self.answer(document)["status"]
+        assert "certificate" in status, status
+        return base64.b64decode(status["certificate"]).decode()
+
+    def refused(self, caller: Caller, document: dict[str, Any]) -> str:
+        """The reason why a request is refused; with the Event that says so to everybody."""
+        caller.post(REQUESTS, document)
+        answer = self.answer(document)
+        [condition] = answer["status"]["conditions"]
+        assert "certificate" not in answer["status"]
+        assert condition["type"] == "Denied"
+
+        def told() -> bool:
+            _, events = self.admin.ask("GET", "/api/v1/namespaces/default/events")
+            return any(
+                event["reason"] == "NodeRequestDenied"
+                and event["involvedObject"]["name"] == document["metadata"]["name"]
+                and condition["message"] in event["message"]
+                for event in events["items"]
+            )
+
+        eventually(told, what="there is an Event")
+        return str(condition["reason"])
+
+    def join(self, name: str, *, caller: Caller | None = None) -> Caller:
+        """What a kubelet does first; returns it with its certificate."""
+        own = kubelets.key()
+        certificate = self.granted(caller or self.pool, kubelets.document(kubelets.csr(name, own)))
+        pem = self.folder / f"{name}.pem"
+        pem.write_text(certificate + kubelets.key_pem(own))
+        return Caller(self.base, self.trust, pem=pem)
+
+    def register(self, name: str, site: str, *, caller: Caller) -> None:
+        """What it does then."""
+        node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {"longhaul.dev/site": site}}}
+        caller.post("/api/v1/nodes", node)
+
+    def lease(self, name: str, *, caller: Caller) -> None:
+        """And every ten seconds."""
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name}}
+        lease["spec"] = {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": now}  # type: ignore[assignment]
+        caller.post("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases", lease)
+
+    def node(self, name: str) -> dict[str, Any] | None:
+        status, found = self.admin.ask("GET", f"/api/v1/nodes/{name}")
+        return found if status == 200 else None

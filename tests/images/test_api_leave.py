@@ -1,0 +1,88 @@
+"""An API server stops when another one serves, and not before."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import api_leave
+import pytest
+from checks import Check
+from node_config import Node
+
+FRONTEND = "10.0.3.5:6443"
+
+
+class Around:
+    """What the server finds around it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.well, self.other_answers_after = True, 0
+        self.asked: list[str] = []
+        self.stopped = 0
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        monkeypatch.setattr(api_leave.api_checks, "server", self._server)
+        monkeypatch.setattr(api_leave.api_checks, "answers", self._answers)
+        monkeypatch.setattr(api_leave.subprocess, "run", self._run)
+        for name in ("RETRY_S", "WAIT_S", "STOP_S"):
+            monkeypatch.setattr(api_leave, name, 0.01 if name == "RETRY_S" else 0.2)
+
+    @property
+    def node(self) -> Node:
+        port = self._listener.getsockname()[1]
+        return Node(machine="e-api-0", role="api", index=0, address="10.0.3.10", version="1.36.3", stores={}, port=port)
+
+    def leave(self) -> api_leave.Departure:
+        return api_leave.leave(self._node, frontend=FRONTEND, pki=Path("/nowhere"))
+
+    def __enter__(self) -> Around:
+        self._node = self.node
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._listener.close()
+
+    def _server(self, _node: Node, *, pki: Path) -> Check:
+        return Check(name="kube-apiserver", ok=self.well, detail="")
+
+    def _answers(self, frontend: str, *, pki: Path) -> bool:
+        self.asked.append(frontend)
+        return len(self.asked) > self.other_answers_after
+
+    def _run(self, command: list[str], *, check: bool) -> None:
+        assert command == ["systemctl", "--no-block", "stop", "kube-apiserver.service"]
+        assert check
+        self.stopped += 1
+        if self.stopped == 1:
+            self._listener.close()
+
+
+def test_it_waits_for_another_and_stops(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Around(monkeypatch) as around:
+        around.other_answers_after = 3
+        assert around.leave().left
+        assert (around.asked, around.stopped) == ([FRONTEND] * 4, 1)
+
+
+def test_it_stays_when_no_other_serves(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Around(monkeypatch) as around:
+        around.other_answers_after = 10**6
+        departure = around.leave()
+        assert not departure.left
+        assert departure.reason == f"no other API server answers at {FRONTEND}"
+        assert around.stopped == 0
+
+
+def test_one_that_serves_nobody_has_nothing_to_leave(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Around(monkeypatch) as around:
+        around.well = False
+        assert around.leave().left
+        assert (around.asked, around.stopped) == ([], 0)
+
+
+def test_one_that_does_not_stop_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Around(monkeypatch) as around:
+        around.stopped = 1  # so that the listener stays
+        departure = around.leave()
+        assert not departure.left
+        assert "takes connections" in departure.reason

@@ -1,0 +1,128 @@
+"""Whether a node waits for the API servers to take it, and no longer."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import node_join
+import pytest
+from node_join import Join
+
+from components import issuing
+
+TOKEN = "abcdef.0123456789abcdef"
+
+
+class FakeApi:
+    """Answers access reviews with ``status`` and ``allowed``, one pair after the other, the last for ever."""
+
+    def __init__(self) -> None:
+        self.answers: list[tuple[int, bool]] = []
+        self.reviews: list[dict[str, Any]] = []
+        api = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                api.reviews.append({"path": self.path, "token": self.headers["Authorization"], **review["spec"]})
+                status, allowed = api.answers.pop(0) if len(api.answers) > 1 else api.answers[0]
+                body = json.dumps({"status": {"allowed": allowed}}).encode()
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *arguments: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@pytest.fixture(name="api")
+def _api() -> Iterator[FakeApi]:
+    api = FakeApi()
+    yield api
+    api.close()
+
+
+@pytest.fixture(name="join")
+def _join(api: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Join:
+    authority = tmp_path / "ca.crt"
+    authority.write_text(issuing.new_authority(common_name="any", days=1, key=issuing.new_key()).certificate)
+    monkeypatch.setattr(node_join, "CERTIFICATE", tmp_path / "certificate.pem")
+    join = Join(server=api.url, authority=str(authority), token=TOKEN)
+    monkeypatch.setattr(Join, "read", classmethod(lambda _: join))
+    return join
+
+
+def test_the_question_is_whether_a_request_would_be_taken(api: FakeApi, join: Join) -> None:
+    api.answers = [(201, True)]
+    assert node_join.refusal(join) == ""
+    [review] = api.reviews
+    assert review["token"] == f"Bearer {TOKEN}"
+    assert review["path"] == "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+    assert review["resourceAttributes"]["resource"] == "certificatesigningrequests"
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [((401, False), "401 (the token does not count"), ((503, False), "answers 503"), ((201, False), "may not make")],
+)
+def test_refusals_say_why(api: FakeApi, join: Join, answer: tuple[int, bool], says: str) -> None:
+    api.answers = [answer]
+    assert says in node_join.refusal(join)
+
+
+def test_nobody_there(join: Join) -> None:
+    away = Join(server="http://127.0.0.1:1", authority=join.authority, token=TOKEN)
+    assert "refused" in node_join.refusal(away)
+
+
+def test_it_ends_when_the_token_counts(
+    api: FakeApi, join: Join, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    api.answers = [(401, False), (401, False), (201, False), (201, True)]
+    pauses: list[float] = []
+    monkeypatch.setattr("time.sleep", pauses.append)
+    assert node_join.main() == 0
+    assert len(pauses) == 3
+    assert all(0 < pause <= 1.5 * node_join.LAST_RETRY_S for pause in pauses)
+    said = capsys.readouterr().err
+    assert said.count("not yet") == 2
+    assert TOKEN not in said
+
+
+def test_a_node_with_a_certificate_asks_nobody(api: FakeApi, join: Join) -> None:
+    node_join.CERTIFICATE.touch()
+    assert node_join.main() == 0
+    assert api.reviews == []
+
+
+def test_a_certificate_that_comes_meanwhile_ends_it(join: Join, api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    api.answers = [(401, False)]
+    monkeypatch.setattr("time.sleep", lambda _: node_join.CERTIFICATE.touch())
+    assert node_join.main() == 0
+
+
+def test_it_reads_what_is_rendered(tmp_path: Path) -> None:
+    from components.model import load, plan
+    from components.render import join_kubeconfig
+
+    environment = load(Path(__file__).parents[2] / "stacks" / "Pulumi.lab.yaml")
+    path = tmp_path / "join.kubeconfig"
+    path.write_text(join_kubeconfig(environment, plan(environment), token=TOKEN).content)
+    found = Join.read(path)
+    assert (found.server, found.token) == ("https://10.64.3.5:6443", TOKEN)
+    assert found.authority == "/etc/longhaul/pki/kubernetes-ca.crt"
+    assert TOKEN not in repr(found)

@@ -1,0 +1,146 @@
+"""What holds for every node's map of files, in clouds and racks alike."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from ipaddress import IPv4Network
+from pathlib import Path
+
+import pytest
+import yaml
+
+from components.model.nodes import MAX_PODS, TUNNEL_MTU
+from components.render import LIMITS, File, UserDataError
+from components.render.cloud_init import UserData, cloud_config
+from components.render.nodes import COMPLETE, JOIN
+from tests.render.conftest import AUTHORITY, TOKEN, NodeCase
+
+ROOTFS = Path(__file__).parents[2] / "images" / "rootfs"
+UNITS = ROOTFS / "etc/systemd/system"
+
+
+def test_the_token_is_the_only_secret_and_is_in_one_file(node: NodeCase) -> None:
+    for path, file in node.files().items():
+        assert file.secret is (path == JOIN), path
+        assert (TOKEN in file.content) is (path == JOIN), path
+        assert "PRIVATE KEY" not in file.content
+        assert file.mode == (0o600 if file.secret else 0o444 if path.endswith(".crt") else 0o644)
+        assert not (file.secret and file.mode & 0o077), path
+
+
+def test_user_data_fits_and_carries_the_map(node: NodeCase) -> None:
+    text = node.user_data()
+    if text is None:
+        return
+    pool = node.environment.pools[node.pool or ""]
+    # An authority's certificate has about 700 bytes more than its stand-in here.
+    assert len(text.encode()) + 1000 <= LIMITS[node.environment.sites[pool.site].kind]
+    document = yaml.safe_load(text)
+    assert set(document) == {"write_files"}, "what starts a node is a file, not a command at cloud-init's end"
+    *entries, last = document["write_files"]
+    assert last["path"] == COMPLETE
+    assert {entry["path"]: entry["content"] for entry in entries} == {p: f.content for p, f in node.files().items()}
+    assert {entry["path"]: int(entry["permissions"], 8) for entry in entries} == {
+        p: f.mode for p, f in node.files().items()
+    }
+
+
+def test_the_image_waits_for_the_last_file() -> None:
+    assert f"PathExists={COMPLETE}\n" in (UNITS / "longhaul-node.path").read_text()
+    enabled = ROOTFS / "usr/lib/systemd/system/paths.target.wants/longhaul-node.path"
+    assert str(enabled.readlink()) == "/etc/systemd/system/longhaul-node.path"
+
+
+def test_units_name_files_that_are_there(node: NodeCase) -> None:
+    """Whatever a node's unit names below /etc/longhaul is on its map, or written where it stands."""
+    found = set(node.files())
+    for unit in ("containerd", "kubelet", "kube-proxy", "longhaul-node-place"):
+        named = set(re.findall(r"/etc/longhaul/[\w./-]*\w", (UNITS / f"{unit}.service").read_text()))
+        assert named - {"/etc/longhaul/kubelet.conf.d"} <= found, unit
+
+
+def test_the_kubelet_trusts_what_it_is_given_and_nobody_else(node: NodeCase) -> None:
+    found = node.files()
+    kubelet = yaml.safe_load(found["/etc/longhaul/kubelet.yaml"].content)
+    authority = kubelet["authentication"]["x509"]["clientCAFile"]
+    assert found[authority].content == AUTHORITY
+    assert kubelet["authentication"]["anonymous"]["enabled"] is False
+    assert kubelet["authorization"]["mode"] == "Webhook"
+    assert kubelet["serverTLSBootstrap"] is True
+    assert kubelet["rotateCertificates"] is True
+    assert kubelet["clusterDNS"] == [str(node.addresses.dns_service)]
+    assert kubelet["maxPods"] == MAX_PODS
+    [cluster] = json.loads(found[JOIN].content)["clusters"]
+    assert cluster["cluster"]["certificate-authority"] == authority
+
+
+def test_taints_are_there_from_birth(node: NodeCase) -> None:
+    kubelet = yaml.safe_load(node.files()["/etc/longhaul/kubelet.yaml"].content)
+    wanted = node.environment.pools[node.pool].taints if node.pool else ()
+    assert kubelet.get("registerWithTaints", []) == [taint.model_dump() for taint in wanted]
+
+
+def test_addresses_inside_the_environment_stay_as_they_are(node: NodeCase) -> None:
+    found = node.files()
+    proxy = yaml.safe_load(found["/etc/longhaul/kube-proxy.yaml"].content)
+    described = json.loads(found["/etc/longhaul/node.json"].content)
+    assert proxy["mode"] == "nftables"
+    assert proxy["clusterCIDR"] == described["supernet"] == str(node.addresses.supernet)
+    assert described["pod_mtu"] == TUNNEL_MTU
+
+
+def test_labels_are_written_plainly_enough_for_a_flag(node: NodeCase) -> None:
+    labels = json.loads(node.files()["/etc/longhaul/node.json"].content)["labels"]
+    assert {"topology.kubernetes.io/region", "longhaul.dev/site", "longhaul.dev/pool"} <= labels.keys()
+    assert "topology.kubernetes.io/zone" not in labels, "the machine itself knows it"
+    for key, value in labels.items():
+        assert not re.search(r"[\s,='\"\\$]", key + value)
+
+
+def test_images_come_from_the_depot_where_there_is_one(node: NodeCase) -> None:
+    found = node.files()
+    hosts = found.get("/etc/containerd/certs.d/_default/hosts.toml")
+    site = (
+        node.environment.pools[node.pool].site
+        if node.pool
+        else json.loads(found["/etc/longhaul/place.json"].content)["zone"]
+    )
+    depot = node.environment.sites[site].depot
+    assert (hosts is None) == (depot is None)
+    if hosts is not None:
+        parsed = tomllib.loads(hosts.content)
+        assert parsed["server"] == depot
+        assert set(parsed["host"]) == {depot}
+
+
+def test_a_rack_host_is_told_its_place(node: NodeCase) -> None:
+    place = node.files().get("/etc/longhaul/place.json")
+    assert (place is None) == (node.host is None)
+    if place is not None:
+        told = json.loads(place.content)
+        assert told["name"] == f"{node.environment.name}-{node.host}"
+        site = node.addresses.sites[told["zone"]]
+        assert IPv4Network(told["pods"]).subnet_of(site.pods)
+        assert IPv4Network(told["address"]).subnet_of(site.nodes)
+
+
+def test_the_containerd_of_the_image_reads_what_is_on_the_map() -> None:
+    configuration = tomllib.loads((ROOTFS / "etc/containerd/config.toml").read_text())
+    assert configuration["version"] == 3
+    registry = configuration["plugins"]["io.containerd.cri.v1.images"]["registry"]
+    assert registry["config_path"] == "/etc/containerd/certs.d"
+    cni = configuration["plugins"]["io.containerd.cri.v1.runtime"]["cni"]
+    assert cni["conf_dir"] == "/run/longhaul/cni"
+    # The CRI plugin's own settings of pulling turn its newer way to pull off (containerd, plugins/cri/images).
+    assert "max_concurrent_downloads" not in configuration["plugins"]["io.containerd.cri.v1.images"]
+
+
+def test_only_the_token_s_file_may_be_secret(node: NodeCase) -> None:
+    if node.pool is None:
+        return
+    site = node.environment.sites[node.environment.pools[node.pool].site]
+    files = {"/etc/other": File(content="x", secret=True)}
+    with pytest.raises(UserDataError, match="/etc/other is secret"):
+        cloud_config(UserData(name="x", site=site, files=files, start=None, may_hold=(JOIN,)))
