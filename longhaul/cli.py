@@ -41,13 +41,14 @@ class Command(Protocol):
 
 def commands() -> dict[str, Command]:
     """Every command by name, in the order that ``--help`` shows."""
-    from longhaul.commands import destroy, kubeconfig, preview, schema, shell, status, up, validate
+    from longhaul.commands import ansible, destroy, kubeconfig, preview, schema, shell, status, up, validate
 
     return {
         "up": up,
         "preview": preview,
         "destroy": destroy,
         "status": status,
+        "ansible": ansible,
         "kubeconfig": kubeconfig,
         "shell": shell,
         "validate": validate,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from longhaul.cli import Invocation
@@ -33,6 +36,30 @@ def context(invocation: Invocation) -> Context:
         known = ", ".join(project.environments()) or "none has a file yet"
         raise CommandError(f"which environment? --env E, or set LONGHAUL_ENV (here: {known})", code=Exit.USAGE)
     return Context(project=project, env=env, lab=find_lab(project.root, env))
+
+
+def state_folder(where: Context, environ: Mapping[str, str]) -> Path:
+    """The folder, of this user alone, for what is kept of an environment between runs: with its lab, or in the user's
+    own by the checkout's path."""
+    if where.lab is not None:
+        return where.lab.folder
+    base = environ.get("XDG_STATE_HOME") or str(Path(environ.get("HOME", str(Path.home()))) / ".local" / "state")
+    digest = hashlib.sha256(str(where.project.root).encode()).hexdigest()[:12]
+    return Path(base) / "longhaul" / digest
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file that only its owner reads, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.unlink(missing_ok=True)
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def enter_lab(where: Context, environment: Environment, invocation: Invocation) -> None:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 PROJECT_FILE = "Pulumi.yaml"
 STACKS = "stacks"
+OBJECTS = "-objects"
+"""What the name of an environment's second stack ends with."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +34,8 @@ class Project:
 
     def environments(self) -> list[str]:
         """Names of the environments that have a file, sorted."""
-        return sorted(path.name.split(".")[1] for path in self.stacks.glob("Pulumi.*.yaml"))
+        names = (path.name.split(".")[1] for path in self.stacks.glob("Pulumi.*.yaml"))
+        return sorted(name for name in names if not name.endswith(OBJECTS))
 
     def definition(self) -> dict[str, Any]:
         """The content of ``Pulumi.yaml``; ``CommandError`` when it is not a mapping."""

@@ -10,7 +10,7 @@ from longhaul.cli import Invocation
 from longhaul.commands.up import require_consent
 from longhaul.context import context, enter_lab
 from longhaul.engine.change import change, exit_code
-from longhaul.engine.engine import Engine, engine_for
+from longhaul.engine.engine import Engine, engine_for, reason
 from longhaul.engine.pending import Pending, forget, pending_creates
 from longhaul.engine.recovery import recover
 from longhaul.exits import CommandError, Exit
@@ -53,11 +53,23 @@ def run(invocation: Invocation) -> int:
         return Exit.OK
     if not invocation.options.yes:
         _confirm(where.env)
+    objects = engine_for(where, objects=True)
+    recover(objects)
     recover(engine)
     code = _destroy(engine, invocation)
     if code == Exit.OK:
+        _forget_objects(objects)
         _purge_vault(environment)
     return code
+
+
+def _forget_objects(engine: Engine) -> None:
+    """What ran on the cluster went with it; its stack's state goes too, since the next cluster starts without."""
+    if engine.has_stack() is False:
+        return
+    done = engine.ask("stack", "rm", "--yes", "--force", "--preserve-config")
+    if done.returncode != 0 and "no stack named" not in done.stderr:
+        raise CommandError(f"the state of {engine.stack} cannot be removed: {reason(done)}")
 
 
 def _destroy(engine: Engine, invocation: Invocation) -> Exit:

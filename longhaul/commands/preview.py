@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from longhaul.cli import Invocation
+from longhaul.cluster import kubeconfig_file
 from longhaul.context import Context, context, enter_lab
 from longhaul.engine.backend import Backend, current_backend
 from longhaul.engine.change import exit_code
-from longhaul.engine.digest import parse_preview
-from longhaul.engine.engine import Engine
+from longhaul.engine.digest import Preview, parse_preview
+from longhaul.engine.engine import Engine, objects_file
 from longhaul.engine.locate import engine_binary, engine_environment
 from longhaul.engine.plugins import Plugin, needed, stand_in
-from longhaul.engine.run import Result
 from longhaul.engine.runs import Records
 from longhaul.engine.throwaway import can_decrypt, copy_stack_file, throwaway_backend
-from longhaul.exits import Exit
+from longhaul.exits import CommandError, Exit
 from longhaul.lab_seam import stand_ins
+from longhaul.project import OBJECTS
 from longhaul.say import say
 
 if TYPE_CHECKING:
@@ -39,15 +43,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(invocation: Invocation) -> int:
-    """Check the file and run the engine's preview, against the real stack where there is one."""
+    """Check the file and run the engine's preview, against the real stacks where there are any."""
     begun = time.monotonic()
     where = context(invocation)
     environment = where.project.load(where.env)
     if where.lab is not None and where.lab.is_up():
         enter_lab(where, environment, invocation)
-    with tempfile.TemporaryDirectory(prefix="longhaul-preview-") as folder:
+    with tempfile.TemporaryDirectory(prefix="longhaul-preview-") as folder, ExitStack() as stack:
         engine = preview_engine(where, environment, Path(folder))
-        return _preview(engine, invocation, Path(folder), begun)
+        objects = _objects_engine(where, environment, engine, stack)
+        if invocation.options.json:
+            return _as_json(engine, objects, invocation.rest, begun)
+        code = _shown(engine, invocation.rest)
+        return code if objects is None or code is not Exit.OK else _shown(objects, invocation.rest)
 
 
 def preview_engine(where: Context, environment: Environment, folder: Path) -> Engine:
@@ -73,6 +81,26 @@ def preview_engine(where: Context, environment: Environment, folder: Path) -> En
         config_file=config,
         records=Records(path=folder / "run.json"),
     )
+
+
+def _objects_engine(where: Context, environment: Environment, engine: Engine, stack: ExitStack) -> Engine | None:
+    """The engine for a preview of what runs on the cluster; None, with the reason said, where that cannot be looked
+    at: it is compared with the cluster itself."""
+    name = f"{where.env}{OBJECTS}"
+    if engine.backend.folder is not None and engine.backend.state_file(engine.name, name) is None:
+        return None
+    try:
+        kubeconfig = stack.enter_context(kubeconfig_file(where, environment, os.environ))
+    except CommandError as error:
+        say(f"{name}: not looked at: {error}")
+        return None
+    source = where.project.stack_file(name)
+    config = (engine.config_file or source).with_name(source.name)
+    if source.exists():
+        copy_stack_file(source, config, decrypts=True)
+    else:
+        config.write_text(objects_file(where.env), encoding="utf-8")
+    return replace(engine, stack=name, config_file=config, environ={**engine.environ, "KUBECONFIG": str(kubeconfig)})
 
 
 def _is_real(where: Context, name: str, backend: Backend, environ: Mapping[str, str]) -> bool:
@@ -114,23 +142,42 @@ def _missing_line(plugin: Plugin) -> str:
     return f"{plugin.package} plugin {plugin.version} is not installed; the engine will try to download it"
 
 
-def _preview(engine: Engine, invocation: Invocation, folder: Path, begun: float) -> int:
-    words = [*engine.argv("preview", configured=True), "--suppress-outputs", *invocation.rest]
-    if not invocation.options.json:
-        return exit_code(engine.run(words))
-    output = folder / "preview.json"
-    with output.open("wb") as file:
-        result = engine.run([*words, "--json"], stdout=file)
-    return _report(result, output.read_text(encoding="utf-8"), begun)
+def _words(engine: Engine, rest: Sequence[str]) -> list[str]:
+    return [*engine.argv("preview", configured=True), "--suppress-outputs", *rest]
 
 
-def _report(result: Result, text: str, begun: float) -> int:
+def _shown(engine: Engine, rest: Sequence[str]) -> Exit:
+    return exit_code(engine.run(_words(engine, rest)))
+
+
+def _as_json(engine: Engine, objects: Engine | None, rest: Sequence[str], begun: float) -> Exit:
+    """One line: the counts of the environment's stack, and under ``objects`` those of what runs on the cluster."""
+    counts = _counted(engine, rest)
+    if counts is None:
+        return Exit.FAILED
+    digest = asdict(counts.digest(seconds=time.monotonic() - begun))
+    if objects is not None:
+        begun = time.monotonic()
+        counts = _counted(objects, rest)
+        if counts is None:
+            return Exit.FAILED
+        digest["objects"] = asdict(counts.digest(seconds=time.monotonic() - begun))
+    print(json.dumps(digest))
+    return Exit.OK
+
+
+def _counted(engine: Engine, rest: Sequence[str]) -> Preview | None:
+    """What a stack's preview counted; None when it failed, and its errors are said."""
+    with tempfile.TemporaryFile() as file:
+        result = engine.run([*_words(engine, rest), "--json"], stdout=file)
+        file.seek(0)
+        text = file.read().decode()
     preview = parse_preview(text)
-    code = exit_code(result)
-    if code is Exit.OK and preview is not None:
-        print(preview.digest(seconds=time.monotonic() - begun).to_json())
-        return code
+    if result.code == 0 and preview is not None:
+        return preview
     for error in preview.errors if preview else [text.strip()]:
         if error:
             print(error, file=sys.stderr)
-    return code if code is not Exit.OK else Exit.FAILED
+    if result.interrupted:
+        raise KeyboardInterrupt
+    return None

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import os
+import re
+from typing import TYPE_CHECKING
 
 from longhaul.cli import Invocation
 from longhaul.context import context
 from longhaul.exits import CommandError, Exit
 from longhaul.lab_seam import lab_down, require_cloud
+
+if TYPE_CHECKING:
+    from components.model import Environment
 
 HELP = "open a shell on a machine, or run the command after --; its exit code is passed on"
 TAKES_REST = True
@@ -19,22 +25,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(invocation: Invocation) -> int:
-    """Hand over to the lab, the only place yet where machines can be reached."""
+    """Hand over to the lab, or to SSH for a machine of the racks: of a real environment, only those answer it."""
     from components.model import control_machines, plan
+    from longhaul.racks.inventory import machines
 
     where = context(invocation)
     environment = where.project.load(where.env)
-    names = [machine.name for machine in control_machines(environment, plan(environment))]
+    addresses = plan(environment)
+    racks = {machine.name: machine for machine in machines(environment, addresses)}
+    names = [*(machine.name for machine in control_machines(environment, addresses)), *racks]
     machine = invocation.options.machine
-    if machine not in names:
+    if machine not in names and not _of_a_pool(machine, environment):
         raise CommandError(f"{where.env} has no machine {machine!r}; it has: {', '.join(names)}", code=Exit.USAGE)
-    if where.lab is None:
-        require_cloud(environment)
-        raise CommandError(
-            f"{where.env} is no lab of this machine, and its machines have no public address. `longhaul tunnel`, which "
-            f"goes through the cloud's bastion, is not there yet: use `az network bastion ssh` to {machine}.",
-            code=Exit.UNREACHABLE,
-        )
-    if not where.lab.is_up():
-        raise lab_down(where.env)
-    where.lab.shell(machine, invocation.rest)
+    if where.lab is not None:
+        if not where.lab.is_up():
+            raise lab_down(where.env)
+        where.lab.shell(machine, invocation.rest)
+    require_cloud(environment)
+    if machine in racks:
+        from longhaul.racks.reach import prepare, ssh
+
+        ssh(racks[machine], prepare(where, environment, os.environ), invocation.rest)
+    raise CommandError(
+        f"{where.env} is no lab of this machine, and its machines have no public address. `longhaul tunnel`, which "
+        f"goes through the cloud's bastion, is not there yet: use `az network bastion ssh` to {machine}.",
+        code=Exit.UNREACHABLE,
+    )
+
+
+def _of_a_pool(machine: str, environment: Environment) -> bool:
+    """Whether it may be a pool's machine, whose name its cloud has given."""
+    if re.fullmatch(r"i-[0-9a-f]{8,17}", machine):
+        return True
+    return any(machine.startswith(f"{environment.name}-{pool}") for pool in environment.pools)

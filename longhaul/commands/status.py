@@ -1,4 +1,4 @@
-"""``longhaul status``: machines, stores and API servers, with a verdict each."""
+"""``longhaul status``: machines, stores, API servers, links, nodes and add-ons, with a verdict each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from longhaul.cli import Invocation
 from longhaul.context import context, enter_lab
 from longhaul.exits import CommandError, Exit
 
-HELP = "show machines, stores and API servers, each with a verdict and its reason"
+HELP = "show machines, stores, API, links, nodes and add-ons, each with a verdict and its reason"
 TAKES_REST = False
 
 
@@ -33,18 +33,18 @@ def run(invocation: Invocation) -> int:
     from longhaul.status.verdicts import judge
 
     machines = control_machines(environment, plan(environment))
-    observed = collect(environment, machines, issuer=lambda: _issuer(vault_url(environment), where.env))
-    status = judge(environment.name, machines, observed, inside=where.lab is not None)
+    observed = collect(environment, machines, identity=lambda: _identity(vault_url(environment), where.env))
+    status = judge(environment, machines, observed, inside=where.lab is not None)
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     print(to_json(status) if invocation.options.json else to_text(status, colour=colour))
     return Exit.OK if status.well else Exit.FAILED
 
 
-def _issuer(vault: str, env: str) -> str | None:
-    """The API's authority; None when the vault does not give it, which is no reason to say nothing about the rest."""
-    from longhaul.commands.kubeconfig import fetch_identity
+def _identity(vault: str, env: str) -> dict[str, str] | None:
+    """The administrator's; None when the vault does not give it, which is no reason to say nothing about the rest."""
+    from longhaul.cluster import fetch_identity
 
     try:
-        return fetch_identity(vault, env)["issuer"]
+        return fetch_identity(vault, env)
     except CommandError:
         return None

@@ -4,40 +4,93 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from longhaul.cli import Invocation
-from longhaul.context import context, enter_lab
-from longhaul.engine.change import change_with_pending, exit_code
-from longhaul.engine.engine import engine_for, ensure_stack
-from longhaul.engine.recovery import recover
+from longhaul.context import Context, context, enter_lab
 from longhaul.exits import CommandError, Exit
+from longhaul.phases import Phase, phases, run_phase, run_side_by_side, summed_up, timed
+from longhaul.say import say
+
+if TYPE_CHECKING:
+    from components.model import Environment
 
 HELP = "make the environment what its file says; a run that was killed is finished by the next"
 TAKES_REST = True
+
+OF_ONE_STACK = ("--target", "--replace", "--target-replace", "--exclude", "--import-file", "--plan")
+"""The engine's options that name resources of one stack."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of ``up``."""
     parser.add_argument("--yes", "-y", action="store_true", help="do not ask before changing anything")
     parser.add_argument("--json", action="store_true", help="the engine's events and result as JSON")
+    parser.add_argument("--no-refresh", action="store_true", help="do not read what is there from the clouds first")
+    parser.add_argument("--only", type=Phase, choices=list(Phase), metavar="PHASE", help=f"one of {', '.join(Phase)}")
 
 
 def run(invocation: Invocation) -> int:
-    """Check the file, put right what a killed run left, and run the engine."""
+    """Check the file, then run every phase, or the one that is asked for."""
     where = context(invocation)
     environment = where.project.load(where.env)
     options = invocation.options
     require_consent(yes=options.yes)
+    _require_one_stack(options.only, invocation.rest)
     enter_lab(where, environment, invocation)
-    engine = engine_for(where)
-    recover(engine)
-    ensure_stack(engine)
-    return exit_code(change_with_pending(engine, "up", engine_arguments(options, invocation.rest)))
+    words = engine_arguments(options, invocation.rest)
+    if options.only is not None:
+        return run_phase(options.only, where, environment, words)
+    code = timed(Phase.INFRASTRUCTURE, lambda: run_phase(Phase.INFRASTRUCTURE, where, environment, words))
+    return _the_rest(where, environment, invocation) if code is Exit.OK else code
+
+
+def _the_rest(where: Context, environment: Environment, invocation: Invocation) -> Exit:
+    """What comes after the infrastructure."""
+    side = [phase for phase in phases(environment) if phase is not Phase.INFRASTRUCTURE]
+    if not invocation.options.yes and not _go_on(side):
+        return Exit.FAILED
+    say(f"{' and '.join(side)}: {'begin' if len(side) > 1 else 'begins'}")
+    given = invocation.options
+    options = [*(["--json"] if given.json else []), *(["--no-refresh"] if given.no_refresh else [])]
+    codes = run_side_by_side(side, where, environment, [*options, "--", *invocation.rest])
+    for phase, code in codes.items():
+        if code is not Exit.OK:
+            say(f"{phase}: not done; `longhaul up --only {phase} --env {where.env}` runs it alone")
+    if set(codes.values()) == {Exit.OK}:
+        say(f"{' and '.join(side)}: done")
+    return summed_up(codes)
+
+
+def _go_on(side: Sequence[Phase]) -> bool:
+    """The engine asked about the infrastructure; two phases side by side cannot ask."""
+    typed = input(f"Now {' and '.join(side)}, without further questions. Go on? (yes/no) ")
+    if typed.strip() == "yes":
+        return True
+    say(f"{' and '.join(side)}: left as they are")
+    return False
+
+
+def _require_one_stack(only: Phase | None, rest: tuple[str, ...]) -> None:
+    named = [word for word in rest if word.split("=")[0] in OF_ONE_STACK or word.split("=")[0] == "-t"]
+    if named and only in (None, Phase.RACKS):
+        raise CommandError(
+            f"{named[0]} names resources of one stack: say of which, --only infrastructure or --only objects",
+            code=Exit.USAGE,
+        )
 
 
 def engine_arguments(options: argparse.Namespace, rest: tuple[str, ...]) -> list[str]:
-    """What is passed on to the engine."""
-    return ["--suppress-outputs", *(["--yes"] if options.yes else []), *(["--json"] if options.json else []), *rest]
+    """What is passed on to the engine. It reads the clouds first, unless told otherwise: what vanished is made anew."""
+    told = options.no_refresh or any(word.startswith(("--refresh", "-r")) for word in rest)
+    return [
+        "--suppress-outputs",
+        *(["--yes"] if options.yes else []),
+        *(["--json"] if options.json else []),
+        *([] if told else ["--refresh"]),
+        *rest,
+    ]
 
 
 def require_consent(*, yes: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 _GROUPS = {
@@ -31,10 +31,6 @@ class Digest:
     """How many there are afterwards, the stack's own among them."""
     seconds: float
     """The whole command, the engine's start included."""
-
-    def to_json(self) -> str:
-        """One line for programs."""
-        return json.dumps(asdict(self))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,8 +1,8 @@
-"""One environment's engine: command lines, stack, backend, records."""
+"""One stack's engine: command lines, stack, backend, records. An environment has two stacks: ``<env>`` with everything
+up to the cluster, and ``<env>-objects`` with what runs on it."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import subprocess
@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from longhaul.context import Context
+from longhaul.context import Context, state_folder
 from longhaul.engine.backend import Backend, current_backend
 from longhaul.engine.locate import engine_binary, engine_environment
 from longhaul.engine.run import Result, ask_engine, run_engine
 from longhaul.engine.runs import Records
 from longhaul.exits import CommandError, Exit
-from longhaul.project import PROJECT_FILE, Project
+from longhaul.project import OBJECTS, PROJECT_FILE, Project
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,8 +71,9 @@ def reason(done: subprocess.CompletedProcess[str]) -> str:
     return text.removeprefix("error: ") or f"the engine ended with {done.returncode} and said nothing"
 
 
-def engine_for(where: Context, environ: Mapping[str, str] | None = None) -> Engine:
-    """The engine for an environment; ``CommandError`` when it is not installed or no backend is chosen."""
+def engine_for(where: Context, environ: Mapping[str, str] | None = None, *, objects: bool = False) -> Engine:
+    """The engine for an environment, or with ``objects`` for what runs on its cluster; ``CommandError`` when it is not
+    installed or no backend is chosen."""
     variables = engine_environment(os.environ if environ is None else environ)
     definition = where.project.definition()
     backend = current_backend(definition, variables)
@@ -82,15 +83,16 @@ def engine_for(where: Context, environ: Mapping[str, str] | None = None) -> Engi
             "or run `pulumi login`",
             code=Exit.USAGE,
         )
+    stack = f"{where.env}{OBJECTS}" if objects else where.env
     return Engine(
         project=where.project,
         name=str(definition["name"]),
-        stack=where.env,
+        stack=stack,
         binary=engine_binary(variables),
         environ=variables,
         backend=backend,
-        config_file=_lab_config(where),
-        records=Records(path=_records_path(where, variables)),
+        config_file=_lab_config(where, stack),
+        records=Records(path=_records_path(where, stack, variables)),
     )
 
 
@@ -111,19 +113,27 @@ def _init_elsewhere(engine: Engine) -> subprocess.CompletedProcess[str]:
         return ask_engine(argv, cwd=Path(folder), environ=engine.environ)
 
 
-def _lab_config(where: Context) -> Path | None:
+def _lab_config(where: Context, stack: str) -> Path | None:
     """A lab's salt is of no use to anybody else, so its stack file, which is tracked, is not written to: the engine is
     given a copy, and takes the salt from the stack's state."""
+    source = where.project.stack_file(stack)
     if where.lab is None:
+        if not source.exists():
+            source.write_text(objects_file(where.env), encoding="utf-8")
         return None
-    copy = where.lab.folder / where.project.stack_file(where.env).name
-    shutil.copyfile(where.project.stack_file(where.env), copy)
+    copy = where.lab.folder / source.name
+    if source.exists():
+        shutil.copyfile(source, copy)
+    else:
+        copy.write_text(objects_file(where.env), encoding="utf-8")
     return copy
 
 
-def _records_path(where: Context, environ: Mapping[str, str]) -> Path:
-    if where.lab is not None:
-        return where.lab.folder / "run.json"
-    base = environ.get("XDG_STATE_HOME") or str(Path(environ.get("HOME", str(Path.home()))) / ".local" / "state")
-    digest = hashlib.sha256(str(where.project.root).encode()).hexdigest()[:12]
-    return Path(base) / "longhaul" / digest / f"{where.env}.json"
+def objects_file(env: str) -> str:
+    """The stack file of an environment's objects: whose they are is all it says, the engine adds its salt."""
+    return f"config:\n  longhaul:objects-of: {env}\n"
+
+
+def _records_path(where: Context, stack: str, environ: Mapping[str, str]) -> Path:
+    name = stack if where.lab is None else stack.replace(where.env, "run", 1)
+    return state_folder(where, environ) / f"{name}.json"

@@ -6,17 +6,18 @@ import ctypes
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 SI_USER = 0
 """``si_code`` of a signal sent by a process; the terminal's own are ``SI_KERNEL`` (sigaction(2))."""
 PR_SET_PDEATHSIG = 1
 """prctl(2)."""
 
-_PASSED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_WATCHED = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,29 +43,67 @@ def run_engine(
     it finish what is under way, the second stops it. Signals that were sent to this process alone are passed on, each
     once. ``started`` is told the engine's process number.
     """
-    watched = {*_PASSED, signal.SIGCHLD}
-    prctl = ctypes.CDLL(None).prctl
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
-    parent = os.getpid()
-    try:
-        child = subprocess.Popen(
-            argv,
-            cwd=cwd,
-            env=dict(environ),
-            stdout=stdout,
-            preexec_fn=lambda: _in_child(prctl, before, parent),  # noqa: PLW1509 - there are no threads
-        )
+    with _signals_held() as before:
+        child = _start(argv, cwd=cwd, environ=environ, mask=before, stdout=stdout)
         if started is not None:
             started(child.pid)
-        return _wait(child, watched)
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        return _wait([child])[0]
+
+
+def run_together(
+    commands: Sequence[Sequence[str]],
+    *,
+    cwd: Path,
+    environ: Mapping[str, str],
+    reading: Callable[[Sequence[subprocess.Popen[bytes]]], AbstractContextManager[None]],
+) -> list[Result]:
+    """Run several commands side by side, none of which asks anything, and wait for all of them. Signals as for
+    :func:`run_engine`. ``reading`` is entered with all of them started, to read their output from pipes until its end,
+    in threads of its own."""
+    with _signals_held() as before:
+        children = [
+            _start(
+                argv,
+                cwd=cwd,
+                environ=environ,
+                mask=before,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+            )
+            for argv in commands
+        ]
+        with reading(children):
+            return _wait(children)
 
 
 def ask_engine(argv: Sequence[str], *, cwd: Path, environ: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
     """Run a short command of the engine that asks nothing, and return what it wrote."""
     return subprocess.run(
         argv, cwd=cwd, env=dict(environ), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+
+
+@contextmanager
+def _signals_held() -> Iterator[set[signal.Signals | int]]:
+    """Signals wait to be looked at by :func:`_wait`; gives the mask that held before."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
+    try:
+        yield before
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _start(
+    argv: Sequence[str], *, cwd: Path, environ: Mapping[str, str], mask: set[signal.Signals | int], **streams: Any
+) -> subprocess.Popen[bytes]:
+    prctl, parent = ctypes.CDLL(None).prctl, os.getpid()
+    return subprocess.Popen(
+        argv,
+        cwd=cwd,
+        env=dict(environ),
+        preexec_fn=lambda: _in_child(prctl, mask, parent),  # noqa: PLW1509 - there are no threads yet
+        **streams,
     )
 
 
@@ -80,15 +119,17 @@ def _in_child(prctl: Callable[[int, int], int], mask: set[signal.Signals | int],
         os._exit(1)
 
 
-def _wait(child: subprocess.Popen[bytes], watched: set[signal.Signals]) -> Result:
+def _wait(children: Sequence[subprocess.Popen[bytes]]) -> list[Result]:
+    """Wait for all of them, passing on what was sent to this process alone."""
     interrupted = False
-    while child.poll() is None:
-        info = signal.sigwaitinfo(watched)
+    while running := [child for child in children if child.poll() is None]:
+        info = signal.sigwaitinfo(_WATCHED)
         if info.si_signo == signal.SIGCHLD:
             continue
         interrupted = True
-        if info.si_signo == signal.SIGHUP:
-            child.send_signal(signal.SIGINT)
-        elif info.si_code <= SI_USER:
-            child.send_signal(info.si_signo)
-    return Result(code=child.returncode, interrupted=interrupted)
+        for child in running:
+            if info.si_signo == signal.SIGHUP:
+                child.send_signal(signal.SIGINT)
+            elif info.si_code <= SI_USER:
+                child.send_signal(info.si_signo)
+    return [Result(code=child.returncode, interrupted=interrupted) for child in children]

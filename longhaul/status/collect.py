@@ -1,4 +1,5 @@
-"""Asking: the cloud for its machines, each machine by the cloud's run command, the API through its load balancer."""
+"""Asking: the clouds for machines and tunnels, each machine by the cloud's run command, the API through its load
+balancer for its readiness and what runs on it."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ import json
 import ssl
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,9 @@ from components.azure.names import resource_group
 from components.model.health import READY_PATH
 from components.model.sites import AzureSite
 from longhaul.exits import CommandError, Exit
-from longhaul.status.observed import CloudView, Endpoint, NodeAnswer, Observed
+from longhaul.status.cluster import ask_cluster
+from longhaul.status.observed import CloudView, ClusterView, Endpoint, NodeAnswer, Observed
+from longhaul.status.tunnels import ask_tunnels
 
 if TYPE_CHECKING:
     from components.model import Environment, Machine
@@ -29,10 +32,12 @@ AT_ONCE = 16
 """Machines asked at the same time."""
 
 
-def collect(environment: Environment, machines: Sequence[Machine], *, issuer: Callable[[], str | None]) -> Observed:
-    """Ask everything; ``CommandError`` (unreachable) when the cloud does not answer.
+def collect(
+    environment: Environment, machines: Sequence[Machine], *, identity: Callable[[], Mapping[str, str] | None]
+) -> Observed:
+    """Ask everything at once; ``CommandError`` (unreachable) when the control plane's cloud does not answer.
 
-    ``issuer`` gives the certificate, PEM, that the API's own is to be trusted by; without one the API is not asked.
+    ``identity`` gives the administrator's certificate, key and issuer; without one the API is not asked.
     """
     site = environment.sites[environment.control_plane.site]
     if not isinstance(site, AzureSite):
@@ -42,10 +47,31 @@ def collect(environment: Environment, machines: Sequence[Machine], *, issuer: Ca
     cloud = _cloud(api, group, environment.name)
     running = [machine.name for machine in machines if machine.name in cloud and cloud[machine.name].power == "running"]
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
-        port = environment.control_plane.api.port
-        endpoint = pool.submit(lambda: ask_endpoint(environment.api_name, port, issuer()))
+        tunnels = pool.submit(ask_tunnels, environment)
+        through_api = pool.submit(_ask_api, environment, identity)
         answers = pool.map(lambda name: ask_machine(api, group, name), running)
-        return Observed(cloud=cloud, answers=dict(zip(running, answers, strict=True)), endpoint=endpoint.result())
+        endpoint, cluster = through_api.result()
+        seen, blind = tunnels.result()
+        return Observed(
+            cloud=cloud,
+            answers=dict(zip(running, answers, strict=True)),
+            endpoint=endpoint,
+            tunnels=seen,
+            blind=blind,
+            cluster=cluster,
+        )
+
+
+def _ask_api(
+    environment: Environment, identity: Callable[[], Mapping[str, str] | None]
+) -> tuple[Endpoint, ClusterView]:
+    """The API by its name, as any client reaches it, and what it says of nodes and add-ons."""
+    known = identity()
+    issuer = known["issuer"] if known else None
+    endpoint = ask_endpoint(environment.api_name, environment.control_plane.api.port, issuer)
+    if known and not endpoint.ready:
+        return endpoint, ClusterView(error=f"the API is not asked: {endpoint.reason}")
+    return endpoint, ask_cluster(environment, known)
 
 
 def _cloud(api: AzureApi, group: str, env: str) -> dict[str, CloudView]:

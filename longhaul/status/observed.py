@@ -46,6 +46,58 @@ class Endpoint:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TunnelView:
+    """One end of a tunnel, or of a connection of several, as a cloud's gateway sees it."""
+
+    link: str
+    """The link it belongs to, `<site>-<site>`."""
+    site: str
+    """Whose gateway says so."""
+    name: str
+    up: bool
+    since: str = ""
+    """When it last came up, or changed, RFC 3339; empty when that is not known."""
+    bytes_in: int | None = None
+    """Bytes that came through it; None where the cloud does not count."""
+    bytes_out: int | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeView:
+    """A node as the API has it."""
+
+    name: str
+    site: str
+    pool: str
+    ready: bool
+    reason: str
+    """Why it is not ready, or why it takes no pods."""
+    created: str
+    """RFC 3339."""
+    version: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddonView:
+    """A deployment or daemon set of the cluster's own."""
+
+    name: str
+    ready: int
+    wanted: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterView:
+    """What the API said of what runs on it."""
+
+    nodes: tuple[NodeView, ...] = ()
+    addons: tuple[AddonView, ...] = ()
+    error: str = ""
+    """Why it said nothing; empty when it did."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Observed:
     """All of it."""
 
@@ -54,3 +106,7 @@ class Observed:
     answers: Mapping[str, NodeAnswer] = field(default_factory=dict)
     """By machine; those that run."""
     endpoint: Endpoint
+    tunnels: tuple[TunnelView, ...] = ()
+    blind: Mapping[str, str] = field(default_factory=dict)
+    """Sites whose cloud could not be asked for tunnels, with the reason."""
+    cluster: ClusterView = field(default_factory=ClusterView)

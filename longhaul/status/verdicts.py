@@ -4,30 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from components.model import Role
+from longhaul.status.fleet import (
+    AddonStatus,
+    LinkStatus,
+    NodeStatus,
+    PoolStatus,
+    judge_addons,
+    judge_links,
+    judge_nodes,
+    judge_pools,
+)
 from longhaul.status.observed import Endpoint, Observed
+from longhaul.status.verdict import Verdict
 
 if TYPE_CHECKING:
-    from components.model import Machine
-
-
-class Verdict(StrEnum):
-    """How something is."""
-
-    OK = "ok"
-    UNWELL = "unwell"
-    DEGRADED = "degraded"
-    """A store that works, with fewer members than it should have."""
-    DOWN = "down"
-    MISSING = "missing"
-    """In the environment's file, not in the cloud."""
-    UNEXPECTED = "unexpected"
-    """In the cloud, not in the environment's file."""
-    UNKNOWN = "unknown"
-    """Cannot be seen from here; no fault by itself."""
+    from components.model import Environment, Machine
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,28 +80,37 @@ class Status:
     machines: tuple[MachineStatus, ...]
     stores: tuple[StoreStatus, ...]
     api: ApiStatus
+    links: tuple[LinkStatus, ...]
+    nodes: tuple[NodeStatus, ...]
+    pools: tuple[PoolStatus, ...]
+    addons: tuple[AddonStatus, ...]
 
     @property
     def well(self) -> bool:
         """Whether all is well; what cannot be seen from here is no fault."""
-        verdicts = [*(one.verdict for one in self.machines), *(one.verdict for one in self.stores), self.api.verdict]
+        named = (self.machines, self.stores, self.links, self.nodes, self.pools, self.addons)
+        verdicts = [self.api.verdict, *(one.verdict for parts in named for one in parts)]
         return all(verdict in (Verdict.OK, Verdict.UNKNOWN) for verdict in verdicts)
 
 
-def judge(environment: str, machines: Sequence[Machine], observed: Observed, *, inside: bool) -> Status:
+def judge(environment: Environment, machines: Sequence[Machine], observed: Observed, *, inside: bool) -> Status:
     """The environment's status; ``inside`` when the API should be reachable from here."""
     return Status(
-        environment=environment,
+        environment=environment.name,
         machines=(*(_machine(machine, observed) for machine in machines), *_unexpected(machines, observed)),
         stores=tuple(_store(role, machines, observed) for role in Role if role.is_store),
         api=_api([machine for machine in machines if machine.role is Role.API], observed, inside=inside),
+        links=judge_links(environment, observed),
+        nodes=judge_nodes(environment, observed),
+        pools=judge_pools(environment, observed),
+        addons=judge_addons(environment, observed),
     )
 
 
 def _machine(machine: Machine, observed: Observed) -> MachineStatus:
     view = observed.cloud.get(machine.name)
     if view is None:
-        reason = "it is in the environment's file, but not in the cloud: `longhaul up -- --refresh` makes it"
+        reason = "it is in the environment's file, but not in the cloud: `longhaul up` makes it"
         return MachineStatus(name=machine.name, role=machine.role, verdict=Verdict.MISSING, reason=reason)
     answer = observed.answers.get(machine.name)
     if answer is None:

@@ -16,9 +16,17 @@ import pytest
 import yaml
 
 from tests.longhaul import fake_engine
+from tests.support.project import environment, hybrid
 
 LIMIT_S = 120.0
 """No command here takes longer, even on a busy machine."""
+
+UP = ("up", "--env", "dev", "--yes", "--only", "infrastructure")
+"""The phase that the engine's ways are tried with."""
+
+
+SUBSCRIPTION = "11111111-0000-4000-8000-000000000001"
+"""Of an account that nobody here asks for anything, and no lab's."""
 
 
 @dataclass(kw_only=True)
@@ -44,6 +52,13 @@ class Checkout:
 
     def write(self, raw: dict[str, Any], **beside: Any) -> None:
         self.stack_file.write_text(yaml.safe_dump({"config": {"longhaul:environment": raw}, **beside}))
+
+    def gains_racks(self) -> None:
+        """The environment becomes the lab's, whole: with an on-prem site, a gateway and a host."""
+        raw = hybrid("dev", supernet="10.64.0.0/12")
+        raw["sites"]["weu"]["subscription"] = SUBSCRIPTION
+        self.write(raw)
+        shutil.copy(self.repository / "stacks" / raw["bare_metal"], self.path / "stacks")
 
     def variables(self) -> dict[str, str]:
         return {
@@ -93,19 +108,19 @@ class FakeEngine:
     def commands(self) -> list[str]:
         return [" ".join(call["words"]) for call in self.calls()]
 
-    def fails(self, verb: str, code: int = 1) -> None:
-        (self.folder / verb).write_text(str(code))
+    def fails(self, verb: str, code: int = 1, *, stack: str = "") -> None:
+        (self.folder / f"{verb}{stack}").write_text(str(code))
 
-    def waits(self) -> None:
-        (self.folder / "wait").touch()
+    def waits(self, stack: str = "") -> None:
+        (self.folder / f"wait{stack}").touch()
 
     def previews(self, text: str) -> None:
         (self.folder / "says").write_text(text)
 
-    def has_stack(self, **latest: object) -> None:
+    def has_stack(self, name: str = "dev", **latest: object) -> None:
         """The stack exists; unless ``resources`` says otherwise, it holds something."""
         group = {"urn": "urn:pulumi:dev::longhaul::longhaul:Cluster::dev", "type": "longhaul:Cluster"}
-        fake_engine.write_state(self.checkout.backend, "dev", **{"resources": [group], **latest})
+        fake_engine.write_state(self.checkout.backend, name, **{"resources": [group], **latest})
 
     def state_file(self) -> Path:
         return self.checkout.backend / ".pulumi" / "stacks" / "longhaul" / "dev.json"
@@ -119,11 +134,9 @@ def _checkout(tmp_path: Path, root: Path) -> Checkout:
     (tmp_path / "backend").mkdir()
     definition = {"name": "longhaul", "runtime": "python", "main": "stacks/", "stackConfigDir": "stacks/"}
     (path / "Pulumi.yaml").write_text(yaml.safe_dump(definition))
-    shutil.copy(root / "stacks" / "Pulumi.lab.yaml", path / "stacks" / "Pulumi.dev.yaml")
     checkout = Checkout(path=path, home=tmp_path / "home", repository=root)
-    raw = checkout.environment()
-    raw |= {"name": "dev", "domain": "dev.longhaul.internal"}
-    raw["sites"]["weu"]["subscription"] = "11111111-0000-4000-8000-000000000001"
+    raw = environment("dev", supernet="10.64.0.0/12")
+    raw["sites"]["weu"]["subscription"] = SUBSCRIPTION
     checkout.write(raw)
     return checkout
 

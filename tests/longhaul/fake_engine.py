@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-KEPT = ("LONGHAUL_DESTROY", "LONGHAUL_RUN", "PATH", "PULUMI_BACKEND_URL", "PULUMI_CONFIG_PASSPHRASE")
+KEPT = ("KUBECONFIG", "LONGHAUL_DESTROY", "LONGHAUL_RUN", "PATH", "PULUMI_BACKEND_URL", "PULUMI_CONFIG_PASSPHRASE")
 
 
 def main() -> int:
@@ -31,12 +31,14 @@ def main() -> int:
         write_state(backend, stack)
     if words[0] == "cancel":
         shutil.rmtree(backend / ".pulumi" / "locks", ignore_errors=True)
-    if (folder / "wait").exists() and words[0] == "up":
+    if words[0] == "up" and ((folder / "wait").exists() or (folder / f"wait{stack}").exists()):
         return wait(folder)
     if words[0] == "preview":
         sys.stdout.write((folder / "says").read_text(encoding="utf-8"))
-    code = folder / words[0]
-    return int(code.read_text()) if code.exists() else 0
+    if words[0] == "up":
+        print(f"{stack} is made")
+    found = [path for path in (folder / words[0], folder / f"{words[0]}{stack}") if path.exists()]
+    return int(found[0].read_text()) if found else 0
 
 
 def write_state(backend: Path, stack: str, **latest: object) -> None:

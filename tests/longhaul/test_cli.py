@@ -11,7 +11,7 @@ from longhaul.cli import main
 from longhaul.exits import MEANINGS, Exit
 from tests.longhaul.conftest import Checkout, FakeEngine
 
-COMMANDS = ("up", "preview", "destroy", "status", "kubeconfig", "shell", "validate", "schema")
+COMMANDS = ("up", "preview", "destroy", "status", "ansible", "kubeconfig", "shell", "validate", "schema")
 
 
 @pytest.mark.parametrize("words", [["--help"], *([command, "--help"] for command in COMMANDS)])

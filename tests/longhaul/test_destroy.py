@@ -7,7 +7,7 @@ import pty
 import subprocess
 
 from longhaul.exits import Exit
-from tests.longhaul.conftest import LIMIT_S, Checkout, FakeEngine
+from tests.longhaul.conftest import LIMIT_S, UP, Checkout, FakeEngine
 
 
 def typed(checkout: Checkout, text: str, *words: str) -> subprocess.CompletedProcess[bytes]:
@@ -68,7 +68,7 @@ def test_the_name_is_consent_and_the_program_is_run_for_its_hooks(checkout: Chec
 
 def test_other_commands_do_not_carry_the_consent(checkout: Checkout, engine: FakeEngine) -> None:
     engine.has_stack()
-    checkout.run("up", "--env", "dev", "--yes")
+    checkout.run(*UP)
     assert engine.calls()[0]["environ"]["LONGHAUL_DESTROY"] is None
 
 

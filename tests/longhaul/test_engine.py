@@ -15,7 +15,7 @@ import pytest
 from lab import tools
 from longhaul.engine import processes
 from longhaul.exits import Exit
-from tests.longhaul.conftest import LIMIT_S, Checkout
+from tests.longhaul.conftest import LIMIT_S, UP, Checkout
 
 pytestmark = pytest.mark.engine
 
@@ -75,7 +75,7 @@ def _world(checkout: Checkout, tmp_path: Path, root: Path) -> Path:
 def _killed(checkout: Checkout, world: Path) -> int:
     """A run that died while it was making ``first``, command and engine at once; the provider's process number."""
     (world / "hold").touch()
-    process = checkout.start("up", "--env", "dev", "--yes", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = checkout.start(*UP, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     provider = await_first(world, process)
     engine = json.loads(next((checkout.home / ".local").rglob("dev.json")).read_text())["engine_pid"]
     os.kill(process.pid, signal.SIGKILL)
@@ -114,7 +114,7 @@ def made(checkout: Checkout) -> dict[str, bool]:
 def test_the_next_run_finishes_what_a_killed_one_began(checkout: Checkout, world: Path, killed: int) -> None:
     assert locks(checkout), "the killed run left its lock"
     assert state(checkout)["pending_operations"], "and what it was making"
-    done = checkout.run("up", "--env", "dev", "--yes", "--", "--skip-preview")
+    done = checkout.run(*UP, "--", "--skip-preview")
     assert done.returncode == Exit.OK, done.stdout + done.stderr
     assert "no longer runs; releasing it" in done.stderr
     assert f"process {killed}" in done.stderr
@@ -123,7 +123,7 @@ def test_the_next_run_finishes_what_a_killed_one_began(checkout: Checkout, world
     assert locks(checkout) == []
     assert not state(checkout).get("pending_operations")
     assert processes.started(killed) is None, "the killed run's provider is gone"
-    again = checkout.run("up", "--env", "dev", "--yes", "--", "--skip-preview", "--expect-no-changes")
+    again = checkout.run(*UP, "--", "--skip-preview", "--expect-no-changes")
     assert again.returncode == Exit.OK, again.stdout + again.stderr
     assert "killed" not in again.stderr
 
@@ -132,7 +132,7 @@ def test_what_a_killed_run_made_is_adopted_where_it_cannot_be_made_again(
     checkout: Checkout, world: Path, killed: int
 ) -> None:
     checkout.environ["STRICT"] = "1"
-    done = checkout.run("up", "--env", "dev", "--yes", "--", "--skip-preview")
+    done = checkout.run(*UP, "--", "--skip-preview")
     assert done.returncode == Exit.OK, done.stdout + done.stderr
     assert "adopting what the killed run made: first" in done.stderr
     assert "/world/first" in done.stderr
@@ -140,13 +140,13 @@ def test_what_a_killed_run_made_is_adopted_where_it_cannot_be_made_again(
     assert made(checkout) == {"first": True, "second": True}
     assert not state(checkout).get("pending_operations")
     assert not list((checkout.home / ".local").rglob("*.pending"))
-    again = checkout.run("up", "--env", "dev", "--yes", "--", "--skip-preview", "--expect-no-changes")
+    again = checkout.run(*UP, "--", "--skip-preview", "--expect-no-changes")
     assert again.returncode == Exit.OK, again.stdout + again.stderr
 
 
 def test_an_engine_killed_under_a_living_command_leaves_no_lock(checkout: Checkout, world: Path) -> None:
     (world / "hold").touch()
-    process = checkout.start("up", "--env", "dev", "--yes", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = checkout.start(*UP, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     provider = await_first(world, process)
     os.kill(json.loads(next((checkout.home / ".local").rglob("dev.json")).read_text())["engine_pid"], signal.SIGKILL)
     assert process.wait(LIMIT_S) == Exit.FAILED
@@ -158,7 +158,7 @@ def test_an_interrupt_lets_the_engine_finish_what_is_under_way(checkout: Checkou
     (world / "hold").touch()
     log = world / "log"
     with log.open("wb") as output:
-        process = checkout.start("up", "--env", "dev", "--yes", stdout=output, stderr=output)
+        process = checkout.start(*UP, stdout=output, stderr=output)
     await_first(world, process)
     process.send_signal(signal.SIGINT)
     deadline = time.monotonic() + LIMIT_S
@@ -176,7 +176,7 @@ def test_a_second_interrupt_stops_and_the_next_run_finishes(checkout: Checkout, 
     (world / "hold").touch()
     log = world / "log"
     with log.open("wb") as output:
-        process = checkout.start("up", "--env", "dev", "--yes", stdout=output, stderr=output)
+        process = checkout.start(*UP, stdout=output, stderr=output)
     await_first(world, process)
     deadline = time.monotonic() + LIMIT_S
     for told in (b"cancelling", b"terminating"):
@@ -187,17 +187,17 @@ def test_a_second_interrupt_stops_and_the_next_run_finishes(checkout: Checkout, 
     assert process.wait(LIMIT_S) == Exit.INTERRUPTED, log.read_text()
     assert locks(checkout) == []
     (world / "hold").unlink()
-    done = checkout.run("up", "--env", "dev", "--yes", "--", "--skip-preview")
+    done = checkout.run(*UP, "--", "--skip-preview")
     assert done.returncode == Exit.OK, done.stdout + done.stderr
     assert made(checkout) == {"first": True, "second": True}
     assert not state(checkout).get("pending_operations")
 
 
 def test_a_wrong_passphrase_is_said_and_changes_nothing(checkout: Checkout, world: Path) -> None:
-    assert checkout.run("up", "--env", "dev", "--yes", "--", "--skip-preview").returncode == Exit.OK
+    assert checkout.run(*UP, "--", "--skip-preview").returncode == Exit.OK
     before = state(checkout)
     checkout.environ["PULUMI_CONFIG_PASSPHRASE"] = "wrong"
-    done = checkout.run("up", "--env", "dev", "--yes")
+    done = checkout.run(*UP)
     assert done.returncode == Exit.FAILED
     assert "incorrect passphrase" in done.stdout + done.stderr
     assert state(checkout) == before
@@ -216,7 +216,7 @@ def test_a_preview_leaves_the_stack_file_as_it_is(checkout: Checkout, world: Pat
 
 
 def test_a_preview_of_a_stack_compares_with_it_and_leaves_the_salt_alone(checkout: Checkout, world: Path) -> None:
-    assert checkout.run("up", "--env", "dev", "--yes", "--", "--skip-preview").returncode == Exit.OK
+    assert checkout.run(*UP, "--", "--skip-preview").returncode == Exit.OK
     before = checkout.stack_file.read_bytes()
     assert b"encryptionsalt" in before
     digest = json.loads(checkout.run("preview", "--env", "dev", "--json").stdout)
@@ -225,7 +225,7 @@ def test_a_preview_of_a_stack_compares_with_it_and_leaves_the_salt_alone(checkou
 
 
 def test_destroy_with_remove_leaves_the_environment_file(checkout: Checkout, world: Path) -> None:
-    assert checkout.run("up", "--env", "dev", "--yes", "--", "--skip-preview").returncode == Exit.OK
+    assert checkout.run(*UP, "--", "--skip-preview").returncode == Exit.OK
     done = checkout.run("destroy", "--env", "dev", "--yes", "--remove", "--", "--skip-preview")
     assert done.returncode == Exit.OK, done.stdout + done.stderr
     assert checkout.stack_file.exists()

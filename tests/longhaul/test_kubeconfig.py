@@ -5,14 +5,19 @@ from __future__ import annotations
 import base64
 import json
 import stat
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from components.azure import api
 from components.azure.api import AzureError
-from longhaul.commands.kubeconfig import fetch_identity, kubeconfig, write_private
+from longhaul import cluster
+from longhaul.cluster import fetch_identity, kubeconfig
+from longhaul.context import Context, state_folder, write_private
 from longhaul.exits import CommandError, Exit
+from longhaul.project import Project
+from tests.longhaul.conftest import Checkout
 
 IDENTITY = {"certificate": "CERT", "key": "KEY", "issuer": "CA"}
 
@@ -84,3 +89,22 @@ def test_what_can_be_wrong_with_the_vault(
     assert refused.value.code is code
     assert told in str(refused.value)
     assert "secret-value" not in str(refused.value)
+
+
+def test_a_kubeconfig_for_other_programs_is_gone_afterwards_and_so_is_a_killed_ones(
+    checkout: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    folder = checkout.home / ".local/state/longhaul"
+    where = Context(project=Project(root=checkout.path), env="dev", lab=None)
+    environ = {"HOME": str(checkout.home)}
+    left = state_folder(where, environ) / f"dev.{ended.pid}.kubeconfig"
+    left.parent.mkdir(parents=True)
+    left.touch()
+    monkeypatch.setattr(cluster, "fetch_identity", lambda _url, _env: IDENTITY)
+    with cluster.kubeconfig_file(where, where.project.load("dev"), environ) as path:
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert json.loads(path.read_text())["clusters"][0]["cluster"]["server"] == "https://10.64.3.5:6443"
+        assert list(left.parent.iterdir()) == [path]
+    assert [found for found in folder.rglob("*") if found.is_file()] == []

@@ -10,7 +10,7 @@ import pytest
 
 from lab.state import InitRecord
 from longhaul.exits import Exit
-from tests.longhaul.conftest import Checkout, FakeEngine
+from tests.longhaul.conftest import UP, Checkout, FakeEngine
 
 
 @pytest.fixture(name="lab")
@@ -36,7 +36,7 @@ def stop(lab: Path) -> None:
 @pytest.mark.parametrize("command", ["up", "destroy", "preview"])
 def test_the_engine_runs_inside_once(checkout: Checkout, engine: FakeEngine, lab: Path, command: str) -> None:
     engine.previews("{}")
-    words = [] if command == "preview" else ["--yes"]
+    words = {"preview": [], "up": ["--yes", "--only", "infrastructure"]}.get(command, ["--yes"])
     done = checkout.run(command, *words, "--env", "dev", "--", "--parallel", "2")
     assert done.returncode == Exit.OK, done.stderr
     assert (lab / "entered").read_text() == "entered\n"
@@ -49,11 +49,11 @@ def test_the_engine_runs_inside_once(checkout: Checkout, engine: FakeEngine, lab
 
 def test_a_labs_stack_file_is_not_written_to(checkout: Checkout, engine: FakeEngine, lab: Path) -> None:
     """It is tracked, and the lab's salt is of no use to anybody."""
-    checkout.run("up", "--yes", "--env", "dev")
+    checkout.run(*UP)
     init, up = engine.calls()
     assert init["words"][:2] == ["stack", "init"]
     assert init["cwd"] != str(checkout.path)
-    assert up["words"][-4:-2] == ["--config-file", str(lab / "Pulumi.dev.yaml")]
+    assert up["words"][3:5] == ["--config-file", str(lab / "Pulumi.dev.yaml")]
     assert up["config"] == checkout.stack_file.read_text()
 
 

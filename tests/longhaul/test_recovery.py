@@ -20,7 +20,7 @@ from longhaul.engine.processes import Process
 from longhaul.engine.recovery import Holder, holder
 from longhaul.engine.runs import VARIABLE, Records, Run, new_run, with_engine
 from longhaul.exits import Exit
-from tests.longhaul.conftest import LIMIT_S, Checkout, FakeEngine
+from tests.longhaul.conftest import LIMIT_S, UP, Checkout, FakeEngine
 
 NOW = datetime.now(tz=UTC)
 
@@ -81,10 +81,10 @@ def test_a_dead_holders_lock_is_released_and_the_run_goes_on(checkout: Checkout,
     engine.has_stack()
     pid = ended()
     folder = write_lock(engine, pid)
-    done = checkout.run("up", "--env", "dev", "--yes")
+    done = checkout.run(*UP)
     assert done.returncode == Exit.OK
     assert f"process {pid} of ann" in done.stderr
-    assert engine.commands() == ["cancel --yes --stack dev", "up --stack dev --suppress-outputs --yes"]
+    assert engine.commands() == ["cancel --yes --stack dev", "up --stack dev --suppress-outputs --yes --refresh"]
     assert not folder.exists()
 
 
@@ -93,7 +93,7 @@ def test_a_living_holder_is_named_and_left_alone(
 ) -> None:
     engine.has_stack()
     folder = write_lock(engine, sleeper.pid, timestamp=datetime.now(tz=UTC).isoformat())
-    done = checkout.run("up", "--env", "dev", "--yes")
+    done = checkout.run(*UP)
     assert done.returncode == Exit.FAILED
     assert f"process {sleeper.pid} of ann" in done.stderr
     assert engine.calls() == []
@@ -104,7 +104,7 @@ def test_a_living_holder_is_named_and_left_alone(
 def test_a_holder_on_another_host_is_named_with_the_way_to_release(checkout: Checkout, engine: FakeEngine) -> None:
     engine.has_stack()
     write_lock(engine, 1, hostname="elsewhere.example")
-    done = checkout.run("up", "--env", "dev", "--yes")
+    done = checkout.run(*UP)
     assert done.returncode == Exit.FAILED
     assert "elsewhere.example" in done.stderr
     assert "pulumi cancel --stack dev" in done.stderr
@@ -134,11 +134,11 @@ def test_only_what_the_dead_run_started_is_ended(
     checkout: Checkout, engine: FakeEngine, orphans: tuple[subprocess.Popen[bytes], subprocess.Popen[bytes]]
 ) -> None:
     engine.has_stack()
-    checkout.run("up", "--env", "dev", "--yes")
+    checkout.run(*UP)
     mine, another = orphans
     digest = next((checkout.home / ".local" / "state" / "longhaul").iterdir())
     Records(path=digest / "dev.json").write(dead_run())
-    done = checkout.run("up", "--env", "dev", "--yes")
+    done = checkout.run(*UP)
     assert done.returncode == Exit.OK
     assert f"sleep (process {mine.pid})" in done.stderr
     assert mine.wait(LIMIT_S) != 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,48 @@ from components.azure.api import AzureError, CommandOutput, MachineView
 from components.model import Environment, Machine, control_machines, load, plan
 from longhaul.exits import CommandError, Exit
 from longhaul.status import collect
-from longhaul.status.observed import CloudView, Endpoint, NodeAnswer, Observed
+from longhaul.status.observed import (
+    AddonView,
+    CloudView,
+    ClusterView,
+    Endpoint,
+    NodeAnswer,
+    NodeView,
+    Observed,
+    TunnelView,
+)
 from longhaul.status.table import to_json, to_text
-from longhaul.status.verdicts import Status, Verdict, judge
+from longhaul.status.verdict import Verdict
+from longhaul.status.verdicts import Status, judge
 
 RUNNING = CloudView(provisioning="Succeeded", power="running")
 REACHED = Endpoint(url="https://api/readyz", reached=True, ready=True)
+Judged = Callable[..., Status]
+
+
+def tunnel(link: str, site: str, *, up: bool = True, **more: Any) -> TunnelView:
+    return TunnelView(link=link, site=site, name=f"{link} {site}", up=up, reason="" if up else "it is down", **more)
+
+
+TUNNELS = (
+    tunnel("weu-use1", "weu", bytes_in=3 * 2**20, bytes_out=10, since="2026-01-02T03:04:05Z"),
+    tunnel("weu-use1", "use1", since="2026-01-02T03:04:06+00:00"),
+    tunnel("weu-rack", "weu", bytes_in=1, bytes_out=2),
+    tunnel("use1-rack", "use1"),
+    tunnel("use1-rack", "use1"),
+)
+
+
+def node(name: str, *, pool: str, site: str, ready: bool = True) -> NodeView:
+    reason = "" if ready else "the kubelet says nothing"
+    created = "2026-01-02T03:04:05Z"
+    return NodeView(name=name, site=site, pool=pool, ready=ready, reason=reason, created=created, version="v1")
+
+
+CLUSTER = ClusterView(
+    nodes=(node("i-1", pool="cpu", site="use1"), node("lab-node-0", pool="bare-metal", site="rack")),
+    addons=(AddonView(name="coredns", ready=2, wanted=2),),
+)
 
 
 @pytest.fixture(name="environment")
@@ -28,8 +64,10 @@ def _environment(root: Path) -> Environment:
     environment = load(root / "stacks" / "Pulumi.lab.yaml")
     control = environment.control_plane
     etcd = control.etcd.model_copy(update={"members": 3})
+    events = control.events.model_copy(update={"members": 1})
     api = control.api.model_copy(update={"servers": 2})
-    return environment.model_copy(update={"control_plane": control.model_copy(update={"etcd": etcd, "api": api})})
+    parts = {"etcd": etcd, "events": events, "api": api}
+    return environment.model_copy(update={"control_plane": control.model_copy(update=parts)})
 
 
 @pytest.fixture(name="machines")
@@ -52,11 +90,16 @@ def _well(machines: tuple[Machine, ...]) -> Observed:
         )
         for machine in machines
     }
-    return Observed(cloud={machine.name: RUNNING for machine in machines}, answers=answers, endpoint=REACHED)
+    cloud = {machine.name: RUNNING for machine in machines}
+    return Observed(cloud=cloud, answers=answers, endpoint=REACHED, tunnels=TUNNELS, cluster=CLUSTER)
 
 
-def judged(machines: tuple[Machine, ...], observed: Observed, *, inside: bool = False) -> Status:
-    return judge("lab", machines, observed, inside=inside)
+@pytest.fixture(name="judged")
+def _judged(environment: Environment) -> Judged:
+    def judged(machines: tuple[Machine, ...], observed: Observed, *, inside: bool = False) -> Status:
+        return judge(environment, machines, observed, inside=inside)
+
+    return judged
 
 
 def verdicts(status: Status) -> dict[str, Verdict]:
@@ -75,13 +118,13 @@ def without(observed: Observed, *names: str, cloud: bool = True) -> Observed:
     )
 
 
-def test_all_well(machines: tuple[Machine, ...], well: Observed) -> None:
+def test_all_well(judged: Judged, machines: tuple[Machine, ...], well: Observed) -> None:
     status = judged(machines, well)
     assert status.well
     assert set(verdicts(status).values()) == {Verdict.OK}
 
 
-def test_one_member_less_leaves_a_degraded_store(machines: tuple[Machine, ...], well: Observed) -> None:
+def test_one_member_less_leaves_a_degraded_store(judged: Judged, machines: tuple[Machine, ...], well: Observed) -> None:
     status = judged(machines, without(well, "lab-etcd-1"))
     found = verdicts(status)
     assert found["lab-etcd-1"] is Verdict.MISSING
@@ -90,14 +133,16 @@ def test_one_member_less_leaves_a_degraded_store(machines: tuple[Machine, ...], 
     assert not status.well
 
 
-def test_two_members_less_lose_quorum(machines: tuple[Machine, ...], well: Observed) -> None:
+def test_two_members_less_lose_quorum(judged: Judged, machines: tuple[Machine, ...], well: Observed) -> None:
     status = judged(machines, without(well, "lab-etcd-1", "lab-etcd-2"))
     store = next(store for store in status.stores if store.store == "etcd")
     assert store.verdict is Verdict.DOWN
     assert store.reason == "1 of 3 members healthy, quorum is 2"
 
 
-def test_a_stopped_machine_is_down_with_what_the_cloud_says(machines: tuple[Machine, ...], well: Observed) -> None:
+def test_a_stopped_machine_is_down_with_what_the_cloud_says(
+    judged: Judged, machines: tuple[Machine, ...], well: Observed
+) -> None:
     stopped = without(well, "lab-api-0", cloud=False)
     cloud = {**stopped.cloud, "lab-api-0": CloudView(provisioning="Succeeded", power="deallocated")}
     status = judged(machines, replace(stopped, cloud=cloud))
@@ -107,7 +152,9 @@ def test_a_stopped_machine_is_down_with_what_the_cloud_says(machines: tuple[Mach
     assert status.api.verdict is Verdict.DEGRADED
 
 
-def test_an_unready_machine_says_which_checks_failed(machines: tuple[Machine, ...], well: Observed) -> None:
+def test_an_unready_machine_says_which_checks_failed(
+    judged: Judged, machines: tuple[Machine, ...], well: Observed
+) -> None:
     bad = NodeAnswer(ready=False, checks=(("disk", False, "full"), ("time", True, ""), ("quorum", False, "")))
     status = judged(machines, replace(well, answers={**well.answers, "lab-events-0": bad}))
     machine = next(machine for machine in status.machines if machine.name == "lab-events-0")
@@ -115,13 +162,17 @@ def test_an_unready_machine_says_which_checks_failed(machines: tuple[Machine, ..
     assert verdicts(status)["events"] is Verdict.DOWN
 
 
-def test_a_machine_that_nobody_declared_is_unexpected(machines: tuple[Machine, ...], well: Observed) -> None:
+def test_a_machine_that_nobody_declared_is_unexpected(
+    judged: Judged, machines: tuple[Machine, ...], well: Observed
+) -> None:
     status = judged(machines, replace(well, cloud={**well.cloud, "lab-etcd-9": RUNNING}))
     assert verdicts(status)["lab-etcd-9"] is Verdict.UNEXPECTED
     assert not status.well
 
 
-def test_a_member_that_nobody_declared_is_unexpected(machines: tuple[Machine, ...], well: Observed) -> None:
+def test_a_member_that_nobody_declared_is_unexpected(
+    judged: Judged, machines: tuple[Machine, ...], well: Observed
+) -> None:
     answer = well.answers["lab-etcd-0"]
     listed = replace(answer, members=(*answer.members, member("lab-etcd-7")))
     status = judged(machines, replace(well, answers={**well.answers, "lab-etcd-0": listed}))
@@ -130,7 +181,9 @@ def test_a_member_that_nobody_declared_is_unexpected(machines: tuple[Machine, ..
     assert store.verdict is Verdict.DEGRADED
 
 
-def test_a_member_outside_its_own_list_is_not_well(machines: tuple[Machine, ...], well: Observed) -> None:
+def test_a_member_outside_its_own_list_is_not_well(
+    judged: Judged, machines: tuple[Machine, ...], well: Observed
+) -> None:
     answer = replace(well.answers["lab-etcd-0"], members=(member("lab-etcd-1"), member("lab-etcd-2")))
     status = judged(machines, replace(well, answers={**well.answers, "lab-etcd-0": answer}))
     assert verdicts(status)["etcd"] is Verdict.DEGRADED
@@ -145,14 +198,14 @@ def test_a_member_outside_its_own_list_is_not_well(machines: tuple[Machine, ...]
     ],
 )
 def test_a_load_balancer_that_cannot_be_seen_is_no_fault(
-    machines: tuple[Machine, ...], well: Observed, endpoint: Endpoint, inside: bool, verdict: Verdict
+    judged: Judged, machines: tuple[Machine, ...], well: Observed, endpoint: Endpoint, inside: bool, verdict: Verdict
 ) -> None:
     status = judged(machines, replace(well, endpoint=endpoint), inside=inside)
     assert status.api.verdict is verdict
     assert endpoint.reason in status.api.reason
 
 
-def test_the_table_is_aligned_and_plain(machines: tuple[Machine, ...], well: Observed) -> None:
+def test_the_table_is_aligned_and_plain(judged: Judged, machines: tuple[Machine, ...], well: Observed) -> None:
     text = to_text(judged(machines, without(well, "lab-etcd-1")), colour=False)
     assert "\033" not in text
     block = text.split("\n\n")[0].splitlines()
@@ -162,7 +215,7 @@ def test_the_table_is_aligned_and_plain(machines: tuple[Machine, ...], well: Obs
     assert text.endswith("lab: not well")
 
 
-def test_colour_changes_nothing_but_colour(machines: tuple[Machine, ...], well: Observed) -> None:
+def test_colour_changes_nothing_but_colour(judged: Judged, machines: tuple[Machine, ...], well: Observed) -> None:
     status = judged(machines, without(well, "lab-etcd-1"))
     coloured = to_text(status, colour=True)
     assert "\033[31mmissing" in coloured
@@ -171,7 +224,7 @@ def test_colour_changes_nothing_but_colour(machines: tuple[Machine, ...], well: 
     assert coloured == to_text(status, colour=False)
 
 
-def test_json_has_stores_by_name(machines: tuple[Machine, ...], well: Observed) -> None:
+def test_json_has_stores_by_name(judged: Judged, machines: tuple[Machine, ...], well: Observed) -> None:
     content = json.loads(to_json(judged(machines, well)))
     assert content["well"] is True
     assert [one["healthy"] for one in content["stores"]["etcd"]["members"]] == [True, True, True]
@@ -205,7 +258,8 @@ def test_running_machines_are_asked_side_by_side(
     environment: Environment, machines: tuple[Machine, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(collect, "AzureApi", FakeAzure)
-    observed = collect.collect(environment, machines, issuer=lambda: None)
+    monkeypatch.setattr(collect, "ask_tunnels", lambda _environment: ((), {}))
+    observed = collect.collect(environment, machines, identity=lambda: None)
     assert set(observed.cloud) == {"lab-etcd-0", "lab-etcd-1", "lab-api-0"}
     assert observed.answers["lab-etcd-0"].ready
     assert observed.answers["lab-api-0"].error == "the agent does not answer"
@@ -222,7 +276,7 @@ def test_a_cloud_that_does_not_answer_is_unreachable(
 
     monkeypatch.setattr(collect, "AzureApi", Silent)
     with pytest.raises(CommandError) as refused:
-        collect.collect(environment, machines, issuer=lambda: None)
+        collect.collect(environment, machines, identity=lambda: None)
     assert refused.value.code is Exit.UNREACHABLE
 
 

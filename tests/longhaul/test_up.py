@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from longhaul.exits import Exit
-from tests.longhaul.conftest import LIMIT_S, Checkout, FakeEngine
+from tests.longhaul.conftest import LIMIT_S, UP, Checkout, FakeEngine
 
 
 def wait_for(path: Path, process: subprocess.Popen[bytes]) -> None:
@@ -28,26 +28,29 @@ def wait_for(path: Path, process: subprocess.Popen[bytes]) -> None:
 
 def test_it_runs_the_engine_for_the_stack_and_passes_on_the_rest(checkout: Checkout, engine: FakeEngine) -> None:
     engine.has_stack()
-    done = checkout.run("up", "--env", "dev", "--yes", "--", "--parallel", "4")
+    done = checkout.run(*UP, "--", "--parallel", "4")
     assert done.returncode == Exit.OK
-    assert engine.commands() == ["up --stack dev --suppress-outputs --yes --parallel 4"]
+    assert engine.commands() == ["up --stack dev --suppress-outputs --yes --refresh --parallel 4"]
     assert engine.calls()[0]["cwd"] == str(checkout.path)
 
 
 def test_this_interpreter_is_the_first_that_the_engine_finds(checkout: Checkout, engine: FakeEngine) -> None:
     engine.has_stack()
-    checkout.run("up", "--env", "dev", "--yes")
+    checkout.run(*UP)
     assert engine.calls()[0]["environ"]["PATH"].split(":")[0] == str(Path(sys.executable).parent)
 
 
 def test_a_missing_stack_is_created_first(checkout: Checkout, engine: FakeEngine) -> None:
-    checkout.run("up", "--env", "dev", "--yes")
-    assert engine.commands() == ["stack init --no-select --stack dev", "up --stack dev --suppress-outputs --yes"]
+    checkout.run(*UP)
+    assert engine.commands() == [
+        "stack init --no-select --stack dev",
+        "up --stack dev --suppress-outputs --yes --refresh",
+    ]
 
 
 def test_a_stack_that_cannot_be_created_is_the_end(checkout: Checkout, engine: FakeEngine) -> None:
     engine.fails("stack")
-    done = checkout.run("up", "--env", "dev", "--yes")
+    done = checkout.run(*UP)
     assert done.returncode == Exit.FAILED
     assert "cannot be created" in done.stderr
     assert engine.commands() == ["stack init --no-select --stack dev"]
@@ -56,7 +59,7 @@ def test_a_stack_that_cannot_be_created_is_the_end(checkout: Checkout, engine: F
 def test_a_failed_run_is_1_and_forgets_the_run(checkout: Checkout, engine: FakeEngine) -> None:
     engine.has_stack()
     engine.fails("up", 255)
-    assert checkout.run("up", "--env", "dev", "--yes").returncode == Exit.FAILED
+    assert checkout.run(*UP).returncode == Exit.FAILED
     assert list(checkout.home.rglob("dev.json")) == []
 
 
@@ -69,7 +72,7 @@ def test_without_a_terminal_consent_has_to_be_given(checkout: Checkout, engine: 
 
 def test_without_a_backend_it_says_how_to_choose_one(checkout: Checkout, engine: FakeEngine) -> None:
     checkout.environ["PULUMI_BACKEND_URL"] = ""
-    done = checkout.run("up", "--env", "dev", "--yes")
+    done = checkout.run(*UP)
     assert done.returncode == Exit.USAGE
     assert "PULUMI_BACKEND_URL" in done.stderr
     assert engine.calls() == []
@@ -81,8 +84,8 @@ def test_a_login_is_a_backend_too(checkout: Checkout, engine: FakeEngine) -> Non
     stored = checkout.home / ".pulumi" / "credentials.json"
     stored.parent.mkdir()
     stored.write_text(json.dumps({"current": f"file://{checkout.backend}"}))
-    assert checkout.run("up", "--env", "dev", "--yes").returncode == Exit.OK
-    assert engine.commands() == ["up --stack dev --suppress-outputs --yes"]
+    assert checkout.run(*UP).returncode == Exit.OK
+    assert engine.commands() == ["up --stack dev --suppress-outputs --yes --refresh"]
 
 
 def test_an_environment_that_only_a_lab_can_be_says_that_its_lab_is_down(
@@ -91,7 +94,7 @@ def test_an_environment_that_only_a_lab_can_be_says_that_its_lab_is_down(
     raw = checkout.environment()
     raw["sites"]["weu"]["subscription"] = "00000000-0000-4000-8000-000000000001"
     checkout.write(raw)
-    done = checkout.run("up", "--env", "dev", "--yes")
+    done = checkout.run(*UP)
     assert done.returncode == Exit.UNREACHABLE
     assert "make lab ENV=dev" in done.stderr
     assert engine.calls() == []
@@ -103,7 +106,7 @@ def test_a_signal_reaches_the_engine_once_and_ends_as_interrupted(
 ) -> None:
     engine.has_stack()
     engine.waits()
-    process = checkout.start("up", "--env", "dev", "--yes")
+    process = checkout.start(*UP)
     wait_for(engine.folder / "waiting", process)
     process.send_signal(number)
     assert process.wait(LIMIT_S) == Exit.INTERRUPTED
@@ -113,7 +116,7 @@ def test_a_signal_reaches_the_engine_once_and_ends_as_interrupted(
 def test_the_engine_does_not_outlive_a_killed_command(checkout: Checkout, engine: FakeEngine) -> None:
     engine.has_stack()
     engine.waits()
-    process = checkout.start("up", "--env", "dev", "--yes")
+    process = checkout.start(*UP)
     wait_for(engine.folder / "waiting", process)
     pid = int((engine.folder / "waiting").read_text())
     descriptor = os.pidfd_open(pid)
@@ -132,10 +135,10 @@ def _await_end(descriptor: int) -> None:
 def test_a_second_command_is_refused_while_the_first_is_at_work(checkout: Checkout, engine: FakeEngine) -> None:
     engine.has_stack()
     engine.waits()
-    process = checkout.start("up", "--env", "dev", "--yes")
+    process = checkout.start(*UP)
     try:
         wait_for(engine.folder / "waiting", process)
-        done = checkout.run("up", "--env", "dev", "--yes")
+        done = checkout.run(*UP)
         assert done.returncode == Exit.FAILED
         assert f"process {process.pid}" in done.stderr
         assert len(engine.calls()) == 1

@@ -1,0 +1,27 @@
+"""``longhaul ansible``: run a playbook on the environment's racks."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from longhaul.cli import Invocation
+from longhaul.context import context, enter_lab
+from longhaul.engine.change import exit_code
+
+HELP = "run ansible-playbook on the racks with the arguments after --; without a playbook, the racks' own"
+TAKES_REST = True
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """``ansible`` has no options of its own."""
+
+
+def run(invocation: Invocation) -> int:
+    """Hand over to Ansible, with the environment's inventory."""
+    from longhaul.racks.run import run_playbook
+
+    where = context(invocation)
+    environment = where.project.load(where.env)
+    enter_lab(where, environment, invocation)
+    return exit_code(run_playbook(where, environment, invocation.rest, os.environ))

@@ -1,0 +1,139 @@
+"""The phases of ``longhaul up``: the infrastructure first, then racks and objects side by side, since each waits for
+something of the other: nodes for the right to join, DNS for nodes to run on."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from enum import StrEnum
+from typing import IO, TYPE_CHECKING, TextIO
+
+from longhaul.cluster import GIVEN, kubeconfig_file
+from longhaul.context import Context
+from longhaul.engine.change import change_with_pending, exit_code
+from longhaul.engine.engine import Engine, engine_for, ensure_stack
+from longhaul.engine.recovery import recover
+from longhaul.engine.run import run_together
+from longhaul.exits import Exit
+from longhaul.say import say
+
+if TYPE_CHECKING:
+    from components.model import Environment
+
+
+DRAIN_S = 5.0
+"""How long the output of a phase that has ended may take to be shown, seconds."""
+
+
+class Phase(StrEnum):
+    """A part of ``up`` that can be run by itself."""
+
+    INFRASTRUCTURE = "infrastructure"
+    """The stack ``<env>``: networks, vault, control plane, pools, links."""
+    RACKS = "racks"
+    """Gateways and bare-metal hosts, by Ansible."""
+    OBJECTS = "objects"
+    """The stack ``<env>-objects``: what runs on the cluster."""
+
+
+def phases(environment: Environment) -> tuple[Phase, ...]:
+    """Those that an environment has."""
+    from longhaul.racks.inventory import has_racks
+
+    return tuple(phase for phase in Phase if phase is not Phase.RACKS or has_racks(environment))
+
+
+def run_phase(phase: Phase, where: Context, environment: Environment, words: Sequence[str]) -> Exit:
+    """One phase on this terminal; ``words`` are for the engine."""
+    match phase:
+        case Phase.INFRASTRUCTURE:
+            return _make(engine_for(where), words)
+        case Phase.RACKS:
+            from longhaul.racks.run import run_playbook
+
+            return exit_code(run_playbook(where, environment, (), os.environ))
+        case Phase.OBJECTS:
+            with kubeconfig_file(where, environment, os.environ) as kubeconfig:
+                environ = {**os.environ, "KUBECONFIG": str(kubeconfig)}
+                return _make(engine_for(where, environ, objects=True), words)
+
+
+def _make(engine: Engine, words: Sequence[str]) -> Exit:
+    """Put right what a killed run left of a stack, and make it what the program says."""
+    recover(engine)
+    ensure_stack(engine)
+    return exit_code(change_with_pending(engine, "up", words))
+
+
+def run_side_by_side(
+    side: Sequence[Phase], where: Context, environment: Environment, words: Sequence[str]
+) -> dict[Phase, Exit]:
+    """Several phases at once, each as a command of its own with the options ``words``, every line with its phase before
+    it. Nobody is asked. With ``--json``, what goes to stdout is the objects' engine's alone."""
+    up = [sys.executable, "-m", "longhaul", "up", "--env", where.env, "--project", str(where.project.root), "--yes"]
+    commands = [[*up, "--only", phase, *words] for phase in side]
+    json = "--json" in words
+
+    def reading(children: Sequence[subprocess.Popen[bytes]]) -> AbstractContextManager[None]:
+        return _shown(side, children, json=json)
+
+    with kubeconfig_file(where, environment, os.environ) as kubeconfig:
+        environ = {**os.environ, GIVEN: str(kubeconfig), "PYTHONUNBUFFERED": "1"}
+        results = run_together(commands, cwd=where.project.root, environ=environ, reading=reading)
+    return {phase: _as_exit(result.code, exit_code(result)) for phase, result in zip(side, results, strict=True)}
+
+
+def _as_exit(code: int, otherwise: Exit) -> Exit:
+    """What the phase's own command says of it."""
+    return Exit(code) if code in set(Exit) else otherwise
+
+
+@contextmanager
+def _shown(side: Sequence[Phase], children: Sequence[subprocess.Popen[bytes]], *, json: bool) -> Iterator[None]:
+    """Copy the children's output to ours, line by line, until its end."""
+    width, begun, lock = max(map(len, side)), time.monotonic(), threading.Lock()
+    copies: list[tuple[IO[bytes] | None, TextIO, str, Phase | None]] = []
+
+    def copy(source: IO[bytes], target: TextIO, prefix: str, ends: Phase | None) -> None:
+        for line in source:
+            with lock:
+                target.write(prefix + line.decode(errors="replace"))
+                target.flush()
+        if ends is not None:
+            say(f"{ends}: ended after {time.monotonic() - begun:.0f} s")
+
+    for phase, child in zip(side, children, strict=True):
+        prefix = f"{phase:<{width}} | "
+        stdout = sys.stderr if json and phase is Phase.RACKS else sys.stdout
+        plain = "" if json and phase is Phase.OBJECTS else prefix
+        copies += [(child.stdout, stdout, plain, phase), (child.stderr, sys.stderr, prefix, None)]
+    threads = [threading.Thread(target=copy, args=one, daemon=True) for one in copies]
+    for thread in threads:
+        thread.start()
+    yield
+    for thread in threads:
+        # What a child left behind may hold its output open; it is not waited for.
+        thread.join(DRAIN_S)
+
+
+def summed_up(codes: dict[Phase, Exit]) -> Exit:
+    """One exit code for all: interrupted before failed, whatever the other did."""
+    for code in (Exit.INTERRUPTED, Exit.USAGE, Exit.UNREACHABLE, Exit.FAILED):
+        if code in codes.values():
+            return code
+    return Exit.OK
+
+
+def timed(phase: Phase, work: Callable[[], Exit]) -> Exit:
+    """Announce a phase, run it, and say how it went."""
+    say(f"{phase}: begins")
+    begun = time.monotonic()
+    code = work()
+    took = f"{time.monotonic() - begun:.0f} s"
+    say(f"{phase}: {'done' if code is Exit.OK else 'not done'} after {took}")
+    return code

@@ -1,0 +1,192 @@
+"""Ansible's inventory out of an environment: every on-prem gateway and bare-metal host, and how to reach each. Pure.
+
+The shape is Ansible's (docs.ansible.com, "Developing dynamic inventory"). A gateway is reached by its public address,
+since it stands before any tunnel does; a node by its address in the plan.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from ipaddress import IPv4Address
+from pathlib import Path
+from typing import Any
+
+from components.model import AddressPlan, Environment, plan
+from components.model.nodes import TUNNEL_MSS, api_url, rack_node_name
+from components.model.racks import gateway_places, rack_places
+
+GATEWAYS = "gateways"
+NODES = "nodes"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RackMachine:
+    """A machine that Ansible sets up."""
+
+    name: str
+    """Its host name, `<env>-<name in the file>`."""
+    declared: str
+    """Its name in the environment's files."""
+    group: str
+    site: str
+    address: IPv4Address
+    """Inside the site."""
+    public_address: IPv4Address | None = None
+    """Of a gateway."""
+    host_key: str | None
+    pin_at: str
+    """Where its host key is to be written."""
+
+    @property
+    def reached_at(self) -> IPv4Address:
+        """Where SSH reaches it from outside."""
+        return self.public_address or self.address
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reach:
+    """What SSH is told."""
+
+    known_hosts: Path
+    control_folder: Path
+    """Of the sockets of connections that are kept open: short, since such a path may have 108 bytes (unix(7))."""
+    user: str
+    key: str | None
+    """File of the private key; the agent's and the user's own without one."""
+
+
+def machines(environment: Environment, addresses: AddressPlan) -> Iterator[RackMachine]:
+    """Every gateway and bare-metal host, in the files' order."""
+    env = environment.name
+    for gateway in gateway_places(environment, addresses):
+        yield RackMachine(
+            name=f"{env}-{gateway.name}",
+            declared=gateway.name,
+            group=GATEWAYS,
+            site=gateway.site,
+            address=gateway.address,
+            public_address=gateway.public_address,
+            host_key=gateway.host_key,
+            pin_at=f"sites.{gateway.site}.gateways, {gateway.name}, in stacks/Pulumi.{env}.yaml",
+        )
+    keys = {host.name: host.host_key for host in environment.hosts}
+    for place in rack_places(environment, addresses):
+        yield RackMachine(
+            name=rack_node_name(environment, place.name),
+            declared=place.name,
+            group=NODES,
+            site=place.site,
+            address=place.address,
+            host_key=keys[place.name],
+            pin_at=f"hosts, {place.name}, in stacks/{environment.bare_metal}",
+        )
+
+
+def has_racks(environment: Environment) -> bool:
+    """Whether there is anything for Ansible to set up."""
+    return next(machines(environment, plan(environment)), None) is not None
+
+
+def known_hosts(environment: Environment) -> str:
+    """The pinned host keys as ``ssh`` reads them, by the machine's name: an address may be another's tomorrow."""
+    found = machines(environment, plan(environment))
+    return "".join(f"{machine.name} {machine.host_key}\n" for machine in found if machine.host_key)
+
+
+def inventory(environment: Environment, reach: Reach, *, more: Mapping[str, Any]) -> dict[str, Any]:
+    """The whole inventory, with ``more`` variables for all."""
+    addresses = plan(environment)
+    groups: defaultdict[str, list[str]] = defaultdict(list)
+    hosts: dict[str, dict[str, Any]] = {}
+    for machine in machines(environment, addresses):
+        groups[machine.group].append(machine.name)
+        groups[_site_group(machine.site)].append(machine.name)
+        hosts[machine.name] = _host(machine, reach)
+    sites = {_site_group(name): _site(environment, addresses, name) for name in {one["site"] for one in hosts.values()}}
+    return {
+        "_meta": {"hostvars": hosts},
+        "all": {
+            "children": sorted({GATEWAYS, NODES, *groups}),
+            "vars": {**_everywhere(environment, addresses), **_connection(reach), **more},
+        },
+        **{name: {"hosts": groups[name], "vars": sites.get(name, {})} for name in sorted({GATEWAYS, NODES, *groups})},
+    }
+
+
+def _site_group(site: str) -> str:
+    """Ansible takes no hyphen in a group's name."""
+    return f"site_{site.replace('-', '_')}"
+
+
+def _host(machine: RackMachine, reach: Reach) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "ansible_host": str(machine.reached_at),
+        "ansible_ssh_extra_args": _words(
+            {"HostKeyAlias": machine.name, **({"IdentitiesOnly": "yes"} if reach.key else {})}
+        ),
+        "declared_name": machine.declared,
+        "site": machine.site,
+        "address": str(machine.address),
+        "host_key": machine.host_key,
+        "host_key_place": machine.pin_at,
+    }
+    if machine.public_address is not None:
+        found["public_address"] = str(machine.public_address)
+    return found
+
+
+def _site(environment: Environment, addresses: AddressPlan, name: str) -> dict[str, Any]:
+    return {"depot": environment.sites[name].depot or "", "site_block": str(addresses.sites[name].block)}
+
+
+def _everywhere(environment: Environment, addresses: AddressPlan) -> dict[str, Any]:
+    return {
+        "environment_name": environment.name,
+        "supernet": str(addresses.supernet),
+        "api_url": api_url(environment, addresses),
+        "operators": [str(range_) for range_ in environment.access.operators],
+        "tunnel_mss": TUNNEL_MSS,
+    }
+
+
+def ssh_options(reach: Reach) -> dict[str, str]:
+    """What ``ssh`` is told so that only pinned keys count, and nothing of the user's own list of them."""
+    return {
+        "UserKnownHostsFile": f'"{reach.known_hosts}"',
+        "GlobalKnownHostsFile": "/dev/null",
+        "StrictHostKeyChecking": "yes",
+        "CheckHostIP": "no",
+        # A machine that boots, or a tunnel that comes up meanwhile: a second apart where it refuses, and up to ten
+        # where nothing answers.
+        "ConnectionAttempts": "8",
+        "UpdateHostKeys": "no",
+    }
+
+
+def _connection(reach: Reach) -> dict[str, Any]:
+    """Variables of Ansible's ssh connection."""
+    kept_open = {"ControlMaster": "auto", "ControlPersist": "60s", "Compression": "yes"}
+    found = {
+        "ansible_connection": "ssh",
+        "ansible_user": reach.user,
+        "ansible_python_interpreter": "/usr/bin/python3",
+        "ansible_ssh_common_args": _words(ssh_options(reach)),
+        "ansible_ssh_args": _words(kept_open),
+        "ansible_control_path_dir": str(reach.control_folder),
+        "ansible_host_key_checking": True,
+        "ansible_pipelining": True,
+        # What a command says of its troubles stays apart from what it answers.
+        "ansible_ssh_use_tty": False,
+        # For a server that is being started; what is wrong for good is not tried for long.
+        "ansible_ssh_retries": 2,
+    }
+    if reach.key:
+        found["ansible_ssh_private_key_file"] = reach.key
+    return found
+
+
+def _words(options: Mapping[str, str]) -> str:
+    return " ".join(word for name, value in options.items() for word in ("-o", shlex.quote(f"{name}={value}")))

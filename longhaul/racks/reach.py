@@ -1,0 +1,67 @@
+"""Where what SSH needs is kept, and making it: the pinned host keys, the folder of open connections."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from longhaul.context import Context, state_folder, write_private
+from longhaul.exits import CommandError
+from longhaul.racks.inventory import RackMachine, Reach, known_hosts, ssh_options
+
+if TYPE_CHECKING:
+    from components.model import Environment
+
+USER = "LONGHAUL_SSH_USER"
+"""The account that racks are reached as: root, or one that may use sudo without a password."""
+LONGEST = 75
+"""Characters of the path of a folder of sockets: what is left of 108 (unix(7)) for Ansible's name of a socket, and for
+what ssh puts behind it while it makes one."""
+KEY = "LONGHAUL_SSH_KEY"
+"""File of the private key that racks are reached with."""
+
+
+def prepare(where: Context, environment: Environment, environ: Mapping[str, str]) -> Reach:
+    """Write the pinned host keys, make the folder of connections, and say what SSH is told."""
+    pinned = state_folder(where, environ) / f"{where.env}.known_hosts"
+    write_private(pinned, known_hosts(environment))
+    return Reach(
+        known_hosts=pinned,
+        control_folder=_control_folder(where, environ),
+        user=environ.get(USER) or "root",
+        key=environ.get(KEY) or None,
+    )
+
+
+def ssh(machine: RackMachine, reach: Reach, command: Sequence[str]) -> NoReturn:
+    """Become ``ssh`` to a machine of the racks; ``CommandError`` when its host key is not pinned."""
+    if not machine.host_key:
+        raise CommandError(
+            f"nothing says which SSH host key {machine.name} has: write it as `host_key` ({machine.pin_at})"
+        )
+    options = {**ssh_options(reach), "HostKeyAlias": machine.name}
+    key = ["-i", reach.key, "-o", "IdentitiesOnly=yes"] if reach.key else []
+    words = [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
+    sys.stdout.flush()
+    sys.stderr.flush()
+    wanted = ["--", *command] if command else []
+    os.execvp("ssh", ["ssh", *words, *key, f"{reach.user}@{machine.reached_at}", *wanted])  # noqa: S606 - no shell
+
+
+def _control_folder(where: Context, environ: Mapping[str, str]) -> Path:
+    """A folder of this environment's own, in which nobody else may lay a socket: two labs have the same addresses."""
+    folder = state_folder(where, environ) / "ssh-control"
+    if len(str(folder)) > LONGEST:
+        digest = hashlib.sha256(f"{where.project.root}\0{where.env}".encode()).hexdigest()[:12]
+        folder = Path(tempfile.gettempdir()) / f"longhaul-{os.getuid()}-{digest}"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    seen = folder.lstat()
+    if not stat.S_ISDIR(seen.st_mode) or seen.st_uid != os.getuid() or stat.S_IMODE(seen.st_mode) & 0o077:
+        raise CommandError(f"{folder} is not a folder of yours alone: remove it")
+    return folder

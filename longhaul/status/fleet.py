@@ -1,0 +1,181 @@
+"""Judging links, nodes and add-ons. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from components.model import plan
+from components.model.nodes import BARE_METAL_POOL, racks
+from longhaul.status.observed import AddonView, NodeView, Observed, TunnelView
+from longhaul.status.tunnels import ipsec_links
+from longhaul.status.verdict import Verdict
+
+if TYPE_CHECKING:
+    from components.model import Environment
+
+DNS = "coredns"
+"""The add-on without which nothing on the cluster finds anything."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkStatus:
+    """The tunnels between two sites."""
+
+    name: str
+    verdict: Verdict
+    reason: str
+    up: int = 0
+    tunnels: int = 0
+    """As the end that sees the fewest up counts them."""
+    since: str = ""
+    """Since when all of those that are up have been, RFC 3339."""
+    bytes_in: int | None = None
+    bytes_out: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeStatus:
+    """One node."""
+
+    name: str
+    site: str
+    pool: str
+    verdict: Verdict
+    reason: str
+    created: str = ""
+    version: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolStatus:
+    """The nodes of one pool, or of all racks."""
+
+    name: str
+    verdict: Verdict
+    reason: str
+    ready: int
+    least: int
+    """How many there have to be."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddonStatus:
+    """One add-on."""
+
+    name: str
+    verdict: Verdict
+    reason: str
+    ready: int = 0
+    wanted: int = 0
+
+
+def judge_links(environment: Environment, observed: Observed) -> tuple[LinkStatus, ...]:
+    """Every link that is tunnels."""
+    by_link: defaultdict[str, defaultdict[str, list[TunnelView]]] = defaultdict(lambda: defaultdict(list))
+    for view in observed.tunnels:
+        by_link[view.link][view.site].append(view)
+    return tuple(_link(name, list(by_link[name].values()), observed) for name in ipsec_links(environment))
+
+
+def _link(name: str, ends: Sequence[Sequence[TunnelView]], observed: Observed) -> LinkStatus:
+    if not ends:
+        reason = "; ".join(observed.blind.values()) or "no cloud has it, and racks are not asked"
+        return LinkStatus(name=name, verdict=Verdict.UNKNOWN, reason=reason)
+    worst = min(ends, key=lambda end: sum(view.up for view in end) / len(end))
+    up = sum(view.up for view in worst)
+    counted = next((end for end in ends if all(view.bytes_in is not None for view in end)), ())
+    if up == len(worst):
+        verdict, reason = Verdict.OK, "all tunnels are up"
+    else:
+        verdict = Verdict.DEGRADED if up else Verdict.DOWN
+        reason = "; ".join(f"{view.name}: {view.reason}" for view in worst if not view.up)
+    return LinkStatus(
+        name=name,
+        verdict=verdict,
+        reason=reason,
+        up=up,
+        tunnels=len(worst),
+        since=max((view.since for end in ends for view in end if view.up), default=""),
+        bytes_in=sum(view.bytes_in or 0 for view in counted) if counted else None,
+        bytes_out=sum(view.bytes_out or 0 for view in counted) if counted else None,
+    )
+
+
+def judge_nodes(environment: Environment, observed: Observed) -> tuple[NodeStatus, ...]:
+    """Every node there is, and every bare-metal host that is none; nothing when the API did not say."""
+    if observed.cluster.error:
+        return ()
+    there = {view.name for view in observed.cluster.nodes}
+    missing = [rack for rack in racks(environment, plan(environment)).values() if rack.node_name not in there]
+    reason = "it is in the hosts file, but no node: `longhaul up --only racks` sets it up"
+    return (
+        *(_node(view) for view in observed.cluster.nodes),
+        *(
+            NodeStatus(
+                name=rack.node_name,
+                site=rack.place.site,
+                pool=BARE_METAL_POOL,
+                verdict=Verdict.MISSING,
+                reason=reason,
+            )
+            for rack in missing
+        ),
+    )
+
+
+def _node(view: NodeView) -> NodeStatus:
+    return NodeStatus(
+        name=view.name,
+        site=view.site,
+        pool=view.pool,
+        verdict=Verdict.OK if view.ready else Verdict.UNWELL,
+        reason=view.reason or "ready",
+        created=view.created,
+        version=view.version,
+    )
+
+
+def judge_pools(environment: Environment, observed: Observed) -> tuple[PoolStatus, ...]:
+    """Every pool, and the racks as one."""
+    least = {name: pool.min for name, pool in environment.pools.items()}
+    if environment.hosts:
+        least[BARE_METAL_POOL] = len(environment.hosts)
+    return tuple(_pool(name, least[name], observed) for name in least)
+
+
+def _pool(name: str, least: int, observed: Observed) -> PoolStatus:
+    if observed.cluster.error:
+        return PoolStatus(name=name, verdict=Verdict.UNKNOWN, reason=observed.cluster.error, ready=0, least=least)
+    mine = [view for view in observed.cluster.nodes if view.pool == name]
+    ready = sum(view.ready for view in mine)
+    verdict = Verdict.OK if ready >= least else Verdict.DEGRADED if ready else Verdict.DOWN
+    reason = f"{ready} of {len(mine)} nodes ready, {least} at least"
+    return PoolStatus(name=name, verdict=verdict, reason=reason, ready=ready, least=least)
+
+
+def judge_addons(environment: Environment, observed: Observed) -> tuple[AddonStatus, ...]:
+    """Every add-on there is, and DNS in any case."""
+    if observed.cluster.error:
+        return (AddonStatus(name=DNS, verdict=Verdict.UNKNOWN, reason=observed.cluster.error),)
+    nodes = any(view.ready for view in observed.cluster.nodes) or any(
+        pool.least for pool in judge_pools(environment, observed)
+    )
+    found = tuple(_addon(view, nodes=nodes) for view in observed.cluster.addons)
+    if any(one.name == DNS for one in found):
+        return found
+    reason = "the cluster has none: `longhaul up --only objects` makes it"
+    return (*found, AddonStatus(name=DNS, verdict=Verdict.MISSING, reason=reason))
+
+
+def _addon(view: AddonView, *, nodes: bool) -> AddonStatus:
+    reason = f"{view.ready} of {view.wanted} ready"
+    if view.ready >= view.wanted:
+        verdict = Verdict.OK
+    elif not nodes:
+        verdict, reason = Verdict.UNKNOWN, f"{reason}: there is no node to run on"
+    else:
+        verdict = Verdict.DEGRADED if view.ready else Verdict.DOWN
+    return AddonStatus(name=view.name, verdict=verdict, reason=reason, ready=view.ready, wanted=view.wanted)

@@ -1,0 +1,42 @@
+"""A lookup of the files that make a bare-metal host the node that it is: what a cloud's machine gets by cloud-init."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from ansible.errors import AnsibleLookupError
+from ansible.plugins.lookup import LookupBase
+
+DOCUMENTATION = """
+name: longhaul_files
+short_description: the files of a bare-metal host
+description: Returns for each host a mapping from path to content, mode, owner and secret.
+options:
+  _terms:
+    description: names of hosts, as the hosts file has them; none for the file to join with alone
+    required: false
+  kubernetes_ca:
+    description: the cluster's authority, PEM
+    type: str
+  token:
+    description: a join token; the file to join with is returned instead
+    type: str
+"""
+
+
+class LookupModule(LookupBase):
+    """What Ansible looks for."""
+
+    def run(self, terms: list[str], variables: Any = None, **kwargs: Any) -> list[dict[str, Any]]:
+        from longhaul.exits import CommandError
+        from longhaul.racks.script import join_map, rack_map
+
+        self.set_options(var_options=variables, direct=kwargs)
+        try:
+            if token := self.get_option("token"):
+                return [join_map(os.environ, token=str(token))]
+            authority = str(self.get_option("kubernetes_ca"))
+            return [rack_map(os.environ, str(term), kubernetes_ca=authority) for term in terms]
+        except CommandError as error:
+            raise AnsibleLookupError(str(error)) from error

@@ -1,0 +1,32 @@
+"""A lookup of what the environment's stack knows of the racks: tunnels with their keys, the cluster's authority."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from ansible.errors import AnsibleLookupError
+from ansible.plugins.lookup import LookupBase
+
+DOCUMENTATION = """
+name: longhaul_stack
+short_description: what the stack knows of the racks
+description: Returns the stack's outputs kubernetes_ca and onprem_tunnels, asked of Pulumi at once. They hold secrets.
+"""
+
+
+class LookupModule(LookupBase):
+    """What Ansible looks for."""
+
+    def run(self, terms: list[str], variables: Any = None, **kwargs: Any) -> list[dict[str, Any]]:
+        self.set_options(var_options=variables, direct=kwargs)
+        if terms:
+            raise AnsibleLookupError("longhaul_stack takes no terms: the environment's variables say which stack")
+        from longhaul.exits import CommandError
+        from longhaul.racks.outputs import stack_outputs
+        from longhaul.racks.script import place
+
+        try:
+            return [stack_outputs(place(os.environ), os.environ)]
+        except CommandError as error:
+            raise AnsibleLookupError(str(error)) from error

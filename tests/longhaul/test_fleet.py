@@ -1,0 +1,204 @@
+"""Links, nodes and add-ons: what is made of what clouds and API say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.model import Environment, load
+from longhaul.status import cluster, tunnels
+from longhaul.status.fleet import judge_addons, judge_links, judge_nodes, judge_pools
+from longhaul.status.observed import AddonView, ClusterView, Endpoint, Observed
+from longhaul.status.verdict import Verdict
+from tests.longhaul.test_status import CLUSTER, TUNNELS, node, tunnel
+
+SEEN = Observed(
+    cloud={}, endpoint=Endpoint(url="", reached=True, ready=True), tunnels=TUNNELS, blind={}, cluster=CLUSTER
+)
+
+
+@pytest.fixture(name="environment", scope="module")
+def _environment(root: Path) -> Environment:
+    return load(root / "stacks" / "Pulumi.lab.yaml")
+
+
+def verdicts(parts: Any) -> dict[str, Verdict]:
+    return {part.name: part.verdict for part in parts}
+
+
+def test_links_that_are_up(environment: Environment) -> None:
+    found = {link.name: link for link in judge_links(environment, SEEN)}
+    assert set(verdicts(found.values()).values()) == {Verdict.OK}
+    assert (found["weu-use1"].bytes_in, found["weu-use1"].bytes_out) == (3 * 2**20, 10)
+    assert found["weu-use1"].since == "2026-01-02T03:04:06+00:00"
+    assert (found["use1-rack"].up, found["use1-rack"].tunnels, found["use1-rack"].bytes_in) == (2, 2, None)
+
+
+def test_a_link_is_as_well_as_the_end_that_sees_it_worst(environment: Environment) -> None:
+    more = (*TUNNELS, tunnel("weu-use1", "use1", up=False))
+    link = judge_links(environment, replace(SEEN, tunnels=more))[0]
+    assert (link.verdict, link.up, link.tunnels) == (Verdict.DEGRADED, 1, 2)
+    assert "it is down" in link.reason
+    none = (tunnel("weu-use1", "weu"), tunnel("weu-use1", "use1", up=False))
+    assert judge_links(environment, replace(SEEN, tunnels=none))[0].verdict is Verdict.DOWN
+
+
+def test_a_cloud_that_does_not_say_leaves_its_links_unknown(environment: Environment) -> None:
+    blind = replace(SEEN, tunnels=(), blind={"use1": "AWS us-east-1: no credentials"})
+    assert {link.verdict for link in judge_links(environment, blind)} == {Verdict.UNKNOWN}
+    assert "no credentials" in judge_links(environment, blind)[0].reason
+
+
+def test_a_host_that_is_no_node_is_missing(environment: Environment) -> None:
+    without = replace(SEEN, cluster=replace(CLUSTER, nodes=CLUSTER.nodes[:1]))
+    assert verdicts(judge_nodes(environment, without)) == {"i-1": Verdict.OK, "lab-node-0": Verdict.MISSING}
+    assert verdicts(judge_pools(environment, without)) == {"cpu": Verdict.OK, "bare-metal": Verdict.DOWN}
+
+
+def test_an_unready_node_says_why_and_counts_for_its_pool(environment: Environment) -> None:
+    nodes = (node("i-1", pool="cpu", site="use1", ready=False), *CLUSTER.nodes[1:])
+    unready = replace(SEEN, cluster=replace(CLUSTER, nodes=nodes))
+    found = judge_nodes(environment, unready)[0]
+    assert (found.verdict, found.reason) == (Verdict.UNWELL, "the kubelet says nothing")
+    assert verdicts(judge_pools(environment, unready))["cpu"] is Verdict.DOWN
+
+
+@pytest.mark.parametrize(
+    ("addons", "verdict"),
+    [
+        ((), Verdict.MISSING),
+        ((AddonView(name="coredns", ready=1, wanted=2),), Verdict.DEGRADED),
+        ((AddonView(name="coredns", ready=0, wanted=2),), Verdict.DOWN),
+    ],
+)
+def test_dns_has_to_be_there(environment: Environment, addons: tuple[AddonView, ...], verdict: Verdict) -> None:
+    found = judge_addons(environment, replace(SEEN, cluster=replace(CLUSTER, addons=addons)))
+    assert verdicts(found) == {"coredns": verdict}
+
+
+def test_without_nodes_dns_has_nowhere_to_run(environment: Environment) -> None:
+    none = environment.model_copy(update={"pools": {}, "hosts": ()})
+    waiting = ClusterView(addons=(AddonView(name="coredns", ready=0, wanted=2),))
+    assert verdicts(judge_addons(none, replace(SEEN, cluster=waiting))) == {"coredns": Verdict.UNKNOWN}
+
+
+def test_an_api_that_does_not_say_is_no_fault_of_the_nodes(environment: Environment) -> None:
+    silent = replace(SEEN, cluster=ClusterView(error="not reachable from here"))
+    assert judge_nodes(environment, silent) == ()
+    parts = (*judge_pools(environment, silent), *judge_addons(environment, silent))
+    assert {part.verdict for part in parts} == {Verdict.UNKNOWN}
+    assert {part.reason for part in parts} == {"not reachable from here"}
+
+
+NAMES = ("weu-use1", "weu-rack", "weu-rack-2")
+
+
+@pytest.mark.parametrize(
+    ("resource", "link"),
+    [
+        ("lab-links-weu-use1-0-1", "weu-use1"),
+        ("lab-links-weu-rack-gw-0", "weu-rack"),
+        ("lab-links-weu-rack-2-gw-0", "weu-rack-2"),
+        ("other-links-weu-use1-0-1", None),
+        ("lab-links-weu-use2-0", None),
+    ],
+)
+def test_a_connection_belongs_to_the_link_it_is_named_after(
+    environment: Environment, resource: str, link: str | None
+) -> None:
+    assert tunnels.link_of(environment, resource, NAMES) == link
+
+
+def test_azures_answer() -> None:
+    established = [
+        {"tunnel": "a", "connectionStatus": "Connected", "lastConnectionEstablishedUtcTime": "2026-01-02T03:04:05Z"},
+        {"tunnel": "b", "connectionStatus": "NotConnected", "lastConnectionEstablishedUtcTime": "2026-02-02T03:04:05Z"},
+    ]
+    properties = {
+        "connectionStatus": "Connected",
+        "ingressBytesTransferred": 5,
+        "egressBytesTransferred": 6,
+        "tunnelConnectionStatus": established,
+    }
+    view = tunnels.azure_tunnel("weu-use1", "weu", {"name": "n", "properties": properties})
+    assert (view.up, view.since, view.bytes_in, view.bytes_out) == (True, "2026-01-02T03:04:05Z", 5, 6)
+    down = tunnels.azure_tunnel("weu-use1", "weu", {"name": "n", "properties": {"connectionStatus": "NotConnected"}})
+    assert (down.up, down.reason) == (False, "Azure says NotConnected")
+
+
+def test_awss_answer(environment: Environment) -> None:
+    changed = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    telemetry = [
+        {"OutsideIpAddress": "198.51.100.97", "Status": "UP", "LastStatusChange": changed},
+        {"OutsideIpAddress": "198.51.100.98", "Status": "DOWN", "StatusMessage": "IPSEC IS DOWN"},
+    ]
+    tags = [{"Key": "Name", "Value": "lab-links-use1-rack-gw-0"}]
+    connection = {"Tags": tags, "VgwTelemetry": telemetry}
+    up, down = tunnels.aws_tunnels(environment, "use1", connection, ("use1-rack",))
+    assert (up.link, up.up, up.since) == ("use1-rack", True, "2026-01-02T03:04:05+00:00")
+    assert (down.up, down.reason) == (False, "AWS says IPSEC IS DOWN")
+    assert tunnels.aws_tunnels(environment, "use1", {**connection, "Tags": []}, ("use1-rack",)) == []
+
+
+def test_a_cloud_that_fails_does_not_hide_the_others(environment: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
+    def ask(_environment: Environment, site: str, names: Any) -> Any:
+        if site == "use1":
+            raise tunnels.UnseenError("no credentials")
+        return [tunnel("weu-rack", site)]
+
+    monkeypatch.setattr(tunnels, "_ask", ask)
+    found, blind = tunnels.ask_tunnels(environment)
+    assert [view.site for view in found] == ["weu"]
+    assert blind == {"use1": "no credentials"}
+
+
+def api(*pages: dict[str, Any]) -> Callable[[str], dict[str, Any]]:
+    left = {f"/api/v1/nodes?limit=500{follow}": page for follow, page in zip(("", "&continue=t"), pages, strict=False)}
+    left["/apis/apps/v1/namespaces/kube-system/deployments?limit=500"] = {
+        "items": [{"metadata": {"name": "coredns"}, "spec": {"replicas": 2}, "status": {}}]
+    }
+    left["/apis/apps/v1/namespaces/kube-system/daemonsets?limit=500"] = {
+        "items": [
+            {"metadata": {"name": "agent"}, "status": {"desiredNumberScheduled": 3, "numberReady": 2}},
+        ]
+    }
+    return left.__getitem__
+
+
+def item(name: str, ready: str, **spec: Any) -> dict[str, Any]:
+    conditions = [{"type": "Ready", "status": ready, "message": "so it says"}]
+    labels = {"longhaul.dev/site": "use1", "longhaul.dev/pool": "cpu"}
+    metadata = {"name": name, "labels": labels, "creationTimestamp": "2026-01-02T03:04:05Z"}
+    status = {"conditions": conditions, "nodeInfo": {"kubeletVersion": "v1.36.3"}}
+    return {"metadata": metadata, "spec": spec, "status": status}
+
+
+def test_nodes_are_read_page_by_page(environment: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = {"items": [item("a", "True", unschedulable=True)], "metadata": {"continue": "t"}}
+    second = {"items": [item("b", "Unknown"), {"metadata": {"name": "c"}}]}
+    monkeypatch.setattr(cluster, "_client", lambda _url, _identity: api(first, second))
+    found = cluster.ask_cluster(environment, {})
+    assert [(one.name, one.ready, one.reason) for one in found.nodes] == [
+        ("a", True, "cordoned"),
+        ("b", False, "so it says"),
+        ("c", False, "it has never been ready"),
+    ]
+    assert found.nodes[0].site == "use1"
+    assert found.addons == (
+        AddonView(name="coredns", ready=0, wanted=2),
+        AddonView(name="agent", ready=2, wanted=3),
+    )
+
+
+def test_an_api_that_cannot_be_reached_says_why(environment: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
+    def client(_url: str, _identity: Any) -> Any:
+        raise OSError("Network is unreachable")
+
+    monkeypatch.setattr(cluster, "_client", client)
+    assert "Network is unreachable" in cluster.ask_cluster(environment, {}).error
+    assert "vault" in cluster.ask_cluster(environment, None).error

@@ -1,0 +1,269 @@
+"""``longhaul up`` phase by phase: in which order, what each is given, and what becomes of all when one fails."""
+
+from __future__ import annotations
+
+import json
+import signal
+import stat
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longhaul.exits import Exit
+from longhaul.phases import Phase, summed_up
+from tests.longhaul.conftest import LIMIT_S, Checkout, FakeEngine
+
+ALL = ("up", "--env", "dev", "--yes")
+INFRASTRUCTURE = "up --stack dev --suppress-outputs --yes --refresh"
+OBJECTS = "up --stack dev-objects --suppress-outputs --yes --refresh"
+
+FAKE = f"""#!{sys.executable}
+import json, os, pathlib, signal, sys
+folder = pathlib.Path(os.environ["FAKE_ENGINE"])
+kept = ("ANSIBLE_CONFIG", "KUBECONFIG", "LONGHAUL_ENV", "LONGHAUL_PROJECT")
+note = {{"words": sys.argv[1:], **{{name: os.environ.get(name) for name in kept}}}}
+(folder / "ansible").write_text(json.dumps(note))
+print("a task")
+print("a warning", file=sys.stderr)
+if (folder / "ansible-waits").exists():
+    caught = []
+    signal.signal(signal.SIGINT, lambda number, frame: caught.append(number))
+    (folder / "ansible-waiting").write_text(str(os.getpid()))
+    while not caught:
+        signal.pause()
+    (folder / "ansible-caught").write_text(str(len(caught)))
+    sys.exit(99)
+sys.exit(int((folder / "ansible-code").read_text()) if (folder / "ansible-code").exists() else 0)
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FakeAnsible:
+    folder: Path
+
+    def told(self) -> dict[str, Any]:
+        return dict(json.loads((self.folder / "ansible").read_text()))
+
+    def fails(self) -> None:
+        (self.folder / "ansible-code").write_text("2")
+
+    def waits(self) -> None:
+        (self.folder / "ansible-waits").touch()
+
+
+@pytest.fixture(name="ansible")
+def _ansible(checkout: Checkout, engine: FakeEngine) -> FakeAnsible:
+    """An environment with racks, an engine and an Ansible that only note what they are told, and a kubeconfig."""
+    checkout.gains_racks()
+    binary = engine.folder / "ansible-playbook"
+    binary.write_text(FAKE)
+    binary.chmod(binary.stat().st_mode | stat.S_IXUSR)
+    checkout.environ |= {"LONGHAUL_ANSIBLE": str(binary), "LONGHAUL_KUBECONFIG": "/given/kubeconfig"}
+    engine.has_stack()
+    engine.has_stack("dev-objects")
+    return FakeAnsible(folder=engine.folder)
+
+
+def wait_for(path: Path) -> None:
+    deadline = time.monotonic() + LIMIT_S
+    while not (path.exists() and path.read_text()):
+        assert time.monotonic() < deadline, f"{path} never came"
+        time.sleep(0.02)
+
+
+def test_the_infrastructure_comes_first_and_the_rest_side_by_side(
+    checkout: Checkout, engine: FakeEngine, ansible: FakeAnsible
+) -> None:
+    done = checkout.run(*ALL)
+    assert done.returncode == Exit.OK, done.stderr
+    assert engine.commands() == [INFRASTRUCTURE, OBJECTS]
+    assert "dev is made\n" in done.stdout
+    assert "objects | dev-objects is made\n" in done.stdout
+    assert "racks   | a task\n" in done.stdout
+    assert "racks   | a warning\n" in done.stderr
+    assert "racks and objects: done" in done.stderr
+
+
+def test_racks_and_objects_get_the_clusters_kubeconfig_whatever_the_user_has(
+    checkout: Checkout, engine: FakeEngine, ansible: FakeAnsible
+) -> None:
+    checkout.environ["KUBECONFIG"] = "/of/another/cluster"
+    checkout.run(*ALL)
+    assert ansible.told()["KUBECONFIG"] == "/given/kubeconfig"
+    assert engine.calls()[-1]["environ"]["KUBECONFIG"] == "/given/kubeconfig"
+
+
+def test_ansible_is_told_which_environment_and_playbook(checkout: Checkout, ansible: FakeAnsible) -> None:
+    assert checkout.run(*ALL, "--only", "racks").returncode == Exit.OK
+    told = ansible.told()
+    assert (told["LONGHAUL_ENV"], told["LONGHAUL_PROJECT"]) == ("dev", str(checkout.path))
+    playbooks = checkout.repository / "playbooks"
+    assert told["words"] == ["--inventory", str(playbooks / "inventory.py"), str(playbooks / "site.yml")]
+    assert told["ANSIBLE_CONFIG"] == str(playbooks / "ansible.cfg")
+
+
+@pytest.mark.parametrize(
+    ("phase", "commands"), [("infrastructure", [INFRASTRUCTURE]), ("racks", []), ("objects", [OBJECTS])]
+)
+def test_one_phase_alone(
+    checkout: Checkout, engine: FakeEngine, ansible: FakeAnsible, phase: str, commands: list[str]
+) -> None:
+    assert checkout.run(*ALL, "--only", phase).returncode == Exit.OK
+    assert engine.commands() == commands
+    assert (engine.folder / "ansible").exists() == (phase == "racks")
+
+
+def test_without_racks_there_is_no_such_phase(checkout: Checkout, engine: FakeEngine) -> None:
+    checkout.environ["LONGHAUL_KUBECONFIG"] = "/given/kubeconfig"
+    engine.has_stack()
+    done = checkout.run(*ALL)
+    assert done.returncode == Exit.OK, done.stderr
+    assert engine.commands() == [INFRASTRUCTURE, "stack init --no-select --stack dev-objects", OBJECTS]
+    assert "racks" not in done.stderr
+
+
+def test_the_objects_stack_file_says_whose_they_are(checkout: Checkout, engine: FakeEngine) -> None:
+    checkout.environ["LONGHAUL_KUBECONFIG"] = "/given/kubeconfig"
+    checkout.run(*ALL, "--only", "objects")
+    written = checkout.path / "stacks" / "Pulumi.dev-objects.yaml"
+    assert written.read_text() == "config:\n  longhaul:objects-of: dev\n"
+    assert checkout.run("validate").stdout == "dev: valid\n"
+
+
+def test_after_a_failed_infrastructure_nothing_else_is_tried(
+    checkout: Checkout, engine: FakeEngine, ansible: FakeAnsible
+) -> None:
+    engine.fails("up")
+    assert checkout.run(*ALL).returncode == Exit.FAILED
+    assert engine.commands() == [INFRASTRUCTURE]
+    assert not (engine.folder / "ansible").exists()
+
+
+def test_a_failed_phase_stops_no_other_and_is_named_with_the_way_to_go_on(
+    checkout: Checkout, engine: FakeEngine, ansible: FakeAnsible
+) -> None:
+    ansible.fails()
+    done = checkout.run(*ALL)
+    assert done.returncode == Exit.FAILED
+    assert engine.commands() == [INFRASTRUCTURE, OBJECTS]
+    assert "longhaul up --only racks --env dev" in done.stderr
+    assert "--only objects" not in done.stderr
+
+
+def test_an_interrupt_reaches_every_phase_once(checkout: Checkout, engine: FakeEngine, ansible: FakeAnsible) -> None:
+    ansible.waits()
+    engine.waits("dev-objects")
+    process = checkout.start(*ALL)
+    wait_for(engine.folder / "waiting")
+    wait_for(engine.folder / "ansible-waiting")
+    process.send_signal(signal.SIGINT)
+    assert process.wait(LIMIT_S) == Exit.INTERRUPTED
+    assert json.loads((engine.folder / "caught").read_text()) == [signal.SIGINT]
+    assert (engine.folder / "ansible-caught").read_text() == "1"
+
+
+def test_no_phase_outlives_a_killed_command(checkout: Checkout, engine: FakeEngine, ansible: FakeAnsible) -> None:
+    ansible.waits()
+    engine.waits("dev-objects")
+    process = checkout.start(*ALL)
+    wait_for(engine.folder / "waiting")
+    wait_for(engine.folder / "ansible-waiting")
+    process.kill()
+    process.wait(LIMIT_S)
+    wait_for(engine.folder / "caught")
+    wait_for(engine.folder / "ansible-caught")
+
+
+def test_json_is_the_engines_alone(checkout: Checkout, engine: FakeEngine, ansible: FakeAnsible) -> None:
+    done = checkout.run(*ALL, "--json")
+    assert done.stdout == "dev is made\ndev-objects is made\n"
+    assert "racks   | a task\n" in done.stderr
+
+
+def test_options_that_name_resources_want_to_know_of_which_stack(checkout: Checkout, engine: FakeEngine) -> None:
+    engine.has_stack()
+    done = checkout.run(*ALL, "--", "--target", "urn:pulumi:dev::longhaul::x::y")
+    assert done.returncode == Exit.USAGE
+    assert "--only infrastructure" in done.stderr
+    assert engine.calls() == []
+    assert checkout.run(*ALL, "--only", "infrastructure", "--", "--target", "urn").returncode == Exit.OK
+
+
+@pytest.mark.parametrize("words", [["--no-refresh"], ["--", "--refresh=false"]])
+def test_the_clouds_are_read_first_unless_told_otherwise(
+    checkout: Checkout, engine: FakeEngine, words: list[str]
+) -> None:
+    engine.has_stack()
+    checkout.run(*ALL, "--only", "infrastructure", *words)
+    assert "--refresh" not in engine.calls()[0]["words"]
+
+
+def test_a_playbook_of_the_users_replaces_ours_and_is_found(checkout: Checkout, ansible: FakeAnsible) -> None:
+    (checkout.path / "mine.yml").touch()
+    done = checkout.run("ansible", "--env", "dev", "--", "--limit", "x", "mine.yml", "-e", "@vars.yml")
+    assert done.returncode == Exit.OK
+    assert ansible.told()["words"][2:] == ["--limit", "x", "mine.yml", "-e", "@vars.yml"]
+
+
+def test_ansible_without_a_vault_goes_on_without_the_api(checkout: Checkout, ansible: FakeAnsible) -> None:
+    del checkout.environ["LONGHAUL_KUBECONFIG"]
+    done = checkout.run("ansible", "--env", "dev")
+    assert done.returncode == Exit.OK
+    assert "without the cluster's API" in done.stderr
+    assert ansible.told()["KUBECONFIG"] == ""
+
+
+@pytest.mark.parametrize(
+    ("codes", "code"),
+    [
+        ((Exit.OK, Exit.OK), Exit.OK),
+        ((Exit.FAILED, Exit.OK), Exit.FAILED),
+        ((Exit.FAILED, Exit.INTERRUPTED), Exit.INTERRUPTED),
+        ((Exit.OK, Exit.UNREACHABLE), Exit.UNREACHABLE),
+    ],
+)
+def test_one_code_for_all(codes: tuple[Exit, Exit], code: Exit) -> None:
+    assert summed_up(dict(zip((Phase.RACKS, Phase.OBJECTS), codes, strict=True))) is code
+
+
+def test_a_preview_counts_both_stacks(checkout: Checkout, engine: FakeEngine) -> None:
+    checkout.environ["LONGHAUL_KUBECONFIG"] = "/given/kubeconfig"
+    engine.has_stack()
+    engine.has_stack("dev-objects")
+    engine.previews(json.dumps({"changeSummary": {"same": 5}}))
+    done = checkout.run("preview", "--env", "dev", "--json")
+    assert done.returncode == Exit.OK, done.stderr
+    assert json.loads(done.stdout)["objects"]["same"] == 5
+    assert engine.calls()[1]["words"][:3] == ["preview", "--stack", "dev-objects"]
+    assert engine.calls()[1]["environ"]["KUBECONFIG"] == "/given/kubeconfig"
+
+
+def test_a_preview_without_the_clusters_api_is_of_the_first_stack(checkout: Checkout, engine: FakeEngine) -> None:
+    engine.has_stack()
+    engine.has_stack("dev-objects")
+    engine.previews(json.dumps({"changeSummary": {"same": 5}}))
+    done = checkout.run("preview", "--env", "dev", "--json")
+    assert "objects" not in json.loads(done.stdout)
+    assert "dev-objects: not looked at" in done.stderr
+
+
+def test_a_destroyed_cluster_takes_the_state_of_its_objects_with_it(checkout: Checkout, engine: FakeEngine) -> None:
+    engine.has_stack()
+    engine.has_stack("dev-objects")
+    assert checkout.run("destroy", "--env", "dev", "--yes").returncode == Exit.OK
+    assert engine.commands() == [
+        "destroy --stack dev --yes --run-program --suppress-outputs",
+        "stack rm --yes --force --preserve-config --stack dev-objects",
+    ]
+
+
+def test_a_cluster_that_was_not_destroyed_keeps_it(checkout: Checkout, engine: FakeEngine) -> None:
+    engine.has_stack()
+    engine.has_stack("dev-objects")
+    engine.fails("destroy")
+    assert checkout.run("destroy", "--env", "dev", "--yes").returncode == Exit.FAILED
+    assert len(engine.calls()) == 1

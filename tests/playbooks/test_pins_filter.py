@@ -1,0 +1,56 @@
+"""The roles read the repository's pins as the lab's tools do."""
+
+from __future__ import annotations
+
+import importlib.util
+from types import ModuleType
+
+import pytest
+from ansible.errors import AnsibleFilterError
+
+from lab.toolchain.spec import load, repository
+
+
+def plugin() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("pins", repository() / "playbooks" / "filter_plugins" / "pins.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+PLUGIN = plugin()
+PINS = PLUGIN.from_toml((repository() / "tools.toml").read_text(encoding="utf-8"))
+SPEC = load()
+
+
+@pytest.mark.parametrize("arch", ["amd64", "arm64"])
+def test_every_binary_is_what_the_lab_takes_it_for(arch: str) -> None:
+    found = PLUGIN.pinned_binaries(PINS, [tool.name for tool in SPEC.tools], arch)
+    expected = []
+    for tool in SPEC.tools:
+        download = tool.downloads.get(arch)
+        more = {"url": download.url, "sha256": download.sha256} if download else {}
+        more |= {"folder": download.folder} if download and download.folder else {}
+        expected += [
+            {"name": binary.name, "tool": tool.name, "version": tool.version, **more} for binary in tool.binaries
+        ]
+    assert found == expected
+
+
+def test_an_unknown_tool_is_named() -> None:
+    with pytest.raises(AnsibleFilterError, match=r"has no etcdd; it has pulumi, etcd"):
+        PLUGIN.pinned_binaries(PINS, ["etcd", "etcdd"], "amd64")
+
+
+def test_sums_are_read_by_path() -> None:
+    assert PLUGIN.sums_of("aa  etcd/3.6.8/etcd\nbb  ctr/2.2.1/ctr\n") == {
+        "etcd/3.6.8/etcd": "aa",
+        "ctr/2.2.1/ctr": "bb",
+    }
+
+
+def test_what_is_not_toml_is_refused() -> None:
+    with pytest.raises(AnsibleFilterError, match="this is not TOML"):
+        PLUGIN.from_toml("version 1")

@@ -1,0 +1,178 @@
+"""The small scripts that roles run on machines, and the filter that says which files differ."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROLES = Path(__file__).resolve().parents[2] / "playbooks" / "roles"
+
+
+def sh(script: str, *arguments: str, path: Path | None = None) -> subprocess.CompletedProcess[str]:
+    environ = {"PATH": f"{path}:{os.environ['PATH']}" if path else os.environ["PATH"]}
+    return subprocess.run(
+        ["sh", "-s", "--", *arguments], input=script, env=environ, capture_output=True, text=True, check=False
+    )
+
+
+def program(folder: Path, name: str, text: str) -> None:
+    (folder / name).write_text(f"#!/bin/sh\n{text}\n")
+    (folder / name).chmod(0o755)
+
+
+def plugin(kind: str, name: str) -> Any:
+    path = ROLES.parent / f"{kind}_plugins" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(name="wanted")
+def _wanted(tmp_path: Path) -> dict[str, dict[str, Any]]:
+    owner = f"{tmp_path.owner()}:{tmp_path.group()}"
+    return {
+        str(tmp_path / name): {"content": f"{name} é\n", "mode": "0640", "owner": owner, "secret": False}
+        for name in ("a", "b b", "c'c")
+    }
+
+
+def look(wanted: dict[str, dict[str, Any]]) -> str:
+    return sh((ROLES / "machine_files" / "files" / "look.sh").read_text(), *wanted).stdout
+
+
+def lay(wanted: dict[str, dict[str, Any]]) -> None:
+    for path, file in wanted.items():
+        Path(path).write_text(file["content"])
+        Path(path).chmod(int(file["mode"], 8))
+
+
+def test_files_that_are_as_wanted_do_not_differ(wanted: dict[str, dict[str, Any]]) -> None:
+    differing = plugin("filter", "files").differing
+    assert differing(wanted, look(wanted)) == wanted
+    lay(wanted)
+    assert differing(wanted, look(wanted)) == {}
+
+
+@pytest.mark.parametrize("what", ["content", "mode", "gone"])
+def test_whatever_differs_is_found_and_nothing_else(wanted: dict[str, dict[str, Any]], what: str) -> None:
+    lay(wanted)
+    path = Path(list(wanted)[1])
+    if what == "content":
+        path.write_text("else")
+    elif what == "mode":
+        path.chmod(0o600)
+    else:
+        path.unlink()
+    assert list(plugin("filter", "files").differing(wanted, look(wanted))) == [str(path)]
+
+
+def settle(folder: Path, *files: Path, unit: str = "thing", command: str = "echo ran >&2") -> tuple[int, str]:
+    script = (ROLES / "settled" / "files" / "settle.sh").read_text()
+    script = script.replace("/var/lib/longhaul/settled", str(folder / "remembered"))
+    words = " ".join(f"'{file}'" for file in files)
+    done = sh(f"{script}\nsettle {unit} '{command}' {words}", path=folder)
+    return done.returncode, done.stdout
+
+
+def test_a_unit_is_settled_once_for_each_state_of_its_files(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    assert settle(tmp_path, file) == (0, "thing\n")
+    assert settle(tmp_path, file) == (0, "")
+    file.write_text("1")
+    assert settle(tmp_path, file) == (0, "thing\n")
+    file.write_text("1")
+    assert settle(tmp_path, file) == (0, "")
+    file.write_text("2")
+    assert settle(tmp_path, file) == (0, "thing\n")
+
+
+def test_what_failed_is_tried_again(tmp_path: Path) -> None:
+    assert settle(tmp_path, tmp_path / "file", command="false")[0] == 1
+    assert settle(tmp_path, tmp_path / "file") == (0, "thing\n")
+
+
+@pytest.mark.parametrize(("state", "runs"), [("active", ""), ("activating", ""), ("inactive", "it.service\n")])
+def test_a_unit_that_does_not_run_is_started(tmp_path: Path, state: str, runs: str) -> None:
+    program(tmp_path, "systemctl", f"echo {state}")
+    settle(tmp_path, tmp_path / "file", unit="it.service")
+    assert settle(tmp_path, tmp_path / "file", unit="it.service")[1] == runs
+
+
+SAS = """\
+a-0: #1, ESTABLISHED, IKEv2, 1_i 2_r
+  a-0: #1, reqid 1, INSTALLED, TUNNEL-in-UDP, ESP:AES_GCM_16-256
+b-0: #2, CONNECTING, IKEv2, 3_i 0_r
+"""
+
+
+def tunnels(folder: Path, sas: str, *pairs: str, seconds: int = 0) -> list[str]:
+    program(folder, "swanctl", f"case $1 in --list-sas) cat <<'E'\n{sas}E\n;; *) echo $* >> {folder}/dialled ;; esac")
+    script = (ROLES / "gateway" / "files" / "tunnels.sh").read_text()
+    done = sh(script, str(seconds), *pairs, path=folder)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_one_tunnel_to_a_site_is_enough(tmp_path: Path) -> None:
+    assert tunnels(tmp_path, SAS, "a=a-0", "a=a-1", seconds=60) == ["up a-0"]
+    assert not (tmp_path / "dialled").exists()
+
+
+def test_a_site_without_a_tunnel_is_named_once(tmp_path: Path) -> None:
+    assert tunnels(tmp_path, SAS, "a=a-0", "b=b-0", "b=b-1") == ["up a-0", "none b"]
+
+
+def test_what_is_down_is_dialled_until_the_time_is_over(tmp_path: Path) -> None:
+    assert tunnels(tmp_path, SAS, "b=b-0", seconds=1) == ["none b"]
+    assert "--initiate --child b-0" in (tmp_path / "dialled").read_text()
+
+
+def probe(folder: Path, *, address: str = "10.0.0.1", public: str = "-") -> list[str]:
+    program(
+        folder, "ip", "case $* in *xfrm*) exit 2 ;; *) echo '2: eth0    inet 10.0.0.1/24 scope global eth0' ;; esac"
+    )
+    program(folder, "unshare", 'shift; exec "$@"')
+    script = (ROLES / "preflight" / "files" / "probe.sh").read_text()
+    script = script.replace("/etc/os-release", str(folder / "os-release"))
+    done = sh(script, address, public, "https://192.0.2.1:6443", path=folder)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_everything_wrong_is_said_at_once(tmp_path: Path) -> None:
+    (tmp_path / "os-release").write_text('ID=debian\nVERSION_ID="9"\nPRETTY_NAME="Debian 9"\n')
+    problems = [line for line in probe(tmp_path, address="10.0.0.9") if line.startswith("problem ")]
+    assert any("Debian 9" in line for line in problems)
+    assert any("10.0.0.9" in line and "10.0.0.1/24" in line for line in problems)
+
+
+def test_a_fine_machine_has_no_problem_of_these(tmp_path: Path) -> None:
+    (tmp_path / "os-release").write_text('ID=debian\nVERSION_ID="12"\n')
+    lines = probe(tmp_path, public="10.0.0.1")
+    assert not any("system is" in line or ("address" in line and "problem" in line) for line in lines)
+    assert "fact public_address_here" in lines
+    assert "fact kernel_esp" not in lines
+    assert any(line.startswith("clock ") for line in lines)
+
+
+def test_packed_files_keep_content_mode_and_owner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import tarfile
+
+    archive = plugin("lookup", "longhaul_archive")
+    monkeypatch.setattr(archive.constants, "DEFAULT_LOCAL_TMP", str(tmp_path))
+    files = {"/etc/x": {"content": "é", "mode": "0640", "owner": "root:adm", "secret": False}}
+    with tarfile.open(archive._pack(files)) as packed:
+        (entry,) = packed.getmembers()
+        found = packed.extractfile(entry)
+        assert found is not None
+        assert sha256(found.read()).digest() == sha256("é".encode()).digest()
+    assert (entry.name, entry.mode, entry.uname, entry.gname) == ("etc/x", 0o640, "root", "adm")
