@@ -9,14 +9,16 @@ import pulumi
 from pulumi import ComponentResource, Output, ResourceOptions
 
 from components import guard
-from components.azure import names
 from components.azure.load_balancer import ApiLoadBalancer, ApiLoadBalancerArgs
 from components.azure.machines import ControlMachine, ControlMachineArgs
 from components.azure.network import CONTROL_PLANE_SUBNETS, SiteNetwork
 from components.azure.vault import EnvironmentVault, EnvironmentVaultArgs
 from components.certificates import CertificateAuthority, IssuedCertificate
+from components.control_guards import STORES_PART, guards
+from components.founding import Founded
 from components.model import (
     AddressPlan,
+    Certificate,
     Environment,
     Machine,
     Role,
@@ -27,9 +29,8 @@ from components.model import (
 )
 from components.model.machines import members
 from components.model.sites import AzureSite
-from components.model.vault import store_state_secret, vault_url
+from components.model.vault import store_state_secret
 from components.readiness import Readiness, ReadinessArgs
-from components.render.stores import places
 from components.secrets import VaultSecret
 
 
@@ -40,32 +41,6 @@ class ControlPlaneArgs:
     environment: Environment
     addresses: AddressPlan
     network: SiteNetwork
-
-
-def member_guards(environment: Environment, addresses: AddressPlan) -> dict[str, pulumi.ResourceHookBinding]:
-    """A guard for every place that a store may have, not only for today's members: the engine looks a hook up by its
-    name when it deletes a machine that is no longer in the file."""
-    name = environment.control_plane.site
-    site = environment.sites[name]
-    if not isinstance(site, AzureSite):
-        raise TypeError(f"site {name} is {site.kind}, not azure")
-    machines = control_machines(environment, addresses)
-    return {
-        place: guard.member_hook(
-            guard.Member(
-                environment=environment.name,
-                destroyable=environment.destroyable,
-                subscription=site.subscription,
-                group=names.resource_group(environment, name),
-                machine=place,
-                peers=tuple(other.name for other in members(machines, role) if other.name != place),
-                vault_url=vault_url(environment),
-                state_secret=store_state_secret(role),
-            )
-        )
-        for role in (Role.ETCD, Role.EVENTS)
-        for place in places(environment, addresses, role)
-    }
 
 
 class ControlPlane(ComponentResource):
@@ -79,6 +54,8 @@ class ControlPlane(ComponentResource):
     """Every certificate by name."""
     authorities: Mapping[str, CertificateAuthority]
     """Every authority by name."""
+    api_principal_ids: dict[str, Output[str]]
+    """By API server machine, the object id of its identity."""
 
     def __init__(self, name: str, args: ControlPlaneArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:ControlPlane", name, None, opts)
@@ -88,6 +65,7 @@ class ControlPlane(ComponentResource):
         self._name, self._args, self._site, self._zone = name, args, site, args.network.zone_name
         self._child = ResourceOptions(parent=self)
         self._machines = control_machines(args.environment, args.addresses)
+        self._planned = certificates(args.environment, args.addresses)
         self._vault = EnvironmentVault(
             f"{name}-vault",
             EnvironmentVaultArgs(
@@ -101,16 +79,27 @@ class ControlPlane(ComponentResource):
         self.vault_writable = self._vault.writable
         self._writes = ResourceOptions(parent=self, depends_on=[self.vault_writable])
         self.authorities = self._authorities()
-        self.certificates = self._certificates()
+        self.certificates = {
+            certificate.name: self._certificate(certificate, opts=self._child)
+            for certificate in self._planned
+            if not self._opens_stores(certificate)
+        }
         self._secrets = {
             secret.name: VaultSecret(
                 f"{args.environment.name}-{secret.name}", secret=secret, vault_url=self.vault_url, opts=self._writes
             )
             for secret in shared_secrets(self._machines)
         }
-        self._hooks = member_guards(args.environment, args.addresses)
-        ready = self._stores()
-        ready += self._api_servers(after=ready)
+        self._hooks = guards(args.environment, args.addresses)
+        self.api_principal_ids = {}
+        ready, founded = self._stores()
+        # Who may use the stores: nobody before they are known to exist, so that no second one is founded beside them.
+        self.certificates |= {
+            certificate.name: self._certificate(certificate, opts=ResourceOptions(parent=self, depends_on=founded))
+            for certificate in self._planned
+            if self._opens_stores(certificate)
+        }
+        ready += self._api_servers()
         guard.DestructionGuard(
             f"{name}-guard",
             environment=args.environment.name,
@@ -130,25 +119,41 @@ class ControlPlane(ComponentResource):
             for authority in authorities(self._args.environment)
         }
 
-    def _certificates(self) -> dict[str, IssuedCertificate]:
-        return {
-            certificate.name: IssuedCertificate(
-                f"{self._args.environment.name}-{certificate.name}"
-                if not certificate.name.startswith(self._args.environment.name)
-                else certificate.name,
-                certificate=certificate,
-                authority=self.authorities[certificate.authority],
+    def _certificate(self, certificate: Certificate, *, opts: ResourceOptions) -> IssuedCertificate:
+        environment = self._args.environment.name
+        own = certificate.name.startswith(environment)
+        return IssuedCertificate(
+            certificate.name if own else f"{environment}-{certificate.name}",
+            certificate=certificate,
+            authority=self.authorities[certificate.authority],
+            vault_url=self.vault_url,
+            opts=opts,
+        )
+
+    def _opens_stores(self, certificate: Certificate) -> bool:
+        """Whether it is an API server's credential for the stores."""
+        servers = {machine.name for machine in members(self._machines, Role.API)}
+        return certificate.part == STORES_PART and certificate.holder in servers
+
+    def _stores(self) -> tuple[list[Readiness], list[pulumi.Resource]]:
+        """All members of both stores at once; every readiness, and the notes that the stores exist."""
+        ready: list[Readiness] = []
+        founded: list[pulumi.Resource] = []
+        for role in (Role.ETCD, Role.EVENTS):
+            own = self._made(role)
+            note = Founded(
+                f"{self._args.environment.name}-{role}-founded",
                 vault_url=self.vault_url,
+                secret=store_state_secret(role),
+                cluster=own[0].cluster,
+                members=own,
                 opts=self._child,
             )
-            for certificate in certificates(self._args.environment, self._args.addresses)
-        }
+            ready += own
+            founded.append(note)
+        return ready, founded
 
-    def _stores(self) -> list[pulumi.Resource]:
-        """Both stores side by side; within one, a member at a time."""
-        return [*self._chain(Role.ETCD, after=[]), *self._chain(Role.EVENTS, after=[])]
-
-    def _api_servers(self, *, after: list[pulumi.Resource]) -> list[pulumi.Resource]:
+    def _api_servers(self) -> list[Readiness]:
         balancer = ApiLoadBalancer(
             f"{self._args.environment.name}-api",
             ApiLoadBalancerArgs(
@@ -160,27 +165,27 @@ class ControlPlane(ComponentResource):
             ),
             opts=self._child,
         )
-        return self._chain(Role.API, after=after, backend_pool_id=balancer.backend_pool_id)
+        return self._made(Role.API, backend_pool_id=balancer.backend_pool_id)
 
-    def _chain(
-        self, role: Role, *, after: list[pulumi.Resource], backend_pool_id: Output[str] | None = None
-    ) -> list[pulumi.Resource]:
-        """The machines of one role, each after the readiness of the one before; returns every readiness."""
-        ready: list[pulumi.Resource] = []
+    def _made(self, role: Role, *, backend_pool_id: Output[str] | None = None) -> list[Readiness]:
+        """The machines of one role, made at once (that they are replaced one at a time is the guards' doing); the
+        readiness of each."""
+        ready: list[Readiness] = []
         for machine in members(self._machines, role):
-            made = self._machine(machine, after=[*after, *ready[-1:]], backend_pool_id=backend_pool_id)
+            made = self._machine(machine, backend_pool_id=backend_pool_id)
+            if role is Role.API:
+                self.api_principal_ids[machine.name] = made.principal_id
             ready.append(self._readiness(machine, made))
         return ready
 
-    def _machine(
-        self,
-        machine: Machine,
-        *,
-        after: list[pulumi.Resource],
-        backend_pool_id: Output[str] | None,
-    ) -> ControlMachine:
+    def _machine(self, machine: Machine, *, backend_pool_id: Output[str] | None) -> ControlMachine:
         environment = self._args.environment
-        own = [issued for name, issued in self.certificates.items() if name.startswith(f"{machine.name}-")]
+        own = [
+            self.certificates[certificate.name]
+            for certificate in self._planned
+            # The credential for the stores is not awaited but fetched when it is there: the machine starts meanwhile.
+            if certificate.holder == machine.name and not self._opens_stores(certificate)
+        ]
         return ControlMachine(
             machine.name,
             ControlMachineArgs(
@@ -193,14 +198,12 @@ class ControlPlane(ComponentResource):
                 zone_name=self._zone,
                 backend_pool_id=backend_pool_id,
                 secrets_ready=[*own, *self.authorities.values(), *self._secrets.values()],
-                after=after,
                 hooks=self._hooks.get(machine.name),
             ),
             opts=self._child,
         )
 
     def _readiness(self, machine: Machine, made: ControlMachine) -> Readiness:
-        founds = machine.role.is_store and machine.index == 0
         return Readiness(
             f"{machine.name}-ready",
             ReadinessArgs(
@@ -208,8 +211,6 @@ class ControlPlane(ComponentResource):
                 resource_group=self._args.network.resource_group,
                 machine=machine.name,
                 machine_id=made.machine_id,
-                vault_url=self.vault_url,
-                state_secret=store_state_secret(machine.role) if founds else "",
             ),
             opts=self._child,
         )

@@ -2,12 +2,14 @@
 
 Two guards, both in the engine itself, whoever runs it:
 
-- an etcd member is deleted only when the rest of its store is healthy and keeps quorum without it;
+- a control-plane machine is deleted only when all others of its role are well, one at a time (``components/turn.py``);
+  an etcd member besides only when its store keeps quorum without it, an API server after it has left the load balancer;
 - the whole environment is destroyed only when its file says ``destroyable: true`` and the operator confirmed it.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from collections.abc import Callable, Sequence
@@ -18,6 +20,8 @@ from pulumi import ResourceHook, ResourceHookArgs, ResourceHookBinding, Resource
 from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider, UpdateResult
 
 from components.azure.api import AzureApi, AzureError, Vault
+from components.founding import founded
+from components.turn import RefusedError, Turn
 
 DESTROY_VARIABLE = "LONGHAUL_DESTROY"
 """Environment variable that ``longhaul destroy`` sets to the environment's name once the operator confirmed."""
@@ -33,18 +37,14 @@ Ask = Callable[[str], str]
 """Asks a peer, by its machine's name, whether the store survives; returns its JSON answer."""
 
 
-class RefusedError(RuntimeError):
-    """A guard refuses; says why and what to do instead."""
-
-
 def confirmed(environment: str) -> bool:
     """Whether the operator confirmed that this environment is to be destroyed."""
     return os.environ.get(DESTROY_VARIABLE) == environment
 
 
 @dataclass(frozen=True, kw_only=True)
-class Member:
-    """An etcd member to be guarded, and who can be asked about its store."""
+class Guarded:
+    """A control-plane machine to be guarded."""
 
     environment: str
     destroyable: bool
@@ -52,40 +52,69 @@ class Member:
     group: str
     """The cloud's resource group of its machines."""
     machine: str
-    peers: tuple[str, ...]
-    """The machines of the store's other members."""
     vault_url: str
-    state_secret: str
-    """The vault's secret that says whether the store was ever founded."""
+    turn: Turn
+    """That of its role."""
+
+    @property
+    def goes_with_all(self) -> bool:
+        """Whether the whole environment is being destroyed."""
+        return self.destroyable and confirmed(self.environment)
+
+    def run(self, machine: str, command: str) -> str:
+        """What a command in a machine of its group wrote."""
+        return (
+            AzureApi(subscription=self.subscription).run_command(self.group, machine, command, timeout_s=ASK_S).stdout
+        )
 
 
-def member_hook(member: Member) -> ResourceHookBinding:
-    """A hook that refuses to delete the member's machine when its store would lose quorum. A store that was never
-    founded has nothing to lose: a first member that was made wrong can be made again."""
+def member_hook(member: Guarded, *, peers: Sequence[str], state_secret: str) -> ResourceHookBinding:
+    """A hook that refuses to delete an etcd member's machine when its store would lose quorum. A store that was never
+    founded has nothing to lose: a first member that was made wrong can be made again.
 
-    def before_delete(_args: ResourceHookArgs) -> None:
-        if member.destroyable and confirmed(member.environment):
+    ``peers``: the machines of the store's other members; ``state_secret``: the vault's secret that says whether the
+    store was ever founded.
+    """
+
+    def check() -> None:
+        command = f"longhaul-node cluster --without {member.machine}"
+        check_quorum(machine=member.machine, peers=peers, ask=lambda peer: member.run(peer, command))
+
+    async def before_delete(_args: ResourceHookArgs) -> None:
+        if member.goes_with_all:
             return
-        if not founded(Vault(member.vault_url).get(member.state_secret)):
-            return
-        api = AzureApi(subscription=member.subscription)
-
-        def ask(peer: str) -> str:
-            command = f"longhaul-node cluster --without {member.machine}"
-            return api.run_command(member.group, peer, command, timeout_s=ASK_S).stdout
-
-        check_quorum(machine=member.machine, peers=member.peers, ask=ask)
+        if founded(await asyncio.to_thread(Vault(member.vault_url).get, state_secret)):
+            await member.turn.take(member.machine, check=check)
 
     hook = ResourceHook(f"{member.machine}-keeps-quorum", before_delete)
     return ResourceHookBinding(before_delete=[hook])
 
 
-def founded(state: str | None) -> bool:
-    """Whether the store's state says that it exists; a state that cannot be read counts as existing."""
-    try:
-        return state is None or json.loads(state).get("state") != "new"
-    except ValueError:
-        return True
+def server_hook(server: Guarded, *, others: bool, frontend: str, opened_by: str) -> ResourceHookBinding:
+    """A hook that lets an API server leave the load balancer, once another serves there, before its machine goes.
+
+    ``others``: whether there are to be any besides it; ``frontend``: address and port that all are reached by;
+    ``opened_by``: the vault's secret without which it cannot serve, so that there is nothing to lose.
+    """
+
+    def leave() -> None:
+        if not others:
+            return
+        try:
+            answer = json.loads(server.run(server.machine, f"longhaul-node leave --frontend {frontend}"))
+        except (AzureError, ValueError):
+            return  # a machine that cannot be asked serves nobody
+        if not answer.get("left"):
+            raise RefusedError(f"{server.machine} must stay: {answer.get('reason', 'it gives no reason')}")
+
+    async def before_delete(_args: ResourceHookArgs) -> None:
+        if server.goes_with_all:
+            return
+        if await asyncio.to_thread(Vault(server.vault_url).get, opened_by) is not None:
+            await server.turn.take(server.machine, check=leave)
+
+    hook = ResourceHook(f"{server.machine}-leaves", before_delete)
+    return ResourceHookBinding(before_delete=[hook])
 
 
 def check_quorum(*, machine: str, peers: Sequence[str], ask: Ask) -> None:

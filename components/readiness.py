@@ -1,8 +1,7 @@
 """Ready means ready: a resource behind each machine that is there only once the machine does its work.
 
-The next machine of its kind depends on it, so a change that replaces several takes them one at a time and stops at the
-first that does not come back. It is asked through the cloud's run command: no route to the machine is needed, only the
-right to the cloud's API. Its input is the machine's id, so that a machine made anew is awaited anew.
+It is asked through the cloud's run command: no route to the machine is needed, only the right to the cloud's API. Its
+input is the machine's id, so that a machine made anew is awaited anew.
 """
 
 from __future__ import annotations
@@ -16,7 +15,8 @@ import pulumi
 from pulumi import ResourceOptions
 from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider, UpdateResult
 
-from components.azure.api import AzureApi, AzureError, Vault
+from components.azure.api import AzureApi, AzureError
+from components.turn import Seen
 
 Properties = dict[str, Any]
 
@@ -30,7 +30,9 @@ ASK_S = 180.0
 PAUSE_S = 2.0
 """Pause between questions, seconds: the agent runs one command at a time."""
 
-COMMAND = "longhaul-node ready"
+WAIT_S = 60.0
+"""How long a machine itself waits before it answers that it is not ready, seconds: a command through the cloud takes
+far longer than a look on the machine."""
 
 
 class NotReadyError(RuntimeError):
@@ -62,27 +64,50 @@ class ReadinessProvider(ResourceProvider):
             machine=props["machine"],
             deadline_s=float(props["deadline_s"]),
         )
-        if props["state_secret"]:
-            record_founded(Vault(props["vault_url"]), props["state_secret"], cluster=str(answer.get("cluster", "")))
-        return props
+        return {**props, "cluster": str(answer.get("cluster", ""))}
+
+
+class RoleMachines:
+    """The machines of a role, asked as a guard asks (``components/turn.py``)."""
+
+    def __init__(self, *, subscription: str, group: str) -> None:
+        self._subscription, self._group = subscription, group
+
+    def look(self, machine: str) -> Seen:
+        """The machine as the cloud has it."""
+        view = self._api().machine(self._group, machine)
+        if view is None:
+            return Seen(id="", being_made=True)
+        return Seen(id=view.id, being_made=view.provisioning in ("Creating", "Updating"))
+
+    def why_not_ready(self, machine: str, *, wait_s: float) -> str:
+        """Wait until a machine does its work; why it does not after ``wait_s`` seconds, empty when it does."""
+        try:
+            await_ready(self._api(), group=self._group, machine=machine, deadline_s=wait_s)
+        except NotReadyError as error:
+            return str(error)
+        return ""
+
+    def _api(self) -> AzureApi:
+        return AzureApi(subscription=self._subscription)
 
 
 def await_ready(api: AzureApi, *, group: str, machine: str, deadline_s: float) -> dict[str, Any]:
     """Ask until ``machine`` says it is ready and return its answer; ``NotReadyError`` after ``deadline_s`` seconds."""
-    started = time.monotonic()
+    deadline = time.monotonic() + deadline_s
     while True:
-        answer = _ask(api, group=group, machine=machine)
+        answer = _ask(api, group=group, machine=machine, wait_s=min(WAIT_S, deadline_s))
         if answer.get("ready"):
             return answer
-        if time.monotonic() - started > deadline_s:
+        if time.monotonic() > deadline:
             raise NotReadyError(f"{machine} is not ready after {deadline_s:.0f} s: {_why(answer)}")
         time.sleep(PAUSE_S)
 
 
-def _ask(api: AzureApi, *, group: str, machine: str) -> dict[str, Any]:
+def _ask(api: AzureApi, *, group: str, machine: str, wait_s: float) -> dict[str, Any]:
     """The machine's answer; one that cannot be asked yet answers that it is not ready."""
     try:
-        output = api.run_command(group, machine, COMMAND, timeout_s=ASK_S)
+        output = api.run_command(group, machine, f"longhaul-node ready --wait {wait_s:.0f}", timeout_s=ASK_S)
     except AzureError as error:
         return {"ready": False, "error": str(error)}
     try:
@@ -97,13 +122,6 @@ def _why(answer: dict[str, Any]) -> str:
     return answer.get("error") or "; ".join(failed) or "it gives no reason"
 
 
-def record_founded(vault: Vault, secret: str, *, cluster: str) -> None:
-    """Note that a store exists: from now on a member with an empty disk joins it and never founds another."""
-    state = json.loads(vault.get(secret) or "{}")
-    if state.get("state") != "existing":
-        vault.set(secret, json.dumps({"state": "existing", "cluster": cluster}), content_type="application/json")
-
-
 @dataclass(frozen=True, kw_only=True)
 class ReadinessArgs:
     """Which machine to wait for."""
@@ -112,14 +130,14 @@ class ReadinessArgs:
     resource_group: pulumi.Input[str]
     machine: str
     machine_id: pulumi.Input[str]
-    vault_url: pulumi.Input[str]
-    state_secret: str = ""
-    """For a store's first member: the secret that records that the store was founded."""
     deadline_s: float = DEADLINE_S
 
 
 class Readiness(Resource, module="longhaul", name="Readiness"):
     """Is there once the machine is ready."""
+
+    cluster: pulumi.Output[str]
+    """Of a store's member: its cluster's id in hexadecimal."""
 
     def __init__(self, name: str, args: ReadinessArgs, opts: ResourceOptions | None = None) -> None:
         properties = {
@@ -127,8 +145,7 @@ class Readiness(Resource, module="longhaul", name="Readiness"):
             "resource_group": args.resource_group,
             "machine": args.machine,
             "machine_id": args.machine_id,
-            "vault_url": args.vault_url,
-            "state_secret": args.state_secret,
             "deadline_s": args.deadline_s,
+            "cluster": None,
         }
         super().__init__(ReadinessProvider(), name, properties, opts)

@@ -6,15 +6,16 @@ import argparse
 import json
 import os
 import sys
+import time
 from pathlib import Path
 from typing import Any, NoReturn
 
-from lab import control
+from lab import capture, control
 from lab.cgroups import Group
 from lab.config import LabConfig
 from lab.hypervisor import nspawn
 from lab.start import start
-from lab.state import LabError, LabState, init_record, lock, loopback_port, running_init
+from lab.state import InitRecord, LabError, LabState, init_record, lock, loopback_port, running_init
 from lab.teardown import down
 
 _DOWN = 3
@@ -38,6 +39,12 @@ def _parser() -> argparse.ArgumentParser:
     verb = verbs.add_parser("power", parents=[common], help="a machine's power switch")
     verb.add_argument("machine")
     verb.add_argument("action", choices=control.ACTIONS, help="off is orderly; cut and reset are not")
+    verb = verbs.add_parser("tunnel", parents=[common], help="cut a gateway, or one tunnel, off the internet")
+    verb.add_argument("name", metavar="GATEWAY[/TUNNEL]", help="as `status` names them; GATEWAY/GATEWAY works too")
+    verb.add_argument("action", choices=control.TUNNEL_ACTIONS)
+    verb = verbs.add_parser("capture", parents=[common], help="what passes on the internet; 1 when any is in the clear")
+    verb.add_argument("--seconds", type=float, default=10.0)
+    verb.add_argument("--json", action="store_true")
     return parser
 
 
@@ -45,6 +52,11 @@ def _add_start(verb: argparse.ArgumentParser) -> None:
     verb.add_argument(
         "--rootfs", type=Path, required=True, help="root file system of machines whose image is not named"
     )
+    verb.add_argument("--bare-rootfs", type=Path, metavar="PATH", help="that of the racks' machines (default: ROOTFS)")
+    verb.add_argument("--gateway-rootfs", type=Path, metavar="PATH", help="that of the clouds' VPN gateways")
+    verb.add_argument("--depot", type=Path, metavar="FOLDER", help="what the depot serves")
+    verb.add_argument("--region", action="append", default=[], metavar="NAME", help="a region of AWS")
+    verb.add_argument("--stack", type=Path, metavar="FILE", help="the environment's stack file, for its racks")
     verb.add_argument("--image", action="append", default=[], metavar="ID=PATH", help="root file system of an image id")
     verb.add_argument("--operators", required=True, metavar="RANGE", help="range of the operators' addresses")
     verb.add_argument("--supernet", required=True, metavar="RANGE", help="the environment's whole private range")
@@ -82,15 +94,32 @@ def _run(options: argparse.Namespace) -> int:
         return _status(state, as_json=options.json)
     if options.verb == "shell":
         shell(state, options.machine, options.command)
-    _require_up(state)
+    record = _require_up(state)
+    if options.verb == "capture":
+        return _capture(state, record, seconds=options.seconds, as_json=options.json)
+    if options.verb == "tunnel":
+        control.request(state, "POST", "/tunnel", {"name": options.name, "action": options.action})
+        return 0
     control.request(state, "POST", "/power", {"machine": options.machine, "action": options.action})
     return 0
+
+
+def _capture(state: LabState, record: InitRecord, *, seconds: float, as_json: bool) -> int:
+    counts = capture.capture(record, seconds=seconds)
+    found = capture.summary(counts, control.request(state, "GET", "/status"), seconds=seconds)
+    sys.stdout.write(json.dumps(found, indent=1) + "\n" if as_json else capture.told(found))
+    return 1 if found["in_the_clear"] else 0
 
 
 def _config(options: argparse.Namespace) -> LabConfig:
     images = dict(_image(text) for text in options.image)
     return LabConfig(
         rootfs=str(options.rootfs.resolve()),
+        bare_rootfs=_path(options.bare_rootfs),
+        gateway_rootfs=_path(options.gateway_rootfs),
+        depot=_path(options.depot),
+        regions=tuple(options.region),
+        stack=_path(options.stack),
         operators=options.operators,
         supernet=options.supernet,
         api_address=options.api_address,
@@ -102,6 +131,10 @@ def _config(options: argparse.Namespace) -> LabConfig:
     )
 
 
+def _path(path: Path | None) -> str:
+    return "" if path is None else str(path.resolve())
+
+
 def _image(text: str) -> tuple[str, str]:
     name, _, path = text.rpartition("=")
     if not name:
@@ -109,15 +142,16 @@ def _image(text: str) -> tuple[str, str]:
     return name, str(Path(path).resolve())
 
 
-def _require_up(state: LabState) -> int:
+def _require_up(state: LabState) -> InitRecord:
     record = running_init(state)
     if record is None:
         raise LabError(f"the lab {state.env} is not running: make lab")
-    return record.pid
+    return record
 
 
 def status(state: LabState) -> dict[str, Any]:
-    """What there is: ``init``, ``daemon`` and, when the daemon answers, machines, networks and load balancers."""
+    """What there is: ``init``, ``daemon`` and, when the daemon answers, machines, networks, load balancers, gateways
+    with their tunnels, and cuts."""
     record = init_record(state)
     alive = record is not None and record.alive()
     found: dict[str, Any] = {
@@ -144,7 +178,7 @@ def _status(state: LabState, *, as_json: bool) -> int:
     if not found["init"]["running"]:
         return _DOWN
     well = found["daemon"]["running"] and all(machine["phase"] == "running" for machine in found["machines"])
-    return 0 if well else 1
+    return 0 if well and not any(gateway["trouble"] for gateway in found.get("gateways", ())) else 1
 
 
 def _told(found: dict[str, Any]) -> str:
@@ -159,7 +193,17 @@ def _told(found: dict[str, Any]) -> str:
     for balancer, verdicts in found.get("load_balancers", {}).items():
         told = ", ".join(f"{backend} {'up' if up else 'down'}" for backend, up in verdicts.items())
         lines.append(f"  load balancer {balancer.rpartition('/')[2]}: {told or 'no backend'}")
+    for gateway in found.get("gateways", []):
+        lines.append(f"  gateway {gateway['name']}" + (f" ({gateway['trouble']})" if gateway["trouble"] else ""))
+        lines += [f"    {_tunnel(tunnel)}" for tunnel in gateway["tunnels"]]
+    lines += [f"  cut: {name}" for name in found.get("cuts", [])]
     return "\n".join(lines) + "\n"
+
+
+def _tunnel(tunnel: dict[str, Any]) -> str:
+    since = f" since {time.strftime('%H:%M:%S', time.localtime(tunnel['since']))}" if tunnel["since"] else ""
+    traffic = f"{tunnel['bytes_in']} bytes in, {tunnel['bytes_out']} out"
+    return f"{tunnel['name']:<22} {tunnel['remote']:<16} {'up' if tunnel['up'] else 'down'}{since}, {traffic}"
 
 
 def shell(state: LabState, machine: str, command: list[str]) -> NoReturn:

@@ -19,6 +19,16 @@ class LabConfig:
 
     rootfs: str
     """Root file system of machines whose image is none of ``images``; absolute."""
+    bare_rootfs: str = ""
+    """Root file system of the racks' machines; empty for ``rootfs``."""
+    gateway_rootfs: str = ""
+    """Root file system of the clouds' VPN gateways; without one there are no tunnels to them."""
+    depot: str = ""
+    """Folder that the depot serves; empty for no depot."""
+    regions: tuple[str, ...] = ()
+    """AWS's regions that the environment is in."""
+    stack: str = ""
+    """The environment's stack file, which says what stands in racks; empty for no racks."""
     operators: str
     """Range of the operators' addresses, from the environment's plan."""
     supernet: str
@@ -57,13 +67,17 @@ class LabConfig:
         """Raise :class:`LabError` for what cannot work."""
         self.plan()
         self.api()
-        for root in (self.rootfs, *self.images.values()):
+        for root in filter(None, (self.rootfs, self.bare_rootfs, self.gateway_rootfs, *self.images.values())):
             if not (Path(root).is_absolute() and (Path(root) / "usr").is_dir()):
                 raise LabError(
                     f"{root} is no root file system (there is no {root}/usr): bake it first, `make lab` does"
                 )
             if ":" in root or "," in root:
                 raise LabError(f"{root}: the path of a root file system may not hold ':' or ',' (overlayfs)")
+        if self.depot and not Path(self.depot).is_dir():
+            raise LabError(f"{self.depot}, the depot's folder, is not there: `make lab` fills it")
+        if self.stack and not Path(self.stack).is_file():
+            raise LabError(f"{self.stack}, the environment's stack file, is not there")
 
     def write(self, state: LabState) -> None:
         write_atomically(state.config_file, json.dumps(asdict(self), indent=1) + "\n")
@@ -74,7 +88,7 @@ class LabConfig:
         value: dict[str, Any] | None = read_json(state.config_file)
         if value is None:
             raise LabError(f"{state.config_file} is missing or damaged: `make lab-down`, then `make lab`")
-        return cls(**value)
+        return cls(**{**value, "regions": tuple(value.get("regions", ()))})
 
 
 def _range(option: str, text: str) -> IPv4Network:

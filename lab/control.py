@@ -7,17 +7,19 @@ import http.client
 import json
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from aiohttp import web
 
+from components.model import ConfigurationError
 from lab.hypervisor import LabHypervisor
 from lab.state import LabError, LabState
 
 _TIMEOUT_S = 10.0
 ACTIONS = ("off", "on", "cut", "reset")
+TUNNEL_ACTIONS = ("cut", "restore")
 
 
 @contextlib.contextmanager
@@ -56,8 +58,9 @@ def listener(state: LabState) -> socket.socket:
     return listening
 
 
-def application(hypervisor: LabHypervisor, *, env: str) -> web.Application:
-    """``GET /status`` and ``POST /power`` ({machine, action})."""
+def application(hypervisor: LabHypervisor, *, env: str, refresh: Callable[[], Awaitable[None]]) -> web.Application:
+    """``GET /status``, ``POST /power`` ({machine, action}), ``POST /tunnel`` ({name, action}) and ``POST /refresh``,
+    which reads the environment's racks again."""
 
     async def status(_: web.Request) -> web.Response:
         return web.json_response({"ready": True, "env": env, "pid": os.getpid(), **hypervisor.report()})
@@ -73,7 +76,27 @@ def application(hypervisor: LabHypervisor, *, env: str) -> web.Application:
             return web.json_response({"error": f"there is no machine {machine!r} in the lab {env}"}, status=404)
         return web.json_response({})
 
+    async def tunnel(asked: web.Request) -> web.Response:
+        body = await asked.json()
+        acts = {"cut": hypervisor.cut, "restore": hypervisor.restore}
+        if body.get("action") not in acts:
+            return web.json_response({"error": f"tunnel: {body.get('action')!r} is none of cut, restore"}, status=400)
+        try:
+            await acts[body["action"]](str(body.get("name", "")))
+        except LookupError as error:
+            return web.json_response({"error": str(error.args[0])}, status=404)
+        return web.json_response({})
+
+    async def read_again(_: web.Request) -> web.Response:
+        try:
+            await refresh()
+        except (ConfigurationError, LabError, OSError) as error:
+            return web.json_response({"error": f"the racks stay as they are: {error}"}, status=400)
+        return web.json_response({})
+
     app = web.Application()
     app.router.add_get("/status", status)
     app.router.add_post("/power", power)
+    app.router.add_post("/tunnel", tunnel)
+    app.router.add_post("/refresh", read_again)
     return app

@@ -11,17 +11,18 @@ import signal
 import socket
 import ssl
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from aiohttp import web
 
-from lab import control, operator
+from components.model import load, plan
+from lab import control, operator, racks
 from lab.config import LabConfig
-from lab.desired import Hypervisor, Network
+from lab.desired import Hypervisor, Network, World
 from lab.hypervisor import LabHypervisor, Settings
-from lab.hypervisor.addresses import METADATA, SERVICES, SITE_SERVICES
+from lab.hypervisor.addresses import DEPOT, METADATA, SERVICES, SITE_SERVICES
 from lab.hypervisor.namespaces import Namespace, call_in, listening
 from lab.state import LabState
 
@@ -52,13 +53,16 @@ class CloudServices(Protocol):
 class CloudFactory(Protocol):
     """Makes the clouds."""
 
-    def __call__(self, *, state_dir: Path, hypervisor: Hypervisor, images: Mapping[str, str]) -> CloudServices: ...
+    def __call__(
+        self, *, state_dir: Path, hypervisor: Hypervisor, images: Mapping[str, str], regions: Sequence[str]
+    ) -> CloudServices: ...
 
 
 class Sites:
-    """Serves the clouds inside each network: service endpoint over TLS, metadata in the clear."""
+    """Serves the clouds inside each network: service endpoint over TLS, metadata and the depot in the clear."""
 
-    def __init__(self) -> None:
+    def __init__(self, depot: Path | None) -> None:
+        self._depot = depot
         self._cloud: CloudServices | None = None
         self._runners: dict[str, list[web.AppRunner]] = {}
 
@@ -75,11 +79,13 @@ class Sites:
         if network.id in self._runners or self._cloud is None:
             return
         site = await router.listen(str(SITE_SERVICES), 443)
-        metadata = await router.listen(str(METADATA), 80)
-        self._runners[network.id] = [
-            await serve(self._cloud.site_app(network.id), site, tls=self._cloud.ssl_context()),
-            await serve(self._cloud.metadata_app(network.id), metadata),
-        ]
+        self._runners[network.id] = [await serve(self._cloud.site_app(network.id), site, tls=self._cloud.ssl_context())]
+        if network.metadata:
+            listener = await router.listen(str(METADATA), 80)
+            self._runners[network.id].append(await serve(self._cloud.metadata_app(network.id), listener))
+        if self._depot is not None:
+            listener = await router.listen(str(DEPOT), 80)
+            self._runners[network.id].append(await serve(depot_app(self._depot), listener))
 
     async def network_down(self, network_id: str) -> None:
         """See :class:`lab.hypervisor.NetworkObserver`."""
@@ -89,6 +95,12 @@ class Sites:
     async def close(self) -> None:
         for network_id in list(self._runners):
             await self.network_down(network_id)
+
+
+def depot_app(root: Path) -> web.Application:
+    """What the depot serves; one application for each place that it is served at."""
+    app: web.Application = importlib.import_module("lab.depot.app").depot_app(root)
+    return app
 
 
 async def serve(app: web.Application, listener: socket.socket, *, tls: ssl.SSLContext | None = None) -> web.AppRunner:
@@ -109,24 +121,32 @@ class Daemon:
 
     async def run(self) -> None:
         """Serve until cancelled."""
-        config, state, sites = self._config, self._state, Sites()
+        config, state, sites = self._config, self._state, Sites(self._depot())
         hypervisor = LabHypervisor(self._settings(sites.ca), observer=sites)
         cloud = self._make_cloud(hypervisor)
         sites.attach(cloud)
         await hypervisor.start()
+        await hypervisor.stand(self._racks())
         operator.write_files(state, config, cloud.operator_environment())
-        internet = await serve(cloud.internet_app(), listening(str(SERVICES), 443), tls=cloud.ssl_context())
+        internet = [await serve(cloud.internet_app(), listening(str(SERVICES), 443), tls=cloud.ssl_context())]
+        if (depot := self._depot()) is not None:
+            internet.append(await serve(depot_app(depot), listening(str(DEPOT), 80)))
         forwarder = operator.Forwarder(config.api())
         host = await call_in(Path(f"/proc/self/fd/{self._host_net_fd}"), lambda: listening("127.0.0.1", config.port))
         loopback = await asyncio.start_server(forwarder.accept, sock=host)
-        answers = await serve(control.application(hypervisor, env=state.env), control.listener(state))
+
+        async def refresh() -> None:
+            await hypervisor.stand(self._racks())
+
+        answers = await serve(control.application(hypervisor, env=state.env, refresh=refresh), control.listener(state))
         _LOG.info("ready")
         try:
             await cloud.run()
         finally:
             loopback.close()
             await answers.cleanup()
-            await internet.cleanup()
+            for runner in internet:
+                await runner.cleanup()
             await sites.close()
             await hypervisor.close()
             await cloud.close()
@@ -134,13 +154,30 @@ class Daemon:
     def _make_cloud(self, hypervisor: Hypervisor) -> CloudServices:
         module, _, name = self._config.cloud.partition(":")
         factory: CloudFactory = getattr(importlib.import_module(module), name)
-        return factory(state_dir=self._state.cloud, hypervisor=hypervisor, images=self._config.images)
+        return factory(
+            state_dir=self._state.cloud,
+            hypervisor=hypervisor,
+            images=self._config.images,
+            regions=self._config.regions,
+        )
+
+    def _depot(self) -> Path | None:
+        return Path(self._config.depot) if self._config.depot else None
+
+    def _racks(self) -> World:
+        """What stands in the environment's racks, as its file says now."""
+        if not self._config.stack:
+            return World()
+        environment = load(Path(self._config.stack))
+        return racks.racks_world(environment, plan(environment), authorized_key=operator.authorized_key(self._state))
 
     def _settings(self, ca: Callable[[], bytes]) -> Settings:
         return Settings(
             state=self._state,
             plan=self._config.plan(),
             rootfs=Path(self._config.rootfs),
+            images={racks.IMAGE: Path(self._config.bare_rootfs or self._config.rootfs)},
+            gateway_rootfs=Path(self._config.gateway_rootfs) if self._config.gateway_rootfs else None,
             ca=ca,
             boot_timeout_s=self._config.boot_timeout_s,
         )

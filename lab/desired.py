@@ -61,6 +61,8 @@ class Network:
     subnets: tuple[Subnet, ...]
     names: dict[str, IPv4Address] = field(default_factory=dict)
     """Private DNS: fully qualified name to address, answered inside this network."""
+    metadata: bool = True
+    """Whether a cloud's instance metadata (169.254.169.254) answers inside."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,7 +19,7 @@ import sys
 import time
 from pathlib import Path
 
-from lab.hypervisor.addresses import INTERNET_DNS, INTERNET_GATEWAY, SERVICES
+from lab.hypervisor.addresses import DEPOT, INTERNET_DNS, INTERNET_GATEWAY, SERVICES
 from lab.hypervisor.networks import INTERNET
 from lab.state import LabState
 
@@ -65,7 +65,7 @@ def _prepare(state: LabState) -> None:
     INTERNET.path.touch()
     _do("mount", "--bind", "/proc/self/ns/net", str(INTERNET.path))
     lines = ["link set lo up"]
-    lines += [f"addr add {address}/32 dev lo" for address in (INTERNET_GATEWAY, SERVICES, INTERNET_DNS)]
+    lines += [f"addr add {address}/32 dev lo" for address in (INTERNET_GATEWAY, SERVICES, DEPOT, INTERNET_DNS)]
     _do("ip", "-batch", "-", stdin="\n".join(lines) + "\n")
     values = {"all/rp_filter": "0", "default/rp_filter": "0", "all/send_redirects": "0", "default/send_redirects": "0"}
     for name, value in values.items():

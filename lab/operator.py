@@ -14,11 +14,15 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import load_ssh_private_key
+
 from lab.cgroups import OPERATOR, Group
 from lab.config import LabConfig
 from lab.hypervisor.addresses import INTERNET_DNS
 from lab.hypervisor.networks import OPERATOR as OPERATOR_NAMESPACE
-from lab.state import LabState, default_root, write_atomically
+from lab.ssh import private_text, public_text
+from lab.state import LabError, LabState, default_root, write_atomically
 
 _ENTER = """\
 #!/bin/sh
@@ -57,6 +61,8 @@ def write_files(state: LabState, config: LabConfig, cloud_environment: Mapping[s
     write_atomically(state.directory / "resolv.conf", f"nameserver {INTERNET_DNS}\n", mode=0o644)
     write_atomically(state.directory / "nsswitch.conf", name_services(), mode=0o644)
     variables = {**cloud_environment, **_pulumi(state)}
+    if config.stack:
+        variables["LONGHAUL_SSH_KEY"] = str(state.ssh_key)
     lines = [f"{name}={shlex.quote(value)}" for name, value in sorted(variables.items())]
     lines.append(f"PATH={':'.join(shlex.quote(folder) for folder in _path(config))}:$PATH")
     write_atomically(state.operator_env, "\n".join(lines) + "\n")
@@ -68,6 +74,17 @@ def write_files(state: LabState, config: LabConfig, cloud_environment: Mapping[s
         namespace=OPERATOR_NAMESPACE.path,
     )
     write_atomically(state.enter, text, mode=0o755)
+
+
+def authorized_key(state: LabState) -> str:
+    """The public half of the operator's SSH key, as in ``authorized_keys``. The key is made when there is none."""
+    if not state.ssh_key.exists():
+        state.ssh_key.parent.mkdir(mode=0o700, exist_ok=True)
+        write_atomically(state.ssh_key, private_text(Ed25519PrivateKey.generate()))
+    key = load_ssh_private_key(state.ssh_key.read_bytes(), password=None)
+    if not isinstance(key, Ed25519PrivateKey):
+        raise LabError(f"{state.ssh_key} is no ed25519 key: remove it, and `make lab-down`")
+    return f"{public_text(key)} operator@{state.env}"
 
 
 def _pulumi(state: LabState) -> dict[str, str]:

@@ -9,9 +9,9 @@ from pathlib import Path
 from components.model import Environment, load, plan
 from components.model.load import check_neighbours
 from components.model.network import FRONTEND
-from components.model.sites import AzureSite
+from components.model.sites import AwsSite, AzureSite
 from lab.config import LabConfig
-from lab.state import LabError, LabState, loopback_port, running_init
+from lab.state import LabState, loopback_port, running_init
 
 PROJECT = Path(__file__).resolve().parents[1]
 
@@ -28,11 +28,15 @@ class LabProject:
         """Where the lab of this environment keeps its things."""
         return LabState.of(self.env, root=self.path / ".lab")
 
+    @property
+    def stack(self) -> Path:
+        """The environment's stack file."""
+        return self.path / "stacks" / f"Pulumi.{self.env}.yaml"
+
     def load(self) -> Environment:
         """The environment, checked; ``ConfigurationError`` with everything that is wrong."""
-        source = self.path / "stacks" / f"Pulumi.{self.env}.yaml"
-        environment = load(source)
-        check_neighbours(environment, source=source)
+        environment = load(self.stack)
+        check_neighbours(environment, source=self.stack)
         return environment
 
 
@@ -49,29 +53,44 @@ def chosen(options: argparse.Namespace) -> LabProject:
     return LabProject(path=options.project.resolve(), env=options.env)
 
 
-def config(environment: Environment, state: LabState, *, rootfs: Path, tools: Path) -> LabConfig:
-    """What the lab of ``environment`` is started with: every image that a site names is the baked one. A lab that runs
-    keeps its port."""
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """What machines are made of: root file systems, and what they load from the depot."""
+
+    node: Path
+    """The root file system of every image that a cloud site names."""
+    bare: Path | None = None
+    """That of the racks' machines; ``node`` when left out."""
+    gateway: Path | None = None
+    """That of the clouds' VPN gateways; no tunnels without one."""
+    depot: Path | None = None
+    """What the depot serves."""
+    tools: Path
+    """The pinned tools, for the operator's PATH."""
+
+
+def config(environment: Environment, chosen: LabProject, parts: Parts) -> LabConfig:
+    """What the lab of ``environment`` is started with. A lab that runs keeps its port."""
     addresses = plan(environment)
     control = environment.control_plane
     frontend = addresses.sites[control.site].subnet("api")[FRONTEND]
-    images = {site.image: str(rootfs) for site in environment.sites.values() if isinstance(site, AzureSite)}
+    clouds = [site for site in environment.sites.values() if isinstance(site, AzureSite | AwsSite)]
+    state = chosen.state
     return LabConfig(
-        rootfs=str(rootfs),
+        rootfs=str(parts.node),
+        bare_rootfs=_text(parts.bare),
+        gateway_rootfs=_text(parts.gateway),
+        depot=_text(parts.depot),
+        stack=str(chosen.stack),
         operators=str(addresses.operators),
         supernet=str(addresses.supernet),
         api_address=f"{frontend}:{control.api.port}",
         port=LabConfig.read(state).port if running_init(state) else loopback_port(environment.name),
-        images=images,
-        tools=str(tools),
+        images={site.image: str(parts.node) for site in clouds},
+        regions=tuple(sorted({site.region for site in clouds if isinstance(site, AwsSite)})),
+        tools=str(parts.tools),
     )
 
 
-def require_buildable(environment: Environment) -> None:
-    """``LabError`` for an environment with parts that the lab cannot build."""
-    absent = [f"{name} ({site.kind})" for name, site in environment.sites.items() if not isinstance(site, AzureSite)]
-    if absent:
-        raise LabError(
-            f"the lab cannot build {environment.name} yet: it has Azure only, and there is also {', '.join(absent)}. "
-            f"`longhaul preview --env {environment.name}` works without a lab"
-        )
+def _text(path: Path | None) -> str:
+    return "" if path is None else str(path)

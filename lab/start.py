@@ -48,6 +48,7 @@ def start(state: LabState, config: LabConfig, *, say: Callable[[str], None] = pr
     if record is not None:
         _check_same(state, config)
         _await_ready(state, record)
+        control.request(state, "POST", "/refresh")
         say(f"the lab {state.env} is already running (process {record.pid})")
         return record
     if cgroups.Group.of(state).members():
@@ -76,6 +77,8 @@ def check_host(state: LabState) -> None:
         raise LabError(f"missing commands: {', '.join(sorted(missing))}: apt-get install {packages}")
     if "\toverlay\n" not in Path("/proc/filesystems").read_text() and not _works("modprobe", "overlay"):
         raise LabError("the kernel has no overlay file system: load the module 'overlay' or boot a kernel that has it")
+    if not Path("/dev/net/tun").exists() and not _works("modprobe", "tun"):
+        raise LabError("there is no /dev/net/tun, which VPN gateways need: load the module 'tun'")
     _check_network_features()
     cgroups.hierarchies()
     for forbidden in ("/run", "/proc", "/sys"):

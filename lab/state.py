@@ -87,6 +87,11 @@ class LabState:
         return self.directory / "operator.env"
 
     @property
+    def ssh_key(self) -> Path:
+        """The operator's private SSH key, for the racks' machines."""
+        return self.directory / "ssh" / "id_ed25519"
+
+    @property
     def enter(self) -> Path:
         return self.directory / "enter"
 

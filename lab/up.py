@@ -17,6 +17,7 @@ from types import FrameType
 
 from components.model import ConfigurationError
 from lab import image, packages, project, tools
+from lab.depot import build as depot
 from lab.project import LabProject
 from lab.start import start
 from lab.state import LabError, lock
@@ -65,16 +66,20 @@ def main(argv: list[str] | None = None) -> int:
 def bring_up(chosen: LabProject, steps: Steps) -> None:
     """All steps, and a last word."""
     environment = chosen.load()
-    project.require_buildable(environment)
     with steps.step("packages") as step:
         packages.ensure(log_dir=steps.log_dir, progress=step.say)
     with steps.step("pinned tools") as step:
         tools.ensure(log_dir=steps.log_dir, progress=step.say)
-    with steps.step("base image") as step:
+    with steps.step("images") as step:
         baked = image.bake(log_dir=steps.log_dir, progress=step.say)
         step.note = baked.version
+    with steps.step("depot") as step:
+        filled = depot.ensure(log_dir=steps.log_dir, progress=step.say)
     with steps.step("the lab's cloud") as step:
-        config = project.config(environment, chosen.state, rootfs=baked.path, tools=tools.bin_dir())
+        parts = project.Parts(
+            node=baked.node, bare=baked.bare, gateway=baked.gateway, depot=filled, tools=tools.bin_dir()
+        )
+        config = project.config(environment, chosen, parts)
         start(chosen.state, config, say=step.say)
     with steps.step("longhaul up") as step:
         _longhaul(chosen, step, "up", "--yes", "--", "--skip-preview", "--color=never")

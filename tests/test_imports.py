@@ -14,8 +14,11 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("components", "images", "lab", "longhaul", "playbooks", "stacks")
 """Folders with code of the project, tests left out."""
 
-PULUMI_FREE = ("components.azure.api", "components.azure.names")
+PULUMI_FREE = ("components.azure.api", "components.azure.names", "components.render")
 """What Longhaul's command and the lab may use of the components besides the model."""
+
+PLUGINS = ("playbooks.inventory", "playbooks.lookup_plugins", "playbooks.filter_plugins")
+"""What Ansible loads of ours: the command knows what they say."""
 
 LAB_SEAM = "longhaul.lab_seam"
 """The one module of the command that knows the lab."""
@@ -110,6 +113,8 @@ def forbidden(found: Import) -> bool:
         return not within(target, "components.model", *PULUMI_FREE)
     if within(module, "longhaul") and within(target, "lab"):
         return module != LAB_SEAM
+    if within(module, *PLUGINS):
+        return not within(target, "longhaul.racks", "longhaul.exits")
     return not within(target, module.split(".")[0])
 
 

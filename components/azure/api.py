@@ -7,10 +7,11 @@ Vault 7.5).
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ class MachineView:
     """Azure's provisioning state, such as ``Succeeded``."""
     power: str
     """Azure's power state without its prefix, such as ``running``; empty when unknown."""
+    id: str = ""
+    """Azure's own id of the machine: another one under the same name has another."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,12 +124,24 @@ def _refusal(method: str, url: str, response: requests.Response) -> AzureError:
     return AzureError(message, status=response.status_code, code=code)
 
 
+@cache
+def _shared(audience: str, _credentials: tuple[str | None, ...]) -> Session:
+    """One session for all who ask with the same credentials: signing in and opening connections cost far more than what
+    is asked, and an environment has dozens of secrets."""
+    return Session(audience)
+
+
+def _who() -> tuple[str | None, ...]:
+    """What the credentials come from, as far as it can change while a program runs."""
+    return tuple(os.environ.get(f"AZURE_{name}") for name in ("TENANT_ID", "CLIENT_ID", "CLIENT_SECRET"))
+
+
 class AzureApi:
     """The management interface for one subscription."""
 
     def __init__(self, *, subscription: str) -> None:
         self._root = f"{MANAGEMENT}/subscriptions/{subscription}"
-        self._session = Session(MANAGEMENT)
+        self._session = _shared(MANAGEMENT, _who())
 
     def machines(self, resource_group: str) -> list[MachineView]:
         """Every virtual machine of a group; empty when the group does not exist."""
@@ -137,7 +152,17 @@ class AzureApi:
             if error.status == 404:
                 return []
             raise
-        return [self._view(base, machine) for machine in found]
+        return [self._view(base, str(machine["name"])) for machine in found]
+
+    def machine(self, resource_group: str, machine: str) -> MachineView | None:
+        """One virtual machine, or None when there is none."""
+        base = f"{self._root}/resourceGroups/{resource_group}/providers/Microsoft.Compute/virtualMachines"
+        try:
+            return self._view(base, machine)
+        except AzureError as error:
+            if error.status == 404:
+                return None
+            raise
 
     def run_command(self, resource_group: str, machine: str, script: str, *, timeout_s: float = 120.0) -> CommandOutput:
         """Run a shell script as root in a machine through the cloud's agent: no route to the machine is needed."""
@@ -178,14 +203,14 @@ class AzureApi:
             yield from page.get("value", [])
             url = page.get("nextLink", "")
 
-    def _view(self, base: str, machine: Mapping[str, Any]) -> MachineView:
-        name = str(machine["name"])
+    def _view(self, base: str, name: str) -> MachineView:
         url = f"{base}/{name}?$expand=instanceView&api-version={COMPUTE_VERSION}"
         properties = self._session.request("GET", url).json().get("properties", {})
         codes = [str(status.get("code", "")) for status in properties.get("instanceView", {}).get("statuses", [])]
         power = next((code.removeprefix("PowerState/") for code in codes if code.startswith("PowerState/")), "")
         provisioning = str(properties.get("provisioningState", ""))
-        return MachineView(name=name, provisioning=provisioning, power=power)
+        vm_id = str(properties.get("vmId", ""))
+        return MachineView(name=name, provisioning=provisioning, power=power, id=vm_id)
 
 
 def _command_output(body: Mapping[str, Any]) -> CommandOutput:
@@ -202,7 +227,7 @@ class Vault:
 
     def __init__(self, url: str) -> None:
         self._url = url.rstrip("/")
-        self._session = Session("https://vault.azure.net")
+        self._session = _shared("https://vault.azure.net", _who())
 
     def get(self, name: str) -> str | None:
         """The newest value, or None when there is no such secret."""

@@ -11,9 +11,16 @@ from components.model.links import links
 from components.model.machine_types import MachineType, known_machine_types
 from components.model.machines import Role
 from components.model.network import PlanError, machine_capacity, plan, plan_errors
+from components.model.nodes import label_fault, rack_node_name
 from components.model.racks import rack_errors
 from components.model.sites import AwsSite, AzureSite, OnpremSite
 from components.model.words import choices
+
+LONGEST_NAME = 63
+"""Characters of a host name, and of the label that every node has its name in."""
+
+OBJECTS = "-objects"
+"""What the name of an environment's second stack ends with."""
 
 
 def check(environment: Environment, *, stack: str) -> Iterator[Finding]:
@@ -21,6 +28,9 @@ def check(environment: Environment, *, stack: str) -> Iterator[Finding]:
     if environment.name != stack:
         wrong = f"{environment.name!r} is not the name of its stack, {stack!r}"
         yield Finding(at=("name",), wrong=wrong, write=stack)
+    if environment.name.endswith(OBJECTS):
+        wrong = f"{environment.name!r} ends with {OBJECTS!r}, as the stack of what runs on a cluster does"
+        yield Finding(at=("name",), wrong=wrong, write=environment.name.removesuffix(OBJECTS))
     checks: tuple[Callable[[Environment], Iterator[Finding]], ...] = (
         _check_control_plane,
         _check_pools,
@@ -73,6 +83,9 @@ def _check_pools(environment: Environment) -> Iterator[Finding]:
                 wrong = f"{fallback!r} is not another pool"
                 place = (*at, "fallbacks", index)
                 yield Finding(at=place, wrong=wrong, write=choices(others, fallback), basis=(("pools",),))
+        for key in pool.labels:
+            if fault := label_fault(key):
+                yield Finding(at=(*at, "labels", key), wrong=f"{key!r} {fault}", write="a key of your own domain")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,7 +169,7 @@ def _check_hosts(environment: Environment) -> Iterator[Finding]:
 
 
 def _check_names(environment: Environment) -> Iterator[Finding]:
-    """Machines are ``<env>-<role>-<index>``, ``<env>-<pool>-…``, ``<env>-<gateway>``, and a host has its own name."""
+    """Machines are ``<env>-<role>-<index>``, ``<env>-<pool>-…``, ``<env>-<gateway>`` and ``<env>-<host>``."""
     reserved = tuple(str(role) for role in Role)
     for pool in environment.pools:
         if pool in reserved:
@@ -171,12 +184,16 @@ def _check_names(environment: Environment) -> Iterator[Finding]:
         elif gateway.startswith(tuple(f"{role}-" for role in reserved)):
             wrong = f"{gateway!r} begins as the name of a control-plane machine does"
             yield Finding(at=at, wrong=wrong, write=f"another name, such as {site}-{gateway}")
-    machines = {f"{environment.name}-{gateway}" for gateway in taken}
-    prefixes = tuple(f"{environment.name}-{role}-" for role in reserved)
+    prefixes = tuple(f"{part}-" for part in (*reserved, *environment.pools))
     for index, host in enumerate(environment.hosts):
-        if host.name in machines or host.name.startswith(prefixes):
-            wrong = f"{host.name!r} is a name that Longhaul gives a machine of its own"
-            yield Finding(at=("hosts", index, "name"), wrong=wrong, write="another name", basis=(("name",),))
+        name, at = rack_node_name(environment, host.name), ("hosts", index, "name")
+        if host.name in taken or host.name.startswith(prefixes):
+            wrong = f"{name!r}, as its machine is called, is a name that Longhaul gives a machine of its own"
+            yield Finding(at=at, wrong=wrong, write="another name", basis=(("name",), ("pools",)))
+        elif len(name) > LONGEST_NAME:
+            wrong = f"{name!r}, as its machine is called, has {len(name)} characters"
+            most = LONGEST_NAME - len(environment.name) - 1
+            yield Finding(at=at, wrong=wrong, write=f"a name of at most {most}", basis=(("name",),))
 
 
 def _gateways(environment: Environment) -> Iterator[tuple[str, str, Location]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from components.model.base import Range
-from components.model.checks import check
+from components.model.checks import OBJECTS, check
 from components.model.document import Document, read_document
 from components.model.environment import Environment
 from components.model.errors import ConfigurationError, Finding, Location, Problem
@@ -40,6 +40,11 @@ def stack_name(path: Path) -> str:
     return path.name.removeprefix("Pulumi.").removesuffix(".yaml")
 
 
+def environment_files(directory: Path) -> list[Path]:
+    """The stack files in ``stacks/`` that hold an environment: not those of second stacks, which name one."""
+    return [path for path in sorted(directory.glob("Pulumi.*.yaml")) if not stack_name(path).endswith(OBJECTS)]
+
+
 def load(path: Path) -> Environment:
     """Read the environment of one stack file; ``ConfigurationError`` with everything that is wrong."""
     document = read_document(path)
@@ -58,7 +63,7 @@ def load_directory(directory: Path) -> dict[str, Environment]:
     environments: dict[str, Environment] = {}
     claims: dict[Path, _Claim] = {}
     problems: list[Problem] = []
-    for path in sorted(directory.glob("Pulumi.*.yaml")):
+    for path in environment_files(directory):
         try:
             environments[stack_name(path)] = load(path)
         except ConfigurationError as error:
@@ -77,7 +82,7 @@ def check_neighbours(environment: Environment, *, source: Path) -> None:
     """Refuse ``environment``, read from ``source``, when it overlaps another one beside its stack file. Whatever else
     is wrong with a neighbour is its own file's problem."""
     own = _Claim(path=source, name=environment.name, supernet=environment.supernet)
-    others = (_claim(path) for path in sorted(source.parent.glob("Pulumi.*.yaml")) if path != source)
+    others = (_claim(path) for path in environment_files(source.parent) if path != source)
     problems = [problem for other in others if other is not None for problem in _overlap(own, other)]
     if problems:
         raise ConfigurationError(problems)

@@ -1,7 +1,7 @@
 """The machine types that Longhaul knows, with what the address and capacity plans need of them.
 
 Sources: Azure, learn.microsoft.com "Sizes for virtual machines" (Lsv3, Dsv5, Ddsv5, NC A100 v4, ND A100 v4, ND H100 v5
-series pages); AWS, docs.aws.amazon.com "Amazon EC2 instance types" (m7i, i4i, g5, p4d, p5 pages). An environment can
+series pages); AWS, docs.aws.amazon.com "Amazon EC2 instance types" (m7i, m6id, i4i, g5, p4d, p5 pages). An environment can
 declare further types under ``machine_types``.
 """
 
@@ -55,6 +55,7 @@ def known_machine_types() -> dict[str, MachineType]:
         "Standard_ND96isr_H100_v5": _azure(96, 1900, gpus=8, ssd=28000),
         "m7i.xlarge": _aws(4, 16),
         "m7i.4xlarge": _aws(16, 64),
+        "m6id.xlarge": _aws(4, 16, ssd=237),
         "i4i.2xlarge": _aws(8, 64, ssd=1875),
         "i4i.4xlarge": _aws(16, 128, ssd=3750),
         "g5.xlarge": _aws(4, 16, gpus=1, ssd=250),

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from components.model.address_tables import environment_table, site_table, sizes_table
 from components.model.environment import Environment
-from components.model.load import load
+from components.model.load import environment_files, load
 from components.model.pages import environment_page
 from components.model.picture import topology
 from components.model.schema import Schema, hosts_schema, stack_schema
@@ -61,7 +61,7 @@ def filled(text: str, environment: Loader) -> str:
 
 def generated(root: Path) -> Iterator[tuple[Path, str]]:
     """Every generated file of the project at ``root``, relative, with what it should hold."""
-    stacks = {path.name: path.read_text(encoding="utf-8") for path in sorted((root / "stacks").glob("Pulumi.*.yaml"))}
+    stacks = {path.name: path.read_text(encoding="utf-8") for path in environment_files(root / "stacks")}
     hosts = {path.name: path.read_text(encoding="utf-8") for path in sorted((root / "stacks").glob("hosts.*.yaml"))}
     yield ENVIRONMENT_PAGE, environment_page(stacks, hosts)
     yield STACK_SCHEMA, _json(stack_schema())

@@ -7,11 +7,17 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 
 INTERNET = IPv4Network("198.51.100.0/24")
-"""TEST-NET-2 (RFC 5737). Addresses .1, .2, .10 and .53 are the lab's; NAT egress takes others."""
+"""TEST-NET-2 (RFC 5737). Addresses .1, .2, .10, .11 and .53 are the lab's, .20 and up the racks' gateways', .64 to .127
+the clouds', .128 and up the racks' NATs."""
 INTERNET_GATEWAY = IPv4Address("198.51.100.1")
 OPERATOR_PUBLIC = IPv4Address("198.51.100.2")
 SERVICES = IPv4Address("198.51.100.10")
 """All cloud APIs."""
+DEPOT = IPv4Address("198.51.100.11")
+"""The depot: on the internet, and on every router."""
+DEPOT_NAME = "depot.longhaul.internal"
+RACKS_EGRESS = IPv4Address("198.51.100.128")
+"""NAT of the first rack site; the others' follow."""
 INTERNET_DNS = IPv4Address("198.51.100.53")
 PLATFORM = IPv4Address("168.63.129.16")
 """Azure's DNS and health probes: https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16."""
@@ -26,12 +32,18 @@ CLOUD_NAMES = (
     "login.microsoftonline.com",
     "login.windows.net",
     "sts.windows.net",
+    "amazonaws.com",
 )
 
 UPLINK = "internet"
 """A router's interface towards the internet."""
 OPERATOR_LINK = "operator"
 """A router's interface towards the operator, standing in for the laptops' VPN."""
+
+NEAR = IPv4Address("169.254.169.250")
+"""A router's own address on its links to gateways and, as the first of the two, on peerings."""
+FAR = IPv4Address("169.254.169.251")
+"""The other end of such a link."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +75,21 @@ def hashed(name: str) -> str:
 def machine_link(machine: str) -> str:
     """A router's interface towards one machine."""
     return short("m", machine)
+
+
+def public_link(machine: str) -> str:
+    """The internet's interface towards a machine with a public address."""
+    return short("u", machine)
+
+
+def gateway_link(gateway_id: str) -> str:
+    """The interface towards one cloud gateway, in its router and in the internet."""
+    return f"g-{hashed(gateway_id)}"
+
+
+def peering_link(peering_id: str) -> str:
+    """The interface of one peering, in both routers."""
+    return f"p-{hashed(peering_id)}"
 
 
 def network_link(network_id: str) -> str:

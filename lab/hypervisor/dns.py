@@ -1,4 +1,5 @@
-"""Name servers: dnsmasq in each router (168.63.129.16) and in the internet, for the clouds' names and private zones.
+"""Name servers: dnsmasq in each router (168.63.129.16) and in the internet, for the names of clouds and depot and for
+private zones.
 
 There is nothing above them: a name they do not know does not exist. A server outlives the daemon and is adopted by its
 PID file.
@@ -70,6 +71,7 @@ class NameServer:
         for name in addresses.CLOUD_NAMES:
             # The second line makes an IPv6 query for the name answer "no such record" instead of "no such name".
             lines += [f"address=/{name}/{addresses.SERVICES}", f"local=/{name}/"]
+        lines += [f"address=/{addresses.DEPOT_NAME}/{addresses.DEPOT}", f"local=/{addresses.DEPOT_NAME}/"]
         return "\n".join([*lines, "local=/#/"]) + "\n"
 
     def _write(self, name: str, content: str) -> bool:

@@ -20,6 +20,7 @@ from ipaddress import IPv4Address, IPv4Network, collapse_addresses
 from lab.desired import LoadBalancer, Machine, Network, Rule
 from lab.hypervisor import addresses
 from lab.hypervisor.addresses import Plan
+from lab.hypervisor.ways import Way, held
 
 TABLE = "longhaul"
 _EVERYWHERE = IPv4Network("0.0.0.0/0")
@@ -33,18 +34,25 @@ class Healthy:
     backends: tuple[IPv4Address, ...]
 
 
-def render(*, network: Network, machines: Sequence[Machine], balancers: Sequence[Healthy], plan: Plan) -> str:
+def render(
+    *,
+    network: Network,
+    machines: Sequence[Machine],
+    balancers: Sequence[Healthy],
+    plan: Plan,
+    ways: Sequence[Way] = (),
+) -> str:
     """The document for ``nft -f -`` that replaces the router's whole table."""
     here = sorted((machine for machine in machines if machine.network == network.id), key=lambda machine: machine.name)
     chains = [chain for machine in here for chain in _machine_chains(machine)]
     hooks = [
-        _source_check(here, plan),
+        _source_check(here, ways, plan),
         _egress_hook(here),
-        _translation(network, [item for item in balancers if item.balancer.network == network.id]),
-        _forwarding(network, plan),
-        _input(),
+        _translation(network, here, [item for item in balancers if item.balancer.network == network.id]),
+        _forwarding(network, here, ways, plan),
+        _input(here if network.metadata else []),
         _ingress_hook(here),
-        _leaving(network),
+        _leaving(network, here),
     ]
     body = "\n".join([*chains, *hooks])
     return f"table ip {TABLE}\ndelete table ip {TABLE}\ntable ip {TABLE} {{\n{body}}}\n"
@@ -58,8 +66,9 @@ def _hook(name: str, kind: str, place: str, lines: Iterable[str], *, policy: str
     return _chain(name, [f"type {kind} hook {place}; policy {policy};", *lines])
 
 
-def _source_check(machines: Sequence[Machine], plan: Plan) -> str:
-    lines = [f'iifname "{_link(machine)}" ip saddr != {machine.address.ip} drop' for machine in machines]
+def _source_check(machines: Sequence[Machine], ways: Sequence[Way], plan: Plan) -> str:
+    lines = [f'iifname "{_link(machine)}" ip saddr != {_own(machine)} drop' for machine in machines]
+    lines += [f'iifname "{way.link}" {_not_from(way.origins)}drop' for way in ways]
     lines.append(f'iifname "{addresses.OPERATOR_LINK}" ip saddr != {plan.operators} drop')
     return _hook("source_check", "filter", "prerouting priority raw", lines)
 
@@ -83,9 +92,18 @@ def _dispatch(key: str, direction: str, machines: Sequence[Machine]) -> list[str
     return [*([f"{key} vmap {{ {verdicts} }}"] if machines else []), f'{key} "m-*" drop']
 
 
-def _translation(network: Network, balancers: Sequence[Healthy]) -> str:
+def _own(machine: Machine) -> str:
+    """What a machine may send from: its address, and what the network delivers to it besides."""
+    return _set([IPv4Network(machine.address.ip), *machine.routed]) if machine.routed else str(machine.address.ip)
+
+
+def _not_from(ranges: Sequence[IPv4Network]) -> str:
+    return f"ip saddr != {_set(ranges)} " if ranges else ""
+
+
+def _translation(network: Network, machines: Sequence[Machine], balancers: Sequence[Healthy]) -> str:
     lines = []
-    near = [subnet.range for subnet in network.subnets if subnet.service_endpoint]
+    near = [range_ for subnet in network.subnets if subnet.service_endpoint for range_ in held(subnet, machines)]
     if near:
         lines.append(
             f"ip saddr {_set(near)} ip daddr {addresses.SERVICES} tcp dport 443 dnat to {addresses.SITE_SERVICES}"
@@ -106,33 +124,45 @@ def _balance(item: Healthy) -> str:
     )
 
 
-def _forwarding(network: Network, plan: Plan) -> str:
+def _forwarding(network: Network, machines: Sequence[Machine], ways: Sequence[Way], plan: Plan) -> str:
     lines = [
         "ct state established,related accept",
         f'iifname "{addresses.UPLINK}" drop',
         'oifname "m-*" accept',
     ]
-    leaving = [subnet.range for subnet in network.subnets if subnet.egress is not None]
-    if leaving:
-        inside = _set([plan.supernet, *network.ranges])
-        lines.append(f'iifname "m-*" oifname "{addresses.UPLINK}" ip saddr {_set(leaving)} ip daddr != {inside} accept')
+    for subnet in network.subnets:
+        if subnet.egress is not None:
+            sources, inside = _set(held(subnet, machines)), _inside(network, plan)
+            lines.append(f'iifname "m-*" oifname "{addresses.UPLINK}" ip saddr {sources} ip daddr != {inside} accept')
+    for way in ways:
+        for passage in way.passages:
+            between = f"ip saddr {_set(passage.sources)} ip daddr {passage.destination}"
+            lines.append(f'iifname "m-*" oifname "{way.link}" {between} accept')
     return _hook("forwarding", "filter", "forward priority filter", lines, policy="drop")
 
 
-def _input() -> str:
+def _inside(network: Network, plan: Plan) -> str:
+    return _set([plan.supernet, *network.ranges])
+
+
+def _input(known: Sequence[Machine]) -> str:
     lines = [
         "ct state established,related accept",
         'iifname "lo" accept',
         f'iifname "m-*" ip daddr {addresses.PLATFORM} meta l4proto {{ tcp, udp }} th dport 53 accept',
-        f'iifname "m-*" ip daddr {addresses.METADATA} tcp dport 80 accept',
+        f'iifname "m-*" ip daddr {addresses.DEPOT} tcp dport 80 accept',
         f'iifname "m-*" ip daddr {addresses.SITE_SERVICES} tcp dport 443 ct status dnat accept',
     ]
+    if known:
+        # A machine's pods have real addresses, and none of them is the machine: its identity is not theirs.
+        themselves = ", ".join(str(machine.address.ip) for machine in known)
+        lines.append(f'iifname "m-*" ip saddr {{ {themselves} }} ip daddr {addresses.METADATA} tcp dport 80 accept')
     return _hook("input", "filter", "input priority filter", lines, policy="drop")
 
 
-def _leaving(network: Network) -> str:
+def _leaving(network: Network, machines: Sequence[Machine]) -> str:
     lines = [
-        f'oifname "{addresses.UPLINK}" ip saddr {subnet.range} snat to {subnet.egress}'
+        f'oifname "{addresses.UPLINK}" ip saddr {_set(held(subnet, machines))} snat to {subnet.egress}'
         for subnet in network.subnets
         if subnet.egress is not None
     ]

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from lab.desired import Machine, MachineState, Network
 from lab.hypervisor import nspawn
-from lab.hypervisor.machines import MachineParts
+from lab.hypervisor.machines import MachineParts, place
 
 Power = Literal["off", "on", "cut", "reset"]
 
@@ -168,13 +168,14 @@ class Keeper:
         """A machine that runs."""
         self._seen_alive = True
         record = self._parts.record()
-        moved = (record["network"], record["address"]) != (spec.network, str(spec.address))
+        moved = any(record.get(key) != value for key, value in place(spec).items())
         if self._cut or moved or not spec.running or self._parts.powered_off():
             hard, self._cut = self._cut is not None, None
             await self._parts.stop(orderly=not hard)
             await self._exit_code()
             self._parts.exit_file.unlink(missing_ok=True)
             return 0.0
+        await self._parts.deliver(spec)
         if self._state.phase in ("running", "failed") and self._boot_deadline:
             return None
         return await self._watch_boot(process)

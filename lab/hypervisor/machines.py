@@ -10,6 +10,7 @@ import secrets
 import shutil
 import signal
 from dataclasses import dataclass
+from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Literal
 
@@ -23,6 +24,8 @@ from lab.hypervisor.settings import Settings
 from lab.state import read_json, write_atomically
 
 SSD_MOUNT = "/var/lib/longhaul/ssd"
+CONTAINERD_MOUNT = "/var/lib/containerd"
+"""Containers' layers need a file system that overlayfs takes as its upper one, which a machine's own root is not."""
 _SHUTDOWN_S = 20.0
 """How long an orderly power-off may take before the power is cut."""
 
@@ -35,6 +38,12 @@ class BootReport:
     reason: str = ""
 
 
+def place(machine: Machine) -> dict[str, str]:
+    """Where a machine is in the networks: what cannot change while it runs."""
+    public = "" if machine.public is None else str(machine.public)
+    return {"network": machine.network, "address": str(machine.address), "public": public}
+
+
 @dataclass
 class MachineParts:
     """The parts of the machine called ``name``."""
@@ -43,6 +52,8 @@ class MachineParts:
     settings: Settings
     networks: Networks
     _process: nspawn.Process | None = None
+    _delivered: tuple[IPv4Network, ...] | None = None
+    """What the network is known to deliver."""
 
     @property
     def directory(self) -> Path:
@@ -97,7 +108,7 @@ class MachineParts:
     def make_disk(self, machine: Machine) -> None:
         """A fresh disk and identity for a new generation."""
         upper = self.directory / "upper"
-        for folder in (upper, self.directory / "work", self.directory / "ssd"):
+        for folder in (upper, self.directory / "work", self.directory / "ssd", self.directory / "containerd"):
             folder.mkdir(parents=True, exist_ok=True)
             folder.chmod(0o755)
         seed.write(machine=machine, upper=upper, image=self.settings.image(machine.image), ca=self.settings.ca())
@@ -107,8 +118,7 @@ class MachineParts:
         record = {
             "id": machine.id,
             "generation": machine.generation,
-            "network": machine.network,
-            "address": str(machine.address),
+            **place(machine),
         }
         write_atomically(self._record, json.dumps(record) + "\n")
 
@@ -126,14 +136,22 @@ class MachineParts:
             options = f"lowerdir={image},upperdir={self.directory / 'upper'},workdir={self.directory / 'work'}"
             await command(["mount", "-t", "overlay", f"lab-{self.name}", "-o", options, str(root)])
         await self.networks.attach(machine, network)
+        self._delivered = machine.routed
         self._write_record(machine)
         self.group.create()
-        binds = [(self.directory / "ssd", SSD_MOUNT)] if machine.local_ssd_gib > 0 else []
+        binds = [(self.directory / "containerd", CONTAINERD_MOUNT)]
+        binds += [(self.directory / "ssd", SSD_MOUNT)] if machine.local_ssd_gib > 0 else []
         netns = machine_namespace(self.name).path
         argv = nspawn.launch_argv(name=self.name, root=root, netns=netns, binds=binds)
         log = self.settings.state.console_log(self.name)
         self.exit_file.unlink(missing_ok=True)
         return await nspawn.launch(argv, name=self.name, group=self.group, log=log, exit_file=self.exit_file)
+
+    async def deliver(self, machine: Machine) -> None:
+        """Have the network deliver to the machine, which runs, what it should."""
+        if self._delivered != machine.routed:
+            await self.networks.deliver(machine)
+            self._delivered = machine.routed
 
     async def stop(self, *, orderly: bool) -> None:
         """End the machine and take down everything but its disk."""
@@ -149,6 +167,7 @@ class MachineParts:
         await self._clear()
 
     async def _clear(self) -> None:
+        self._delivered = None
         await asyncio.to_thread(self._remove_group)
         network = self.record().get("network", "")
         await self.networks.detach(self.name, network)

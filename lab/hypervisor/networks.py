@@ -7,13 +7,15 @@ and has a host route to each machine, so that every packet between two machines 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv4Network
 
-from lab.desired import Machine, Network
+from lab.desired import Machine, Network, Peering
 from lab.hypervisor import addresses
 from lab.hypervisor.addresses import Plan
 from lab.hypervisor.namespaces import RUN, Namespace
+from lab.hypervisor.ways import Way
 
 INTERNET = Namespace(RUN / "netns" / "internet")
 """The lab's own namespace, bound here by process 1."""
@@ -28,6 +30,11 @@ ROUTER_SYSCTL = {
     "net/ipv4/conf/all/send_redirects": "0",
     "net/ipv4/conf/default/send_redirects": "0",
 }
+
+_WAYS = "201"
+"""The protocol number of routes to other networks, by which they are found again."""
+_DELIVERED = "202"
+"""That of routes to what machines are delivered besides their address."""
 
 
 def router_of(network_id: str) -> Namespace:
@@ -51,9 +58,9 @@ class Networks:
         router = router_of(network.id)
         await router.create()
         await router.set_sysctl(ROUTER_SYSCTL)
-        local = [addresses.PLATFORM, addresses.METADATA, addresses.SITE_SERVICES]
+        local = [addresses.PLATFORM, addresses.METADATA, addresses.SITE_SERVICES, addresses.DEPOT]
         local += [subnet.range[1] for subnet in network.subnets]
-        await self._own(router, "lo", local)
+        await self.own(router, "lo", local)
         await self._uplink(router, network)
         await self._operator_link(router, network)
         # Whatever is in the ranges and is no machine goes to lo, where the rules drop it: the router then answers ARP
@@ -81,30 +88,101 @@ class Networks:
         await router.ip([f"link add {link} type veth peer name eth0 address {mac} netns {inside.path}"])
         await router.set_sysctl({f"net/ipv4/conf/{link}/proxy_arp": "1", f"net/ipv4/neigh/{link}/proxy_delay": "0"})
         await router.ip([f"link set {link} up", f"route replace {machine.address.ip}/32 dev {link}"])
+        if machine.routed:
+            await self.deliver(machine)
+        await inside.ip([f"addr replace {machine.address} dev eth0", "link set eth0 up"])
         gateway = gateway_of(machine, network)
         await inside.ip(
-            [
-                f"addr replace {machine.address} dev eth0",
-                "link set eth0 up",
-                f"route replace default via {gateway} dev eth0 onlink",
-            ]
+            [f"route replace {target} via {gateway} dev eth0 onlink" for target in self._near(machine, network)]
         )
+        if machine.public is not None:
+            await self._publish(machine, machine.public, inside)
         return inside
 
+    def _near(self, machine: Machine, network: Network) -> list[str]:
+        """What a machine reaches through its router: all, unless it has an interface on the internet."""
+        if machine.public is None:
+            return ["default"]
+        services = (addresses.PLATFORM, addresses.METADATA, addresses.DEPOT, self.plan.operator)
+        return [*map(str, network.ranges), *(f"{address}/32" for address in services)]
+
+    async def _publish(self, machine: Machine, public: IPv4Address, inside: Namespace) -> None:
+        link = addresses.public_link(machine.name)
+        await INTERNET.ip([f"link add {link} type veth peer name eth1 netns {inside.path}", f"link set {link} up"])
+        await INTERNET.ip([f"route replace {public}/32 dev {link}"])
+        await inside.ip(
+            [
+                f"addr replace {public}/32 dev eth1",
+                "link set eth1 up",
+                f"route replace default via {addresses.INTERNET_GATEWAY} dev eth1 onlink src {public}",
+            ]
+        )
+
+    async def deliver(self, machine: Machine) -> None:
+        """Route to a machine that is attached what it is delivered besides its address. Of two machines that are
+        delivered one range, as a rack's two gateways are, the one of the lower address gets it while it runs."""
+        link, metric = addresses.machine_link(machine.name), int(machine.address.ip) - int(machine.address.network[0])
+        ways = {str(range_): f"via {machine.address.ip} dev {link} onlink metric {metric}" for range_ in machine.routed}
+        await self._route(router_of(machine.network), link, ways, protocol=_DELIVERED)
+
+    async def _route(self, router: Namespace, link: str, wanted: Mapping[str, str], *, protocol: str) -> None:
+        """Have exactly these routes of a protocol by ``link``."""
+        shown = json.loads(await router.query("-4", "route", "show", "dev", link, "protocol", protocol))
+        await router.ip([f"route replace {target} {way} proto {protocol}" for target, way in wanted.items()])
+        gone = {str(IPv4Network(route["dst"])) for route in shown} - set(wanted)
+        await router.ip([f"route del {target} dev {link} proto {protocol}" for target in sorted(gone)])
+
     async def detach(self, machine: str, network_id: str) -> None:
-        """Remove a machine's link and namespace."""
+        """Remove a machine's links and namespace."""
         router = router_of(network_id)
         if router.exists():
             await router.ip([f"link del {addresses.machine_link(machine)}"], force=True)
+        await INTERNET.ip([f"link del {addresses.public_link(machine)}"], force=True)
         await machine_namespace(machine).delete()
+
+    async def join(self, gateway_id: str, network: Network, inside: Namespace) -> None:
+        """Join a gateway's namespace (``eth0``) to the router of its network."""
+        await self._pair(router_of(network.id), addresses.gateway_link(gateway_id), inside, "eth0")
+
+    async def expose(self, link: str, inside: Namespace, public: Sequence[IPv4Address]) -> None:
+        """Join a namespace to the internet with these addresses, all of its own."""
+        await self._pair(INTERNET, link, inside, addresses.UPLINK)
+        await self.own(inside, addresses.UPLINK, public)
+        await INTERNET.ip([f"route replace {address}/32 dev {link}" for address in public])
+        await inside.ip([f"route replace default via {addresses.INTERNET_GATEWAY} dev {addresses.UPLINK} onlink"])
+
+    async def part(self, key: str) -> None:
+        """Take away the links of the gateway of this key, wherever they are."""
+        for namespace in (INTERNET, *map(Namespace.named, self.existing())):
+            await namespace.ip([f"link del g-{key}"], force=True)
+
+    async def ensure_peerings(self, peerings: Sequence[Peering]) -> None:
+        """Join the routers of peered networks, and part those that are no longer."""
+        wanted = {addresses.peering_link(peering.id): peering for peering in peerings}
+        for router in map(Namespace.named, self.existing()):
+            links = {link["ifname"] for link in json.loads(await router.query("link", "show"))}
+            gone = [name for name in links if name.startswith("p-") and name not in wanted]
+            await router.ip([f"link del {name}" for name in gone], force=True)
+        for link, peering in wanted.items():
+            first, second = router_of(peering.first), router_of(peering.second)
+            if first.exists() and second.exists():
+                await self._pair(first, link, second, link)
+
+    async def ensure_ways(self, network: Network, ways: Sequence[Way], chosen: Mapping[IPv4Network, Way]) -> None:
+        """Route to other networks what ``chosen`` says, by the links of ``ways``."""
+        router = router_of(network.id)
+        for way in ways:
+            await self.own(router, way.link, [way.near])
+            routes = {str(target): f"via {way.hop} dev {way.link} onlink" for target, by in chosen.items() if by is way}
+            await self._route(router, way.link, routes, protocol=_WAYS)
 
     async def ensure_operator(self) -> None:
         """Make the operator's namespace with a leg to the internet."""
         await OPERATOR.create()
         await OPERATOR.set_sysctl({"net/ipv4/conf/all/rp_filter": "0", "net/ipv4/conf/default/rp_filter": "0"})
-        await self._own(OPERATOR, "lo", [self.plan.operator])
+        await self.own(OPERATOR, "lo", [self.plan.operator])
         await self._pair(INTERNET, "operator", OPERATOR, addresses.UPLINK)
-        await self._own(OPERATOR, addresses.UPLINK, [addresses.OPERATOR_PUBLIC])
+        await self.own(OPERATOR, addresses.UPLINK, [addresses.OPERATOR_PUBLIC])
         await OPERATOR.ip([f"route replace default via {addresses.INTERNET_GATEWAY} dev {addresses.UPLINK} onlink"])
         await INTERNET.ip([f"route replace {addresses.OPERATOR_PUBLIC}/32 dev operator"])
 
@@ -115,10 +193,7 @@ class Networks:
             await INTERNET.ip([f"link del {name}"], force=True)
             await router.ip(["route replace default dev lo"])
             return
-        await self._pair(INTERNET, name, router, addresses.UPLINK)
-        await self._own(router, addresses.UPLINK, list(egress))
-        await INTERNET.ip([f"route replace {address}/32 dev {name}" for address in egress])
-        await router.ip([f"route replace default via {addresses.INTERNET_GATEWAY} dev {addresses.UPLINK} onlink"])
+        await self.expose(name, router, egress)
 
     async def _operator_link(self, router: Namespace, network: Network) -> None:
         name = addresses.network_link(network.id)
@@ -134,7 +209,7 @@ class Networks:
         await near.ip([f"link set {near_name} up"])
         await far.ip([f"link set {far_name} up"])
 
-    async def _own(self, namespace: Namespace, interface: str, wanted: list[IPv4Address]) -> None:
+    async def own(self, namespace: Namespace, interface: str, wanted: Sequence[IPv4Address]) -> None:
         """Give ``interface`` exactly the ``wanted`` addresses, each as a /32."""
         shown = json.loads(await namespace.query("-4", "addr", "show", "dev", interface))
         held = {item["local"] for link in shown for item in link.get("addr_info", ()) if item["prefixlen"] == 32}

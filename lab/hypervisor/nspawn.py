@@ -90,12 +90,20 @@ class Process:
 
 def launch_argv(*, name: str, root: Path, netns: Path, binds: Sequence[tuple[Path, str]]) -> list[str]:
     """The systemd-nspawn command line of one machine."""
+    return [*_common(name=name, root=root, netns=netns), "--boot", *(f"--bind={near}:{far}" for near, far in binds)]
+
+
+def container_argv(*, name: str, root: Path, netns: Path, command: Sequence[str]) -> list[str]:
+    """The systemd-nspawn command line of one program with a file system and processes of its own."""
+    return [*_common(name=name, root=root, netns=netns), "--as-pid2", "--", *command]
+
+
+def _common(*, name: str, root: Path, netns: Path) -> list[str]:
     return [
         "systemd-nspawn",
         "--quiet",
         "--settings=no",
         f"--directory={root}",
-        "--boot",
         f"--machine={name}",
         f"--hostname={name}",
         f"--network-namespace-path={netns}",
@@ -108,7 +116,6 @@ def launch_argv(*, name: str, root: Path, netns: Path, binds: Sequence[tuple[Pat
         "--timezone=off",
         "--capability=all",
         "--system-call-filter=@keyring bpf",
-        *(f"--bind={source}:{target}" for source, target in binds),
     ]
 
 

@@ -5,20 +5,25 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, Protocol
 
-from lab.desired import CommandResult, Machine, MachineState, Network, World
-from lab.hypervisor import addresses, firewall, nspawn
+from lab.desired import CommandResult, Machine, MachineState, Network, Peering, TunnelState, World
+from lab.hypervisor import addresses, firewall, nspawn, ways
 from lab.hypervisor.balancer import Balancers
+from lab.hypervisor.charon import PROCESS
 from lab.hypervisor.commands import command
 from lab.hypervisor.dns import NameServer
 from lab.hypervisor.firewall import Healthy
+from lab.hypervisor.gateways import Gateways
+from lab.hypervisor.internet import Internet, find_cut
 from lab.hypervisor.keeper import Keeper, Power
 from lab.hypervisor.machines import MachineParts
 from lab.hypervisor.namespaces import Namespace
 from lab.hypervisor.networks import INTERNET, Networks, router_of
+from lab.hypervisor.report import told_machine, told_network
 from lab.hypervisor.settings import Settings
+from lab.hypervisor.ways import Way
 
 _LOG = logging.getLogger(__name__)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,62}")
@@ -41,39 +46,64 @@ class LabHypervisor:
         self._observer = observer
         self._networks = Networks(settings.plan)
         self._balancers = Balancers(changed=self._refresh_rules)
+        self._gateways = Gateways(settings, self._networks)
+        self._internet = Internet()
         self._world = World()
+        self._ordered: World | None = None
+        """What the clouds ordered last; None before they have."""
+        self._standing = World()
         self._keepers: dict[str, Keeper] = {}
         """By machine name; a machine that is replaced keeps its keeper."""
         self._made: dict[str, Network] = {}
+        self._peered: tuple[tuple[Peering, ...], frozenset[str]] | None = None
+        self._ways: dict[str, tuple[Way, ...]] = {}
+        """What each router has."""
         self._rules: dict[str, str] = {}
         """The document that each router has."""
         self._lock = asyncio.Lock()
         self._removals: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
-        """Make what exists without any cloud: the operator's namespace and the internet's name server."""
+        """Make what exists without any cloud: the operator's namespace, the internet's rules and its name server."""
+        await self._internet.ensure()
         await self._networks.ensure_operator()
         await self._serve_internet_names()
 
     async def close(self) -> None:
         """Stop following; machines and networks stay as they are, for the next daemon to adopt."""
         await self._balancers.close()
+        await self._gateways.close()
         for keeper in self._keepers.values():
             await keeper.close()
 
     async def apply(self, world: World) -> None:
         """See :meth:`lab.desired.Hypervisor.apply`. An object that fails is logged and stops no other."""
         async with self._lock:
-            self._world = world
-            wanted = {network.id: network for network in world.networks}
-            for network in world.networks:
-                await self._guarded(f"network {network.name}", self._ensure_network(network))
-            self._balancers.follow(world.load_balancers)
-            for network in world.networks:
-                await self._guarded(f"rules of network {network.name}", self._apply_rules(network))
-            await self._guarded("names of the operator", self._serve_internet_names())
-            self._follow_machines(world.machines)
-            self._later(self._remove_gone(wanted.keys()))
+            self._ordered = world
+            await self._follow(world + self._standing)
+
+    async def stand(self, standing: World) -> None:
+        """Follow ``standing`` too, which no cloud orders: the racks. Before the clouds' first order it is kept for
+        then, since it alone would have the clouds' machines removed."""
+        async with self._lock:
+            self._standing = standing
+            if self._ordered is not None:
+                await self._follow(self._ordered + standing)
+
+    async def _follow(self, world: World) -> None:
+        self._world = world
+        wanted = {network.id: network for network in world.networks}
+        for network in world.networks:
+            await self._guarded(f"network {network.name}", self._ensure_network(network))
+        await self._guarded("peerings", self._ensure_peerings(world.peerings))
+        await self._guarded("gateways", self._gateways.follow(world.gateways, self._made))
+        self._balancers.follow(world.load_balancers)
+        for network in world.networks:
+            await self._guarded(f"ways of network {network.name}", self._ensure_ways(network))
+            await self._guarded(f"rules of network {network.name}", self._apply_rules(network))
+        await self._guarded("names of the operator", self._serve_internet_names())
+        self._follow_machines(world.machines)
+        self._later(self._remove_gone(wanted.keys()))
 
     def machine_state(self, machine_id: str) -> MachineState:
         """See :meth:`lab.desired.Hypervisor.machine_state`."""
@@ -100,24 +130,29 @@ class LabHypervisor:
         """Press the power switch of a machine; raises KeyError for a name that is no machine's."""
         await self._keepers[name].power(action)
 
+    async def cut(self, name: str) -> None:
+        """Cut a gateway or a tunnel off the internet; LookupError when there is none of this name."""
+        await self._internet.cut(name, find_cut(name, self._world))
+
+    async def restore(self, name: str) -> None:
+        """Take back a cut; LookupError when there is none of this name."""
+        if name not in self._internet.cuts:
+            raise LookupError(f"{name!r} is not cut; these are: {', '.join(self._internet.cuts) or 'none'}")
+        await self._internet.restore(name)
+
+    def tunnel_states(self, gateway_id: str) -> Mapping[str, TunnelState]:
+        """See :meth:`lab.desired.Hypervisor.tunnel_states`."""
+        return self._gateways.states(gateway_id)
+
     def report(self) -> dict[str, Any]:
         """Everything for ``lab status``."""
-        machines = [
-            {
-                "name": keeper.name,
-                "id": keeper.spec.id if keeper.spec else "",
-                "address": str(keeper.spec.address.ip) if keeper.spec else "",
-                "phase": keeper.state.phase,
-                "generation": keeper.state.generation,
-                "reason": keeper.state.reason,
-            }
-            for _, keeper in sorted(self._keepers.items())
-        ]
-        shown = [
-            {"id": network.id, "name": network.name, "ranges": [str(range_) for range_ in network.ranges]}
-            for network in self._made.values()
-        ]
-        return {"machines": machines, "networks": shown, "load_balancers": self._balancers.verdicts()}
+        return {
+            "machines": [told_machine(keeper) for _, keeper in sorted(self._keepers.items())],
+            "networks": [told_network(network) for network in self._made.values()],
+            "load_balancers": self._balancers.verdicts(),
+            "gateways": self._gateways.report(),
+            "cuts": sorted(self._internet.cuts),
+        }
 
     def _by_id(self, machine_id: str) -> Keeper | None:
         # Azure's identifiers do not distinguish case.
@@ -136,6 +171,20 @@ class LabHypervisor:
         await self._observer.network_up(network, router)
         self._made[network.id] = network
 
+    async def _ensure_ways(self, network: Network) -> None:
+        found = ways.ways(network, self._world)
+        if found != self._ways.get(network.id, ()):
+            self._ways.pop(network.id, None)
+            await self._networks.ensure_ways(network, found, ways.routes(found))
+            self._ways[network.id] = found
+
+    async def _ensure_peerings(self, peerings: tuple[Peering, ...]) -> None:
+        wanted = (peerings, frozenset(self._made))
+        if wanted != self._peered:
+            self._peered = None
+            await self._networks.ensure_peerings(peerings)
+            self._peered = wanted
+
     async def _refresh_rules(self, network_id: str) -> None:
         async with self._lock:
             for network in self._world.networks:
@@ -148,7 +197,11 @@ class LabHypervisor:
             for balancer in self._world.load_balancers
         ]
         text = firewall.render(
-            network=network, machines=self._world.machines, balancers=chosen, plan=self._settings.plan
+            network=network,
+            machines=self._world.machines,
+            balancers=chosen,
+            plan=self._settings.plan,
+            ways=ways.ways(network, self._world),
         )
         if self._rules.get(network.id) != text:
             await command(router_of(network.id).inside(["nft", "-f", "-"]), stdin=text)
@@ -181,7 +234,8 @@ class LabHypervisor:
         """Names of all machines that run, have a disk, or are looked after."""
         directory = self._settings.state.machines
         disks = {entry.name for entry in directory.iterdir()} if directory.exists() else set()
-        return disks | set(nspawn.running()) | set(self._keepers)
+        machines = {name for name in nspawn.running() if not name.startswith(PROCESS)}
+        return disks | machines | set(self._keepers)
 
     def _keeper(self, name: str) -> Keeper:
         parts = MachineParts(name, self._settings, self._networks)
@@ -213,6 +267,8 @@ class LabHypervisor:
         await NameServer(router_of(network_id), addresses.PLATFORM).stop()
         await self._networks.remove(router_of(network_id))
         del self._made[network_id]
+        self._ways.pop(network_id, None)
+        self._gateways.forget_network(network_id)
         self._rules.pop(network_id, None)
 
     async def _remove_router(self, name: str) -> None:

@@ -1,4 +1,4 @@
-"""What a machine's disk holds before its first start: its identity, its cloud-init seed and the lab's CA.
+"""What a machine's disk holds before its first start: its identity, its cloud-init seed, its hardware, the lab's CA.
 
 Everything is written into the overlay's upper folder, so the image stays as it was baked.
 """
@@ -12,6 +12,7 @@ import subprocess
 from pathlib import Path
 
 from lab.desired import Machine
+from lab.hypervisor import hardware
 from lab.hypervisor.addresses import PLATFORM
 
 CA_NAME = "longhaul-lab"
@@ -31,9 +32,12 @@ def write(*, machine: Machine, upper: Path, image: Path, ca: bytes) -> None:
         "etc/machine-id": secrets.token_hex(16) + "\n",
         "etc/resolv.conf": f"nameserver {PLATFORM}\n",
         "etc/cloud/cloud.cfg.d/99-lab.cfg": _CLOUD_INIT,
+        hardware.UNIT_PATH: hardware.UNIT,
     }
     for name, text in identity.items():
         _put(upper, name, text.encode())
+    _put(upper, hardware.SCRIPT_PATH, hardware.SCRIPT.encode(), mode=0o755)
+    _link(upper, hardware.WANTS_PATH, f"/{hardware.UNIT_PATH}")
     _put_seed(machine, upper)
     if ca:
         _put_ca(upper, image, ca)
@@ -58,9 +62,7 @@ def _put_ca(upper: Path, image: Path, ca: bytes) -> None:
         capture_output=True,
         check=True,
     )
-    link = upper / "etc/ssl/certs" / f"{subject.stdout.decode().strip()}.0"
-    link.unlink(missing_ok=True)
-    link.symlink_to(f"{CA_NAME}.pem")
+    _link(upper, f"etc/ssl/certs/{subject.stdout.decode().strip()}.0", f"{CA_NAME}.pem")
 
 
 def _put(upper: Path, name: str, content: bytes, *, mode: int = 0o644) -> None:
@@ -68,6 +70,13 @@ def _put(upper: Path, name: str, content: bytes, *, mode: int = 0o644) -> None:
     _parents(upper, path.parent)
     path.write_bytes(content)
     path.chmod(mode)
+
+
+def _link(upper: Path, name: str, target: str) -> None:
+    path = upper / name
+    _parents(upper, path.parent)
+    path.unlink(missing_ok=True)
+    path.symlink_to(target)
 
 
 def _parents(upper: Path, directory: Path) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from lab.hypervisor.addresses import Plan
@@ -21,7 +21,11 @@ class Settings:
     state: LabState
     plan: Plan
     rootfs: Path
-    """The root file system of a machine whose ``image`` is no path."""
+    """The root file system of a machine whose ``image`` is no path and none of ``images``."""
+    images: Mapping[str, Path] = field(default_factory=dict)
+    """Root file systems by the names of images: a rack's hosts have ``bare``."""
+    gateway_rootfs: Path | None = None
+    """The root file system of the clouds' VPN gateways; without one their tunnels stay down."""
     ca: Callable[[], bytes] = _no_ca
     """The lab's CA certificate (PEM), asked for when a machine's disk is made."""
     boot_timeout_s: float = 600.0
@@ -29,4 +33,4 @@ class Settings:
 
     def image(self, name: str) -> Path:
         """The root file system of an image: its name is its path, or means the default one."""
-        return Path(name) if name.startswith("/") else self.rootfs
+        return Path(name) if name.startswith("/") else self.images.get(name, self.rootfs)

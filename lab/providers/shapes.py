@@ -35,17 +35,24 @@ READ_ONLY = frozenset(
     {"etag", "provisioningState", "resourceGuid", "systemData", "ipConfigurations", "backendIPConfigurations", "vmId",
      "hostedWorkloads", "tapConfigurations", "virtualMachine", "networkInterfaces", "subnets", "ipAddress", "ipTags",
      "natGateway", "fqdn", "isAutoRegistered", "vaultUri", "principalId", "clientId", "tenantId", "numberOfRecordSets",
-     "numberOfVirtualNetworkLinks", "virtualNetworkLinkState", "defaultSecurityRules", "azureApiVersion", "primary"}
+     "numberOfVirtualNetworkLinks", "virtualNetworkLinkState", "defaultSecurityRules", "azureApiVersion", "primary",
+     "connectionStatus", "tunnelConnectionStatus", "ingressBytesTransferred", "egressBytesTransferred",
+     "peeringState", "peeringSyncLevel", "remoteAddressSpace", "remoteVirtualNetworkAddressSpace"}
 )  # fmt: skip
+
+
+WITH_CONFIGURATIONS = ("networkInterfaces", "virtualNetworkGateways")
+"""Types whose IP configurations are given, not only shown."""
 
 
 def to_body(token: Token, inputs: dict[str, Any]) -> dict[str, Any]:
     """The body of a PUT."""
     given = {key: value for key, value in inputs.items() if key not in token.parameters and not key.startswith("__")}
-    body = {key: value for key, value in given.items() if not token.flat or key in CONTAINERS}
+    beside = CONTAINERS - token.inner
+    body = {key: value for key, value in given.items() if not token.flat or key in beside}
     body.pop("id", None)
     if token.flat:
-        body["properties"] = {key: _wrap(value, key) for key, value in given.items() if key not in CONTAINERS}
+        body["properties"] = {key: _wrap(value, key) for key, value in given.items() if key not in beside}
     identity = body.get("identity")
     if isinstance(identity, dict) and isinstance(identity.get("userAssignedIdentities"), list):
         body["identity"] = {
@@ -67,7 +74,7 @@ def to_outputs(token: Token, body: dict[str, Any]) -> dict[str, Any]:
 def imported_inputs(token: Token, resource_id: str, outputs: dict[str, Any]) -> dict[str, Any]:
     """Inputs for a resource that is taken into the state: what its answer holds, without what only the cloud writes."""
     readonly = READ_ONLY | ({"name", "type", "id"} if not token.type.endswith("/subnets") else {"type", "id"})
-    own = {"principalId"} if token.guid else {"ipConfigurations"} if token.type.endswith("networkInterfaces") else set()
+    own = {"principalId"} if token.guid else {"ipConfigurations"} if token.type.endswith(WITH_CONFIGURATIONS) else set()
     kept = {key: _bare(value) for key, value in outputs.items() if key not in readonly - own}
     if token.type.endswith("/subnets"):
         kept["natGateway"] = outputs.get("natGateway")

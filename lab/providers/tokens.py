@@ -29,6 +29,8 @@ class Token:
     """Whether it has a location, which defaults to the provider's."""
     guid: bool = False
     """Whether it is named by a GUID when it is not named."""
+    inner: frozenset[str] = frozenset()
+    """Inputs that the API has in ``properties`` although other types have them beside it."""
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -53,13 +55,25 @@ class Token:
         return found
 
 
-def _network(token: str, type: str, name: str, parameter: str) -> Token:
+def _network(token: str, type: str, name: str, parameter: str, *, inner: frozenset[str] = frozenset()) -> Token:
     return Token(
         token=f"azure-native:network:{token}",
         type=f"Microsoft.Network/{type}",
         path=f"{GROUP}/providers/Microsoft.Network/{type}/{{{parameter}}}",
         api_version="2024-05-01",
         name=name,
+        inner=inner,
+    )
+
+
+def _network_part(token: str, part: str, name: str) -> Token:
+    return Token(
+        token=f"azure-native:network:{token}",
+        type=f"Microsoft.Network/virtualNetworks/{part}",
+        path=f"{GROUP}/providers/Microsoft.Network/virtualNetworks/{{virtualNetworkName}}/{part}/{{{name}}}",
+        api_version="2024-05-01",
+        name=name,
+        located=False,
     )
 
 
@@ -85,16 +99,24 @@ def known_tokens() -> dict[str, Token]:
         _network("NatGateway", "natGateways", "natGatewayName", "natGatewayName"),
         _network("LoadBalancer", "loadBalancers", "loadBalancerName", "loadBalancerName"),
         _network("NetworkInterface", "networkInterfaces", "networkInterfaceName", "networkInterfaceName"),
+        _network(
+            "VirtualNetworkGateway",
+            "virtualNetworkGateways",
+            "virtualNetworkGatewayName",
+            "virtualNetworkGatewayName",
+            inner=frozenset({"sku"}),
+        ),
+        _network("LocalNetworkGateway", "localNetworkGateways", "localNetworkGatewayName", "localNetworkGatewayName"),
+        _network(
+            "VirtualNetworkGatewayConnection",
+            "connections",
+            "virtualNetworkGatewayConnectionName",
+            "virtualNetworkGatewayConnectionName",
+        ),
     ]
     others = [
-        Token(
-            token="azure-native:network:Subnet",  # noqa: S106 - Pulumi calls a type's name its token
-            type="Microsoft.Network/virtualNetworks/subnets",
-            path=f"{GROUP}/providers/Microsoft.Network/virtualNetworks/{{virtualNetworkName}}/subnets/{{subnetName}}",
-            api_version="2024-05-01",
-            name="subnetName",
-            located=False,
-        ),
+        _network_part("Subnet", "subnets", "subnetName"),
+        _network_part("VirtualNetworkPeering", "virtualNetworkPeerings", "virtualNetworkPeeringName"),
         _zone_part("PrivateZone", "", "", "privateZoneName", located=False),
         _zone_part(
             "VirtualNetworkLink",

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lab.state import LabState
+from tests.bench import hybrid
 from tests.support.hosts import production_with
 from tests.support.project import REPOSITORY, Project, environment, run
 
@@ -35,7 +36,7 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="longhaul-bench-") as folder:
-        measured = {**_previews(Path(folder)), **_lab(Path(folder))}
+        measured = {**_previews(Path(folder)), **_lab(Path(folder)), **hybrid.measure(Path(folder))}
         if options.cold:
             measured |= _cold(Path(folder))
     if options.json:
@@ -68,8 +69,8 @@ def _lab(folder: Path) -> dict[str, float]:
     project = Project.make(folder / "lab", environment("bench", supernet="10.128.0.0/12"))
     try:
         measured = {
-            "make lab, cached tools, s": _seconds(project.up),
-            "make lab, all in place, s": _seconds(project.up),
+            "control plane alone, cached tools, s": _seconds(project.up),
+            "control plane alone, all in place, s": _seconds(project.up),
         }
         project.lab("power", "bench-etcd-0", "reset")
         measured["machine from power to ready, s"] = _seconds(lambda: project.on("bench-etcd-0", READY))

@@ -62,16 +62,3 @@ def test_an_environment_stays_unless_it_is_destroyable_and_that_very_one_was_con
 def test_a_destroyable_environment_goes_once_confirmed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(guard.DESTROY_VARIABLE, "lab")
     guard.DestructionProvider().delete("lab", {"environment": "lab", "destroyable": True})
-
-
-@pytest.mark.parametrize(
-    ("state", "founded"),
-    [
-        ('{"state": "new", "cluster": ""}', False),
-        ('{"state": "existing", "cluster": "a1"}', True),
-        (None, True),
-        ("not JSON", True),
-    ],
-)
-def test_only_a_store_that_is_known_to_be_new_has_nothing_to_lose(state: str | None, founded: bool) -> None:
-    assert guard.founded(state) is founded

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections import Counter
 from ipaddress import IPv4Network
 from itertools import combinations
@@ -9,9 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from components.aws import machines
 from components.aws import network as aws_network
-from components.aws.site import AwsWorkerSite, AwsWorkerSiteArgs
 from components.azure.pools import PoolTooLargeError, has_infiniband, largest_pool
 from components.model import Environment, load, plan
 from components.model.sites import AwsSite, OnpremSite
@@ -151,19 +150,13 @@ def test_a_site_larger_than_a_vpc_s_range_takes_several(production: Environment)
             assert any(range_.subnet_of(one) for one in held), "a subnet lies in one range of its VPC"
 
 
-def test_user_data_beyond_the_clouds_limits_is_refused(production: Environment) -> None:
-    def aws_site(text: str) -> Outputs:
-        arguments = AwsWorkerSiteArgs(
-            environment=production, addresses=plan(production), site_name="use1", user_data={"cpu": text}
-        )
-        AwsWorkerSite("prod-use1", arguments)
-        return {}
-
-    fits = declare(lambda: aws_site("x" * machines.USER_DATA_LIMIT), answer=make.cloud)
-    [template] = [t for t in fits.of("aws:ec2/launchTemplate:LaunchTemplate") if "userData" in t.inputs]
-    assert template.inputs["name"] == "prod-cpu"
-    with pytest.raises(machines.UserDataTooLargeError, match="pool cpu has 16385 bytes"):
-        declare(lambda: aws_site("x" * (machines.USER_DATA_LIMIT + 1)), answer=make.cloud)
+def test_every_pool_s_machines_are_told_what_they_are(production: Environment, program: Program) -> None:
+    templates = {template.inputs["name"]: template for template in program.of("aws:ec2/launchTemplate:LaunchTemplate")}
+    told = {name: base64.b64decode(template.inputs["userData"]).decode() for name, template in templates.items()}
+    [scale_set] = program.of("azure-native:compute:VirtualMachineScaleSet")
+    profile = scale_set.inputs["virtualMachineProfile"]["osProfile"]
+    told[scale_set.inputs["vmScaleSetName"]] = base64.b64decode(profile["customData"]).decode()
+    assert told == {f"prod-{pool}": f"of {pool}" for pool in production.pools}
 
 
 def test_an_azure_pool_has_an_address_for_each_pod_in_the_node_s_own_subnet(program: Program) -> None:

@@ -17,6 +17,7 @@ from components.model import load, reference
 from components.model.base import Section
 from components.model.environment import Environment
 from components.model.hosts import Hosts
+from components.model.load import environment_files
 from components.model.pages import sections
 from components.model.picture import topology
 from components.model.schema import Schema, hosts_schema, schema_of, stack_schema
@@ -116,7 +117,7 @@ def test_the_schemas_are_schemas(make: Any) -> None:
 
 
 def test_the_schemas_accept_the_stack_files(root: Path) -> None:
-    stacks = sorted((root / "stacks").glob("Pulumi.*.yaml"))
+    stacks = environment_files(root / "stacks")
     hosts = sorted((root / "stacks").glob("hosts.*.yaml"))
     assert stacks
     assert hosts

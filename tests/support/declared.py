@@ -34,6 +34,8 @@ class Declared:
     ignored: tuple[str, ...]
     """Properties whose changes are ignored."""
     secret_outputs: tuple[str, ...]
+    after: frozenset[str] = frozenset()
+    """Names of the resources that it waits for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +101,7 @@ class _Monitor(mocks.MockMonitor):
             inputs=rpc.deserialize_properties(request.object),
             ignored=tuple(request.ignoreChanges),
             secret_outputs=tuple(request.additionalSecretOutputs),
+            after=frozenset(urn.rpartition("::")[2] for urn in request.dependencies),
         )
         if request.type != "pulumi:pulumi:Stack":
             self.declared.append(resource)

@@ -63,7 +63,9 @@ def build(environment: Environment) -> Outputs:
     aws = {
         name: AwsWorkerSite(
             f"{environment.name}-{name}",
-            AwsWorkerSiteArgs(environment=environment, addresses=addresses, site_name=name),
+            AwsWorkerSiteArgs(
+                environment=environment, addresses=addresses, site_name=name, user_data=lambda pool: f"of {pool}"
+            ),
             opts=with_account,
         )
         for name, site in environment.sites.items()
@@ -108,6 +110,12 @@ def azure_pool(environment: Environment, name: str, **more: Any) -> AzurePool:
     return AzurePool(
         f"{environment.name}-{name}",
         AzurePoolArgs(
-            environment=environment, pool_name=name, resource_group="group", subnet_id="subnet", tags={}, **more
+            environment=environment,
+            pool_name=name,
+            resource_group="group",
+            subnet_id="subnet",
+            custom_data=f"of {name}",
+            tags={},
+            **more,
         ),
     )

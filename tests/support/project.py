@@ -7,6 +7,8 @@ import os
 import shutil
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,12 +21,23 @@ LIMIT_S = 1500.0
 
 
 def environment(name: str, *, supernet: str, etcd: int = 1, events: int = 1, api: int = 1) -> dict[str, Any]:
-    """The lab's environment under another name and size."""
+    """The lab's control plane alone, under another name and of another size."""
+    raw = hybrid(name, supernet=supernet)
+    raw["sites"] = {site: raw["sites"][site] for site in (raw["control_plane"]["site"],)}
+    del raw["pools"], raw["bare_metal"]
+    for part, key, count in (("etcd", "members", etcd), ("events", "members", events), ("api", "servers", api)):
+        raw["control_plane"][part][key] = count
+    return raw
+
+
+def hybrid(name: str, *, supernet: str) -> dict[str, Any]:
+    """The lab's environment, whole, under another name."""
     config = yaml.safe_load((REPOSITORY / "stacks" / "Pulumi.lab.yaml").read_text(encoding="utf-8"))
     raw: dict[str, Any] = config["config"]["longhaul:environment"]
     raw |= {"name": name, "supernet": supernet, "domain": f"{name}.longhaul.internal"}
-    for part, key, count in (("etcd", "members", etcd), ("events", "members", events), ("api", "servers", api)):
-        raw["control_plane"][part][key] = count
+    for site in raw["sites"].values():
+        for gateway in site.get("gateways", ()):
+            gateway["host_key"] = _host_key(name, gateway["name"])
     return raw
 
 
@@ -49,6 +62,8 @@ class Project:
         """A project with one environment."""
         project = cls.empty(path, env=raw["name"])
         project.write(raw)
+        if "bare_metal" in raw:
+            project.write_hosts(raw)
         return project
 
     @property
@@ -72,6 +87,14 @@ class Project:
         known = {**known, "config": {"longhaul:environment": raw}}
         self.stack_file.write_text(yaml.safe_dump(known, sort_keys=False), encoding="utf-8")
 
+    def write_hosts(self, raw: dict[str, Any]) -> None:
+        """The lab's rack under this environment's name: its machines' keys follow from their names."""
+        hosts = yaml.safe_load((REPOSITORY / "stacks" / "hosts.lab.yaml").read_text(encoding="utf-8"))
+        for host in hosts["hosts"]:
+            host["host_key"] = _host_key(self.env, host["name"])
+        path = self.stack_file.parent / raw["bare_metal"]
+        path.write_text(yaml.safe_dump(hosts, sort_keys=False), encoding="utf-8")
+
     def up(self) -> str:
         """What ``make lab`` does, for this environment; returns what it printed."""
         return run([sys.executable, "-m", "lab.up", "--project", str(self.path), "--env", self.env]).stdout
@@ -81,10 +104,23 @@ class Project:
         words = [sys.executable, "-m", "lab", verb, "--env", self.env, "--state-root", str(self.path / ".lab")]
         return run([*words, *arguments], check=check)
 
+    def in_background(self, verb: str, *arguments: str) -> subprocess.Popen[str]:
+        """The same, running: wait for it with ``communicate``."""
+        words = [sys.executable, "-m", "lab", verb, "--env", self.env, "--state-root", str(self.path / ".lab")]
+        return subprocess.Popen(
+            [*words, *arguments], stdout=subprocess.PIPE, text=True, cwd=REPOSITORY, env=_environment()
+        )
+
     def longhaul(self, command: str, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """``longhaul <command>`` for this environment."""
         executable = str(Path(sys.executable).with_name("longhaul"))
         return run([executable, command, "--project", str(self.path), "--env", self.env, *arguments], check=check)
+
+    def shell_in_background(self, machine: str, *words: str) -> subprocess.Popen[str]:
+        """A command on a machine, running; whoever asked ends it."""
+        executable = str(Path(sys.executable).with_name("longhaul"))
+        shell = [executable, "shell", "--project", str(self.path), "--env", self.env, machine, "--", *words]
+        return subprocess.Popen(shell, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY, env=_environment())
 
     def status(self) -> dict[str, Any]:
         """What ``longhaul status --json`` says, well or not."""
@@ -105,6 +141,14 @@ class Project:
         """Plain ``pulumi`` as the lab's operator, with those of its flags that it hides."""
         enter = [str(self.state / "enter"), "env", "PULUMI_DEBUG_COMMANDS=true"]
         return run([*enter, "pulumi", *arguments, "--stack", self.env], check=check, cwd=self.path)
+
+
+def eventually(true: Callable[[], bool], *, limit_s: float = 60.0) -> None:
+    """Await a condition that nothing announces, asking again and again; AssertionError when it never comes."""
+    deadline = time.monotonic() + limit_s
+    while not true():
+        assert time.monotonic() < deadline, f"not so within {limit_s:g} s"
+        time.sleep(0.2)
 
 
 def run(words: list[str], *, check: bool = True, cwd: Path = REPOSITORY) -> subprocess.CompletedProcess[str]:
@@ -129,3 +173,11 @@ def _environment() -> dict[str, str]:
     """The caller's, without what would lead a command to the user's own state."""
     dropped = ("PULUMI_", "AZURE_", "ARM_", "LONGHAUL_ENV")
     return {key: value for key, value in os.environ.items() if not key.startswith(dropped)}
+
+
+def _host_key(env: str, name: str) -> str:
+    """The public host key of a rack's machine in the lab ``env``."""
+    from lab.racks import host_key
+    from lab.ssh import public_text
+
+    return public_text(host_key(env, f"{env}-{name}"))

@@ -10,7 +10,7 @@ from typing import Any
 
 from aiohttp import web
 
-from lab.cloud.azure import access, deletion, queries
+from lab.cloud.azure import access, deletion, gateways, queries, shared_keys
 from lab.cloud.azure.actions import Actions
 from lab.cloud.azure.errors import ArmError, group_not_found, not_found
 from lab.cloud.azure.identity import Identity, TokenError
@@ -20,7 +20,7 @@ from lab.cloud.azure.operations import Operations, shown
 from lab.cloud.azure.puts import Puts
 from lab.cloud.azure.registry import known_types, spec_of
 from lab.cloud.azure.render import render
-from lab.cloud.azure.schema import virtual_machine
+from lab.cloud.azure.schema import gateway_connection, virtual_machine
 from lab.cloud.azure.schema.base import Settings
 from lab.cloud.store import Document, Store
 
@@ -39,11 +39,19 @@ class ResourceManager:
     """Answers for ``management.azure.com``."""
 
     def __init__(
-        self, *, store: Store, identity: Identity, machines: Machines, operations: Operations, settings: Settings
+        self,
+        *,
+        store: Store,
+        identity: Identity,
+        machines: Machines,
+        gateways: gateways.Gateways,
+        operations: Operations,
+        settings: Settings,
     ) -> None:
         self._store = store
         self._identity = identity
         self._machines = machines
+        self._gateways = gateways
         self._operations = operations
         self._settings = settings
         self._types = known_types()
@@ -84,6 +92,9 @@ class ResourceManager:
         answered = queries.answer(self._store, self._settings, method=request.method, path=path, query=request.query)
         if answered is not None:
             return web.json_response(answered) if answered else web.Response(status=204)
+        key = shared_keys.PATH.match(path)
+        if key:
+            return await self._shared_key(principal, request, key)
         if request.method == "GET" and _is_list(path):
             return self._list(principal, request, path)
         if request.method == "POST":
@@ -111,7 +122,20 @@ class ResourceManager:
         body = self._shown(document)
         if request.query.get("$expand") == "instanceView" and document.type == virtual_machine.TYPE:
             body["properties"]["instanceView"] = self._actions.instance_view(document)
+        if document.type == gateway_connection.TYPE:
+            # Not in lists: there Azure says nothing of a connection's state.
+            body["properties"] |= self._gateways.seen(document)
         return web.json_response(body)
+
+    async def _shared_key(
+        self, principal: access.Principal, request: web.Request, match: re.Match[str]
+    ) -> web.Response:
+        document = shared_keys.connection(self._store, principal, match, method=request.method)
+        if request.method == "GET":
+            return web.json_response(shared_keys.shown(document))
+        document = shared_keys.changed(self._store, document, await _json(request))
+        headers = self._operation_headers(self._gateways.written(document), "Microsoft.Network", document)
+        return web.json_response(shared_keys.shown(document), headers=headers)
 
     def _put(self, resource: ResourceId, body: Any) -> web.Response:
         document, new = self._puts.put(resource, body)
@@ -120,6 +144,10 @@ class ResourceManager:
             operation = self._machines.created(document)
             document = self._store.get(document.id) or document
             headers = self._operation_headers(operation, "Microsoft.Compute", document, location=False)
+        if document.type in gateways.TYPES:
+            operation = self._gateways.written(document)
+            document = self._store.get(document.id) or document
+            headers = self._operation_headers(operation, "Microsoft.Network", document, location=False)
         return web.json_response(self._shown(document), status=201 if new else 200, headers=headers)
 
     def _delete(self, document: Document | None, resource: ResourceId) -> web.Response:
@@ -131,6 +159,10 @@ class ResourceManager:
         if document.type == virtual_machine.TYPE:
             operation = self._machines.deleted(document)
             headers = self._operation_headers(operation, "Microsoft.Compute", document)
+            return web.Response(status=202, headers=headers)
+        if document.type in gateways.TYPES:
+            operation = self._gateways.deleted(document, self._types)
+            headers = self._operation_headers(operation, "Microsoft.Network", document)
             return web.Response(status=202, headers=headers)
         if document.type == GROUP_TYPE:
             return self._delete_group(document)
@@ -156,6 +188,7 @@ class ResourceManager:
             group = self._store.get(record["resource"])
             if group and group.type == GROUP_TYPE and group.hidden.get("state") == "Deleting":
                 self._machines.spawn(self._remove_group(group, operation))
+        self._gateways.resume(self._types)
         self._machines.resume()
 
     async def _post(self, principal: access.Principal, request: web.Request, path: str) -> web.Response:

@@ -33,7 +33,7 @@ class Fixed:
 
 def fixed_properties() -> tuple[Fixed, ...]:
     """The whole table."""
-    return (*_compute(), *_network(), *_identity_and_vault())
+    return (*_compute(), *_network(), *_links(), *_identity_and_vault())
 
 
 def _compute() -> tuple[Fixed, ...]:
@@ -79,6 +79,26 @@ def _network() -> tuple[Fixed, ...]:
             source=f"{LEARN}/azure/dns/private-dns-virtual-network-links (a link is to one network)",
         ),
     )  # fmt: skip
+
+
+def _links() -> tuple[Fixed, ...]:
+    settings = f"{LEARN}/azure/vpn-gateway/vpn-gateway-about-vpn-gateway-settings (a gateway is made anew for it)"
+    resize = f"{LEARN}/azure/vpn-gateway/about-gateway-skus (generations cannot be changed into each other)"
+    rest = f"{LEARN}/rest/api/network-gateway/virtual-network-gateway-connections (its ends are what a connection is)"
+    peering = f"{LEARN}/azure/virtual-network/virtual-network-manage-peering (a peering is with one network)"
+    refused = (
+        ("virtualNetworkGateways", "gatewayType", settings),
+        ("virtualNetworkGateways", "vpnType", settings),
+        ("virtualNetworkGateways", "vpnGatewayGeneration", resize),
+        ("connections", "connectionType", rest),
+        ("connections", "virtualNetworkGateway1.id", rest),
+        ("connections", "localNetworkGateway2.id", rest),
+        ("virtualNetworks/virtualNetworkPeerings", "remoteVirtualNetwork.id", peering),
+    )
+    return tuple(
+        Fixed(type=f"Microsoft.Network/{type}", path=f"properties.{path}", answer="refused", source=source)
+        for type, path, source in refused
+    )
 
 
 def _identity_and_vault() -> tuple[Fixed, ...]:

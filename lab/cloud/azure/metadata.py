@@ -87,7 +87,7 @@ class Metadata:
         token = self._identity.token(
             object_id=found.hidden["principalId"],
             app_id=found.hidden["clientId"],
-            audience=resource.rstrip("/"),
+            audience=resource,
             life_s=MANAGED_LIFE_S,
             resource_id=found.id,
         )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from lab.cloud.azure.errors import ArmError
 from lab.cloud.azure.schema import (
+    gateway_connection,
     load_balancer,
+    local_network_gateway,
     nat_gateway,
     network_interface,
     network_security_group,
@@ -14,12 +16,15 @@ from lab.cloud.azure.schema import (
     public_ip_address,
     resource_group,
     role_assignment,
+    scale_set,
     storage_account,
     subnet,
     user_assigned_identity,
     vault,
     virtual_machine,
     virtual_network,
+    virtual_network_gateway,
+    virtual_network_peering,
 )
 from lab.cloud.azure.schema.base import TypeSpec
 
@@ -27,7 +32,9 @@ from lab.cloud.azure.schema.base import TypeSpec
 def known_types() -> dict[str, TypeSpec]:
     """Every type by its name in lower case."""
     modules = (
+        gateway_connection,
         load_balancer,
+        local_network_gateway,
         nat_gateway,
         network_interface,
         network_security_group,
@@ -43,8 +50,11 @@ def known_types() -> dict[str, TypeSpec]:
         vault,
         virtual_machine,
         virtual_network,
+        virtual_network_gateway,
+        virtual_network_peering,
     )
-    return {module.SPEC.type.lower(): module.SPEC for module in modules}
+    specs = (*(module.SPEC for module in modules), *scale_set.SPECS)
+    return {spec.type.lower(): spec for spec in specs}
 
 
 def spec_of(types: dict[str, TypeSpec], type: str) -> TypeSpec:

@@ -11,8 +11,9 @@ from lab.cloud.azure.rules import merged
 from lab.cloud.azure.schema import load_balancer, private_dns_link, private_dns_record, virtual_machine, virtual_network
 from lab.cloud.azure.schema.network_interface import network_of
 from lab.cloud.azure.sizes import known_sizes
+from lab.cloud.azure.tunnels import gateways, peerings, routes
 from lab.cloud.store import Document, Store
-from lab.desired import LoadBalancer, Machine, Network, Probe, Rule, Subnet, World
+from lab.desired import LoadBalancer, Machine, Network, Probe, Route, Rule, Subnet, World
 
 
 def build_world(store: Store, *, images: Mapping[str, str]) -> World:
@@ -28,26 +29,30 @@ def build_world(store: Store, *, images: Mapping[str, str]) -> World:
         load_balancers=tuple(
             rule for document in store.of_type(load_balancer.TYPE) for rule in _load_balancers(store, document)
         ),
+        gateways=gateways(store),
+        peerings=peerings(store),
     )
 
 
 def _network(store: Store, document: Document) -> Network:
     ranges = document.body["properties"]["addressSpace"]["addressPrefixes"]
+    ways = routes(store, document.key)
     return Network(
         id=document.key,
         name=document.name,
         ranges=tuple(IPv4Network(text) for text in ranges),
-        subnets=tuple(_subnet(store, child) for child in virtual_network.subnets_of(store, document.id)),
+        subnets=tuple(_subnet(store, child, ways) for child in virtual_network.subnets_of(store, document.id)),
         names=_names(store, document),
     )
 
 
-def _subnet(store: Store, document: Document) -> Subnet:
+def _subnet(store: Store, document: Document, routes: tuple[Route, ...]) -> Subnet:
     properties = document.body["properties"]
     return Subnet(
         name=document.name,
         range=IPv4Network(properties["addressPrefix"]),
         egress=egress(store, document),
+        routes=routes,
         service_endpoint=bool(properties["serviceEndpoints"]),
     )
 
@@ -118,7 +123,14 @@ def _rules(store: Store, subnet: Document | None, interface: Document, network: 
         group = store.get(ref["id"]) if ref else None
         if group:
             groups.append(group.body["properties"]["securityRules"])
-    return merged(groups, virtual_network=network.ranges)
+    return merged(groups, virtual_network=_reach(network))
+
+
+def _reach(network: Network) -> tuple[IPv4Network, ...]:
+    """The ``VirtualNetwork`` tag: the network, its peers, and what its gateway leads to
+    (learn.microsoft.com/azure/virtual-network/service-tags-overview)."""
+    beyond = {route.destination for subnet in network.subnets for route in subnet.routes}
+    return (*network.ranges, *sorted(beyond))
 
 
 def _load_balancers(store: Store, document: Document) -> list[LoadBalancer]:

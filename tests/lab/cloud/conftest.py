@@ -23,6 +23,7 @@ REAL_LOOKUP = socket.getaddrinfo
 IMAGE = (
     f"/subscriptions/{SUBSCRIPTION}/resourceGroups/i/providers/Microsoft.Compute/galleries/g/images/node/versions/1.0.0"
 )
+AMI = "ami-00000000000000001"
 GROUP = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/lab"
 NETWORK = f"{GROUP}/providers/Microsoft.Network/virtualNetworks/net"
 
@@ -41,8 +42,9 @@ class Source(HTTPAdapter):
 class Live:
     """A cloud in a thread of its own, and how to call it."""
 
-    def __init__(self, state: Path, *, port: int = 0) -> None:
+    def __init__(self, state: Path, *, port: int = 0, regions: tuple[str, ...] = ()) -> None:
         self.state = state
+        self.regions = regions
         self.hypervisor = FakeHypervisor()
         self.ports: dict[str, int] = {"internet": port}
         self._ready = threading.Event()
@@ -69,7 +71,12 @@ class Live:
 
     async def _serve(self) -> None:
         self._stop = asyncio.Event()
-        self.cloud = Cloud(state_dir=self.state, hypervisor=self.hypervisor, images={IMAGE: "node-1.0.0"})
+        self.cloud = Cloud(
+            state_dir=self.state,
+            hypervisor=self.hypervisor,
+            images={IMAGE: "node-1.0.0", AMI: "node-1.0.0"},
+            regions=self.regions,
+        )
         runners = [
             await self._listen("internet", self.cloud.internet_app(), tls=True),
             await self._listen("site", self.cloud.site_app(NETWORK), tls=True),
@@ -151,7 +158,9 @@ def resolve(live: Live, listener: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
     def lookup(host: Any, port: Any, *args: Any, **kwargs: Any) -> Any:
         name = host.decode() if isinstance(host, bytes) else host
-        if name and name.endswith((".azure.com", ".azure.net", ".microsoftonline.com", ".windows.net")):
+        if name and name.endswith(
+            (".azure.com", ".azure.net", ".microsoftonline.com", ".windows.net", ".amazonaws.com")
+        ):
             return REAL_LOOKUP("127.0.0.1", live.ports[listener], *args, **kwargs)
         if name == "169.254.169.254":
             return REAL_LOOKUP("127.0.0.1", live.ports["metadata"], *args, **kwargs)
@@ -161,9 +170,9 @@ def resolve(live: Live, listener: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @contextlib.contextmanager
-def running(state: Path) -> Iterator[Live]:
+def running(state: Path, *, regions: tuple[str, ...] = ()) -> Iterator[Live]:
     """A cloud that the SDKs in this process reach by its real names, as its operator."""
-    found = Live(state)
+    found = Live(state, regions=regions)
     with pytest.MonkeyPatch.context() as patch:
         resolve(found, "internet", patch)
         for key, value in found.cloud.operator_environment().items():

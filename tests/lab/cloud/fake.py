@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 
-from lab.desired import CommandResult, Machine, MachineState, World
+from lab.desired import CommandResult, Machine, MachineState, TunnelState, World
 
 
 class FakeHypervisor:
@@ -16,6 +17,7 @@ class FakeHypervisor:
         self.phases: dict[str, MachineState] = {}
         self.commands: list[tuple[str, str]] = []
         self.result = CommandResult(exit_code=0, stdout="out\n", stderr="")
+        self.tunnels: dict[str, dict[str, TunnelState]] = {}
         self.hold: asyncio.Event | None = None
         self.broken = 0
         """How many calls of apply fail from now on."""
@@ -41,6 +43,9 @@ class FakeHypervisor:
         if self.hold:
             await asyncio.wait_for(self.hold.wait(), timeout_s)
         return self.machine_state(machine_id)
+
+    def tunnel_states(self, gateway_id: str) -> Mapping[str, TunnelState]:
+        return self.tunnels.get(gateway_id, {})
 
     async def run(self, machine_id: str, script: str, *, timeout_s: float) -> CommandResult:
         self.commands.append((machine_id, script))

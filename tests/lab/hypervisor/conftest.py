@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from lab.desired import LoadBalancer, Machine, Network, Probe, Rule, Subnet, World
+from lab.image import Images, bake
 from lab.state import LabState
 
 PROJECT = Path(__file__).resolve().parents[3]
@@ -163,7 +164,7 @@ class Lab:
                 seen = self.machine(name)
                 return seen["phase"] == phase and (not generation or seen["generation"] == generation)
 
-            eventually(reached, what=f"{name} is {phase}: {self.machine(name)}")
+            eventually(reached, what=f"{name} is {phase}: {self.machine(name)}", timeout_s=180.0)
 
     def inside(self, name: str, script: str, *, check: bool = True) -> subprocess.CompletedProcess[str]:
         return self.lab("shell", name, "--", "sh", "-c", script, check=check)
@@ -193,9 +194,20 @@ def rootfs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("machines need root")
     if given := os.environ.get("LONGHAUL_TEST_ROOTFS"):
         return Path(given)
-    from lab.image import bake
+    return baked(tmp_path_factory).node
 
-    return bake(log_dir=tmp_path_factory.mktemp("bake"), progress=print).path
+
+@pytest.fixture(scope="session")
+def gateway_rootfs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The root file system of the clouds' gateways."""
+    if given := os.environ.get("LONGHAUL_TEST_GATEWAY_ROOTFS"):
+        return Path(given)
+    return baked(tmp_path_factory).gateway
+
+
+def baked(tmp_path_factory: pytest.TempPathFactory) -> Images:
+    """This checkout's images; made once."""
+    return bake(log_dir=tmp_path_factory.mktemp("bake"), progress=print)
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import logging
 import os
 import pickle
 import ssl
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -31,10 +31,13 @@ def write_world(cloud: Path, world: World) -> None:
 class FakeCloud:
     """Serves the caller's address, so that a test sees whether it was kept."""
 
-    def __init__(self, *, state_dir: Path, hypervisor: Hypervisor, images: Mapping[str, str]) -> None:
+    def __init__(
+        self, *, state_dir: Path, hypervisor: Hypervisor, images: Mapping[str, str], regions: Sequence[str]
+    ) -> None:
         state_dir.mkdir(exist_ok=True)
         self._state = state_dir
         self._hypervisor = hypervisor
+        self.regions = regions
         self.ca_certificate = state_dir / "ca.pem"
         self._key = state_dir / "key.pem"
         if not self.ca_certificate.exists():

@@ -77,7 +77,7 @@ class Engine:
 def life(engine: Engine) -> None:
     """Preview, make, find unchanged, refresh, change in place, be refused, replace, destroy."""
     preview = engine.run("preview")
-    assert "17 to create" in preview
+    assert "26 to create" in preview
     assert engine.live.cloud.store.revision < 5, "a preview must not change anything"
     outputs = engine.up()
     assert "198.51.100.65" in outputs
@@ -85,6 +85,9 @@ def life(engine: Engine) -> None:
     engine.run("preview", "--expect-no-changes")
     engine.run("refresh", "--yes", "--skip-preview", "--expect-no-changes")
     assert "b25l" not in engine.state(), "a secret input must not be readable in the state"
+    assert "correct_horse" not in engine.state()
+    assert [tunnel.key for tunnel in engine.live.hypervisor.world.gateways[0].tunnels] == ["correct_horse"] * 2
+    assert len(engine.live.hypervisor.world.peerings) == 1
     engine.set("port", "7443")
     assert "1 updated" in engine.up()
     first = engine.generations()
@@ -101,7 +104,7 @@ def life(engine: Engine) -> None:
     assert "1 replaced" in replaced
     assert replaced.index("deleted original") < replaced.index("creating replacement")
     assert engine.generations() != first
-    assert "17 deleted" in engine.run("destroy", "--yes", "--skip-preview")
+    assert "26 deleted" in engine.run("destroy", "--yes", "--skip-preview")
     assert engine.live.arm("GET", f"/subscriptions/{SUBSCRIPTION}/resourcegroups").json()["value"] == []
     assert "ConflictError" in engine.up(fails=True), "a deleted vault keeps its name, as in Azure"
 
@@ -175,9 +178,9 @@ def imported(engine: Engine) -> None:
 
 def unknown(engine: Engine) -> None:
     """A type that the lab's cloud does not have can be previewed, and is refused by name when it is to be made."""
-    engine.set("gateway", "true")
-    assert "VirtualNetworkGateway" in engine.run("preview")
-    assert "the lab's Azure does not have azure-native:network:VirtualNetworkGateway" in engine.up(fails=True)
+    engine.set("routes", "true")
+    assert "RouteTable" in engine.run("preview")
+    assert "the lab's Azure does not have azure-native:network:RouteTable" in engine.up(fails=True)
 
 
 def _plugins() -> bool:

@@ -56,7 +56,7 @@ def test_a_preview_needs_no_cloud(plugin: tuple[str, Any]) -> None:
 
 def test_what_cannot_be_made_is_refused_by_name(plugin: tuple[str, Any]) -> None:
     name, stub = plugin
-    urn = URN.format("cache:Redis") if name == "azure-native" else "urn:pulumi:t::p::aws:ec2/vpc:Vpc::x"
+    urn = URN.format("cache:Redis") if name == "azure-native" else "urn:pulumi:t::p::aws:s3/bucket:Bucket::x"
     with pytest.raises(grpc.RpcError) as refused:
         stub.Create(provider_pb2.CreateRequest(urn=urn, properties=to_struct({})))
     assert refused.value.code() is grpc.StatusCode.UNIMPLEMENTED

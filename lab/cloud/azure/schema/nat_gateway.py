@@ -41,14 +41,7 @@ def check(put: Put) -> None:
     for ref in put.body["properties"]["publicIpAddresses"]:
         address = put.find(ref["id"], type=public_ip_address.TYPE)
         put.same_region(address)
-        holder = public_ip_address.gateway_of(put.store, address.id)
-        if holder and holder.key != put.id.text.lower():
-            raise ArmError(
-                400,
-                "PublicIPAddressInUse",
-                f"Resource {put.id.text} is referencing public IP address {address.id} that is "
-                f"already allocated to resource {holder.id}.",
-            )
+        public_ip_address.check_free(put, address)
 
 
 def subnets(store: Store, gateway_id: str) -> list[str]:

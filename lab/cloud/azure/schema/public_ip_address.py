@@ -12,8 +12,8 @@ from lab.cloud.azure.schema.base import Located, Part, Put, TypeSpec
 from lab.cloud.store import Document, Store
 
 TYPE = "Microsoft.Network/publicIPAddresses"
-POOL = IPv4Network("198.51.100.64/26")
-"""TEST-NET-2 (RFC 5737): public inside the lab, nothing outside it."""
+POOL = IPv4Network("198.51.100.64/27")
+"""Azure's share of TEST-NET-2 (RFC 5737): public inside the lab, nothing outside it."""
 
 
 class Sku(Part):
@@ -56,8 +56,7 @@ def check(put: Put) -> None:
     )
 
 
-def gateway_of(store: Store, address_id: str) -> Document | None:
-    """The NAT gateway that holds an address."""
+def _nat_gateway(store: Store, address_id: str) -> Document | None:
     for gateway in store.of_type("Microsoft.Network/natGateways"):
         ids = [ref["id"].lower() for ref in gateway.body["properties"].get("publicIpAddresses", ())]
         if address_id.lower() in ids:
@@ -65,16 +64,50 @@ def gateway_of(store: Store, address_id: str) -> Document | None:
     return None
 
 
+def _configuration(store: Store, address_id: str) -> tuple[Document, str] | None:
+    """The VPN gateway that holds an address, and the id of its configuration that does."""
+    for gateway in store.of_type("Microsoft.Network/virtualNetworkGateways"):
+        for item in gateway.body["properties"]["ipConfigurations"]:
+            if item["properties"]["publicIPAddress"]["id"].lower() == address_id.lower():
+                return gateway, f"{gateway.id}/ipConfigurations/{item['name']}"
+    return None
+
+
+def holder_of(store: Store, address_id: str) -> Document | None:
+    """The NAT gateway or VPN gateway that holds an address."""
+    held = _configuration(store, address_id)
+    return held[0] if held else _nat_gateway(store, address_id)
+
+
+def addresses_of(store: Store, gateway: Document) -> list[Document]:
+    """The public addresses of a VPN gateway, an instance each, in their order."""
+    refs = [item["properties"]["publicIPAddress"]["id"] for item in gateway.body["properties"]["ipConfigurations"]]
+    return [address for address in map(store.get, refs) if address]
+
+
+def check_free(put: Put, address: Document) -> None:
+    """Refuse an address that another resource holds."""
+    holder = holder_of(put.store, address.id)
+    if holder and holder.key != put.id.text.lower():
+        raise ArmError(
+            400,
+            "PublicIPAddressInUse",
+            f"Resource {put.id.text} is referencing public IP address {address.id} that is already allocated to "
+            f"resource {holder.id}.",
+        )
+
+
 def view(store: Store, document: Document) -> dict[str, Any]:
     """The address and who holds it."""
-    gateway = gateway_of(store, document.id)
-    holder = {"natGateway": {"id": gateway.id}} if gateway else {}
+    gateway = _nat_gateway(store, document.id)
+    held = _configuration(store, document.id)
+    holder = {"natGateway": {"id": gateway.id}} if gateway else {"ipConfiguration": {"id": held[1]}} if held else {}
     return {"ipAddress": document.hidden["address"], "ipTags": [], **holder}
 
 
 def in_use(store: Store, document: Document) -> None:
     """An address goes only when nothing holds it."""
-    gateway = gateway_of(store, document.id)
+    gateway = holder_of(store, document.id)
     if gateway:
         raise ArmError(
             400,

@@ -7,13 +7,16 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from lab.cloud.azure.errors import ArmError
+from lab.cloud.azure.errors import ArmError, invalid
 from lab.cloud.azure.schema.base import Body, Part, Put, Ref, TypeSpec
 from lab.cloud.azure.schema.virtual_network import SUBNET_TYPE, subnets_of
 from lab.cloud.azure.schema.virtual_network import TYPE as NETWORK_TYPE
 from lab.cloud.store import Document, Store
 
 TYPE = SUBNET_TYPE
+GATEWAY_SUBNET = "GatewaySubnet"
+"""The name by which Azure knows a network's subnet for gateways, and what it refuses there:
+learn.microsoft.com/azure/vpn-gateway/vpn-gateway-about-vpn-gateway-settings, "Gateway subnet"."""
 RESERVED_AT_START = 4
 """Network address, gateway and two for DNS (learn.microsoft.com/azure/virtual-network/virtual-networks-faq)."""
 
@@ -71,6 +74,8 @@ def check(put: Put) -> None:
         )
     if prefix.prefixlen > 29:
         raise ArmError(400, "NetcfgInvalidSubnet", f"Subnet '{put.id.name}' is smaller than /29: {prefix}.")
+    if put.id.name.lower() == GATEWAY_SUBNET.lower():
+        _gateways_only(put)
     _no_overlap(put, network, prefix)
     _addresses_stay(put, prefix)
     for key, type in (
@@ -79,6 +84,20 @@ def check(put: Put) -> None:
     ):
         if key in properties:
             put.find(properties[key]["id"], type=type)
+
+
+def _gateways_only(put: Put) -> None:
+    group = put.body["properties"].get("networkSecurityGroup")
+    if group:
+        raise ArmError(
+            400,
+            "NetworkSecurityGroupCannotBeAttachedToGatewaySubnet",
+            f"The operation failed because the network security group {group['id'].rsplit('/', 1)[-1]} can not be "
+            f"associated to the {GATEWAY_SUBNET}. Please remove the network security group associated to the "
+            f"{GATEWAY_SUBNET}. No changes have occurred on the gateway at this time.",
+        )
+    if "natGateway" in put.body["properties"]:
+        raise invalid(f"A NAT gateway cannot be associated with the {GATEWAY_SUBNET}.", target="natGateway")
 
 
 def _no_overlap(put: Put, network: Document, prefix: IPv4Network) -> None:
@@ -128,12 +147,20 @@ def configurations(store: Store, subnet_id: str) -> list[tuple[str, IPv4Address]
 
 def users(store: Store, subnet_id: str) -> list[str]:
     """Ids of what is in a subnet."""
-    return [user for user, _ in configurations(store, subnet_id)]
+    gateways = [
+        f"{gateway.id}/ipConfigurations/{item['name']}"
+        for gateway in store.of_type("Microsoft.Network/virtualNetworkGateways")
+        for item in gateway.body["properties"]["ipConfigurations"]
+        if item["properties"]["subnet"]["id"].lower() == subnet_id.lower()
+    ]
+    return [*(user for user, _ in configurations(store, subnet_id)), *gateways]
 
 
 def check_address(put: Put, *, subnet_id: str, address: IPv4Address, configuration: str) -> None:
     """Refuse a private address that is outside the subnet, reserved, or taken by another configuration."""
     subnet = put.find(subnet_id, type=TYPE)
+    if subnet.name.lower() == GATEWAY_SUBNET.lower():
+        raise invalid(f"{configuration}: the {GATEWAY_SUBNET} is for gateways only.", target="subnet")
     prefix = IPv4Network(subnet.body["properties"]["addressPrefix"])
     if address not in prefix:
         raise ArmError(

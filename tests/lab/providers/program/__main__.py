@@ -196,8 +196,98 @@ compute.VirtualMachine(
     ),
     **where,
 )
-if config.get_bool("gateway"):
-    network.VirtualNetworkGateway("gateway", virtual_network_gateway_name="gateway", **where)
+gateway_subnet = network.Subnet(
+    "gateway-subnet",
+    subnet_name="GatewaySubnet",
+    virtual_network_name=net.name,
+    resource_group_name=group.name,
+    address_prefix="10.0.255.0/27",
+    opts=ResourceOptions(depends_on=[subnet]),
+)
+gateway = network.VirtualNetworkGateway(
+    "gateway",
+    virtual_network_gateway_name="vpn",
+    gateway_type="Vpn",
+    vpn_type="RouteBased",
+    vpn_gateway_generation="Generation2",
+    sku=network.VirtualNetworkGatewaySkuArgs(name="VpnGw2AZ", tier="VpnGw2AZ"),
+    active_active=True,
+    enable_bgp=False,
+    ip_configurations=[
+        network.VirtualNetworkGatewayIPConfigurationArgs(
+            name=f"instance-{index}",
+            private_ip_allocation_method="Dynamic",
+            public_ip_address=network.SubResourceArgs(
+                id=network.PublicIPAddress(
+                    f"vpn-{index}",
+                    public_ip_address_name=f"vpn-{index}",
+                    public_ip_allocation_method="Static",
+                    sku=network.PublicIPAddressSkuArgs(name="Standard"),
+                    zones=["1", "2"],
+                    **where,
+                ).id
+            ),
+            subnet=network.SubResourceArgs(id=gateway_subnet.id),
+        )
+        for index in range(2)
+    ],
+    **where,
+)
+remote = network.LocalNetworkGateway(
+    "remote",
+    local_network_gateway_name="rack",
+    gateway_ip_address="198.51.100.20",
+    local_network_address_space=network.AddressSpaceArgs(address_prefixes=["10.2.0.0/16"]),
+    **where,
+)
+network.VirtualNetworkGatewayConnection(
+    "connection",
+    virtual_network_gateway_connection_name="rack",
+    connection_type="IPsec",
+    connection_protocol="IKEv2",
+    connection_mode="Default",
+    virtual_network_gateway1=network.VirtualNetworkGatewayArgs(id=gateway.id),
+    local_network_gateway2=network.LocalNetworkGatewayArgs(id=remote.id),
+    shared_key=Output.secret("correct_horse"),
+    dpd_timeout_seconds=30,
+    ipsec_policies=[
+        network.IpsecPolicyArgs(
+            ike_encryption="GCMAES256",
+            ike_integrity="SHA384",
+            dh_group="ECP384",
+            ipsec_encryption="GCMAES256",
+            ipsec_integrity="GCMAES256",
+            pfs_group="ECP384",
+            sa_life_time_seconds=3600,
+            sa_data_size_kilobytes=102_400_000,
+        )
+    ],
+    use_policy_based_traffic_selectors=True,
+    traffic_selector_policies=[
+        network.TrafficSelectorPolicyArgs(local_address_ranges=["10.0.0.0/16"], remote_address_ranges=["10.2.0.0/16"])
+    ],
+    **where,
+)
+second = network.VirtualNetwork(
+    "second",
+    virtual_network_name="second",
+    address_space=network.AddressSpaceArgs(address_prefixes=["10.1.0.0/16"]),
+    opts=ResourceOptions(ignore_changes=["subnets"]),
+    **where,
+)
+for near, far in ((net, second), (second, net)):
+    network.VirtualNetworkPeering(
+        f"peering-{far._name}",
+        virtual_network_peering_name=far._name,
+        resource_group_name=group.name,
+        virtual_network_name=near.name,
+        remote_virtual_network=network.SubResourceArgs(id=far.id),
+        allow_virtual_network_access=True,
+        allow_forwarded_traffic=False,
+        opts=ResourceOptions(depends_on=[gateway_subnet]),
+    )
+if config.get_bool("routes"):
+    network.RouteTable("routes", route_table_name="routes", **where)
 pulumi.export("vault", vault.properties.vault_uri)
 pulumi.export("front", balancer.frontend_ip_configurations[0].id)
 pulumi.export("address", address.ip_address)

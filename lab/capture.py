@@ -1,0 +1,175 @@
+"""What passes on the lab's internet, by who talks to whom: ``python -m lab capture``.
+
+Listens with a packet socket in the internet's namespace to every link of it, and counts each packet once, where it
+comes in. Between sites there should be nothing but IKE and ESP in UDP: anything else is named as such.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import select
+import socket
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from ipaddress import IPv4Address
+from pathlib import Path
+from typing import Any
+
+from lab.hypervisor import addresses
+from lab.hypervisor.internet import PRIVATE
+from lab.hypervisor.namespaces import call_in
+from lab.hypervisor.networks import INTERNET
+from lab.state import InitRecord
+
+_EVERYTHING = 0x0003
+"""ETH_P_ALL (packet(7))."""
+_IPV4 = b"\x08\x00"
+_OUTGOING = 4
+"""PACKET_OUTGOING (packet(7)): a packet seen a second time, on its way out."""
+_PROTOCOLS = {1: "icmp", 6: "tcp", 17: "udp", 50: "esp"}
+SEALED = ("ike", "esp-in-udp", "nat-keepalive")
+"""What may pass between sites."""
+_SERVICES = {
+    (str(addresses.SERVICES), "tcp", 443): "cloud api",
+    (str(addresses.DEPOT), "tcp", 80): "depot",
+    (str(addresses.INTERNET_DNS), "udp", 53): "dns",
+}
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Packets of one kind from one place to another."""
+
+    kind: str
+    """``ike``, ``esp-in-udp``, ``nat-keepalive``, ``cloud api``, ``depot``, ``dns``, or the protocol and its port."""
+    source: str
+    destination: str
+
+
+@dataclass(frozen=True)
+class Place:
+    """Whose an address is."""
+
+    name: str
+    site: str
+    """The network it stands for; empty for what is no site's."""
+
+
+def kind(packet: bytes) -> Flow:
+    """What an IPv4 packet is; raises ValueError for one that is cut off."""
+    header = (packet[0] & 15) * 4
+    if packet[0] >> 4 != 4 or len(packet) < header:
+        raise ValueError("no IPv4 packet")
+    source, destination = (str(IPv4Address(packet[at : at + 4])) for at in (12, 16))
+    protocol, payload = _PROTOCOLS.get(packet[9], str(packet[9])), packet[header:]
+    if int.from_bytes(packet[6:8], "big") & 0x1FFF:
+        return Flow(f"{protocol} fragment", source, destination)
+    if protocol not in ("tcp", "udp") or len(payload) < 8:
+        return Flow(protocol, source, destination)
+    ports = [int.from_bytes(payload[at : at + 2], "big") for at in (0, 2)]
+    if protocol == "udp" and 500 in ports:
+        return Flow("ike", source, destination)
+    if protocol == "udp" and 4500 in ports:
+        return Flow(_encapsulated(payload[8:]), source, destination)
+    for side, address in zip(ports, (source, destination), strict=True):
+        if name := _SERVICES.get((address, protocol, side)):
+            return Flow(name, source, destination)
+    return Flow(f"{protocol} {min(ports)}", source, destination)
+
+
+def _encapsulated(content: bytes) -> str:
+    """What is in UDP on port 4500: RFC 3948, section 2."""
+    if content == b"\xff":
+        return "nat-keepalive"
+    return "ike" if content[:4] == bytes(4) else "esp-in-udp"
+
+
+def places(status: Mapping[str, Any]) -> dict[str, Place]:
+    """Whose each address is, out of the daemon's status."""
+    found = {
+        str(addresses.OPERATOR_PUBLIC): Place("the operator", ""),
+        str(addresses.SERVICES): Place("the clouds", ""),
+        str(addresses.DEPOT): Place("the depot", ""),
+        str(addresses.INTERNET_DNS): Place("the name server", ""),
+    }
+    for network in status.get("networks", ()):
+        for address in network["egress"]:
+            found[address] = Place(f"NAT of {network['name']}", network["id"])
+    for gateway in status.get("gateways", ()):
+        for address in gateway["addresses"]:
+            found[address] = Place(gateway["name"], gateway["network"])
+    for machine in status.get("machines", ()):
+        if machine.get("public"):
+            found[machine["public"]] = Place(machine["name"], machine["network"])
+    return found
+
+
+def in_the_clear(flow: Flow, known: Mapping[str, Place]) -> bool:
+    """Whether a flow is between sites and not sealed, or shows an address that is private."""
+    ends = (flow.source, flow.destination)
+    if any(IPv4Address(end) in range_ for end in ends for range_ in PRIVATE):
+        return True
+    sites = [known[end].site if end in known else "" for end in ends]
+    return flow.kind not in SEALED and all(sites) and sites[0] != sites[1]
+
+
+def summary(counts: Mapping[Flow, Sequence[int]], status: Mapping[str, Any], *, seconds: float) -> dict[str, Any]:
+    """``flows``, the busiest first, and ``in_the_clear``: those that should not be."""
+    known = places(status)
+    rows = [
+        {
+            **asdict(flow),
+            "from": known.get(flow.source, Place(flow.source, "")).name,
+            "to": known.get(flow.destination, Place(flow.destination, "")).name,
+            "packets": packets,
+            "bytes": size,
+            "in_the_clear": in_the_clear(flow, known),
+        }
+        for flow, (packets, size) in sorted(counts.items(), key=lambda item: -item[1][1])
+    ]
+    return {"seconds": seconds, "flows": rows, "in_the_clear": [row for row in rows if row["in_the_clear"]]}
+
+
+def capture(record: InitRecord, *, seconds: float) -> dict[Flow, list[int]]:
+    """Listen for a while; packets and bytes (of IP) by flow. Needs root."""
+    path = Path(f"/proc/{record.pid}/root{INTERNET.path}")
+    return asyncio.run(call_in(path, lambda: _count(seconds)))
+
+
+def _count(seconds: float) -> dict[Flow, list[int]]:
+    counts: defaultdict[Flow, list[int]] = defaultdict(lambda: [0, 0])
+    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_EVERYTHING)) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
+        for packet in _packets(listener, until=time.monotonic() + seconds):
+            try:
+                flow = kind(packet)
+            except (ValueError, IndexError):
+                continue
+            counts[flow][0] += 1
+            counts[flow][1] += len(packet)
+    return dict(counts)
+
+
+def _packets(listener: socket.socket, *, until: float) -> Iterator[bytes]:
+    """IPv4 packets as they come in."""
+    while (left := until - time.monotonic()) > 0:
+        if select.select([listener], [], [], left)[0]:
+            frame, origin = listener.recvfrom(65536)
+            if origin[2] != _OUTGOING and frame[12:14] == _IPV4:
+                yield frame[14:]
+
+
+def told(found: Mapping[str, Any]) -> str:
+    """A summary for people."""
+    lines = [
+        f"{row['kind']:<14} {row['from']:>20} -> {row['to']:<20} {row['packets']:>8} packets {row['bytes']:>12} bytes"
+        for row in found["flows"]
+    ]
+    if found["in_the_clear"]:
+        lines.append("Between sites, in the clear:")
+        lines += [f"  {row['kind']} {row['source']} -> {row['destination']}" for row in found["in_the_clear"]]
+    else:
+        lines.append("Between sites: nothing but IKE and ESP in UDP.")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,184 @@
+"""Microsoft.Network/connections: site-to-site IPsec between a gateway and a local network gateway.
+
+Rules of policies, selectors and dead-peer detection: learn.microsoft.com/azure/vpn-gateway,
+ipsec-ike-policy-howto and vpn-gateway-about-compliance-crypto; of shared keys: vpn-gateway-vpn-faq. The code for a
+second connection between the same two is as reported from the real service.
+"""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Network
+from typing import Any, Literal
+
+from pydantic import Field
+
+from lab.cloud.azure.errors import ArmError, invalid, unsupported
+from lab.cloud.azure.schema import local_network_gateway, public_ip_address, virtual_network_gateway
+from lab.cloud.azure.schema.base import Located, Part, Put, Ref, TypeSpec
+from lab.cloud.azure.sealing import DH_GROUPS, IKE_ENCRYPTION, IKE_INTEGRITY, IPSEC_ENCRYPTION, PFS_GROUPS
+from lab.cloud.store import Document, Store
+
+TYPE = virtual_network_gateway.CONNECTION_TYPE
+KEY_LIMIT = 128
+"""Characters of a shared key."""
+
+
+class GatewayRef(Ref):
+    """A reference to a gateway. Azure shows it with empty properties."""
+
+    properties: dict[str, Any] | None = Field(default=None, max_length=0)
+
+
+class IpsecPolicy(Part):
+    """Algorithms, all of them or none, by Azure's names."""
+
+    ike_encryption: str
+    ike_integrity: str
+    dh_group: str
+    ipsec_encryption: str
+    ipsec_integrity: str
+    pfs_group: str
+    sa_life_time_seconds: int = Field(ge=300, le=172799)
+    sa_data_size_kilobytes: int = Field(ge=1024, le=2147483647)
+
+
+class TrafficSelectorPolicy(Part):
+    """One pair of sets of ranges."""
+
+    local_address_ranges: list[IPv4Network] = Field(min_length=1)
+    remote_address_ranges: list[IPv4Network] = Field(min_length=1)
+
+
+class Properties(Part):
+    """What a connection is given."""
+
+    connection_type: Literal["IPsec"]
+    connection_protocol: Literal["IKEv2"] = "IKEv2"
+    connection_mode: Literal["Default", "ResponderOnly", "InitiatorOnly"] = "Default"
+    virtual_network_gateway1: GatewayRef = Field(alias="virtualNetworkGateway1")
+    local_network_gateway2: GatewayRef = Field(alias="localNetworkGateway2")
+    shared_key: str | None = Field(default=None, repr=False)
+    """Write-only: ``…/sharedkey`` answers it."""
+    enable_bgp: Literal[False] = False
+    routing_weight: int = Field(default=0, ge=0, le=32000)
+    """Azure uses it for ExpressRoute alone."""
+    dpd_timeout_seconds: int = Field(default=45, ge=9, le=3600)
+    use_policy_based_traffic_selectors: bool = False
+    use_local_azure_ip_address: Literal[False] = False
+    ipsec_policies: list[IpsecPolicy] = Field(default_factory=list, max_length=1)
+    traffic_selector_policies: list[TrafficSelectorPolicy] = Field(default_factory=list, max_length=1)
+    """Azure takes 100; a tunnel of the lab has one."""
+
+
+class Connection(Located):
+    """A connection."""
+
+    properties: Properties
+
+
+def check(put: Put) -> None:
+    """Both ends exist and are ready, no other connection is between them, algorithms and key are Azure's."""
+    properties = put.body["properties"]
+    gateway = put.find(properties["virtualNetworkGateway1"]["id"], type=virtual_network_gateway.TYPE)
+    remote = put.find(properties["localNetworkGateway2"]["id"], type=local_network_gateway.TYPE)
+    put.same_region(gateway)
+    if gateway.hidden.get("state", "Succeeded") != "Succeeded":
+        raise ArmError(
+            409,
+            "ReferencedResourceNotProvisioned",
+            f"Cannot proceed with operation because resource {gateway.id} used by resource {put.id.text} is not in "
+            f"Succeeded state. Resource is in {gateway.hidden['state']} state.",
+        )
+    _only_one(put, gateway, remote)
+    own = {address.hidden["address"] for address in public_ip_address.addresses_of(put.store, gateway)}
+    if remote.body["properties"]["gatewayIpAddress"] in own:
+        raise ArmError(
+            400,
+            "LocalNetworkGatewayCannotHaveSameAddressAsConnectedVnetGateway",
+            f"Local network gateway {remote.id} has the address of the gateway that it is connected to, {gateway.id}.",
+        )
+    if not properties["usePolicyBasedTrafficSelectors"]:
+        if properties["trafficSelectorPolicies"]:
+            raise invalid(f"{put.id.name}: trafficSelectorPolicies need usePolicyBasedTrafficSelectors.")
+        raise unsupported(f"{put.id.name}: the lab's tunnels carry named ranges: set usePolicyBasedTrafficSelectors.")
+    if not properties["ipsecPolicies"]:
+        raise invalid(f"{put.id.name}: usePolicyBasedTrafficSelectors needs an entry in ipsecPolicies.")
+    _policy(put, properties["ipsecPolicies"][0])
+    _key(put, properties.pop("sharedKey", None))
+
+
+def _only_one(put: Put, gateway: Document, remote: Document) -> None:
+    for other in virtual_network_gateway.connections_of(put.store, gateway.id):
+        same = other.body["properties"]["localNetworkGateway2"]["id"].lower() == remote.key
+        if same and other.key != put.id.text.lower():
+            raise ArmError(
+                400,
+                "VirtualNetworkGatewayConnectionAlreadyExistsForEndpoints",
+                f"A connection between {gateway.id} and {remote.id} exists already: {other.id}.",
+            )
+        if other.key != put.id.text.lower() and other.name.lower() == put.id.name.lower():
+            raise unsupported(
+                f"The lab names tunnels by their connection, and {gateway.name} has {other.name} already."
+            )
+
+
+def _policy(put: Put, policy: dict[str, Any]) -> None:
+    """Every algorithm is known, and AES-GCM stands for encryption and integrity of the tunnel at once."""
+    for name, known in (
+        ("ikeEncryption", IKE_ENCRYPTION),
+        ("ikeIntegrity", IKE_INTEGRITY),
+        ("dhGroup", DH_GROUPS),
+        ("ipsecEncryption", IPSEC_ENCRYPTION),
+        ("pfsGroup", PFS_GROUPS),
+    ):
+        if policy[name] not in known:
+            raise invalid(
+                f"{put.id.name}: ipsecPolicies[0].{name} is {policy[name]!r}; the lab has {', '.join(known)}.",
+                target=f"ipsecPolicies[0].{name}",
+            )
+    encryption, integrity = policy["ipsecEncryption"], policy["ipsecIntegrity"]
+    sealed = encryption.startswith("GCM")
+    if (sealed and integrity != encryption) or (not sealed and integrity not in ("SHA1", "SHA256", "MD5")):
+        raise invalid(
+            f"{put.id.name}: ipsecIntegrity {integrity!r} does not go with ipsecEncryption {encryption!r}: with GCMAES "
+            "both are the same, else it is SHA256, SHA1 or MD5.",
+            target="ipsecPolicies[0].ipsecIntegrity",
+        )
+
+
+def _key(put: Put, given: str | None) -> None:
+    """Keep the key where no answer shows it."""
+    key = given if given is not None else (put.old.hidden.get("sharedKey") if put.old else None)
+    if key is not None:
+        put.hidden["sharedKey"] = checked_key(key, of=put.id.name)
+
+
+def checked_key(key: str, *, of: str) -> str:
+    """The key, if Azure takes it.
+
+    Raises:
+        ArmError: 400, without the key.
+    """
+    printable = all(33 <= ord(character) <= 125 and character != "-" for character in key)
+    if not key or len(key) > KEY_LIMIT or not printable:
+        raise invalid(
+            f"{of}: a shared key is 1 to {KEY_LIMIT} printable ASCII characters, without space, hyphen and tilde.",
+            target="sharedKey",
+        )
+    return key
+
+
+def view(_store: Store, _document: Document) -> dict[str, Any]:
+    """Nothing beyond what was given; what its tunnels do, a read of the one connection adds."""
+    return {}
+
+
+SPEC = TypeSpec(
+    type=TYPE,
+    model=Connection,
+    check=check,
+    view=view,
+    read_only=frozenset(
+        {"connectionStatus", "tunnelConnectionStatus", "ingressBytesTransferred", "egressBytesTransferred"}
+    ),
+)

@@ -1,0 +1,74 @@
+"""Microsoft.Network/localNetworkGateways: what Azure knows of a gateway elsewhere."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address, IPv4Network
+from typing import Any
+
+from pydantic import Field
+
+from lab.cloud.azure.errors import ArmError
+from lab.cloud.azure.schema.base import Located, Part, Put, TypeSpec
+from lab.cloud.store import Document, Store
+
+TYPE = "Microsoft.Network/localNetworkGateways"
+CONNECTION_TYPE = "Microsoft.Network/connections"
+
+
+class AddressSpace(Part):
+    """The ranges behind it."""
+
+    address_prefixes: list[IPv4Network] = Field(min_length=1)
+
+
+class Properties(Part):
+    """What a local network gateway is given."""
+
+    gateway_ip_address: IPv4Address
+    local_network_address_space: AddressSpace
+
+
+class LocalNetworkGateway(Located):
+    """A gateway elsewhere."""
+
+    properties: Properties
+
+
+def connections_of(store: Store, gateway_id: str) -> list[Document]:
+    """The connections that lead to it."""
+    return [
+        connection
+        for connection in store.of_type(CONNECTION_TYPE)
+        if connection.body["properties"]["localNetworkGateway2"]["id"].lower() == gateway_id.lower()
+    ]
+
+
+def check(put: Put) -> None:
+    """Ranges must not overlap each other."""
+    ranges = [IPv4Network(text) for text in put.body["properties"]["localNetworkAddressSpace"]["addressPrefixes"]]
+    for index, one in enumerate(ranges):
+        for other in ranges[index + 1 :]:
+            if one.overlaps(other):
+                raise ArmError(
+                    400, "AddressPrefixesOverlap", f"Address prefixes {one} and {other} of {put.id.name} overlap."
+                )
+
+
+def view(_store: Store, _document: Document) -> dict[str, Any]:
+    """Nothing beyond what was given."""
+    return {}
+
+
+def in_use(store: Store, document: Document) -> None:
+    """It goes only when no connection leads to it."""
+    connections = connections_of(store, document.id)
+    if connections:
+        raise ArmError(
+            400,
+            "LocalNetworkGatewayCannotBeDeleted",
+            f"Local network gateway {document.id} cannot be deleted: it is used by the connections "
+            f"{', '.join(connection.id for connection in connections)}. Delete them first.",
+        )
+
+
+SPEC = TypeSpec(type=TYPE, model=LocalNetworkGateway, check=check, view=view, in_use=in_use)

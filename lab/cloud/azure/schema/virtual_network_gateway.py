@@ -1,0 +1,195 @@
+"""Microsoft.Network/virtualNetworkGateways: route-based VPN gateways.
+
+Codes and wording of refusals as reported from the real service (github.com/Azure/ResourceModules issues 2609,
+Azure/Azure-Landing-Zones issues 2660 and 2674, hashicorp/terraform-provider-azurerm issue 940).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from lab.cloud.azure.errors import ArmError, invalid
+from lab.cloud.azure.schema import public_ip_address
+from lab.cloud.azure.schema.base import Located, Part, Put, Ref, TypeSpec
+from lab.cloud.azure.schema.subnet import GATEWAY_SUBNET
+from lab.cloud.azure.schema.subnet import TYPE as SUBNET_TYPE
+from lab.cloud.store import Document, Store
+
+TYPE = "Microsoft.Network/virtualNetworkGateways"
+CONNECTION_TYPE = "Microsoft.Network/connections"
+
+SkuName = Literal[
+    "VpnGw1", "VpnGw2", "VpnGw3", "VpnGw4", "VpnGw5",
+    "VpnGw1AZ", "VpnGw2AZ", "VpnGw3AZ", "VpnGw4AZ", "VpnGw5AZ",
+]  # fmt: skip
+"""learn.microsoft.com/azure/vpn-gateway/about-gateway-skus, without the policy-based Basic."""
+
+
+class Sku(Part):
+    """How large it is; in the lab all are alike."""
+
+    name: SkuName
+    tier: SkuName
+
+
+class ConfigurationProperties(Part):
+    """One instance's place."""
+
+    private_ip_allocation_method: Literal["Dynamic"] = Field(default="Dynamic", alias="privateIPAllocationMethod")
+    public_ip_address: Ref = Field(alias="publicIPAddress")
+    subnet: Ref
+
+
+class Configuration(Part):
+    """A named IP configuration."""
+
+    name: str
+    id: str | None = None
+    properties: ConfigurationProperties
+
+
+class Properties(Part):
+    """What a gateway is given."""
+
+    gateway_type: Literal["Vpn"]
+    vpn_type: Literal["RouteBased"]
+    vpn_gateway_generation: Literal["None", "Generation1", "Generation2"] = "None"
+    sku: Sku
+    active_active: bool = Field(default=False, alias="activeActive")
+    enable_bgp: Literal[False] = False
+    """The lab's gateways route what their connections name."""
+    enable_private_ip_address: Literal[False] = False
+    ip_configurations: list[Configuration] = Field(min_length=1)
+
+
+class VirtualNetworkGateway(Located):
+    """A virtual network gateway."""
+
+    properties: Properties
+
+
+def check(put: Put) -> None:
+    """It stands in its network's gateway subnet, alone there, with as many addresses as it has instances."""
+    properties = put.body["properties"]
+    wanted = 2 if properties["activeActive"] else 1
+    configurations = properties["ipConfigurations"]
+    if len(configurations) != wanted and wanted == 1:
+        raise invalid(f"{put.id.name}: a gateway that is not activeActive has exactly one IP configuration.")
+    if len(configurations) != wanted:
+        raise ArmError(
+            400,
+            "ActiveActiveGatewayMustHaveExactlyTwoIpConfigurations",
+            f"Gateway has {len(configurations)} IP configurations specified for gateway {put.id.text}. ActiveActive "
+            "Gateway must be created with two IP configurations.",
+        )
+    if properties["sku"]["name"] != properties["sku"]["tier"]:
+        raise invalid(f"{put.id.name}: sku.name and sku.tier must be the same.", target="sku")
+    subnets = {_subnet(put, one["properties"]["subnet"]["id"]).key for one in configurations}
+    if len(subnets) != 1:
+        raise invalid(f"{put.id.name}: all its IP configurations must be in one subnet.", target="ipConfigurations")
+    _alone(put, subnets.pop())
+    _addresses(put, [one["properties"]["publicIPAddress"]["id"] for one in configurations])
+
+
+def _subnet(put: Put, subnet_id: str) -> Document:
+    subnet = put.find(subnet_id, type=SUBNET_TYPE)
+    if subnet.name.lower() != GATEWAY_SUBNET.lower():
+        raise invalid(f"{put.id.name}: a gateway stands in the subnet {GATEWAY_SUBNET}, not in {subnet.name}.")
+    network = put.store.get(subnet.id.rsplit("/", 2)[0])
+    if network:
+        put.same_region(network)
+    return subnet
+
+
+def _alone(put: Put, subnet_key: str) -> None:
+    for other in gateways_in(put.store, subnet_key):
+        if other.key != put.id.text.lower():
+            raise invalid(f"{put.id.name}: the network has a VPN gateway already, {other.id}; it can have one.")
+
+
+def _addresses(put: Put, ids: list[str]) -> None:
+    """Each instance has a standard, static address of its own; all in zones, or none."""
+    found = [put.find(address_id, type=public_ip_address.TYPE) for address_id in ids]
+    if len({address.key for address in found}) != len(found):
+        raise invalid(f"{put.id.name}: its IP configurations share a public address.", target="ipConfigurations")
+    zonal = put.body["properties"]["sku"]["name"].endswith("AZ")
+    for address in found:
+        put.same_region(address)
+        public_ip_address.check_free(put, address)
+        if zonal and not address.body.get("zones"):
+            raise ArmError(
+                400,
+                "VmssVpnGatewayPublicIpsMustHaveZonesConfigured",
+                "Standard Public IPs associated with VPN Gateways with AZ VPN skus must have zones configured.",
+            )
+        if not zonal and address.body.get("zones"):
+            raise ArmError(
+                400,
+                "RegionalVmssVpnGatewayPublicIpsMustNotHaveZonesConfigured",
+                "Standard Public IPs associated with VPN gateways with non-AZ VPN skus cannot have zones configured.",
+            )
+    if len({tuple(sorted(address.body.get("zones") or ())) for address in found}) > 1:
+        raise ArmError(
+            400,
+            "ActiveActiveGatewayPublicIPAddressesDiffersInSkuOrZones",
+            f"Virtual network gateway {put.id.text} in active active mode is using PublicIPAddresses either with "
+            "different Skus or with different PublicIPAllocationMethod or from a different availability zones.",
+        )
+
+
+def gateways_in(store: Store, subnet_id: str) -> list[Document]:
+    """The gateways that stand in a subnet."""
+    return [
+        gateway
+        for gateway in store.of_type(TYPE)
+        if any(
+            one["properties"]["subnet"]["id"].lower() == subnet_id.lower()
+            for one in gateway.body["properties"]["ipConfigurations"]
+        )
+    ]
+
+
+def network_key(gateway: Document) -> str:
+    """The network that a gateway is of, as worlds name it."""
+    subnet: str = gateway.body["properties"]["ipConfigurations"][0]["properties"]["subnet"]["id"]
+    return subnet.rsplit("/", 2)[0].lower()
+
+
+def connections_of(store: Store, gateway_id: str) -> list[Document]:
+    """The gateway's connections."""
+    return [
+        connection
+        for connection in store.of_type(CONNECTION_TYPE)
+        if connection.body["properties"]["virtualNetworkGateway1"]["id"].lower() == gateway_id.lower()
+    ]
+
+
+def view(_store: Store, document: Document) -> dict[str, Any]:
+    """Ids of the IP configurations."""
+    configurations = [
+        {
+            **item,
+            "id": f"{document.id}/ipConfigurations/{item['name']}",
+            "etag": document.etag,
+            "properties": {**item["properties"], "provisioningState": "Succeeded"},
+        }
+        for item in document.body["properties"]["ipConfigurations"]
+    ]
+    return {"ipConfigurations": configurations}
+
+
+def in_use(store: Store, document: Document) -> None:
+    """A gateway goes only when its connections are gone."""
+    connections = connections_of(store, document.id)
+    if connections:
+        raise ArmError(
+            400,
+            "VirtualNetworkGatewayCannotBeDeleted",
+            f"Virtual network gateway {document.id} cannot be deleted: it is used by the connections "
+            f"{', '.join(connection.id for connection in connections)}. Delete them first.",
+        )
+
+
+SPEC = TypeSpec(type=TYPE, model=VirtualNetworkGateway, check=check, view=view, in_use=in_use)

@@ -1,0 +1,153 @@
+"""Microsoft.Network/virtualNetworks/virtualNetworkPeerings: one half of a peering; both halves make it.
+
+States and codes: learn.microsoft.com/azure/virtual-network/virtual-network-troubleshoot-peering-issues and reports from
+the real service (github.com/hashicorp/terraform issue 18091, github.com/Azure/ResourceModules issue 731).
+"""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Network
+from typing import Any, Literal
+
+from lab.cloud.azure.errors import ArmError, invalid
+from lab.cloud.azure.schema import virtual_network
+from lab.cloud.azure.schema.base import Body, Part, Put, Ref, TypeSpec
+from lab.cloud.store import Document, Store
+
+TYPE = "Microsoft.Network/virtualNetworks/virtualNetworkPeerings"
+
+
+class Properties(Part):
+    """What a half is given."""
+
+    remote_virtual_network: Ref
+    allow_virtual_network_access: Literal[True] = True
+    allow_forwarded_traffic: Literal[False] = False
+    allow_gateway_transit: Literal[False] = False
+    use_remote_gateways: Literal[False] = False
+    do_not_verify_remote_gateways: Literal[False] = False
+    peer_complete_vnets: Literal[True] = True
+
+
+class VirtualNetworkPeering(Body):
+    """One half of a peering."""
+
+    tags: None = None
+    properties: Properties
+
+
+def halves_of(store: Store, network_id: str) -> list[Document]:
+    """The peerings that a network holds."""
+    return [document for document in store.below(network_id) if document.type.lower() == TYPE.lower()]
+
+
+def network_of(document: Document) -> str:
+    """Id of the network that holds a half."""
+    return document.id.rsplit("/", 2)[0]
+
+
+def remote_of(document: Document) -> str:
+    """Id of the network at the other end."""
+    return str(document.body["properties"]["remoteVirtualNetwork"]["id"])
+
+
+def other_half(store: Store, *, network_id: str, remote_id: str) -> Document | None:
+    """The half that the other network holds."""
+    for half in halves_of(store, remote_id):
+        if remote_of(half).lower() == network_id.lower():
+            return half
+    return None
+
+
+def state(store: Store, document: Document) -> str:
+    """``Initiated`` until both halves are there, ``Disconnected`` when the other one went."""
+    if not document.hidden.get("connected"):
+        return "Initiated"
+    back = other_half(store, network_id=network_of(document), remote_id=remote_of(document))
+    return "Connected" if back and back.hidden.get("connected") else "Disconnected"
+
+
+def check(put: Put) -> None:
+    """Two networks that do not overlap, with each other or with who is peered already."""
+    own_id = put.id.parent or ""
+    own = put.store.get(own_id)
+    if own is None:
+        raise ArmError(404, "ParentResourceNotFound", f"The parent {virtual_network.TYPE} '{own_id}' was not found.")
+    remote = put.find(put.body["properties"]["remoteVirtualNetwork"]["id"], type=virtual_network.TYPE)
+    if remote.key == own.key:
+        raise invalid(f"{own.id} cannot be peered with itself.", target="remoteVirtualNetwork")
+    for half in halves_of(put.store, own.id):
+        if half.key == put.id.text.lower():
+            continue
+        if remote_of(half).lower() == remote.key:
+            raise ArmError(
+                400,
+                "AnotherPeeringAlreadyReferencesRemoteVnet",
+                f"Peering {put.id.text} cannot be created or updated because {half.id} already references remote "
+                f"virtual network {remote.id}.",
+            )
+        third = put.store.get(remote_of(half))
+        if third:
+            _no_overlap(put, own, remote, third, code="VnetAddressSpaceOverlapsWithAlreadyPeeredVnet")
+    _no_overlap(put, own, remote, own, code="VnetAddressSpacesOverlap")
+    _connect(put, own, remote)
+
+
+def _no_overlap(put: Put, own: Document, remote: Document, third: Document, *, code: str) -> None:
+    for one in ranges(third):
+        for other in ranges(remote):
+            if one.overlaps(other):
+                raise ArmError(
+                    400,
+                    code,
+                    f"Cannot create or update peering {put.id.text}. Virtual networks {own.id} and {remote.id} cannot "
+                    f"be peered because their address space overlaps with that of {third.id}. Overlapping address "
+                    f"prefixes: {one}, {other}.",
+                )
+
+
+def _connect(put: Put, own: Document, remote: Document) -> None:
+    back = other_half(put.store, network_id=own.id, remote_id=remote.id)
+    if back is None:
+        return
+    if put.old is None and back.hidden.get("connected"):
+        raise ArmError(
+            400,
+            "RemotePeeringIsDisconnected",
+            f"Cannot create or update peering {put.id.text} because remote peering {back.id} referencing parent "
+            f"virtual network {own.id} is in Disconnected state. Update or re-create the remote peering to get it "
+            "back to Initiated state. Peering gets Disconnected when remote vnet or remote peering is deleted and "
+            "re-created.",
+        )
+    put.hidden["connected"] = True
+    put.store.put(back.id, type=TYPE, body=back.body, hidden={**back.hidden, "connected": True})
+
+
+def ranges(network: Document) -> list[IPv4Network]:
+    """A network's address space."""
+    return [IPv4Network(text) for text in network.body["properties"]["addressSpace"]["addressPrefixes"]]
+
+
+def view(store: Store, document: Document) -> dict[str, Any]:
+    """Its state and the other network's ranges."""
+    remote = store.get(remote_of(document))
+    space = {"addressPrefixes": [str(one) for one in ranges(remote)] if remote else []}
+    return {
+        "peeringState": state(store, document),
+        "peeringSyncLevel": "FullyInSync",
+        "remoteAddressSpace": space,
+        "remoteVirtualNetworkAddressSpace": space,
+    }
+
+
+SPEC = TypeSpec(
+    type=TYPE,
+    model=VirtualNetworkPeering,
+    check=check,
+    view=view,
+    parent=virtual_network.TYPE,
+    read_only=frozenset(
+        {"peeringState", "peeringSyncLevel", "remoteAddressSpace", "remoteVirtualNetworkAddressSpace",
+         "remoteBgpCommunities", "remoteVirtualNetworkEncryption"}
+    ),
+)  # fmt: skip

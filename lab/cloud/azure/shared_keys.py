@@ -1,0 +1,64 @@
+"""``…/connections/<name>/sharedkey``: the key of a connection, which the connection itself never shows.
+
+REST API "Virtual Network Gateway Connections - Get/Set Shared Key". Reading takes an action of its own, which roles
+that may only read do not have (learn.microsoft.com/azure/role-based-access-control/permissions/networking).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from pydantic import ValidationError
+
+from lab.cloud.azure import access
+from lab.cloud.azure.errors import ArmError, invalid, not_found, unsupported
+from lab.cloud.azure.schema import gateway_connection
+from lab.cloud.azure.schema.base import Part
+from lab.cloud.store import Document, Store
+
+PATH = re.compile(r"(?i)^(/.+/providers/Microsoft\.Network/connections/[^/]+)/sharedkey(/reset)?$")
+
+
+class SharedKey(Part):
+    """The body."""
+
+    value: str
+    id: str | None = None
+
+
+def connection(store: Store, principal: access.Principal, match: re.Match[str], *, method: str) -> Document:
+    """The connection whose key is asked for or set.
+
+    Raises:
+        ArmError: 403 without the right to, 404 when there is none, 400 for what the lab does not do.
+    """
+    if match.group(2) or method not in ("GET", "PUT"):
+        raise unsupported("The lab shows and sets shared keys; it does not make new ones up.")
+    action = "sharedkey/action" if method == "GET" else "sharedKey/write"
+    access.require(store, principal, action=f"{gateway_connection.TYPE}/{action}", scope=match.group(1))
+    found = store.get(match.group(1))
+    if found is None:
+        raise not_found(match.group(1))
+    return found
+
+
+def shown(document: Document) -> dict[str, Any]:
+    """The answer.
+
+    Raises:
+        ArmError: 404 while the connection has no key.
+    """
+    if "sharedKey" not in document.hidden:
+        raise ArmError(404, "SharedKeyNotFound", f"The connection {document.id} has no shared key yet.")
+    return {"id": f"{document.id}/sharedkey", "value": document.hidden["sharedKey"]}
+
+
+def changed(store: Store, document: Document, body: Any) -> Document:
+    """Give the connection another key; the document with it."""
+    try:
+        given = SharedKey.model_validate(body)
+    except ValidationError as problem:
+        raise invalid(f"sharedkey: {problem.errors(include_url=False, include_input=False)}") from problem
+    hidden = {**document.hidden, "sharedKey": gateway_connection.checked_key(given.value, of=document.name)}
+    return store.put(document.id, type=document.type, body=document.body, hidden=hidden)

@@ -1,0 +1,148 @@
+"""Gateways, their connections and peerings as what the hypervisor should make. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import IPv4Address, IPv4Network
+
+from lab.cloud.azure.schema import (
+    gateway_connection,
+    local_network_gateway,
+    public_ip_address,
+    virtual_network_gateway,
+    virtual_network_peering,
+)
+from lab.cloud.azure.sealing import IKE_LIFETIME_S, esp_proposal, ike_proposal
+from lab.cloud.store import Document, Store
+from lab.desired import Gateway, Peering, Route, Tunnel
+
+
+def gateways(store: Store) -> tuple[Gateway, ...]:
+    """Every VPN gateway that is not being deleted."""
+    return tuple(_gateway(store, document) for document in _living(store, virtual_network_gateway.TYPE))
+
+
+def peerings(store: Store) -> tuple[Peering, ...]:
+    """Every peering of which both halves are there."""
+    return tuple(
+        Peering(
+            id=half.key,
+            first=virtual_network_peering.network_of(half).lower(),
+            second=virtual_network_peering.remote_of(half).lower(),
+        )
+        for half in _connected(store)
+        if virtual_network_peering.network_of(half).lower() < virtual_network_peering.remote_of(half).lower()
+    )
+
+
+def routes(store: Store, network_key: str) -> tuple[Route, ...]:
+    """What all subnets of a network are told by its gateway and its peers (learn.microsoft.com/azure/virtual-network,
+    "Virtual network traffic routing"): nothing in the lab switches the propagation off."""
+    found = [
+        Route(destination=destination, via=gateway.key)
+        for gateway in _living(store, virtual_network_gateway.TYPE)
+        if virtual_network_gateway.network_key(gateway) == network_key
+        for connection in _with_key(store, gateway)
+        for destination in _remote_ranges(store, connection)
+    ]
+    ids = {frozenset((peering.first, peering.second)): peering.id for peering in peerings(store)}
+    for half in _connected(store):
+        if virtual_network_peering.network_of(half).lower() == network_key:
+            remote = store.get(virtual_network_peering.remote_of(half))
+            via = ids.get(frozenset((network_key, remote.key))) if remote else None
+            if remote and via:
+                found += [Route(destination=one, via=via) for one in virtual_network_peering.ranges(remote)]
+    return tuple(dict.fromkeys(found))
+
+
+def tunnel_name(connection: Document, instance: int) -> str:
+    """The tunnel of a connection from one of its gateway's instances."""
+    return f"{connection.name}-{instance}"
+
+
+def tunnel_names(store: Store, connection: Document) -> tuple[str, ...]:
+    """The tunnels of a connection, by the gateway's instances."""
+    gateway = store.get(connection.body["properties"]["virtualNetworkGateway1"]["id"])
+    instances = range(len(gateway.body["properties"]["ipConfigurations"])) if gateway else ()
+    return tuple(tunnel_name(connection, instance) for instance in instances)
+
+
+def _gateway(store: Store, document: Document) -> Gateway:
+    found = public_ip_address.addresses_of(store, document)
+    addresses = tuple(IPv4Address(address.hidden["address"]) for address in found)
+    return Gateway(
+        id=document.key,
+        name=document.name,
+        network=virtual_network_gateway.network_key(document),
+        addresses=addresses,
+        tunnels=tuple(
+            _tunnel(store, connection, remote, instance=instance, local=address)
+            for connection in _with_key(store, document)
+            for remote in (store.get(connection.body["properties"]["localNetworkGateway2"]["id"]),)
+            if remote
+            for instance, address in enumerate(addresses)
+        ),
+    )
+
+
+def _tunnel(store: Store, connection: Document, remote: Document, *, instance: int, local: IPv4Address) -> Tunnel:
+    properties = connection.body["properties"]
+    policy = properties["ipsecPolicies"][0]
+    local_ranges, remote_ranges = _selectors(store, connection)
+    return Tunnel(
+        name=tunnel_name(connection, instance),
+        local=local,
+        remote=IPv4Address(remote.body["properties"]["gatewayIpAddress"]),
+        key=connection.hidden["sharedKey"],
+        local_ranges=local_ranges,
+        remote_ranges=remote_ranges,
+        ike_proposal=ike_proposal(policy),
+        esp_proposal=esp_proposal(policy),
+        ike_lifetime_s=IKE_LIFETIME_S,
+        esp_lifetime_s=policy["saLifeTimeSeconds"],
+        dpd_s=properties["dpdTimeoutSeconds"],
+        initiate=properties["connectionMode"] != "ResponderOnly",
+    )
+
+
+def _selectors(store: Store, connection: Document) -> tuple[tuple[IPv4Network, ...], tuple[IPv4Network, ...]]:
+    """Named by the connection; else each range of the network with each of the other end."""
+    for selectors in connection.body["properties"]["trafficSelectorPolicies"]:
+        return (_networks(selectors["localAddressRanges"]), _networks(selectors["remoteAddressRanges"]))
+    gateway = store.get(connection.body["properties"]["virtualNetworkGateway1"]["id"])
+    network = store.get(virtual_network_gateway.network_key(gateway)) if gateway else None
+    own = network.body["properties"]["addressSpace"]["addressPrefixes"] if network else []
+    return (_networks(own), tuple(_remote_ranges(store, connection)))
+
+
+def _remote_ranges(store: Store, connection: Document) -> Iterator[IPv4Network]:
+    remote = store.get(connection.body["properties"]["localNetworkGateway2"]["id"])
+    if remote and remote.type == local_network_gateway.TYPE:
+        yield from _networks(remote.body["properties"]["localNetworkAddressSpace"]["addressPrefixes"])
+
+
+def _networks(texts: list[str]) -> tuple[IPv4Network, ...]:
+    return tuple(IPv4Network(text) for text in texts)
+
+
+def _living(store: Store, type: str) -> list[Document]:
+    return [document for document in store.of_type(type) if document.hidden.get("state") != "Deleting"]
+
+
+def _with_key(store: Store, gateway: Document) -> list[Document]:
+    """Connections that can come up: one without a key waits for it."""
+    wanted = gateway.key
+    return [
+        connection
+        for connection in _living(store, gateway_connection.TYPE)
+        if connection.body["properties"]["virtualNetworkGateway1"]["id"].lower() == wanted
+        and "sharedKey" in connection.hidden
+    ]
+
+
+def _connected(store: Store) -> list[Document]:
+    return [
+        half
+        for half in store.of_type(virtual_network_peering.TYPE)
+        if virtual_network_peering.state(store, half) == "Connected"
+    ]

@@ -1,0 +1,244 @@
+"""One cloud gateway's parts: its links, strongSwan's charon, its tunnels. :mod:`lab.hypervisor.gateways` decides when.
+
+charon runs out of the gateways' root file system as the one process of a container without init, in a network
+namespace of its own: between the router of its network and the internet. It outlives the daemon and is adopted by its
+container's name. The overlay lies on the lab's tmpfs, and keys go in by VICI, so nothing secret reaches a disk.
+
+Packets: kernel-libipsec encrypts in user space, behind the interface ``ipsec0``; what no tunnel carries is dropped
+here, never sent in the clear.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import shutil
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab.cgroups import Group
+from lab.desired import Gateway, Network, Tunnel
+from lab.hypervisor import addresses, nspawn
+from lab.hypervisor.commands import command
+from lab.hypervisor.namespaces import RUN, Namespace, is_mounted
+from lab.hypervisor.networks import ROUTER_SYSCTL, Networks
+from lab.hypervisor.settings import Settings
+from lab.hypervisor.vici import Message, Session
+from lab.hypervisor.ways import inside_addresses
+
+PROCESS = "gateway."
+"""What the names of gateways' containers begin with; no machine's name has a dot."""
+NAMESPACE = "gw-"
+TUN = "ipsec0"
+MTU = 1400
+"""Of what goes into a tunnel: 65 bytes more at most leave as ESP in UDP (AES-GCM: IP 20, UDP 8, ESP 8, IV 8, padding 3,
+its length and the next header 2, ICV 16). Azure's gateways have the same:
+learn.microsoft.com/azure/vpn-gateway/vpn-gateway-about-vpn-devices."""
+MSS = 1350
+"""What Azure's gateways clamp TCP to (same page)."""
+_START_S = 30.0
+
+_UNWANTED = ("connmark", "dhcp", "farp", "forecast", "ha", "led", "pkcs11", "resolve", "tpm", "unity")
+"""Plugins of Debian's packages that touch the network's set-up, or only complain."""
+_STRONGSWAN = """\
+charon-systemd {
+  plugins {
+    kernel-libipsec {
+      load = yes
+    }
+__UNWANTED__
+  }
+  # A peer that does not answer counts as dead 16 s after the check began, and is dialled at least every 6 s.
+  retransmit_timeout = 2.0
+  retransmit_base = 1.5
+  retransmit_tries = 3
+  retransmit_limit = 6
+  journal {
+    default = -1
+  }
+  filelog {
+    stdout {
+      path = /dev/stdout
+      time_format = %Y-%m-%dT%H:%M:%S
+      flush_line = yes
+      default = 1
+      net = 0
+      enc = 0
+    }
+  }
+}
+""".replace("__UNWANTED__", "\n".join(f"    {name} {{\n      load = no\n    }}" for name in _UNWANTED))
+
+_RULES = f"""\
+table ip longhaul
+delete table ip longhaul
+table ip longhaul {{
+	chain forward {{
+		type filter hook forward priority filter; policy drop;
+		tcp flags syn tcp option maxseg size set {MSS}
+		iifname "eth0" oifname "{TUN}" accept
+		iifname "{TUN}" oifname "eth0" accept
+	}}
+	chain input {{
+		type filter hook input priority filter; policy drop;
+		ct state established,related accept
+		udp dport {{ 500, 4500 }} accept
+		icmp type echo-request accept
+	}}
+}}
+"""
+
+
+def key_of(gateway_id: str) -> str:
+    """What a gateway is called where names are short."""
+    return addresses.hashed(gateway_id)
+
+
+@dataclass
+class CharonParts:
+    """The parts of one gateway, by its key."""
+
+    key: str
+    settings: Settings
+    networks: Networks
+    _process: nspawn.Process | None = None
+
+    @property
+    def namespace(self) -> Namespace:
+        return Namespace.named(f"{NAMESPACE}{self.key}")
+
+    @property
+    def directory(self) -> Path:
+        return RUN / "gateways" / self.key
+
+    @property
+    def _exit_file(self) -> Path:
+        return self.directory / "exit"
+
+    @property
+    def group(self) -> Group:
+        return Group.of(self.settings.state, f"{PROCESS}{self.key}")
+
+    def process(self) -> nspawn.Process | None:
+        """The container, if it runs; a daemon that has just started finds its predecessor's."""
+        if self._process is None or not self._process.alive():
+            self._process = nspawn.running().get(f"{PROCESS}{self.key}")
+        return self._process
+
+    async def link(self, gateway: Gateway, network: Network) -> None:
+        """Join the gateway's namespace to its router and to the internet. Idempotent."""
+        inside = self.namespace
+        await inside.create()
+        await inside.set_sysctl(ROUTER_SYSCTL)
+        await command(inside.inside(["nft", "-f", "-"]), stdin=_RULES)
+        own = inside_addresses(gateway, network)
+        source = f" src {own[0]}" if own else ""
+        await self.networks.join(gateway.id, network, inside)
+        await self.networks.own(inside, "eth0", [addresses.FAR, *own])
+        await inside.ip(
+            [f"route replace {range_} via {addresses.NEAR} dev eth0 onlink{source}" for range_ in network.ranges]
+        )
+        await self.networks.expose(addresses.gateway_link(gateway.id), inside, sorted(gateway.addresses))
+
+    async def start(self, name: str) -> nspawn.Process:
+        """Start charon; returns once its container runs."""
+        rootfs = self.settings.gateway_rootfs
+        if rootfs is None:
+            raise RuntimeError("there is no root file system for gateways (start the lab with --gateway-rootfs)")
+        root = self.directory / "root"
+        for folder in ("root", "work", "upper/etc/strongswan.d"):
+            (self.directory / folder).mkdir(parents=True, exist_ok=True)
+        (self.directory / "upper/etc/strongswan.d/lab.conf").write_text(_STRONGSWAN)
+        if not is_mounted(root):
+            options = f"lowerdir={rootfs},upperdir={self.directory / 'upper'},workdir={self.directory / 'work'}"
+            await command(["mount", "-t", "overlay", f"lab-{self.key}", "-o", options, str(root)])
+        self.group.create()
+        argv = nspawn.container_argv(
+            name=f"{PROCESS}{self.key}", root=root, netns=self.namespace.path, command=["/usr/sbin/charon-systemd"]
+        )
+        log = self.settings.state.console_log("gateway-" + re.sub(r"[^A-Za-z0-9-]", "-", name))
+        self._exit_file.unlink(missing_ok=True)
+        return await nspawn.launch(
+            argv, name=f"{PROCESS}{self.key}", group=self.group, log=log, exit_file=self._exit_file
+        )
+
+    async def connect(self, process: nspawn.Process) -> Session:
+        """Talk to charon, once it listens. Raises TimeoutError, and ConnectionError when it has ended."""
+        async with asyncio.timeout(_START_S):
+            while True:
+                leader = process.leader()
+                with contextlib.suppress(OSError):
+                    if leader is not None:
+                        return await Session.connect(Path(f"/proc/{leader}/root/run/charon.vici"))
+                if not process.alive():
+                    raise ConnectionError("charon has ended; see the gateway's console log")
+                await asyncio.sleep(0.05)
+
+    async def tune(self) -> None:
+        """What charon's interface needs."""
+        await self.namespace.ip([f"link set {TUN} mtu {MTU}"])
+
+    async def stop(self) -> None:
+        """End charon."""
+        while (process := self.process()) is not None:
+            process.kill()
+            await process.ended()
+        await asyncio.to_thread(self._remove_group)
+        root = self.directory / "root"
+        if is_mounted(root):
+            await command(["umount", str(root)])
+
+    def _remove_group(self) -> None:
+        self.group.kill(signal.SIGKILL)
+        self.group.remove()
+
+    async def destroy(self) -> None:
+        """End charon and remove the gateway."""
+        await self.stop()
+        await self.networks.part(self.key)
+        await self.namespace.delete()
+        if self.directory.exists():
+            await asyncio.to_thread(shutil.rmtree, self.directory)
+
+
+def connection(tunnel: Tunnel) -> Message:
+    """A tunnel for ``load-conn`` (swanctl.conf(5)). Both ends are dialled and given up here, not by charon."""
+    rekey = tunnel.ike_lifetime_s * 9 // 10
+    child = {
+        "local_ts": _texts(tunnel.local_ranges),
+        "remote_ts": _texts(tunnel.remote_ranges),
+        "esp_proposals": [tunnel.esp_proposal],
+        "rekey_time": f"{tunnel.esp_lifetime_s * 9 // 10}s",
+        "life_time": f"{tunnel.esp_lifetime_s}s",
+        "dpd_action": "clear",
+    }
+    body: Message = {
+        "version": "2",
+        "local_addrs": [str(tunnel.local)],
+        "remote_addrs": [str(tunnel.remote)],
+        "proposals": [tunnel.ike_proposal],
+        "encap": "yes",
+        "mobike": "no",
+        # The check begins after half of the silence and takes the other half of 30 s (retransmit_timeout above).
+        "dpd_delay": f"{max(tunnel.dpd_s // 2, 1)}s",
+        "keyingtries": "1",
+        "rekey_time": f"{rekey}s",
+        "over_time": f"{tunnel.ike_lifetime_s - rekey}s",
+        "local": {"auth": "psk", "id": str(tunnel.local)},
+        "remote": {"auth": "psk", "id": str(tunnel.remote)},
+        "children": {tunnel.name: child},
+    }
+    return {tunnel.name: body}
+
+
+def shared_key(tunnel: Tunnel) -> Message:
+    """A tunnel's key for ``load-shared``."""
+    owners = [str(tunnel.local), str(tunnel.remote)]
+    return {"id": tunnel.name, "type": "IKE", "data": tunnel.key, "owners": owners}
+
+
+def _texts(ranges: Sequence[object]) -> list[str]:
+    return [str(range_) for range_ in ranges]

@@ -1,0 +1,261 @@
+"""The clouds' VPN gateways: follows what should be, dials, and knows how each tunnel is."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lab.desired import Gateway, Network, Tunnel, TunnelState
+from lab.hypervisor import nspawn
+from lab.hypervisor.charon import NAMESPACE, PROCESS, CharonParts, connection, key_of, shared_key
+from lab.hypervisor.commands import CommandError
+from lab.hypervisor.namespaces import RUN
+from lab.hypervisor.networks import Networks
+from lab.hypervisor.settings import Settings
+from lab.hypervisor.tunnels import Watched
+from lab.hypervisor.vici import Session, Tree, ViciError
+
+_LOG = logging.getLogger(__name__)
+_LOOK_S = 2.0
+"""How often bytes are counted and a tunnel that is down is dialled; changes are heard at once."""
+_RETRY_S = 2.0
+
+
+class GatewayKeeper:
+    """Looks after one gateway until it is removed."""
+
+    def __init__(self, parts: CharonParts) -> None:
+        self._parts = parts
+        self._spec: Gateway | None = None
+        self._loaded: dict[str, Tunnel] = {}
+        """What this charon is known to have."""
+        self._watched: dict[str, Watched] = {}
+        self._changed = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self.trouble = ""
+
+    @property
+    def parts(self) -> CharonParts:
+        return self._parts
+
+    @property
+    def spec(self) -> Gateway | None:
+        return self._spec
+
+    def follow(self, spec: Gateway | None) -> None:
+        """Take a new specification; None removes the gateway."""
+        if spec == self._spec and self._task is not None:
+            return
+        self._spec = spec
+        wanted = {tunnel.name for tunnel in spec.tunnels} if spec else set()
+        self._watched = {name: self._watched.get(name, Watched()) for name in sorted(wanted)}
+        self._changed.set()
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._keep(), name=f"keeper of gateway {self._parts.key}")
+
+    def states(self) -> dict[str, TunnelState]:
+        """Each tunnel by name."""
+        return {name: watched.state() for name, watched in self._watched.items()}
+
+    async def gone(self) -> bool:
+        """Await the removal that was ordered; False when the gateway was wanted again meanwhile."""
+        if self._task is not None:
+            await asyncio.wait({self._task})
+        return self._spec is None
+
+    async def close(self) -> None:
+        """Stop looking after the gateway, leaving it as it is."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _keep(self) -> None:
+        while self._spec is not None:
+            try:
+                await self._attend()
+                self.trouble = ""
+            except Exception as error:  # noqa: BLE001 - told as the gateway's trouble, and tried again
+                if str(error) != self.trouble:
+                    _LOG.exception("gateway %s", self._name())
+                self.trouble = str(error) or type(error).__name__
+                for watched in self._watched.values():
+                    watched.see([])
+                await self._wait(_RETRY_S)
+        await self._parts.destroy()
+
+    async def _attend(self) -> None:
+        """From a charon, started or found, to its end or the gateway's."""
+        process = self._parts.process()
+        if process is None:
+            await self._parts.stop()  # what a crash left: mount and group
+            process = await self._parts.start(self._name())
+        self._loaded = {}
+        session = await self._parts.connect(process)
+        try:
+            await self._parts.tune()
+            await session.listen("child-updown", lambda _: self._changed.set())
+            await session.listen("ike-updown", lambda _: self._changed.set())
+            self.trouble = ""
+            while self._spec is not None and process.alive():
+                self._changed.clear()
+                await self._load(session, self._spec)
+                await self._look(session, self._spec)
+                await self._wait(_LOOK_S * random.uniform(0.8, 1.2))  # noqa: S311
+        finally:
+            await session.close()
+
+    def _name(self) -> str:
+        return self._parts.key if self._spec is None else self._spec.name
+
+    async def _wait(self, pause: float) -> None:
+        try:
+            async with asyncio.timeout(pause):
+                await self._changed.wait()
+        except TimeoutError:
+            return
+
+    async def _load(self, session: Session, spec: Gateway) -> None:
+        """Have charon know exactly the tunnels of ``spec``. What it knows already it takes again without harm."""
+        wanted = {tunnel.name: tunnel for tunnel in spec.tunnels}
+        if wanted == self._loaded:
+            return
+        held = (await session.command("get-conns")).get("conns", [])
+        for name in held if isinstance(held, list) else []:
+            if name not in wanted or self._loaded.get(name, wanted[name]) != wanted[name]:
+                await session.command("unload-conn", {"name": name})
+                await self._cut(session, name)
+                await session.command("unload-shared", {"id": name})
+        for name, tunnel in wanted.items():
+            if self._loaded.get(name) != tunnel:
+                await session.command("load-shared", shared_key(tunnel))
+                await session.command("load-conn", connection(tunnel))
+        self._loaded = wanted
+
+    async def _cut(self, session: Session, name: str) -> None:
+        try:
+            await session.command("terminate", {"ike": name, "force": "yes", "timeout": "-1"})
+        except ViciError:
+            return  # it was not up
+
+    async def _look(self, session: Session, spec: Gateway) -> None:
+        """Take in how the tunnels are, and dial those that are down and ours to dial."""
+        listed: dict[str, list[Tree]] = {tunnel.name: [] for tunnel in spec.tunnels}
+
+        def heard(event: Tree) -> None:
+            for name, association in event.items():
+                if name in listed and isinstance(association, dict):
+                    listed[name].append(association)
+
+        await session.listen("list-sa", heard)
+        await session.command("list-sas", {"noblock": "yes"})
+        for name, associations in listed.items():
+            if name in self._watched:
+                self._watched[name].see(associations)
+        for tunnel in spec.tunnels:
+            watched = self._watched.get(tunnel.name)
+            if tunnel.initiate and watched is not None and not listed[tunnel.name] and watched.due():
+                await self._dial(session, tunnel.name)
+
+    async def _dial(self, session: Session, name: str) -> None:
+        try:
+            await session.command("initiate", {"child": name, "ike": name, "timeout": "-1", "loglevel": "-1"})
+        except ViciError as error:
+            _LOG.warning("tunnel %s: %s", name, error)
+
+
+class Gateways:
+    """All gateways."""
+
+    def __init__(self, settings: Settings, networks: Networks) -> None:
+        self._settings = settings
+        self._networks = networks
+        self._keepers: dict[str, GatewayKeeper] = {}
+        """By key."""
+        self._linked: dict[str, tuple[Gateway, Network]] = {}
+        self._removals: set[asyncio.Task[None]] = set()
+
+    async def follow(self, gateways: Sequence[Gateway], networks: Mapping[str, Network]) -> None:
+        """Have these and no others. Their links are there when this returns; their tunnels come later."""
+        wanted = {key_of(gateway.id): gateway for gateway in gateways if gateway.network in networks}
+        for key in self._present() - wanted.keys():
+            keeper = self._keeper(key)
+            self._linked.pop(key, None)
+            keeper.follow(None)
+            self._later(keeper)
+        for key, gateway in wanted.items():
+            keeper = self._keeper(key)
+            network = networks[gateway.network]
+            if self._linked.get(key) != (gateway, network):
+                try:
+                    await keeper.parts.link(gateway, network)
+                except CommandError:  # it must keep no other from being followed; the next look tries again
+                    _LOG.exception("links of gateway %s", gateway.name)
+                    continue
+                self._linked[key] = (gateway, network)
+            keeper.follow(gateway)
+
+    def forget_network(self, network_id: str) -> None:
+        """A router has gone, and with it the links of its gateways."""
+        self._linked = {key: made for key, made in self._linked.items() if made[1].id != network_id}
+
+    def states(self, gateway_id: str) -> dict[str, TunnelState]:
+        """See :meth:`lab.desired.Hypervisor.tunnel_states`. Azure's identifiers do not distinguish case."""
+        for keeper in self._keepers.values():
+            if keeper.spec is not None and keeper.spec.id.lower() == gateway_id.lower():
+                return keeper.states()
+        return {}
+
+    def report(self) -> list[dict[str, Any]]:
+        """Everything for ``lab status``."""
+        return [
+            {
+                "id": spec.id,
+                "name": spec.name,
+                "network": spec.network,
+                "addresses": [str(address) for address in spec.addresses],
+                "trouble": keeper.trouble,
+                "tunnels": [_told(tunnel, keeper.states()[tunnel.name]) for tunnel in spec.tunnels],
+            }
+            for keeper in self._keepers.values()
+            if (spec := keeper.spec) is not None
+        ]
+
+    async def close(self) -> None:
+        """Stop following; gateways go on, for the next daemon to adopt."""
+        await asyncio.gather(*(keeper.close() for keeper in self._keepers.values()))
+
+    def _keeper(self, key: str) -> GatewayKeeper:
+        if key not in self._keepers:
+            self._keepers[key] = GatewayKeeper(CharonParts(key, self._settings, self._networks))
+        return self._keepers[key]
+
+    def _present(self) -> set[str]:
+        folder = RUN / "gateways"
+        named = {path.name.removeprefix(NAMESPACE) for path in (RUN / "netns").glob(f"{NAMESPACE}*")}
+        held = {entry.name for entry in folder.iterdir()} if folder.exists() else set()
+        alive = {name.removeprefix(PROCESS) for name in nspawn.running() if name.startswith(PROCESS)}
+        return named | held | alive | set(self._keepers)
+
+    def _later(self, keeper: GatewayKeeper) -> None:
+        async def forget() -> None:
+            if await keeper.gone():
+                self._keepers.pop(keeper.parts.key, None)
+
+        task = asyncio.create_task(forget())
+        self._removals.add(task)
+        task.add_done_callback(self._removals.discard)
+
+
+def _told(tunnel: Tunnel, state: TunnelState) -> dict[str, Any]:
+    return {
+        "name": tunnel.name,
+        "local": str(tunnel.local),
+        "remote": str(tunnel.remote),
+        "up": state.up,
+        "since": state.since,
+        "bytes_in": state.bytes_in,
+        "bytes_out": state.bytes_out,
+    }

@@ -1,0 +1,114 @@
+"""The ways between networks: over a cloud's gateway, or over a peering. Pure.
+
+What a way carries, the subnets' routes say: packets of a subnet, and of the routed ranges of its machines, to the
+route's destination. Nothing else leaves by it, and nothing comes in by it but what comes from its other end.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network
+
+from lab.desired import Gateway, Machine, Network, Subnet, World
+from lab.hypervisor import addresses
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Passage:
+    """What a subnet's route lets out."""
+
+    sources: tuple[IPv4Network, ...]
+    destination: IPv4Network
+
+
+@dataclass(frozen=True, kw_only=True)
+class Way:
+    """One way out of a network, as its router has it."""
+
+    link: str
+    """The router's interface."""
+    near: IPv4Address
+    """The router's own address on it."""
+    hop: IPv4Address
+    """The next hop."""
+    origins: tuple[IPv4Network, ...]
+    """Where packets that come in by it may come from."""
+    passages: tuple[Passage, ...]
+
+
+def held(subnet: Subnet, machines: Sequence[Machine]) -> tuple[IPv4Network, ...]:
+    """All ranges that a subnet's machines send from."""
+    routed = (range_ for machine in machines if machine.address.ip in subnet.range for range_ in machine.routed)
+    return (subnet.range, *routed)
+
+
+def inside_addresses(gateway: Gateway, network: Network) -> tuple[IPv4Address, ...]:
+    """The addresses that a gateway has in its network: the first of all, which is no machine's, or of a range that its
+    tunnels carry. charon routes to a tunnel's other end only with an address of its own in the tunnel's near ranges."""
+    first = network.ranges[0].network_address
+    carried = (range_ for tunnel in gateway.tunnels for range_ in tunnel.local_ranges)
+    return tuple(sorted({first if first in range_ else range_.network_address for range_ in carried}))
+
+
+def ways(network: Network, world: World) -> tuple[Way, ...]:
+    """The ways out of ``network``."""
+    here = [machine for machine in world.machines if machine.network == network.id]
+    return (*_gateways(network, world, here), *_peerings(network, world, here))
+
+
+def _gateways(network: Network, world: World, here: Sequence[Machine]) -> Iterator[Way]:
+    for gateway in world.gateways:
+        if gateway.network == network.id:
+            origins = {range_ for tunnel in gateway.tunnels for range_ in tunnel.remote_ranges}
+            # Its own words count too: of what is too large for a tunnel it has to say so.
+            origins |= {IPv4Network(address) for address in inside_addresses(gateway, network)}
+            yield Way(
+                link=addresses.gateway_link(gateway.id),
+                near=addresses.NEAR,
+                hop=addresses.FAR,
+                origins=tuple(sorted(origins)),
+                passages=_passages(network, gateway.id, here),
+            )
+
+
+def _peerings(network: Network, world: World, here: Sequence[Machine]) -> Iterator[Way]:
+    ranges = {other.id: other.ranges for other in world.networks}
+    for peering in world.peerings:
+        ends = (peering.first, peering.second)
+        if network.id in ends and all(end in ranges for end in ends):
+            first = network.id == peering.first
+            near, hop = (addresses.NEAR, addresses.FAR) if first else (addresses.FAR, addresses.NEAR)
+            yield Way(
+                link=addresses.peering_link(peering.id),
+                near=near,
+                hop=hop,
+                origins=ranges[peering.second if first else peering.first],
+                passages=_passages(network, peering.id, here),
+            )
+
+
+def _passages(network: Network, via: str, here: Sequence[Machine]) -> tuple[Passage, ...]:
+    return tuple(
+        Passage(sources=held(subnet, here), destination=route.destination)
+        for subnet in network.subnets
+        for route in subnet.routes
+        if route.via == via
+    )
+
+
+def routes(found: Sequence[Way]) -> dict[IPv4Network, Way]:
+    """The way of each destination. A router has one table: of two ways to one destination the first is taken, and the
+    rules drop what the other subnet meant for the second."""
+    chosen: dict[IPv4Network, Way] = {}
+    for way in found:
+        for passage in way.passages:
+            other = chosen.setdefault(passage.destination, way)
+            if other is not way:
+                _LOG.error(
+                    "%s is routed by %s and by %s: the first is taken", passage.destination, other.link, way.link
+                )
+    return chosen

@@ -1,0 +1,67 @@
+"""How the control plane's parts wait for each other: the lab has three members in each store and two API servers."""
+
+from __future__ import annotations
+
+from unittest import mock
+
+import pytest
+
+from components.cluster import Cluster
+from components.control_guards import guards
+from components.model import load, plan
+from tests.components.test_cluster import cloud
+from tests.support.declared import Declared, Program, declare
+from tests.support.hosts import STACKS
+
+MACHINE = "azure-native:compute:VirtualMachine"
+READINESS = "pulumi-python:dynamic/longhaul:Readiness"
+FOUNDED = "pulumi-python:dynamic/longhaul:Founded"
+CERTIFICATE = "pulumi-python:dynamic/longhaul:Certificate"
+
+
+@pytest.fixture(scope="module", name="program")
+def _program() -> Program:
+    lab = load(STACKS / "Pulumi.lab.yaml")
+    site = lab.control_plane.site
+    alone = lab.model_copy(update={"sites": {site: lab.sites[site]}, "pools": {}, "hosts": ()})
+    with mock.patch("components.control_plane.guards", return_value={}):  # only an engine can call hooks
+        return declare(lambda: Cluster(alone).outputs, answer=cloud)
+
+
+def _machines(program: Program, role: str) -> list[Declared]:
+    return [machine for machine in program.of(MACHINE) if machine.name.startswith(f"lab-{role}-")]
+
+
+def test_no_machine_waits_for_another(program: Program) -> None:
+    machines = {machine.name for role in ("etcd", "events", "api") for machine in _machines(program, role)}
+    assert len(machines) == 8
+    ready = {readiness.name for readiness in program.of(READINESS)}
+    assert ready == {f"{machine}-ready" for machine in machines}
+    for machine in program.of(MACHINE):
+        assert not machine.after & (machines | ready), machine.name
+
+
+def test_every_place_that_a_machine_may_have_is_guarded() -> None:
+    lab = load(STACKS / "Pulumi.lab.yaml")
+    with mock.patch("components.guard.ResourceHook", side_effect=lambda name, _callback: name):
+        found = guards(lab, plan(lab))
+    names = {machine: binding.before_delete for machine, binding in found.items()}
+    stores = {f"lab-{role}-{index}": "keeps-quorum" for role in ("etcd", "events") for index in range(7)}
+    servers = {f"lab-api-{index}": "leaves" for index in range(15)}
+    assert names == {machine: [f"{machine}-{guard}"] for machine, guard in {**stores, **servers}.items()}
+
+
+def test_a_store_exists_once_all_its_members_are_ready(program: Program) -> None:
+    for role in ("etcd", "events"):
+        (note,) = [note for note in program.of(FOUNDED) if note.name == f"lab-{role}-founded"]
+        assert note.after >= {f"{machine.name}-ready" for machine in _machines(program, role)}
+
+
+def test_nobody_gets_the_credential_for_the_stores_before_they_exist(program: Program) -> None:
+    credentials = [c for c in program.of(CERTIFICATE) if c.name.endswith("-etcd-client")]
+    assert len(credentials) == len(_machines(program, "api"))
+    for credential in credentials:
+        assert credential.after >= {"lab-etcd-founded", "lab-events-founded"}
+    for machine in _machines(program, "api"):
+        assert f"{machine.name}-etcd-client" not in machine.after, "it starts meanwhile"
+        assert f"{machine.name}-apiserver" in machine.after

@@ -1,0 +1,134 @@
+"""What the node controller may see of the clouds, and whom API servers reach."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from components.aws.account import account_provider
+from components.aws.controller import NodeControllerAccess, NodeControllerAccessArgs
+from components.azure.controller import AzureControllerAccess, AzureControllerAccessArgs
+from components.azure.network import SiteNetwork, SiteNetworkArgs
+from components.azure.roles import READER
+from components.model import Environment, plan
+from tests.support.declared import Declared, Outputs, Program, declare
+from tests.support.production import production
+
+PRINCIPALS = {f"prod-api-{index}": f"principal-{index}" for index in range(5)}
+ISSUER = "sts.windows.net/00000000-0000-4000-8000-000000000004/"
+PROVIDER = f"arn:aws:iam::123456789012:oidc-provider/{ISSUER}"
+
+
+def clouds(resource: Declared) -> dict[str, Any]:
+    match resource.type:
+        case "aws:iam/openIdConnectProvider:OpenIdConnectProvider":
+            return {"arn": PROVIDER}
+        case "aws:iam/role:Role":
+            return {"arn": f"arn:aws:iam::123456789012:role/{resource.inputs['name']}"}
+    return {}
+
+
+def access(environment: Environment) -> Program:
+    def build() -> Outputs:
+        account_provider(environment)
+        arguments = NodeControllerAccessArgs(environment=environment, principal_ids=PRINCIPALS, tags={"a": "b"})
+        AzureControllerAccess(
+            "prod-controller-access",
+            AzureControllerAccessArgs(
+                environment=environment, principal_ids=PRINCIPALS, resource_groups={"weu": "prod-weu"}
+            ),
+        )
+        return {"role": NodeControllerAccess("prod-node-controller", arguments).role_arn}
+
+    return declare(build, answer=clouds)
+
+
+@pytest.fixture(name="program", scope="module")
+def _program() -> Program:
+    return access(production())
+
+
+def test_the_role_is_for_the_api_servers_identities_alone(program: Program) -> None:
+    assert program.outputs["role"] == "arn:aws:iam::123456789012:role/prod-node-controller"
+    [provider] = program.of("aws:iam/openIdConnectProvider:OpenIdConnectProvider")
+    [role] = program.of("aws:iam/role:Role")
+    assert provider.inputs["url"] == f"https://{ISSUER}"
+    [statement] = json.loads(role.inputs["assumeRolePolicy"])["Statement"]
+    assert statement["Effect"] == "Allow"
+    assert statement["Principal"] == {"Federated": PROVIDER}
+    assert statement["Action"] == "sts:AssumeRoleWithWebIdentity"
+    conditions = statement["Condition"]["StringEquals"]
+    assert set(conditions) == {f"{ISSUER}:aud", f"{ISSUER}:sub"}
+    assert conditions[f"{ISSUER}:sub"] == sorted(PRINCIPALS.values())
+    assert conditions[f"{ISSUER}:aud"] == provider.inputs["clientIdLists"]
+
+
+def test_the_role_may_look_and_nothing_else(program: Program) -> None:
+    [policy] = program.of("aws:iam/rolePolicy:RolePolicy")
+    [statement] = json.loads(policy.inputs["policy"])["Statement"]
+    assert statement["Action"] == ["ec2:DescribeInstances"]
+
+
+def test_in_azure_it_reads_the_groups_of_sites_with_pools(program: Program) -> None:
+    grants = program.of("azure-native:authorization:RoleAssignment")
+    assert {grant.inputs["principalId"] for grant in grants} == set(PRINCIPALS.values())
+    assert len({grant.inputs["roleAssignmentName"] for grant in grants}) == len(PRINCIPALS)
+    for grant in grants:
+        assert grant.inputs["roleDefinitionId"].endswith(READER)
+        subscription = production().sites["weu"].subscription  # type: ignore[union-attr]
+        assert grant.inputs["scope"] == f"/subscriptions/{subscription}/resourceGroups/prod-weu"
+
+
+def test_where_azure_has_no_pools_nothing_is_granted() -> None:
+    pools = {name: pool for name, pool in production().pools.items() if pool.site != "weu"}
+    without = access(production().model_copy(update={"pools": pools}))
+    assert without.of("azure-native:authorization:RoleAssignment") == ()
+
+
+def api_rules(environment: Environment) -> dict[str, dict[str, Any]]:
+    def build() -> Outputs:
+        arguments = SiteNetworkArgs(
+            environment=environment, addresses=plan(environment), site="weu", control_plane=True
+        )
+        SiteNetwork("prod-weu", arguments)
+        return {}
+
+    groups = declare(build).of("azure-native:network:NetworkSecurityGroup")
+    [group] = [group for group in groups if group.inputs["networkSecurityGroupName"].endswith("-api")]
+    return {rule["name"]: rule for rule in group.inputs["securityRules"]}
+
+
+def test_api_servers_reach_the_environment_and_what_they_ask() -> None:
+    rules = api_rules(production())
+    out = {name: rule for name, rule in rules.items() if rule["direction"] == "Outbound"}
+    assert out["environment-out"]["destinationAddressPrefix"] == str(production().supernet)
+    assert out["environment-out"]["protocol"] == "*"
+    assert {rule["destinationAddressPrefix"] for name, rule in out.items() if name != "environment-out"} == {
+        "AzureKeyVault",
+        "AzureCloud.westeurope",
+        "AzureResourceManager",
+        "Internet",
+        "*",
+    }
+    assert out["deny-rest-out"]["access"] == "Deny"
+    for name in out.keys() - {"environment-out", "deny-rest-out"}:
+        assert out[name]["destinationPortRanges"] == ["443"]
+    priorities = [rule["priority"] for rule in out.values()]
+    assert len(set(priorities)) == len(priorities)
+
+
+def test_the_api_is_for_the_environment_s_addresses() -> None:
+    rules = api_rules(production())
+    inside = {name: rule for name, rule in rules.items() if rule["direction"] == "Inbound"}
+    assert inside["api"]["sourceAddressPrefix"] == str(production().supernet)
+    assert inside["api"]["destinationPortRanges"] == ["6443"]
+    assert set(inside) == {"api", "probes", "deny-rest"}
+
+
+def test_without_aws_nothing_goes_to_the_internet() -> None:
+    environment = production()
+    sites = {"weu": environment.sites["weu"]}
+    alone = environment.model_copy(update={"sites": sites, "pools": {}, "hosts": ()})
+    assert {"aws-api", "azure-api"} & set(api_rules(alone)) == set()

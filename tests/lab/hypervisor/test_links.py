@@ -1,0 +1,318 @@
+"""Pods' ranges, peerings, tunnels between real gateways, and a rack, between real machines."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab.cgroups import Group
+from lab.desired import World
+from lab.racks import host_key
+from lab.ssh import public_text
+from tests.lab.hypervisor.conftest import FRONTEND, Lab, curl, eventually
+from tests.lab.hypervisor.links import EGRESS, NEAR, PODS, gateway, tunnel, world
+from tests.lab.hypervisor.test_network import DROPPED, internet_listener
+from tests.model.make import AZURE, minimal
+
+pytestmark = pytest.mark.lab
+
+ALPHA_POD, GAMMA_POD = str(PODS["alpha"][1]), str(PODS["gamma"][1])
+TUNNELS = ("link-0", "link-1")
+RACK = {"kind": "onprem", "gateways": [{"name": "gw-0", "public_address": "198.51.100.20"}]}
+RACK_GATEWAY, RACK_HOST = "10.65.0.10", "10.65.32.10"
+
+
+@pytest.fixture(scope="module")
+def lab(make_lab: Callable[[str], Lab], gateway_rootfs: Path, tmp_path_factory: pytest.TempPathFactory) -> Lab:
+    lab = make_lab("test-links")
+    stack = tmp_path_factory.mktemp("stacks") / "Pulumi.test-links.yaml"
+    declared = {**minimal(), "name": "test-links", "sites": {"weu": AZURE, "rack": RACK}, "bare_metal": "hosts.yaml"}
+    stack.write_text(json.dumps({"config": {"longhaul:environment": declared}}))
+    write_hosts(stack.with_name("hosts.yaml"), 1)
+    depot = tmp_path_factory.mktemp("depot")
+    for folder in ("binaries", "debian", "images"):
+        (depot / folder).mkdir()
+    (depot / "images" / "index.json").write_text('{"manifests": []}')
+    (depot / "binaries" / "SHA256SUMS").write_text("sums\n")
+    lab.start("--gateway-rootfs", str(gateway_rootfs), "--stack", str(stack), "--depot", str(depot))
+    lab.apply(world())
+    lab.await_phase("running", "alpha", "beta", "gamma", "delta", "test-links-gw-0", "test-links-node-0")
+    await_tunnels(lab, *TUNNELS)
+    eventually(lambda: lab.status()["load_balancers"]["lb"]["10.1.0.4"], what="the backend is up")
+    return lab
+
+
+def write_hosts(path: Path, count: int) -> None:
+    path.write_text(json.dumps({"hosts": [{"name": f"node-{number}", "site": "rack"} for number in range(count)]}))
+
+
+def tunnels(lab: Lab, name: str = "gw-near") -> dict[str, dict[str, Any]]:
+    (found,) = [item for item in lab.status()["gateways"] if item["name"] == name]
+    return {item["name"]: item for item in found["tunnels"]}
+
+
+def await_tunnels(lab: Lab, *names: str) -> None:
+    """Both ends of these tunnels are up, and of no others."""
+
+    def reached() -> bool:
+        ends = [tunnels(lab, end) for end in ("gw-near", "gw-far")]
+        return all(item["up"] is (name in names) for end in ends for name, item in end.items())
+
+    eventually(reached, what=f"of the tunnels {names} are up")
+
+
+def call(lab: Lab, machine: str, target: str, *, source: str = "", check: bool = True) -> str:
+    """What the echo server answers, which is its name and the caller's address; empty when nothing came."""
+    more = ["--interface", source] if source else []
+    result = lab.inside(machine, curl(f"http://{target}:8000/", more=more), check=check)
+    assert result.returncode in (0, DROPPED)
+    return result.stdout
+
+
+@pytest.fixture
+def cut(lab: Lab) -> Iterator[Callable[[str], None]]:
+    """Cuts by name, restored afterwards."""
+    yield lambda name: lab.lab("tunnel", name, "cut") and None
+    for name in lab.status()["cuts"]:
+        lab.lab("tunnel", name, "restore")
+    await_tunnels(lab, *TUNNELS)
+
+
+def test_pods_of_two_sites_talk_without_translation(lab: Lab) -> None:
+    assert call(lab, "alpha", "10.2.0.4") == "gamma 10.1.0.4\n"
+    assert call(lab, "alpha", GAMMA_POD, source=ALPHA_POD) == f"gamma {ALPHA_POD}\n"
+    assert call(lab, "gamma", ALPHA_POD, source=GAMMA_POD) == f"alpha {GAMMA_POD}\n"
+
+
+def test_a_load_balancer_serves_other_sites(lab: Lab) -> None:
+    for machine, address in (("gamma", "10.2.0.4"), ("delta", "10.3.0.4")):
+        assert lab.inside(machine, curl(f"http://{FRONTEND}/")).stdout == f"alpha {address}\n"
+
+
+def test_a_peering_carries_what_is_routed(lab: Lab) -> None:
+    assert call(lab, "alpha", "10.3.0.4", source=ALPHA_POD) == f"delta {ALPHA_POD}\n"
+    assert call(lab, "delta", ALPHA_POD) == "alpha 10.3.0.4\n"
+
+
+def test_nothing_else_passes_between_networks(lab: Lab) -> None:
+    # A subnet without routes, and a network that is only its neighbour's neighbour.
+    assert call(lab, "beta", "10.2.0.4", check=False) == ""
+    assert call(lab, "beta", "10.3.0.4", check=False) == ""
+    assert call(lab, "delta", "10.2.0.4", check=False) == ""
+
+
+def test_rules_apply_to_pods_and_across_tunnels(lab: Lab) -> None:
+    refused = lab.inside("alpha", curl(f"http://{GAMMA_POD}:9000/"), check=False)
+    assert refused.returncode == DROPPED
+    assert lab.inside("gamma", curl(f"http://{GAMMA_POD}:9000/")).returncode == 0
+
+
+def test_the_operator_reaches_pods(lab: Lab) -> None:
+    assert lab.enter(*curl(f"http://{ALPHA_POD}:8000/").split()).stdout == "alpha 10.9.0.1\n"
+
+
+def test_pods_leave_by_the_nat_and_are_told_no_metadata(lab: Lab) -> None:
+    with internet_listener(lab) as url:
+        assert lab.inside("alpha", curl(url, more=["--interface", ALPHA_POD])).stdout == str(EGRESS)
+    metadata = "http://169.254.169.254/"
+    assert lab.inside("alpha", curl(metadata)).stdout == f"metadata {NEAR}: 10.1.0.4\n"
+    assert lab.inside("alpha", curl(metadata, more=["--interface", ALPHA_POD]), check=False).returncode == DROPPED
+
+
+def test_what_is_too_large_for_a_tunnel_is_said_and_tcp_is_clamped(lab: Lab) -> None:
+    said = lab.inside("alpha", "ping -c 2 -W 3 -M do -s 1400 10.2.0.4 2>&1", check=False).stdout
+    assert "mtu=1400" in said.replace(" ", "")
+    segments = "exec 3<>/dev/tcp/10.2.0.4/8000; ss -tin dst 10.2.0.4 | grep -o ' mss:[0-9]*'"
+    assert int(lab.inside("alpha", f'bash -c "{segments}"').stdout.partition(":")[2]) <= 1350
+
+
+def test_only_ipsec_is_seen_on_the_internet(lab: Lab) -> None:
+    script = f"for i in 1 2 3 4; do {curl(f'http://{GAMMA_POD}:8000/')}; sleep 0.5; done"
+    argv = ["sh", "-c", f"{script} > /dev/null"]
+    with subprocess.Popen([*shell(lab, "alpha"), *argv]) as talking:
+        found = json.loads(lab.lab("capture", "--seconds", "3", "--json").stdout)
+        talking.wait()
+    between = [row for row in found["flows"] if {row["from"], row["to"]} == {"gw-near", "gw-far"}]
+    assert any(row["kind"] == "esp-in-udp" and row["packets"] >= 4 for row in between)
+    assert {row["kind"] for row in between} <= {"esp-in-udp", "ike", "nat-keepalive"}
+
+
+def shell(lab: Lab, machine: str) -> list[str]:
+    env = ["--env", lab.state.env, "--state-root", str(lab.state.root)]
+    return [sys.executable, "-m", "lab", "shell", *env, machine, "--"]
+
+
+def test_a_capture_sees_what_is_in_the_clear(lab: Lab) -> None:
+    with subprocess.Popen([*shell(lab, "test-links-gw-0"), "ping", "-c", "30", "-i", "0.1", "198.51.100.64"]) as pings:
+        result = lab.lab("capture", "--seconds", "2", check=False)
+        pings.wait()
+    assert result.returncode == 1
+    assert "icmp 198.51.100.20 -> 198.51.100.64" in result.stdout
+
+
+def test_one_tunnel_cut_the_other_carries(lab: Lab, cut: Callable[[str], None]) -> None:
+    for name in TUNNELS:
+        cut(f"gw-near/{name}")
+        await_tunnels(lab, *(other for other in TUNNELS if other != name))
+        assert call(lab, "alpha", GAMMA_POD) == "gamma 10.1.0.4\n"
+        lab.lab("tunnel", f"gw-near/{name}", "restore")
+        await_tunnels(lab, *TUNNELS)
+
+
+def test_a_gateway_cut_there_is_no_path_and_back_there_is_one(lab: Lab, cut: Callable[[str], None]) -> None:
+    cut("gw-far")
+    assert call(lab, "alpha", GAMMA_POD, check=False) == ""
+    lab.lab("tunnel", "gw-far", "restore")
+    assert call(lab, "alpha", GAMMA_POD) == "gamma 10.1.0.4\n"
+    refused = lab.lab("tunnel", "gw-far", "restore", check=False)
+    assert "'gw-far' is not cut" in refused.stderr
+    assert "there are gw-far, gw-near, test-links-gw-0" in lab.lab("tunnel", "gw-x", "cut", check=False).stderr
+
+
+def charon_of(lab: Lab, name: str) -> int:
+    """The process of a gateway's charon, as the host numbers it."""
+    from lab.hypervisor.charon import PROCESS, key_of
+
+    members = Group.of(lab.state, f"{PROCESS}{key_of(name.upper())}").members()
+    return next(pid for pid in members if Path(f"/proc/{pid}/cmdline").read_bytes().endswith(b"charon-systemd\0"))
+
+
+def test_gateways_outlive_the_daemon_and_come_back_when_they_die(lab: Lab) -> None:
+    before = charon_of(lab, "gw-near")
+    os.kill(daemon_pid(lab), signal.SIGKILL)
+    assert call(lab, "alpha", GAMMA_POD) == "gamma 10.1.0.4\n"
+    eventually(lambda: lab.status()["daemon"]["running"], what="a new daemon")
+    await_tunnels(lab, *TUNNELS)
+    assert charon_of(lab, "gw-near") == before
+    os.kill(before, signal.SIGKILL)
+    eventually(lambda: charon_of(lab, "gw-near") != before, what="a new charon")
+    await_tunnels(lab, *TUNNELS)
+    assert call(lab, "alpha", GAMMA_POD) == "gamma 10.1.0.4\n"
+
+
+def daemon_pid(lab: Lab) -> int:
+    return next(
+        pid for pid in Group.of(lab.state).members() if b"lab.daemon" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    )
+
+
+def test_keys_are_in_no_file_and_no_argument(lab: Lab) -> None:
+    secret = tunnel(0, near=True).key.encode()
+    texts = [path for path in lab.state.logs.iterdir() if path.is_file()]
+    texts += [
+        path for path in Path(f"/proc/{lab.pid()}/root/run/longhaul/gateways").rglob("upper/**/*") if path.is_file()
+    ]
+    texts += [Path(f"/proc/{pid}/cmdline") for pid in Group.of(lab.state).members()]
+    assert len(texts) > 20
+    assert not [path for path in texts if secret in path.read_bytes()]
+
+
+def test_a_changed_key_takes_the_tunnel_down_until_both_have_it(lab: Lab) -> None:
+    near, far = world().gateways
+    new = [replace(tunnel(0, near=end), key="another key") for end in (True, False)]
+    lab.apply(replace(world(), gateways=(replace(near, tunnels=(new[0], near.tunnels[1])), far)))
+    await_tunnels(lab, "link-1")
+    assert call(lab, "alpha", GAMMA_POD) == "gamma 10.1.0.4\n"
+    both = (replace(near, tunnels=(new[0], near.tunnels[1])), replace(far, tunnels=(new[1], far.tunnels[1])))
+    lab.apply(replace(world(), gateways=both))
+    await_tunnels(lab, *TUNNELS)
+    lab.apply(world())
+    await_tunnels(lab, *TUNNELS)
+
+
+def test_a_machine_may_get_another_range_while_it_runs(lab: Lab) -> None:
+    alpha, *others = world().machines
+    started = lab.inside("alpha", "cut -d ' ' -f 22 /proc/1/stat").stdout
+    lab.apply(replace(world(), machines=(replace(alpha, routed=()), *others)))
+    eventually(lambda: call(lab, "gamma", ALPHA_POD, check=False) == "", what="the range is gone")
+    lab.apply(world())
+    eventually(lambda: call(lab, "gamma", ALPHA_POD, check=False), what="the range is back")
+    assert lab.inside("alpha", "cut -d ' ' -f 22 /proc/1/stat").stdout == started
+
+
+def ssh(lab: Lab, address: str, command: str) -> subprocess.CompletedProcess[str]:
+    name = f"test-links-{'gw-0' if address == RACK_GATEWAY else 'node-0'}"
+    known = lab.state.directory / "known_hosts"
+    known.write_text(f"{address} {public_text(host_key('test-links', name))}\n")
+    options = f"-o StrictHostKeyChecking=yes -o UserKnownHostsFile={known} -o BatchMode=yes"
+    return lab.enter("sh", "-c", f'ssh {options} -i "$LONGHAUL_SSH_KEY" root@{address} "{command}"')
+
+
+def test_a_racks_machines_let_the_operator_in_with_the_host_keys_of_their_names(lab: Lab) -> None:
+    assert ssh(lab, RACK_HOST, "hostname").stdout == "test-links-node-0\n"
+    entered = ssh(lab, RACK_GATEWAY, "hostname; ip -o -4 addr show dev eth1; test -c /dev/net/tun && echo tun")
+    assert entered.stdout.startswith("test-links-gw-0\n")
+    assert "198.51.100.20/32" in entered.stdout
+    assert entered.stdout.endswith("tun\n")
+
+
+def test_a_racks_gateway_is_on_the_internet_and_its_host_behind_a_nat(lab: Lab) -> None:
+    with internet_listener(lab) as url:
+        assert lab.inside("test-links-gw-0", curl(url)).stdout == "198.51.100.20"
+        assert lab.inside("test-links-node-0", curl(url)).stdout == "198.51.100.128"
+    # Without a tunnel there is no path, whichever way it tries.
+    assert lab.inside("test-links-node-0", curl("http://10.1.0.4:8000/"), check=False).returncode != 0
+    assert lab.inside("test-links-gw-0", curl("http://10.1.0.4:8000/"), check=False).returncode != 0
+
+
+def test_a_racks_router_gives_other_sites_packets_to_the_gateway(lab: Lab) -> None:
+    lab.inside("test-links-gw-0", "ip addr add 10.64.1.1/32 dev lo")
+    try:
+        assert lab.inside("test-links-node-0", "ping -c 1 -W 3 10.64.1.1").returncode == 0
+    finally:
+        lab.inside("test-links-gw-0", "ip addr del 10.64.1.1/32 dev lo")
+
+
+def test_the_depot_is_served_everywhere_and_metadata_not_in_racks(lab: Lab) -> None:
+    depot = curl("http://depot.longhaul.internal/binaries/SHA256SUMS")
+    for machine in ("alpha", "gamma", "test-links-gw-0", "test-links-node-0"):
+        assert lab.inside(machine, depot).stdout == "sums\n"
+    assert lab.enter(*depot.split()).stdout == "sums\n"
+    assert lab.inside("test-links-node-0", curl("http://169.254.169.254/"), check=False).returncode == DROPPED
+
+
+def test_machines_have_what_kubelet_and_containerd_need(lab: Lab) -> None:
+    script = """
+set -e
+for group in /sys/fs/cgroup/*/; do mountpoint -q $group || continue; mkdir $group/probe; rmdir $group/probe; done
+sysctl -qw net.ipv4.ip_forward=1
+test "$(cat /proc/sys/vm/overcommit_memory)" = 1
+test -c /dev/kmsg
+mkdir -p /tmp/m; cd /var/lib/containerd; mkdir -p a b c
+mount -t overlay probe -o lowerdir=a,upperdir=b,workdir=c /tmp/m; umount /tmp/m
+"""
+    host = Path("/proc/sys/vm/overcommit_memory").read_text()
+    assert lab.inside("test-links-node-0", script).returncode == 0
+    assert Path("/proc/sys/vm/overcommit_memory").read_text() == host
+
+
+def test_a_host_added_to_the_hosts_file_appears_at_the_next_start(lab: Lab) -> None:
+    config = json.loads(lab.state.config_file.read_text())
+    write_hosts(Path(config["stack"]).with_name("hosts.yaml"), 2)
+    more = ["--gateway-rootfs", config["gateway_rootfs"], "--stack", config["stack"], "--depot", config["depot"]]
+    lab.start(*more)
+    lab.await_phase("running", "test-links-node-1")
+    assert lab.machine("test-links-node-1")["address"] == "10.65.32.11"
+
+
+def test_gateways_and_peerings_that_are_no_longer_wanted_go(lab: Lab) -> None:
+    lab.apply(replace(world(), gateways=(), peerings=()))
+    assert call(lab, "alpha", "10.3.0.4", check=False) == ""
+    netns = Path(lab.namespace("internet")).parent
+    eventually(lambda: not list(netns.glob("gw-*")), what="the gateways' namespaces are gone")
+    assert not [path for path in Group.of(lab.state).existing() if path.name.startswith("gateway.")]
+    lab.apply(world())
+    await_tunnels(lab, *TUNNELS)
+    assert call(lab, "alpha", GAMMA_POD) == "gamma 10.1.0.4\n"
+    assert call(lab, "alpha", "10.3.0.4") == "delta 10.1.0.4\n"
+    assert gateway(NEAR).id in {item["id"] for item in lab.status()["gateways"]}
+    lab.apply(World())

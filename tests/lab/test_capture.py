@@ -1,0 +1,89 @@
+"""What a capture says of packets."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address
+
+import pytest
+
+from lab.capture import Flow, kind, summary, told
+
+STATUS = {
+    "networks": [{"id": "net-a", "name": "a", "egress": ["198.51.100.130"]}],
+    "gateways": [
+        {"name": "gw-a", "network": "net-a", "addresses": ["198.51.100.64"]},
+        {"name": "gw-b", "network": "net-b", "addresses": ["198.51.100.96"]},
+    ],
+    "machines": [{"name": "gw-rack", "network": "net-c", "public": "198.51.100.20"}],
+}
+UDP, TCP = 17, 6
+
+
+def packet(
+    source: str, destination: str, protocol: int, ports: tuple[int, int] = (0, 0), content: bytes = b"", offset: int = 0
+) -> bytes:
+    addresses = IPv4Address(source).packed + IPv4Address(destination).packed
+    header = b"\x45" + bytes(5) + offset.to_bytes(2, "big") + bytes([64, protocol, 0, 0]) + addresses
+    return header + ports[0].to_bytes(2, "big") + ports[1].to_bytes(2, "big") + bytes(4) + content
+
+
+@pytest.mark.parametrize(
+    ("protocol", "ports", "content", "expected"),
+    [
+        (UDP, (500, 500), b"", "ike"),
+        (UDP, (4500, 4500), bytes(4) + b"header", "ike"),
+        (UDP, (4500, 4500), b"\x01\x02\x03\x04sealed", "esp-in-udp"),
+        (UDP, (4500, 4500), b"\xff", "nat-keepalive"),
+        (TCP, (40000, 10250), b"", "tcp 10250"),
+        (1, (0, 0), b"", "icmp"),
+        (47, (0, 0), b"", "47"),
+    ],
+)
+def test_kinds_of_packets(protocol: int, ports: tuple[int, int], content: bytes, expected: str) -> None:
+    assert kind(packet("198.51.100.64", "198.51.100.96", protocol, ports, content)).kind == expected
+
+
+def test_a_fragment_has_no_ports() -> None:
+    assert kind(packet("198.51.100.64", "198.51.100.96", UDP, (4500, 4500), offset=100)).kind == "udp fragment"
+
+
+def test_services_are_named() -> None:
+    assert kind(packet("198.51.100.130", "198.51.100.10", TCP, (40000, 443))).kind == "cloud api"
+    assert kind(packet("198.51.100.11", "198.51.100.20", TCP, (80, 40000))).kind == "depot"
+
+
+@pytest.mark.parametrize("damaged", [b"\x45\x00", bytes(40)])
+def test_what_is_no_packet_is_refused(damaged: bytes) -> None:
+    with pytest.raises((ValueError, IndexError)):
+        kind(damaged)
+
+
+def clear(flow: Flow) -> bool:
+    return bool(summary({flow: [1, 60]}, STATUS, seconds=1.0)["in_the_clear"])
+
+
+def test_between_sites_only_what_is_sealed_is_in_order() -> None:
+    assert not clear(Flow("esp-in-udp", "198.51.100.64", "198.51.100.96"))
+    assert not clear(Flow("ike", "198.51.100.20", "198.51.100.64"))
+    assert clear(Flow("tcp 80", "198.51.100.20", "198.51.100.64"))
+    assert clear(Flow("icmp", "198.51.100.130", "198.51.100.96"))
+    assert clear(Flow("tcp 80", "10.1.0.4", "198.51.100.96"))
+
+
+def test_one_sites_own_traffic_and_the_clouds_are_in_order() -> None:
+    assert not clear(Flow("icmp", "198.51.100.130", "198.51.100.64"))
+    assert not clear(Flow("cloud api", "198.51.100.130", "198.51.100.10"))
+    assert not clear(Flow("tcp 22", "198.51.100.2", "198.51.100.20"))
+
+
+def test_a_summary_is_told_with_names_the_busiest_first() -> None:
+    counts = {
+        Flow("ike", "198.51.100.64", "198.51.100.96"): [2, 200],
+        Flow("esp-in-udp", "198.51.100.64", "198.51.100.96"): [9, 9000],
+    }
+    text = told(summary(counts, STATUS, seconds=1.0))
+    lines = text.splitlines()
+    assert lines[0].split()[:4] == ["esp-in-udp", "gw-a", "->", "gw-b"]
+    assert lines[-1] == "Between sites: nothing but IKE and ESP in UDP."
+    loud = told(summary({Flow("icmp", "198.51.100.20", "198.51.100.64"): [1, 84]}, STATUS, seconds=1.0))
+    assert "in the clear:\n  icmp 198.51.100.20 -> 198.51.100.64" in loud

@@ -1,0 +1,183 @@
+"""The whole hybrid cluster in the lab: three sites, one flat network, from one file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from ipaddress import IPv4Address
+from typing import Any
+
+import pytest
+
+from components.model import load, plan
+from components.model.versions import pinned
+from tests.support.cloud import aws, instances, set_desired_capacity
+from tests.support.project import Project, eventually, hybrid
+from tests.support.requests import SERVING, Requester, ask_for, node_requester, pool_requester, refusal
+from tests.support.workload import Talker, talkers
+
+pytestmark = pytest.mark.lab
+
+ENV = "hyb"
+
+
+@pytest.fixture(scope="module", name="project")
+def _project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    project = Project.make(tmp_path_factory.mktemp("hybrid"), hybrid(ENV, supernet="10.112.0.0/12"))
+    try:
+        project.up()
+        yield project
+    finally:
+        project.lab("down", "--all", check=False)
+
+
+@pytest.fixture(scope="module", name="pods")
+def _pods(project: Project) -> dict[str, Talker]:
+    return talkers(project, pinned("agnhost"), aws="use1", rack="rack")
+
+
+def _nodes(project: Project) -> dict[str, dict[str, Any]]:
+    """Ready nodes by name."""
+    listed = json.loads(project.kubectl("get", "nodes", "--output=json").stdout)["items"]
+    return {
+        item["metadata"]["name"]: item
+        for item in listed
+        if any(c["type"] == "Ready" and c["status"] == "True" for c in item["status"]["conditions"])
+    }
+
+
+def _unchanged(summary: dict[str, Any]) -> bool:
+    return (summary["create"], summary["update"], summary["replace"], summary["delete"]) == (0, 0, 0, 0)
+
+
+def test_status_finds_everything_well(project: Project) -> None:
+    assert json.loads(project.longhaul("status", "--json").stdout)["well"] is True
+
+
+def test_nodes_say_where_they_are(project: Project) -> None:
+    nodes = _nodes(project)
+    places = {item["metadata"]["labels"]["longhaul.dev/site"]: name for name, item in nodes.items()}
+    assert set(places) == {"use1", "rack"}
+    assert places["rack"] == f"{ENV}-node-0"
+    cloud = nodes[places["use1"]]
+    zone = cloud["metadata"]["labels"]["topology.kubernetes.io/zone"]
+    assert cloud["metadata"]["labels"]["topology.kubernetes.io/region"] == "us-east-1"
+    assert cloud["metadata"]["labels"]["longhaul.dev/pool"] == "cpu"
+    assert cloud["spec"]["providerID"] == f"aws:///{zone}/{places['use1']}"
+    assert nodes[places["rack"]]["spec"]["providerID"] == f"longhaul://{ENV}/rack/node-0"
+
+
+def test_pods_have_addresses_of_their_site(project: Project, pods: dict[str, Talker]) -> None:
+    sites = plan(load(project.stack_file)).sites
+    assert IPv4Address(pods["aws"].address) in sites["use1"].pods
+    assert IPv4Address(pods["rack"].address) in sites["rack"].pods
+
+
+def test_pods_reach_each_other_by_address_without_masquerade(pods: dict[str, Talker]) -> None:
+    assert pods["aws"].dial(pods["rack"].address) == "rack"
+    assert pods["rack"].dial(pods["aws"].address) == "aws"
+    assert pods["aws"].dial(pods["rack"].address, "clientip").startswith(f"{pods['aws'].address}:")
+    assert pods["rack"].dial(pods["aws"].address, "clientip").startswith(f"{pods['rack'].address}:")
+
+
+def test_pods_reach_each_other_by_name(pods: dict[str, Talker]) -> None:
+    assert pods["aws"].dial("rack") == "rack"
+    assert pods["rack"].dial("aws.default.svc.cluster.local") == "aws"
+
+
+def test_the_operator_reaches_pods(project: Project, pods: dict[str, Talker]) -> None:
+    assert {talker.get("/hostname") for talker in pods.values()} == {"aws", "rack"}
+    operator = str(plan(load(project.stack_file)).operators[1])
+    assert pods["rack"].get("/clientip").startswith(f"{operator}:")
+
+
+def test_pods_do_not_reach_the_metadata(pods: dict[str, Talker]) -> None:
+    assert pods["aws"].dial("169.254.169.254") == ""
+
+
+def test_logs_and_commands_reach_both_nodes(project: Project, pods: dict[str, Talker]) -> None:
+    """The API servers call the kubelets, over the tunnels."""
+    for name in pods:
+        assert project.kubectl("exec", name, "--", "/agnhost", "--help").returncode == 0
+
+
+def test_only_tunnels_are_on_the_internet(project: Project, pods: dict[str, Talker]) -> None:
+    capture = project.in_background("capture", "--seconds", "5", "--json")
+    while capture.poll() is None:
+        assert pods["aws"].dial(pods["rack"].address) == "rack"
+    seen = json.loads(capture.communicate()[0])
+    assert seen["in_the_clear"] == []
+    assert "esp-in-udp" in {flow["kind"] for flow in seen["flows"] if flow["to"] == f"{ENV}-gw-0"}
+
+
+def test_a_cut_tunnel_is_the_only_path(project: Project, pods: dict[str, Talker]) -> None:
+    project.lab("tunnel", f"{ENV}-gw-0", "cut")
+    try:
+        eventually(lambda: pods["aws"].dial(pods["rack"].address) == "")
+    finally:
+        project.lab("tunnel", f"{ENV}-gw-0", "restore")
+    eventually(lambda: pods["aws"].dial(pods["rack"].address) == "rack", limit_s=30)
+    assert [talker.restarts() for talker in pods.values()] == [0, 0]
+
+
+def test_the_group_follows_the_clouds_own_api(project: Project) -> None:
+    before = set(_nodes(project))
+    set_desired_capacity(project, f"{ENV}-cpu", 2)
+    eventually(lambda: len(_nodes(project)) == 3, limit_s=60)
+    added = set(_nodes(project)) - before
+    assert json.loads(project.longhaul("preview", "--json").stdout)["update"] == 0
+    set_desired_capacity(project, f"{ENV}-cpu", 1)
+    eventually(lambda: len(project.kubectl("get", "nodes", "--output=name").stdout.split()) == 2, limit_s=90)
+    assert len(added) == 1
+    assert _unchanged(json.loads(project.longhaul("preview", "--json").stdout))
+
+
+def test_a_machine_that_does_not_exist_gets_no_certificate(project: Project) -> None:
+    name = ask_for(project, "i-00000000000000000", pool_requester(project, "cpu"))
+    assert "i-00000000000000000" in refusal(project, name)
+
+
+def test_a_live_node_is_not_impersonated(project: Project) -> None:
+    (node,) = instances(project, f"{ENV}-cpu")
+    assert node in refusal(project, ask_for(project, node, pool_requester(project, "cpu")))
+
+
+def test_a_node_gets_no_foreign_address(project: Project) -> None:
+    (node,) = instances(project, f"{ENV}-cpu")
+    name = ask_for(project, node, node_requester(node), signer=SERVING, addresses=["10.112.0.99"])
+    assert "10.112.0.99" in refusal(project, name)
+
+
+def test_a_pod_cannot_even_ask(project: Project) -> None:
+    (node,) = instances(project, f"{ENV}-cpu")
+    pod = Requester(user="system:serviceaccount:default:default", groups=("system:serviceaccounts",))
+    with pytest.raises(AssertionError, match="cannot create resource"):
+        ask_for(project, node, pod)
+
+
+def test_a_pod_that_may_ask_is_refused(project: Project) -> None:
+    (node,) = instances(project, f"{ENV}-cpu")
+    account = "system:serviceaccount:default:default"
+    project.kubectl(
+        "create", "clusterrolebinding", "test", "--clusterrole=system:node-bootstrapper", f"--user={account}"
+    )
+    try:
+        name = ask_for(project, node, Requester(user=account, groups=("system:serviceaccounts",)))
+        assert refusal(project, name)
+    finally:
+        project.kubectl("delete", "clusterrolebinding", "test")
+
+
+def test_a_second_up_changes_nothing(project: Project) -> None:
+    done = project.longhaul("up", "--yes")
+    assert "changed=0" in done.stdout
+    assert "changed=1" not in done.stdout
+    assert _unchanged(json.loads(project.longhaul("preview", "--json").stdout))
+
+
+def test_a_vanished_machine_comes_back(project: Project) -> None:
+    """Somebody deleted an instance behind everyone's back: the group makes another, which joins."""
+    (gone,) = instances(project, f"{ENV}-cpu")
+    aws(project, "ec2", "terminate_instances", InstanceIds=[gone])
+    eventually(lambda: set(_nodes(project)) >= set(instances(project, f"{ENV}-cpu")) != {gone}, limit_s=90)
+    eventually(lambda: gone not in project.kubectl("get", "nodes", "--output=name").stdout, limit_s=90)

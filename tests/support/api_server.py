@@ -1,0 +1,187 @@
+"""A real Kubernetes without nodes, on loopback: etcd, kube-apiserver, and the controllers when a test wants them."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from ipaddress import IPv4Network
+from pathlib import Path
+from typing import Any
+
+from components import issuing
+
+READY_S = 120.0
+DAYS = 1
+
+
+class ApiServer:
+    """One API server and its store, below ``folder``; everything it starts ends with :meth:`close`."""
+
+    def __init__(self, folder: Path, *, tools: dict[str, Path], services: IPv4Network) -> None:
+        self.folder, self._tools, self._services = folder, tools, services
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self.port = free_port()
+        self.kubeconfig = folder / "kubeconfig"
+        self._authority = issuing.new_authority(common_name="test", days=DAYS, key=issuing.new_key())
+
+    def start(self) -> None:
+        """Start store and API server; returns when it is ready."""
+        etcd, peer = free_port(), free_port()
+        here = f"http://127.0.0.1:{etcd}"
+        words = ["--unsafe-no-fsync", f"--listen-client-urls={here}", f"--advertise-client-urls={here}"]
+        self._run("etcd", f"--data-dir={self.folder / 'etcd'}", *words, f"--listen-peer-urls=http://127.0.0.1:{peer}")
+        serving = self._identity("serving", "kube-apiserver", usages=["server"])
+        self._write_kubeconfig("admin", self.kubeconfig, organizations=["system:masters"])
+        account = self.folder / "account.key"
+        subprocess.run(["openssl", "genrsa", "-out", str(account), "2048"], check=True, capture_output=True)
+        self._run(
+            "kube-apiserver",
+            f"--etcd-servers={here}",
+            f"--secure-port={self.port}",
+            "--bind-address=127.0.0.1",
+            f"--tls-cert-file={serving}",
+            f"--tls-private-key-file={serving}",
+            f"--client-ca-file={self.folder / 'ca.crt'}",
+            f"--service-account-key-file={account}",
+            f"--service-account-signing-key-file={account}",
+            "--service-account-issuer=https://test",
+            f"--service-cluster-ip-range={self._services}",
+            "--authorization-mode=Node,RBAC",
+            "--enable-admission-plugins=NodeRestriction",
+            "--enable-bootstrap-token-auth=true",
+        )
+        eventually(lambda: self.kubectl("get", "--raw", "/readyz", check=False) == "ok", what="the API server is ready")
+
+    def start_controllers(self) -> None:
+        """Start kube-controller-manager: deployments, garbage collection."""
+        self._run(
+            "kube-controller-manager",
+            f"--kubeconfig={self.kubeconfig}",
+            f"--service-account-private-key-file={self.folder / 'account.key'}",
+            "--leader-elect=false",
+            f"--secure-port={free_port()}",
+            "--bind-address=127.0.0.1",
+            f"--cert-dir={self.folder / 'controllers'}",
+        )
+
+    def kubectl(self, *words: str, kubeconfig: Path | None = None, stdin: str = "", check: bool = True) -> str:
+        """kubectl's output; with ``check``, a failure shows what it said."""
+        done = subprocess.run(
+            [str(self._tools["kubectl"]), f"--kubeconfig={kubeconfig or self.kubeconfig}", *words],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        if check and done.returncode != 0:
+            raise AssertionError(f"kubectl {' '.join(words)}: {done.stderr or done.stdout}")
+        return done.stdout if check else done.stdout or done.stderr
+
+    def get(self, *words: str) -> dict[str, Any]:
+        """``kubectl get … -o json``."""
+        return dict(json.loads(self.kubectl("get", *words, "-o", "json")))
+
+    def user(self, name: str, *, organizations: tuple[str, ...] = ()) -> Path:
+        """A kubeconfig of somebody else."""
+        path = self.folder / f"{secrets.token_hex(4)}.kubeconfig"
+        self._write_kubeconfig(name, path, organizations=list(organizations))
+        return path
+
+    def bearer(self, token: str) -> Path:
+        """A kubeconfig of whoever shows ``token``."""
+        path = self.folder / f"{secrets.token_hex(4)}.kubeconfig"
+        path.write_text(json.dumps(self._config({"token": token})))
+        return path
+
+    def pause(self) -> None:
+        """Stop answering, without going away."""
+        self._processes[1].send_signal(signal.SIGSTOP)
+
+    def close(self) -> None:
+        """End everything, last started first."""
+        for process in reversed(self._processes):
+            process.send_signal(signal.SIGCONT)
+            process.kill()
+            process.wait()
+
+    def _run(self, name: str, *words: str) -> None:
+        with (self.folder / f"{name}.log").open("ab") as log:
+            command = [str(self._tools[name]), *words]
+            environment = {"HOME": str(self.folder), "PATH": os.environ["PATH"]}
+            self._processes.append(subprocess.Popen(command, env=environment, stdout=log, stderr=log))
+
+    def _identity(
+        self, name: str, common_name: str, *, usages: list[str], organizations: list[str] | None = None
+    ) -> Path:
+        (self.folder / "ca.crt").write_text(self._authority.certificate)
+        pair = issuing.issue(
+            issuing.Subject(
+                common_name=common_name,
+                organizations=organizations or [],
+                dns_names=["kubernetes", "kubernetes.test"],
+                addresses=["127.0.0.1"],
+                usages=usages,
+                days=DAYS,
+            ),
+            authority=self._authority,
+        )
+        path = self.folder / f"{name}.pem"
+        path.write_text(pair.certificate + pair.key)
+        return path
+
+    def _write_kubeconfig(self, name: str, path: Path, *, organizations: list[str]) -> None:
+        part = f"client-{secrets.token_hex(4)}"
+        identity = self._identity(part, name, usages=["client"], organizations=organizations)
+        # Relative names, as kubectl writes them.
+        path.write_text(json.dumps(self._config({"client-certificate": identity.name, "client-key": identity.name})))
+
+    def _config(self, user: dict[str, str]) -> dict[str, Any]:
+        cluster = {
+            "server": f"https://127.0.0.1:{self.port}",
+            "certificate-authority": "ca.crt",
+            "tls-server-name": "kubernetes.test",
+        }
+        return {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "test",
+            "contexts": [{"name": "test", "context": {"cluster": "test", "user": "me"}}],
+            "clusters": [{"name": "test", "cluster": cluster}],
+            "users": [{"name": "me", "user": user}],
+        }
+
+
+@contextmanager
+def api_server(folder: Path, *, tools: dict[str, Path], services: IPv4Network) -> Iterator[ApiServer]:
+    """A ready API server."""
+    server = ApiServer(folder, tools=tools, services=services)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.close()
+
+
+def eventually(condition: Callable[[], Any], *, what: str) -> Any:
+    """Await ``condition``; fails the test with ``what`` after :data:`READY_S`."""
+    deadline = time.monotonic() + READY_S
+    while time.monotonic() < deadline:
+        if found := condition():
+            return found
+        time.sleep(0.1)
+    raise AssertionError(f"never came about: {what}")
+
+
+def free_port() -> int:
+    """A port that was free a moment ago."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])

@@ -1,0 +1,101 @@
+"""Pods that talk, for tests of the network: Kubernetes' own test image, an HTTP server that calls others when asked."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from tests.support.project import Project, run
+
+IMAGE = "registry.k8s.io/e2e-test-images/agnhost"
+PORT = 8080
+
+
+@dataclass(frozen=True, kw_only=True)
+class Talker:
+    """A pod that serves and calls HTTP, and a Service of its name."""
+
+    project: Project
+    name: str
+    address: str
+    node: str
+
+    def get(self, path: str, *, check: bool = True, limit_s: int = 10) -> str:
+        """What it answers the operator, by its own address."""
+        return ask(self.project, f"http://{self.address}:{PORT}{path}", check=check, limit_s=limit_s)
+
+    def dial(self, host: str, request: str = "hostname") -> str:
+        """What ``host`` (an address or a name) answers this pod; empty when it does not."""
+        query = urlencode({"host": host, "port": PORT, "protocol": "http", "request": request, "tries": 1})
+        said = json.loads(self.get(f"/dial?{query}", limit_s=30))
+        return str(said.get("responses", [""])[0])
+
+    def restarts(self) -> int:
+        """How often its container was started again."""
+        status = pod(self.project, self.name)["status"]
+        return int(status["containerStatuses"][0]["restartCount"])
+
+
+def talkers(project: Project, version: str, **sites: str) -> dict[str, Talker]:
+    """A pod by each name on a node of each site; returns when all are ready."""
+    objects = [item for name, site in sites.items() for item in (_pod(name, site, version), _service(name))]
+    path = project.path / "talkers.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}), encoding="utf-8")
+    project.kubectl("apply", "-f", str(path))
+    project.kubectl("wait", "--for=condition=Ready", "--timeout=90s", *(f"pod/{name}" for name in sites))
+    found = {name: pod(project, name) for name in sites}
+    return {
+        name: Talker(project=project, name=name, address=it["status"]["podIP"], node=it["spec"]["nodeName"])
+        for name, it in found.items()
+    }
+
+
+def pod(project: Project, name: str) -> dict[str, Any]:
+    """A pod as the API has it."""
+    return dict(json.loads(project.kubectl("get", "pod", name, "--output=json").stdout))
+
+
+def ask(project: Project, url: str, *, check: bool = True, limit_s: int = 10) -> str:
+    """What a URL answers the operator."""
+    words = [
+        str(project.state / "enter"),
+        "curl",
+        "--silent",
+        "--show-error",
+        "--fail",
+        "--max-time",
+        str(limit_s),
+        url,
+    ]
+    return run(words, check=check).stdout
+
+
+def _pod(name: str, site: str, version: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": {"app": name, "longhaul.dev/outlive-network-cuts": "true"}},
+        "spec": {
+            "nodeSelector": {"longhaul.dev/site": site},
+            "containers": [
+                {
+                    "name": "agnhost",
+                    "image": f"{IMAGE}:{version}",
+                    "args": ["netexec", f"--http-port={PORT}"],
+                    "readinessProbe": {"httpGet": {"path": "/healthz", "port": PORT}, "periodSeconds": 1},
+                }
+            ],
+            "terminationGracePeriodSeconds": 1,
+        },
+    }
+
+
+def _service(name: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name},
+        "spec": {"selector": {"app": name}, "ports": [{"port": PORT}]},
+    }
