@@ -26,7 +26,7 @@ def main() -> None:
     from components.guard import confirmed
 
     source = STACKS / f"Pulumi.{stack}.yaml"
-    # From the file, not from the engine's configuration: that sorts keys, and the order of sites gives them their blocks.
+    # From the file: the engine's configuration sorts keys, and the order of sites gives them their blocks.
     environment = load(source)
     if environment.destroyable and confirmed(environment.name):
         # The engine deletes what the state holds; of the program it needs only the hooks that it looks up by name.

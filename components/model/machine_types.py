@@ -1,8 +1,8 @@
 """The machine types that Longhaul knows, with what the address and capacity plans need of them.
 
 Sources: Azure, learn.microsoft.com "Sizes for virtual machines" (Lsv3, Dsv5, Ddsv5, NC A100 v4, ND A100 v4, ND H100 v5
-series pages); AWS, docs.aws.amazon.com "Amazon EC2 instance types" (m7i, m6id, i4i, g5, p4d, p5 pages). An environment can
-declare further types under ``machine_types``.
+series pages); AWS, docs.aws.amazon.com "Amazon EC2 instance types" (m7i, m6id, i4i, g5, p4d, p5 pages). An environment
+can declare further types under ``machine_types``.
 """
 
 from __future__ import annotations

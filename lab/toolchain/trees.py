@@ -10,7 +10,6 @@ from pathlib import Path
 from lab.toolchain.cache import sha256_file
 from lab.toolchain.process import output_of
 
-
 CACHES = frozenset(("__pycache__", ".mypy_cache", ".ruff_cache"))
 """Folders that tools leave beside sources, and that are no part of them."""
 

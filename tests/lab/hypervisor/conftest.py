@@ -52,7 +52,6 @@ def user_data(*commands: str) -> bytes:
     """cloud-config (JSON is YAML) that installs and starts the echo server, then runs ``commands``."""
     content = {
         "locale": "C.UTF-8",
-        "ssh_genkeytypes": [],
         "write_files": [
             {"path": "/opt/echo.py", "content": ECHO},
             {"path": "/etc/systemd/system/echo.service", "content": UNIT},
