@@ -33,6 +33,8 @@ _COMMANDS = {
 """Programs the lab runs on the host, and the Debian packages they are in."""
 _DISK_BYTES = 3 << 30
 """Free space below which machines would soon fail with odd errors: images' package caches, logs, etcd's files."""
+_INOTIFY = 80
+"""Inotify instances of a hybrid lab with two nodes: three a machine, ten more an API server, eight more a node."""
 _REPORT_S = 30.0
 _READY_S = 60.0
 
@@ -84,6 +86,7 @@ def check_host(state: LabState) -> None:
     for forbidden in ("/run", "/proc", "/sys"):
         if state.root.is_relative_to(forbidden):
             raise LabError(f"the state folder {state.root} lies under {forbidden}, which is another one inside the lab")
+    _check_inotify()
     place = next(folder for folder in (state.root, *state.root.parents) if folder.exists())
     free = shutil.disk_usage(place).free
     if free < _DISK_BYTES:
@@ -102,6 +105,27 @@ def _works(*argv: str) -> bool:
         return subprocess.run(argv, capture_output=True, check=False).returncode == 0
     except FileNotFoundError:
         return False
+
+
+def _check_inotify() -> None:
+    """Every machine's systemd, containerd and kubelet watch files, and all are root's on one kernel."""
+    limit = int(Path("/proc/sys/fs/inotify/max_user_instances").read_text())
+    used = _inotify_instances()
+    if limit - used < _INOTIFY:
+        raise LabError(
+            f"root may have {limit} inotify instances and has {used}, a lab wants {_INOTIFY}: end what uses them, as "
+            f"another lab, or `sysctl fs.inotify.max_user_instances={8 * _INOTIFY}`"
+        )
+
+
+def _inotify_instances() -> int:
+    """Those that root has on this machine."""
+    count = 0
+    for folder in Path("/proc").glob("[0-9]*/fd"):
+        with contextlib.suppress(OSError):
+            if folder.stat().st_uid == 0:
+                count += sum(link.readlink() == Path("anon_inode:inotify") for link in folder.iterdir())
+    return count
 
 
 def _check_network_features() -> None:

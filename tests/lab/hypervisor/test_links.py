@@ -10,16 +10,14 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from lab.cgroups import Group
 from lab.desired import World
-from lab.racks import host_key
-from lab.ssh import public_text
 from tests.lab.hypervisor.conftest import FRONTEND, Lab, curl, eventually
 from tests.lab.hypervisor.links import EGRESS, NEAR, PODS, gateway, tunnel, world
+from tests.lab.hypervisor.rack import RACK, RACK_GATEWAY, RACK_HOST, ssh, tunnels, write_hosts
 from tests.lab.hypervisor.test_network import DROPPED, internet_listener
 from tests.model.make import AZURE, minimal
 
@@ -27,8 +25,6 @@ pytestmark = pytest.mark.lab
 
 ALPHA_POD, GAMMA_POD = str(PODS["alpha"][1]), str(PODS["gamma"][1])
 TUNNELS = ("link-0", "link-1")
-RACK = {"kind": "onprem", "gateways": [{"name": "gw-0", "public_address": "198.51.100.20"}]}
-RACK_GATEWAY, RACK_HOST = "10.65.0.10", "10.65.32.10"
 
 
 @pytest.fixture(scope="module")
@@ -49,15 +45,6 @@ def lab(make_lab: Callable[[str], Lab], gateway_rootfs: Path, tmp_path_factory: 
     await_tunnels(lab, *TUNNELS)
     eventually(lambda: lab.status()["load_balancers"]["lb"]["10.1.0.4"], what="the backend is up")
     return lab
-
-
-def write_hosts(path: Path, count: int) -> None:
-    path.write_text(json.dumps({"hosts": [{"name": f"node-{number}", "site": "rack"} for number in range(count)]}))
-
-
-def tunnels(lab: Lab, name: str = "gw-near") -> dict[str, dict[str, Any]]:
-    (found,) = [item for item in lab.status()["gateways"] if item["name"] == name]
-    return {item["name"]: item for item in found["tunnels"]}
 
 
 def await_tunnels(lab: Lab, *names: str) -> None:
@@ -237,14 +224,6 @@ def test_a_machine_may_get_another_range_while_it_runs(lab: Lab) -> None:
     lab.apply(world())
     eventually(lambda: call(lab, "gamma", ALPHA_POD, check=False), what="the range is back")
     assert lab.inside("alpha", "cut -d ' ' -f 22 /proc/1/stat").stdout == started
-
-
-def ssh(lab: Lab, address: str, command: str) -> subprocess.CompletedProcess[str]:
-    name = f"test-links-{'gw-0' if address == RACK_GATEWAY else 'node-0'}"
-    known = lab.state.directory / "known_hosts"
-    known.write_text(f"{address} {public_text(host_key('test-links', name))}\n")
-    options = f"-o StrictHostKeyChecking=yes -o UserKnownHostsFile={known} -o BatchMode=yes"
-    return lab.enter("sh", "-c", f'ssh {options} -i "$LONGHAUL_SSH_KEY" root@{address} "{command}"')
 
 
 def test_a_racks_machines_let_the_operator_in_with_the_host_keys_of_their_names(lab: Lab) -> None:
