@@ -68,7 +68,7 @@ def call(lab: Lab, machine: str, target: str, *, source: str = "", check: bool =
 @pytest.fixture
 def cut(lab: Lab) -> Iterator[Callable[[str], None]]:
     """Cuts by name, restored afterwards."""
-    yield lambda name: lab.lab("tunnel", name, "cut") and None
+    yield lambda name: lab.lab("tunnel", name, "cut").check_returncode()
     for name in lab.status()["cuts"]:
         lab.lab("tunnel", name, "restore")
     await_tunnels(lab, *TUNNELS)
