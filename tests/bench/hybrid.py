@@ -43,18 +43,33 @@ print(8 * size / (time.monotonic() - began) / 1e6)
 
 def measure(folder: Path) -> dict[str, float]:
     """The figures by name."""
+    return {**_whole(folder), **_many(folder)}
+
+
+def _whole(folder: Path) -> dict[str, float]:
     project = Project.make(folder / "hybrid", hybrid(ENV, supernet="10.160.0.0/12"))
     try:
-        measured = {
+        return {
             "hybrid lab, cached tools, s": _seconds(project.up),
             "hybrid lab, all in place, s": _seconds(project.up),
             "one node, from the call to Ready, s": _seconds(lambda: _grow(project, 2)),
-            f"{MANY} nodes at once, from the call to Ready, s": _seconds(lambda: _grow(project, 2 + MANY)),
             **_tunnel(project),
         }
     finally:
         project.lab("down", "--all", check=False)
-    return measured
+
+
+def _many(folder: Path) -> dict[str, float]:
+    """Many nodes at once, beside a small control plane and no rack: the usual limit of 128 inotify instances has no room
+    for more."""
+    raw = hybrid(ENV, supernet="10.160.0.0/12", etcd=1, events=1, api=1)
+    del raw["sites"]["rack"], raw["bare_metal"]
+    project = Project.make(folder / "many", raw)
+    try:
+        project.up()
+        return {f"{MANY} nodes at once, from the call to Ready, s": _seconds(lambda: _grow(project, 1 + MANY))}
+    finally:
+        project.lab("down", "--all", check=False)
 
 
 def _grow(project: Project, size: int) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.project import REPOSITORY, Project, environment
+from tests.support.project import REPOSITORY, Project, hybrid
 
 pytestmark = pytest.mark.lab
 
@@ -21,12 +21,15 @@ MOMENTS = (
     pytest.param("the-lab-s-cloud.log", "", id="while the cloud starts"),
     pytest.param("longhaul-up.log", "VirtualMachine killed-etcd-0 creating", id="while a machine is made"),
     pytest.param("longhaul-up.log", "Readiness killed-api-0-ready creating", id="while a machine is awaited"),
+    pytest.param("longhaul-up.log", "VpnConnection killed-links", id="while links are made"),
+    pytest.param("longhaul-up.log", "racks   | TASK [packages", id="while racks are made"),
+    pytest.param("longhaul-up.log", "Deployment coredns creating", id="while objects are awaited"),
 )
 
 
 @pytest.fixture(scope="module", name="project")
 def _project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    raw = environment("killed", supernet="10.160.0.0/12")
+    raw = hybrid("killed", supernet="10.160.0.0/12", etcd=1, events=1, api=1)
     project = Project.make(tmp_path_factory.mktemp("killed"), raw)
     try:
         yield project
@@ -65,8 +68,11 @@ def test_the_next_run_finishes_it(project: Project) -> None:
 def test_nothing_was_made_twice(project: Project) -> None:
     summary = json.loads(project.longhaul("preview", "--json").stdout)
     assert (summary["create"], summary["update"], summary["replace"], summary["delete"]) == (0, 0, 0, 0)
-    machines = json.loads(project.lab("status", "--json").stdout)["machines"]
-    assert sorted(machine["name"] for machine in machines) == ["killed-api-0", "killed-etcd-0", "killed-events-0"]
+    machines = {item["name"] for item in json.loads(project.lab("status", "--json").stdout)["machines"]}
+    instances = {name for name in machines if name.startswith("i-")}
+    roles = ("api-0", "etcd-0", "events-0", "gw-0", "node-0")
+    assert machines - instances == {f"killed-{role}" for role in roles}
+    assert len(instances) == 1
 
 
 def test_no_process_of_the_killed_runs_is_left(project: Project) -> None:
@@ -85,4 +91,6 @@ def _is_of(process: Path, project: Project) -> bool:
         variables = (process / "environ").read_bytes().decode(errors="replace")
     except OSError:
         return False
-    return f"file://{project.state}" in variables and any(sign in words for sign in ("pulumi", "lab.providers"))
+    return f"file://{project.state}" in variables and any(
+        sign in words for sign in ("pulumi", "lab.providers", "ansible")
+    )

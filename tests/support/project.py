@@ -22,19 +22,19 @@ LIMIT_S = 1500.0
 
 def environment(name: str, *, supernet: str, etcd: int = 1, events: int = 1, api: int = 1) -> dict[str, Any]:
     """The lab's control plane alone, under another name and of another size."""
-    raw = hybrid(name, supernet=supernet)
+    raw = hybrid(name, supernet=supernet, etcd=etcd, events=events, api=api)
     raw["sites"] = {site: raw["sites"][site] for site in (raw["control_plane"]["site"],)}
     del raw["pools"], raw["bare_metal"]
-    for part, key, count in (("etcd", "members", etcd), ("events", "members", events), ("api", "servers", api)):
-        raw["control_plane"][part][key] = count
     return raw
 
 
-def hybrid(name: str, *, supernet: str) -> dict[str, Any]:
+def hybrid(name: str, *, supernet: str, etcd: int = 3, events: int = 3, api: int = 2) -> dict[str, Any]:
     """The lab's environment, whole, under another name."""
     config = yaml.safe_load((REPOSITORY / "stacks" / "Pulumi.lab.yaml").read_text(encoding="utf-8"))
     raw: dict[str, Any] = config["config"]["longhaul:environment"]
     raw |= {"name": name, "supernet": supernet, "domain": f"{name}.longhaul.internal"}
+    for part, key, count in (("etcd", "members", etcd), ("events", "members", events), ("api", "servers", api)):
+        raw["control_plane"][part][key] = count
     for site in raw["sites"].values():
         for gateway in site.get("gateways", ()):
             gateway["host_key"] = _host_key(name, gateway["name"])
