@@ -60,8 +60,7 @@ def _whole(folder: Path) -> dict[str, float]:
 
 
 def _many(folder: Path) -> dict[str, float]:
-    """Many nodes at once, beside a small control plane and no rack: the usual limit of 128 inotify instances has no room
-    for more."""
+    """Many nodes at once, beside a small control plane and no rack: 128 inotify instances have no room for more."""
     raw = hybrid(ENV, supernet="10.160.0.0/12", etcd=1, events=1, api=1)
     del raw["sites"]["rack"], raw["bare_metal"]
     project = Project.make(folder / "many", raw)
