@@ -19,7 +19,7 @@ import pulumi
 from pulumi import ResourceHook, ResourceHookArgs, ResourceHookBinding, ResourceOptions
 from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider, UpdateResult
 
-from components.azure.api import AzureApi, AzureError, Vault
+from components.azure.api import BUSY, AzureApi, AzureError, Vault
 from components.founding import founded
 from components.turn import RefusedError, Turn
 
@@ -29,6 +29,9 @@ DESTROY_VARIABLE = "LONGHAUL_DESTROY"
 ASK_S = 180.0
 """How long a peer may take to answer, seconds: a run command takes Azure 20 s at least and waits for the one before
 (learn.microsoft.com, "Run scripts in your Linux VM by using action Run Commands")."""
+
+TOO_MANY = 429
+"""What the cloud answers when it is asked too often: nothing is said about the machine."""
 
 NOT_THERE = 404
 """What the cloud answers for a machine that does not exist, such as a member that is still to be made."""
@@ -102,8 +105,14 @@ def server_hook(server: Guarded, *, others: bool, frontend: str, opened_by: str)
             return
         try:
             answer = json.loads(server.run(server.machine, f"longhaul-node leave --frontend {frontend}"))
-        except (AzureError, ValueError):
+        except AzureError as error:
+            if error.status == TOO_MANY or error.code == BUSY:
+                raise RefusedError(
+                    f"{server.machine} cannot be asked to leave the load balancer now: {error}"
+                ) from error
             return  # a machine that cannot be asked serves nobody
+        except ValueError:
+            return
         if not answer.get("left"):
             raise RefusedError(f"{server.machine} must stay: {answer.get('reason', 'it gives no reason')}")
 

@@ -160,8 +160,9 @@ class Links(ComponentResource):
 
     def _aws_azure(self, name: str, aws: str, azure: str) -> None:
         """AWS takes one remote address a connection and gives it two tunnels; Azure has two addresses and takes one
-        remote address a connection. So two connections in AWS, four in Azure, a key each: any one gateway instance of
-        either side may go. (Of an Azure connection's two instances, only the one that AWS expects there comes up.)"""
+        remote address a connection. So two connections in AWS, four in Azure, a key each. (Of an Azure connection's two
+        instances, only the one that AWS expects there comes up.) Azure documents several connections to one site with
+        BGP alone: that one takes over from another with static routes was seen in the lab only."""
         for index, address in enumerate(self._azure_gateways[azure].addresses):
             peer = self._aws_peer(f"{name}-{index}", aws, azure, address)
             for number, tunnel in enumerate(peer.tunnels):

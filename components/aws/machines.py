@@ -33,8 +33,8 @@ class AwsNodeIdentityArgs:
 class AwsNodeIdentity(ComponentResource):
     """Role and instance profile of a site's nodes.
 
-    The role has no policy: a node learns its addresses and its place from instance metadata, and proves what it is with
-    a signed `GetCallerIdentity`, which needs no permission. What runs in pods brings its own identity, since the
+    The role has no policy: a node learns its addresses and its place from instance metadata, and could prove what
+    it is with a signed `GetCallerIdentity`, which needs no permission. What runs in pods brings its own identity: the
     metadata is closed to pods. Whatever is granted here would be granted to everyone who becomes root on a node.
     """
 

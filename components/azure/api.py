@@ -29,6 +29,14 @@ TIMEOUT_S = 60.0
 """How long one request may take, seconds."""
 
 
+BUSY = "Conflict"
+"""Code with which Azure refuses a run command while another one runs in the machine (learn.microsoft.com, "Run
+scripts in your Linux VM by using action Run Commands": one at a time; Azure/azure-cli issue 32305 has the answer)."""
+
+BUSY_S = 2.0
+"""Between tries, seconds."""
+
+
 class AzureError(Exception):
     """Azure refused or did not answer; the message says which resource and what to do where that is known."""
 
@@ -170,13 +178,24 @@ class AzureApi:
         url = f"{self._root}/{path}?api-version={COMPUTE_VERSION}"
         body = {"commandId": "RunShellScript", "script": [script]}
         started = time.monotonic()
-        response = self._session.request("POST", url, body=body)
+        response = self._begin(url, body, until=started + timeout_s)
         while response.status_code == 202:
             if time.monotonic() - started > timeout_s:
                 raise AzureError(f"{machine}: the run command did not end within {timeout_s:.0f} s", code="TimedOut")
             time.sleep(min(float(response.headers.get("Retry-After", "1")), 10.0))
             response = self._session.request("GET", response.headers.get("Location", url))
         return _command_output(response.json())
+
+    def _begin(self, url: str, body: dict[str, Any], *, until: float) -> requests.Response:
+        """Post a run command once the one before it has ended: Azure runs one at a time in a machine and answers 409
+        meanwhile."""
+        while True:
+            try:
+                return self._session.request("POST", url, body=body)
+            except AzureError as error:
+                if error.status != 409 or error.code != BUSY or time.monotonic() > until:
+                    raise
+            time.sleep(BUSY_S)
 
     def purge_vault(self, name: str, *, region: str) -> None:
         """Give up a deleted vault for good, with its secrets, so that its name is free; none there is no error.

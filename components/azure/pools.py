@@ -107,7 +107,7 @@ class AzurePool(ComponentResource):
             sku=compute.SkuArgs(name=self._pool.machine_type, tier="Standard", capacity=self._pool.min),
             # A new image or user data is for new machines: running ones may be in the middle of a job.
             upgrade_policy=compute.UpgradePolicyArgs(mode=compute.UpgradeMode.MANUAL),
-            # Nothing is granted to it: a node proves what it is with it.
+            # Nothing is granted to it: it is what a node could prove itself with.
             identity=compute.VirtualMachineScaleSetIdentityArgs(type=compute.ResourceIdentityType.SYSTEM_ASSIGNED),
             virtual_machine_profile=self._profile(),
             tags=self._tags,

@@ -28,7 +28,7 @@ class SiteBase(Section):
         json_schema_extra={"patternErrorMessage": "an http or https address without a path"},
     )
     """Where the site's machines get binaries, Debian packages and container images; left out, where their makers
-    publish them."""
+    publish them. Machines believe it: over plain `http`, everyone on the way to it is root on them."""
 
 
 class AzureSite(SiteBase):

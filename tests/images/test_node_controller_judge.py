@@ -56,6 +56,7 @@ class Court:
         self.tokens = {"abcdef": Token(pool="cpu"), "rackid": Token(node=RACK)}
         self.alive: set[str] = set()
         self.taken: set[str] = set()
+        self.members: set[str] = set()
         self.cloud = Inventory(cloud, clock=lambda: self.now)
         rack = machine(RACK, RACK_ADDRESS, site="rack", pool="bare-metal")
         self.rack = Inventory(Listed("rack", {RACK: rack}), clock=lambda: self.now)
@@ -71,6 +72,9 @@ class Court:
 
     def live(self, node: str) -> bool:
         return node in self.alive
+
+    def member(self, node: str) -> bool:
+        return node in self.members
 
     def rival(self, request: Request) -> bool:
         return request.node in self.taken
@@ -178,6 +182,11 @@ def test_a_live_name_and_one_just_given_are_taken(court: Court) -> None:
     assert court.says(kubelets.by_token(client())) == "NameIsLive"
     court.alive.clear()
     court.taken.add(NODE)
+    assert court.says(kubelets.by_token(client())) == "NameIsTaken"
+
+
+def test_a_silent_node_s_name_is_not_for_a_token_that_many_have(court: Court) -> None:
+    court.members.add(NODE)
     assert court.says(kubelets.by_token(client())) == "NameIsTaken"
 
 

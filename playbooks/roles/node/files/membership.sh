@@ -1,12 +1,16 @@
 #!/bin/sh
 # Whether this machine is a node of the cluster. Arguments: its certificate, the file it joins with, the URL of the API, and how long
-# the API may take to be reached, seconds. Prints "joined", "stranger" (its certificate is of a cluster that is gone) or "new", and
-# "join_file" when that file is still there.
+# the API may take to be reached, seconds. Prints "joined", "stranger" (its certificate is of a cluster that is gone, or has ended) or
+# "new", and "join_file" when that file is still there.
 certificate=$1 join=$2 api=$3 end=$(($(date +%s) + $4))
 if [ -e "$join" ]; then echo join_file; fi
-# A certificate that ends within a day cannot be relied on to renew itself.
-if ! openssl x509 -noout -checkend 86400 -in "$certificate" >/dev/null 2>&1; then
+if [ ! -e "$certificate" ]; then
   echo new
+  exit 0
+fi
+# One that has ended opens nothing, not even its own renewal, and the kubelet would not ask for another while it is there.
+if ! openssl x509 -noout -checkend 0 -in "$certificate" >/dev/null 2>&1; then
+  echo stranger
   exit 0
 fi
 while :; do

@@ -12,10 +12,11 @@ import logging
 import signal
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 from controller.api import Api
-from controller.election import Election
+from controller.election import TIMEOUT_S, Election
 from controller.metrics import Metrics, serve
 from controller.run import Controller
 from node_config import PATH as NODE
@@ -32,7 +33,7 @@ def work(node: Node, *, pki: Path, stop: threading.Event, metrics: Metrics) -> i
         authority=pki / "kubernetes-ca.crt",
         certificate=pki / "node-controller.pem",
     )
-    election = Election(api, identity=node.machine)
+    election = Election(replace(api, timeout_s=TIMEOUT_S), identity=node.machine)
     if not election.acquire(stop):
         return 0
     controller = Controller(api, authority=pki / "nodes-authority.pem", instance=node.machine, metrics=metrics)

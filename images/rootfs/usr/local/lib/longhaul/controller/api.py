@@ -52,6 +52,7 @@ class Api:
     """Whom the server's certificate is of."""
     certificate: Path
     """Own certificate and key."""
+    timeout_s: float = TIMEOUT_S
 
     def __post_init__(self) -> None:
         self._local = threading.local()
@@ -151,7 +152,7 @@ class Api:
             connection = getattr(self._local, "connection", None)
             kept = connection is not None
             if connection is None:
-                connection = self._local.connection = self._connection(TIMEOUT_S)
+                connection = self._local.connection = self._connection(self.timeout_s)
             try:
                 response = self._send(
                     connection, method, path, query=query or {}, body=body, accept=accept, content=content

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from controller.api import METADATA, Api, Object
 from controller.judge import Token
 from controller.request import CLIENT, RefusedError, Request, issued, moment, parse
+from controller.signing import LIFETIME
 from controller.watch import Watch, quoted
 
 log = logging.getLogger(__name__)
@@ -64,6 +65,14 @@ class KubernetesCluster:
         lease = self._api.find(f"{LEASES}/{quoted(node)}") or {}
         renewed = lease.get("spec", {}).get("renewTime")
         return bool(renewed) and self._wall() - moment(renewed) < LEASE_S
+
+    def member(self, node: str) -> bool:
+        """Whether there is a Node whose lease was renewed within a certificate's lifetime: a token that many machines
+        have must not give its name away while it is silent."""
+        lease = self._api.find(f"{LEASES}/{quoted(node)}") or {}
+        renewed = lease.get("spec", {}).get("renewTime")
+        recent = bool(renewed) and self._wall() - moment(renewed) < LIFETIME.total_seconds()
+        return recent and self._api.find(f"{NODES}/{quoted(node)}") is not None
 
     def _ready(self, node: str) -> bool:
         found = self._api.find(f"{NODES}/{quoted(node)}") or {}

@@ -25,6 +25,10 @@ RENEW_S = 10.0
 RETRY_S = 2.0
 """Between attempts."""
 
+TIMEOUT_S = 2.5
+"""For one answer. An attempt is two questions, so one that was begun just before :data:`RENEW_S` has ended before
+another may lead."""
+
 
 class Election:
     """One candidate. Time is measured here alone, from when a change was seen: clocks may differ."""

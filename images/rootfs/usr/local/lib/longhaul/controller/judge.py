@@ -39,6 +39,9 @@ class Cluster(Protocol):
     def live(self, node: str) -> bool:
         """Whether somebody lives under this name: a Node that is ready or renews its lease."""
 
+    def member(self, node: str) -> bool:
+        """Whether there is a Node of this name whose kubelet may still hold a good certificate."""
+
     def rival(self, request: Request) -> bool:
         """Whether another key was just given this name, and has not shown itself as a Node yet."""
 
@@ -86,6 +89,12 @@ class Judge:
         self._check_machine(request, self._in_pool(request, token, seen_at=seen_at))
         if self._cluster.live(request.node):
             raise RefusedError("NameIsLive", f"a live node is called {request.node} already")
+        if token.pool and self._cluster.member(request.node):
+            raise RefusedError(
+                "NameIsTaken",
+                f"node {request.node} has joined before and may still hold its certificate: "
+                "if its machine was made anew, delete the Node",
+            )
         if self._cluster.rival(request):
             raise RefusedError("NameIsTaken", f"another key was given the name {request.node} a moment ago")
 
