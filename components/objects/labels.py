@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pulumi
 
 if TYPE_CHECKING:
+    from pulumi_kubernetes.admissionregistration.v1 import NamedRuleWithOperationsArgsDict
     from pulumi_kubernetes.meta.v1 import ObjectMetaArgsDict
 
 MANAGER = "longhaul"
@@ -43,3 +44,8 @@ def meta(
     if namespace is not None:
         found["namespace"] = namespace
     return found
+
+
+def new_pods() -> list[NamedRuleWithOperationsArgsDict]:
+    """The rules of an admission policy that looks at pods when they are made."""
+    return [{"api_groups": [""], "api_versions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}]

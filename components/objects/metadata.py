@@ -16,7 +16,7 @@ from __future__ import annotations
 from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.admissionregistration.v1 import ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding
 
-from components.objects.labels import SYSTEM, meta
+from components.objects.labels import SYSTEM, meta, new_pods
 
 PART = "instance-metadata"
 LABEL = "longhaul.dev/host-network"
@@ -38,14 +38,7 @@ class InstanceMetadata(ComponentResource):
             metadata=meta(policy, part=PART),
             spec={
                 "match_constraints": {
-                    "resource_rules": [
-                        {
-                            "api_groups": [""],
-                            "api_versions": ["v1"],
-                            "operations": ["CREATE"],
-                            "resources": ["pods"],
-                        }
-                    ],
+                    "resource_rules": new_pods(),
                     "namespace_selector": {
                         "match_expressions": [
                             {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [SYSTEM]},

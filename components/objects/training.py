@@ -21,7 +21,7 @@ from __future__ import annotations
 from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.admissionregistration.v1 import MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding
 
-from components.objects.labels import meta
+from components.objects.labels import meta, new_pods
 from components.objects.priorities import TRAINING_CLASSES
 
 PART = "training"
@@ -45,16 +45,7 @@ class TrainingPods(ComponentResource):
             policy,
             metadata=meta(policy, part=PART),
             spec={
-                "match_constraints": {
-                    "resource_rules": [
-                        {
-                            "api_groups": [""],
-                            "api_versions": ["v1"],
-                            "operations": ["CREATE"],
-                            "resources": ["pods"],
-                        }
-                    ]
-                },
+                "match_constraints": {"resource_rules": new_pods()},
                 "match_conditions": [{"name": "holds-state", "expression": holds_state()}],
                 "failure_policy": "Fail",
                 "reinvocation_policy": "IfNeeded",
