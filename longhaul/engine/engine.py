@@ -4,7 +4,6 @@ up to the cluster, and ``<env>-objects`` with what runs on it."""
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping
@@ -115,18 +114,22 @@ def _init_elsewhere(engine: Engine) -> subprocess.CompletedProcess[str]:
 
 def _lab_config(where: Context, stack: str) -> Path | None:
     """A lab's salt is of no use to anybody else, so its stack file, which is tracked, is not written to: the engine is
-    given a copy, and takes the salt from the stack's state."""
+    given a copy. The salt that it wrote into an earlier one stays: what a killed run left is encrypted with it."""
     source = where.project.stack_file(stack)
     if where.lab is None:
         if not source.exists():
             source.write_text(objects_file(where.env), encoding="utf-8")
         return None
     copy = where.lab.folder / source.name
-    if source.exists():
-        shutil.copyfile(source, copy)
-    else:
-        copy.write_text(objects_file(where.env), encoding="utf-8")
+    text = source.read_text(encoding="utf-8") if source.exists() else objects_file(where.env)
+    salt = _salt(copy.read_text(encoding="utf-8")) if copy.exists() else ""
+    copy.write_text(text if _salt(text) or not salt else f"{salt}\n{text}", encoding="utf-8")
     return copy
+
+
+def _salt(text: str) -> str:
+    """The line of a stack file that holds the salt; empty when there is none."""
+    return next((line for line in text.splitlines() if line.startswith("encryptionsalt:")), "")
 
 
 def objects_file(env: str) -> str:
