@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lab import tools
-from tests.lab.providers.scenarios import SCENARIOS
+from tests.lab.providers import aws_scenarios, scenarios
 
 pytestmark = [
     pytest.mark.engine,
@@ -23,9 +23,12 @@ def _engine(tmp_path_factory: pytest.TempPathFactory) -> None:
     tools.ensure(["pulumi"], log_dir=tmp_path_factory.mktemp("tools"), progress=print)
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
-def test_scenario(name: str, tmp_path: Path, root: Path) -> None:
-    inner = [sys.executable, "-m", "tests.lab.providers.scenarios", name, str(tmp_path)]
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [(module.__name__, name) for module in (scenarios, aws_scenarios) for name in module.SCENARIOS],
+)
+def test_scenario(module: str, name: str, tmp_path: Path, root: Path) -> None:
+    inner = [sys.executable, "-m", module, name, str(tmp_path)]
     alone = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
     done = subprocess.run([*alone, *inner], cwd=root, text=True, capture_output=True, timeout=900, check=False)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr[-6000:]}"
