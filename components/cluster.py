@@ -18,10 +18,10 @@ from components.control_plane import ControlPlane, ControlPlaneArgs
 from components.links import AwsEnd, AzureEnd, Links, LinksArgs
 from components.model import Environment, plan
 from components.model.groups import pool_group
-from components.model.nodes import join_secret
+from components.model.scale_sets import pool_groups
 from components.model.sites import AwsSite, AzureSite
 from components.render import pool_user_data
-from components.secrets import JoinToken, TunnelKey
+from components.secrets import TunnelKey
 
 
 class Cluster(ComponentResource):
@@ -39,14 +39,12 @@ class Cluster(ComponentResource):
         self._azure = self._azure_sites()
         control = self._control_plane()
         self._kubernetes_ca = control.authorities["kubernetes"].certificate
-        self._join_tokens = self._tokens(control)
         self._aws = self._aws_sites()
         self._azure_pools()
         self.outputs = {
             "api": f"https://{environment.api_name}:{environment.control_plane.api.port}",
             "vault": control.vault_url,
             "kubernetes_ca": self._kubernetes_ca,
-            "join_tokens": Output.all(**self._join_tokens) if self._join_tokens else {},
             "certificates": {name: issued.not_after for name, issued in control.certificates.items()},
             **self._controller_access(control),
             **self._links(control),
@@ -90,21 +88,11 @@ class Cluster(ComponentResource):
         args = ControlPlaneArgs(environment=self._environment, addresses=self._addresses, network=network)
         return ControlPlane(f"{self._environment.name}-control-plane", args, opts=self._child)
 
-    def _tokens(self, control: ControlPlane) -> dict[str, Output[str]]:
-        """Every pool's join token."""
-        opts = ResourceOptions(parent=self, depends_on=[control.vault_writable])
-
-        def token(pool: str) -> pulumi.Input[str]:
-            secret = join_secret(pool)
-            name = f"{self._environment.name}-{secret}"
-            return JoinToken(name, secret=secret, vault_url=control.vault_url, opts=opts).value
-
-        return {pool: Output.secret(token(pool)) for pool in self._environment.pools}
-
-    def _user_data(self, pool: str) -> Output[str]:
-        """What a pool's machines start with; secret, since the token is."""
-        known = Output.all(kubernetes_ca=self._kubernetes_ca, join_token=self._join_tokens[pool])
-        return known.apply(lambda values: pool_user_data(self._environment, self._addresses, pool, **values))
+    def _user_data(self, pool: str, *, group: str | None = None) -> Output[str]:
+        """What a pool's machines start with, those of its scale set ``group`` if any."""
+        return self._kubernetes_ca.apply(
+            lambda known: pool_user_data(self._environment, self._addresses, pool, kubernetes_ca=known, group=group)
+        )
 
     def _azure_pools(self) -> None:
         for name, pool in self._environment.pools.items():
@@ -117,7 +105,10 @@ class Cluster(ComponentResource):
                         pool_name=name,
                         resource_group=network.resource_group,
                         subnet_id=network.subnet_ids["nodes"],
-                        custom_data=self._user_data(name),
+                        custom_data={
+                            group.name: self._user_data(name, group=group.name)
+                            for group in pool_groups(self._environment, name)
+                        },
                         tags=names.tags(self._environment, pool.site),
                     ),
                     opts=self._child,

@@ -15,7 +15,8 @@ from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider
 from pulumi.runtime.rpc import UNKNOWN
 
 from components import issuing
-from components.azure.api import AzureError, Vault
+from components.azure.api import Vault
+from components.azure.session import AzureError
 from components.model import SharedSecret
 from components.model.vault import SecretKind
 
@@ -152,17 +153,6 @@ class TunnelKeyProvider(_KnownSecretProvider):
         return secrets.token_hex(32)
 
 
-class JoinTokenProvider(_KnownSecretProvider):
-    """Makes bootstrap tokens."""
-
-    def new_value(self) -> str:
-        """The form that Kubernetes wants (kubernetes.io, "Authenticating with Bootstrap Tokens"): id, dot, secret."""
-        return ".".join("".join(secrets.choice(LETTERS) for _ in range(length)) for length in (6, 16))
-
-
-LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
-
-
 class TunnelKey(Resource, module="longhaul", name="TunnelKey"):
     """The key of one tunnel."""
 
@@ -173,19 +163,6 @@ class TunnelKey(Resource, module="longhaul", name="TunnelKey"):
         self, name: str, *, secret: str, vault_url: pulumi.Input[str], opts: ResourceOptions | None = None
     ) -> None:
         super().__init__(TunnelKeyProvider(), name, _known(secret, vault_url), _with_secret_value(opts))
-
-
-class JoinToken(Resource, module="longhaul", name="JoinToken"):
-    """What a pool's machines ask for their first certificate with, for as long as the pool is there: one that is added
-    weeks later finds the same token in its user-data."""
-
-    value: pulumi.Output[str]
-    """The token, secret."""
-
-    def __init__(
-        self, name: str, *, secret: str, vault_url: pulumi.Input[str], opts: ResourceOptions | None = None
-    ) -> None:
-        super().__init__(JoinTokenProvider(), name, _known(secret, vault_url), _with_secret_value(opts))
 
 
 def _known(secret: str, vault_url: pulumi.Input[str]) -> Properties:

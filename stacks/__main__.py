@@ -1,20 +1,18 @@
 """One of an environment's two stacks, from its configuration: load, build, export."""
 
-import gc
 from pathlib import Path
 
 import pulumi
 
 from components.model import load, plan
 from components.model.load import check_neighbours
+from components.sdk import lean
 
 STACKS = Path(__file__).resolve().parent
 
 
 def main() -> None:
     """Build what the selected stack configures."""
-    # Hundreds of thousands of small objects live until the end, and the collector goes through them again and again.
-    gc.disable()
     config, stack = pulumi.Config("longhaul"), pulumi.get_stack()
     if name := config.get("objects-of"):
         from components.objects.cluster import declare
@@ -37,4 +35,5 @@ def main() -> None:
         pulumi.export(output, value)
 
 
-main()
+with lean():
+    main()

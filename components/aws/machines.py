@@ -13,6 +13,7 @@ from pulumi import ComponentResource, Output, ResourceOptions
 
 from components.aws.account import aws_site
 from components.model import Environment
+from components.model.groups import node_role
 
 ROOT_DEVICE = "/dev/sda1"
 """Root device of the node image, as on Ubuntu's own."""
@@ -33,9 +34,10 @@ class AwsNodeIdentityArgs:
 class AwsNodeIdentity(ComponentResource):
     """Role and instance profile of a site's nodes.
 
-    The role has no policy: a node learns its addresses and its place from instance metadata, and could prove what
-    it is with a signed `GetCallerIdentity`, which needs no permission. What runs in pods brings its own identity: the
-    metadata is closed to pods. Whatever is granted here would be granted to everyone who becomes root on a node.
+    The role has no policy: a node learns its addresses and its place from instance metadata, and proves what it is with
+    a signed `GetCallerIdentity`, which needs no permission. What runs in pods brings its own identity: the metadata is
+    closed to pods. Whatever is granted here would be granted to everyone who becomes root on a node. Nobody but EC2 may
+    take the role: EC2 names its sessions after their instances, and that name is what a node is believed by.
     """
 
     role_arn: Output[str]
@@ -46,7 +48,7 @@ class AwsNodeIdentity(ComponentResource):
     def __init__(self, name: str, args: AwsNodeIdentityArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:aws:NodeIdentity", name, None, opts)
         child = ResourceOptions(parent=self)
-        role_name = f"{args.environment.name}-{args.site_name}-node"
+        role_name = node_role(args.environment, args.site_name)
         trust = {"Effect": "Allow", "Principal": {"Service": "ec2.amazonaws.com"}, "Action": "sts:AssumeRole"}
         role = aws.iam.Role(
             f"{name}-role",

@@ -7,17 +7,16 @@ Vault 7.5).
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
+
+from components.azure.session import MANAGEMENT, AzureError, shared
 
 if TYPE_CHECKING:
     import requests
 
-MANAGEMENT = "https://management.azure.com"
 COMPUTE_VERSION = "2024-07-01"
 VAULTS_VERSION = "2023-07-01"
 VAULT_VERSION = "7.5"
@@ -25,9 +24,8 @@ PURGE_S = 300.0
 """How long to wait for a vault's purge, seconds."""
 CONFLICT_S = 120.0
 """How long a write may find its secret being deleted or recovered, seconds."""
-TIMEOUT_S = 60.0
-"""How long one request may take, seconds."""
-
+START_S = 600.0
+"""How long a machine may take to run again, seconds."""
 
 BUSY = "Conflict"
 """Code with which Azure refuses a run command while another one runs in the machine (learn.microsoft.com, "Run
@@ -35,14 +33,6 @@ scripts in your Linux VM by using action Run Commands": one at a time; Azure/azu
 
 BUSY_S = 2.0
 """Between tries, seconds."""
-
-
-class AzureError(Exception):
-    """Azure refused or did not answer; the message says which resource and what to do where that is known."""
-
-    def __init__(self, message: str, *, status: int = 0, code: str = "") -> None:
-        super().__init__(message)
-        self.status, self.code = status, code
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,90 +56,12 @@ class CommandOutput:
     stderr: str
 
 
-class Session:
-    """Authorised requests to one audience."""
-
-    def __init__(self, audience: str) -> None:
-        self._scope = f"{audience}/.default"
-
-    @cached_property
-    def _http(self) -> requests.Session:
-        import requests
-        from urllib3.util import Retry
-
-        session = requests.Session()
-        # What passes by itself is waited for, as long as the answer says; any other refusal is final.
-        retry = Retry(
-            total=5,
-            backoff_factor=1,
-            status_forcelist=(429, 502, 503, 504),
-            allowed_methods=None,
-            raise_on_status=False,
-        )
-        session.mount("https://", requests.adapters.HTTPAdapter(max_retries=retry))
-        return session
-
-    @cached_property
-    def _credential(self) -> Any:
-        from azure.identity import DefaultAzureCredential
-
-        return DefaultAzureCredential()
-
-    def request(self, method: str, url: str, *, body: Mapping[str, Any] | None = None) -> requests.Response:
-        """One request; ``AzureError`` for anything but success."""
-        import requests
-        from azure.core.exceptions import AzureError as CoreError
-        from azure.core.exceptions import ClientAuthenticationError
-
-        try:
-            token = self._credential.get_token(self._scope).token
-            headers = {"Authorization": f"Bearer {token}"}
-            response = self._http.request(method, url, json=body, headers=headers, timeout=TIMEOUT_S)
-        except requests.RequestException as error:
-            raise AzureError(f"{url.split('?', maxsplit=1)[0]} does not answer: {type(error).__name__}") from error
-        except ClientAuthenticationError as error:
-            reason = str(error).splitlines()[0]
-            raise AzureError(
-                f"no Azure credential works: {reason} Sign in with `az login` or set AZURE_*.", status=401
-            ) from error
-        except CoreError as error:
-            raise AzureError(
-                f"the sign-in for {url.split('?', 1)[0]} does not answer: {type(error).__name__}"
-            ) from error
-        if response.status_code >= 400:
-            raise _refusal(method, url, response)
-        return response
-
-
-def _refusal(method: str, url: str, response: requests.Response) -> AzureError:
-    try:
-        error = response.json().get("error", {})
-    except ValueError:
-        error = {}
-    inner = (error.get("innererror") or {}).get("code")
-    code = str(inner or error.get("code") or response.status_code)
-    message = f"{method} {url.split('?', maxsplit=1)[0]}: {code}: {error.get('message', response.reason)}"
-    return AzureError(message, status=response.status_code, code=code)
-
-
-@cache
-def _shared(audience: str, _credentials: tuple[str | None, ...]) -> Session:
-    """One session for all who ask with the same credentials: signing in and opening connections cost far more than what
-    is asked, and an environment has dozens of secrets."""
-    return Session(audience)
-
-
-def _who() -> tuple[str | None, ...]:
-    """What the credentials come from, as far as it can change while a program runs."""
-    return tuple(os.environ.get(f"AZURE_{name}") for name in ("TENANT_ID", "CLIENT_ID", "CLIENT_SECRET"))
-
-
 class AzureApi:
     """The management interface for one subscription."""
 
     def __init__(self, *, subscription: str) -> None:
         self._root = f"{MANAGEMENT}/subscriptions/{subscription}"
-        self._session = _shared(MANAGEMENT, _who())
+        self._session = shared(MANAGEMENT)
 
     def machines(self, resource_group: str) -> list[MachineView]:
         """Every virtual machine of a group; empty when the group does not exist."""
@@ -177,18 +89,28 @@ class AzureApi:
         path = f"resourceGroups/{resource_group}/providers/Microsoft.Compute/virtualMachines/{machine}/runCommand"
         url = f"{self._root}/{path}?api-version={COMPUTE_VERSION}"
         body = {"commandId": "RunShellScript", "script": [script]}
+        return _command_output(self._finished(url, body, what=f"{machine}: the run command", limit_s=timeout_s).json())
+
+    def start(self, resource_group: str, machine: str) -> None:
+        """Switch a machine on, and wait until it runs."""
+        path = f"resourceGroups/{resource_group}/providers/Microsoft.Compute/virtualMachines/{machine}/start"
+        url = f"{self._root}/{path}?api-version={COMPUTE_VERSION}"
+        self._finished(url, {}, what=f"{machine}: its start", limit_s=START_S)
+
+    def _finished(self, url: str, body: dict[str, Any], *, what: str, limit_s: float) -> requests.Response:
+        """The answer of an action once it has ended (learn.microsoft.com, "Track asynchronous Azure operations")."""
         started = time.monotonic()
-        response = self._begin(url, body, until=started + timeout_s)
+        response = self._begin(url, body, until=started + limit_s)
         while response.status_code == 202:
-            if time.monotonic() - started > timeout_s:
-                raise AzureError(f"{machine}: the run command did not end within {timeout_s:.0f} s", code="TimedOut")
+            if time.monotonic() - started > limit_s:
+                raise AzureError(f"{what} did not end within {limit_s:.0f} s", code="TimedOut")
             time.sleep(min(float(response.headers.get("Retry-After", "1")), 10.0))
             response = self._session.request("GET", response.headers.get("Location", url))
-        return _command_output(response.json())
+        return response
 
     def _begin(self, url: str, body: dict[str, Any], *, until: float) -> requests.Response:
-        """Post a run command once the one before it has ended: Azure runs one at a time in a machine and answers 409
-        meanwhile."""
+        """Post an action once the one before it has ended: Azure runs one command at a time in a machine and answers
+        409 meanwhile."""
         while True:
             try:
                 return self._session.request("POST", url, body=body)
@@ -246,7 +168,7 @@ class Vault:
 
     def __init__(self, url: str) -> None:
         self._url = url.rstrip("/")
-        self._session = _shared("https://vault.azure.net", _who())
+        self._session = shared("https://vault.azure.net")
 
     def get(self, name: str) -> str | None:
         """The newest value, or None when there is no such secret."""

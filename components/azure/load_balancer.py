@@ -11,10 +11,11 @@ from pulumi_azure_native import network, privatedns
 from components.azure import names
 from components.model import AddressPlan, Environment
 from components.model.health import READY_PATH
+from components.model.joining import JOIN_PATH, JOIN_PORT
 from components.model.network import FRONTEND
 from components.model.sites import AzureSite
 
-FRONT, BACK, PROBE = "api", "api-servers", "ready"
+FRONT, BACK, PROBE, JOIN = "api", "api-servers", "ready", "join"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,8 +44,14 @@ class ApiLoadBalancer(ComponentResource):
         if not isinstance(site, AzureSite):
             raise TypeError(f"site {name_of_site} is {site.kind}, not azure")
         frontend = str(args.addresses.sites[name_of_site].subnet("api")[FRONTEND])
-        port = environment.control_plane.api.port
         own_id = _own_id(site.subscription, args.resource_group, name)
+        services = (
+            # Watches are long and may be silent; the longest idle time Azure keeps is 30 minutes.
+            _Service(
+                name=FRONT, probe=PROBE, port=environment.control_plane.api.port, path=READY_PATH, idle_minutes=30
+            ),
+            _Service(name=JOIN, probe=JOIN, port=JOIN_PORT, path=JOIN_PATH, idle_minutes=4),
+        )
         balancer = network.LoadBalancer(
             name,
             load_balancer_name=name,
@@ -62,34 +69,8 @@ class ApiLoadBalancer(ComponentResource):
                 )
             ],
             backend_address_pools=[network.BackendAddressPoolArgs(name=BACK)],
-            probes=[
-                network.ProbeArgs(
-                    name=PROBE,
-                    protocol="Https",
-                    port=port,
-                    request_path=READY_PATH,
-                    interval_in_seconds=5,
-                    probe_threshold=2,
-                )
-            ],
-            load_balancing_rules=[
-                network.LoadBalancingRuleArgs(
-                    name=FRONT,
-                    protocol="Tcp",
-                    frontend_port=port,
-                    backend_port=port,
-                    # Watches are long and may be silent; the longest idle time Azure keeps is 30 minutes.
-                    idle_timeout_in_minutes=30,
-                    enable_tcp_reset=True,
-                    frontend_ip_configuration=network.SubResourceArgs(
-                        id=own_id.apply(lambda own: f"{own}/frontendIPConfigurations/{FRONT}")
-                    ),
-                    backend_address_pool=network.SubResourceArgs(
-                        id=own_id.apply(lambda own: f"{own}/backendAddressPools/{BACK}")
-                    ),
-                    probe=network.SubResourceArgs(id=own_id.apply(lambda own: f"{own}/probes/{PROBE}")),
-                )
-            ],
+            probes=[_probe(service) for service in services],
+            load_balancing_rules=[_rule(service, own_id) for service in services],
             tags=names.tags(environment, name_of_site),
             opts=child,
         )
@@ -105,6 +86,46 @@ class ApiLoadBalancer(ComponentResource):
         )
         self.backend_pool_id = balancer.id.apply(lambda own: f"{own}/backendAddressPools/{BACK}")
         self.register_outputs({"backend_pool_id": self.backend_pool_id})
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Service:
+    """One port in front of the machines' same port."""
+
+    name: str
+    probe: str
+    port: int
+    path: str
+    """What a machine answers 200 to when it serves."""
+    idle_minutes: int
+
+
+def _probe(service: _Service) -> network.ProbeArgs:
+    return network.ProbeArgs(
+        name=service.probe,
+        protocol="Https",
+        port=service.port,
+        request_path=service.path,
+        interval_in_seconds=5,
+        probe_threshold=2,
+    )
+
+
+def _rule(service: _Service, own_id: Output[str]) -> network.LoadBalancingRuleArgs:
+    def part(path: str) -> network.SubResourceArgs:
+        return network.SubResourceArgs(id=own_id.apply(lambda own: f"{own}/{path}"))
+
+    return network.LoadBalancingRuleArgs(
+        name=service.name,
+        protocol="Tcp",
+        frontend_port=service.port,
+        backend_port=service.port,
+        idle_timeout_in_minutes=service.idle_minutes,
+        enable_tcp_reset=True,
+        frontend_ip_configuration=part(f"frontendIPConfigurations/{FRONT}"),
+        backend_address_pool=part(f"backendAddressPools/{BACK}"),
+        probe=part(f"probes/{service.probe}"),
+    )
 
 
 def _own_id(subscription: str, resource_group: pulumi.Input[str], name: str) -> Output[str]:

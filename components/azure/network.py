@@ -13,6 +13,7 @@ from pulumi_azure_native.network import SecurityRuleArgs
 
 from components.azure import names
 from components.model import AddressPlan, Environment, SitePlan
+from components.model.joining import JOIN_PORT, joining_ranges
 from components.model.sites import AwsSite, AzureSite
 
 VAULT_ENDPOINT = "Microsoft.KeyVault"
@@ -226,9 +227,11 @@ def _store_rules(plan: SitePlan, part: str, region: str) -> list[SecurityRuleArg
 
 def _api_rules(args: SiteNetworkArgs) -> list[SecurityRuleArgs]:
     """In, the API is for the environment's own addresses: nodes, pods and operators of every site, also those that come
-    over the VPN. Out, API servers reach every address of the environment: stores, kubelets, and pods, of which any may
-    be a webhook on any port. Besides them the vault, the cloud's agent as in :func:`_store_rules`, and for the node
-    controller the APIs of the clouds that have machines: AWS has no addresses of its own that a rule could name."""
+    over the VPN; the join service is for the ranges that pools' machines are in. Out, API servers reach every address
+    of the environment: stores, kubelets, and pods, of which any may be a webhook on any port. Besides them the vault,
+    the cloud's agent as in :func:`_store_rules`, and for the node controller and the join service the APIs of the
+    clouds that have machines (AWS has no addresses of its own that a rule could name) and Azure's directory, which
+    tells what machines' tokens are signed with."""
     port = str(args.environment.control_plane.api.port)
     supernet, region = str(args.addresses.supernet), _region(args)
     sites = args.environment.sites.values()
@@ -239,11 +242,14 @@ def _api_rules(args: SiteNetworkArgs) -> list[SecurityRuleArgs]:
     ]
     if any(isinstance(args.environment.sites[pool.site], AzureSite) for pool in args.environment.pools.values()):
         out.append(_outbound("azure-api", 130, destination="AzureResourceManager"))
+        out.append(_outbound("azure-directory", 135, destination="AzureActiveDirectory"))
     if any(isinstance(site, AwsSite) for site in sites):
         out.append(_outbound("aws-api", 140, destination="Internet"))
+    joining = [str(range_) for range_ in joining_ranges(args.environment, args.addresses)]
     return [
         _rule("api", 100, sources=[supernet], ports=[port]),
-        _rule("probes", 110, sources=["AzureLoadBalancer"], ports=[port]),
+        *([_rule("join", 105, sources=joining, ports=[str(JOIN_PORT)])] if joining else []),
+        _rule("probes", 110, sources=["AzureLoadBalancer"], ports=[port, str(JOIN_PORT)]),
         _deny_rest(),
         *out,
         _deny_rest(direction="Outbound"),

@@ -60,6 +60,26 @@ LabelValue = Annotated[
 ]
 """Value of a node label or taint, may be empty."""
 
+GpuModel = Annotated[
+    str,
+    Field(
+        pattern=r"^([A-Za-z0-9]+([ -][A-Za-z0-9]+)*)?$",
+        max_length=64,
+        examples=["A100 80GB"],
+        json_schema_extra={"patternErrorMessage": "words of letters and digits, as `nvidia-smi -L` names the GPU"},
+    ),
+]
+"""Words of a GPU's name, may be empty."""
+
+GpuNvlinks = Annotated[int, Field(ge=0, le=18)]
+"""NVLinks of a GPU: NVML counts at most 18 (NVML_NVLINK_MAX_LINKS)."""
+
+GpuCheck = Annotated[
+    tuple[Annotated[str, Field(min_length=1)], ...],
+    Field(max_length=32, examples=[["/usr/local/bin/gpu-burn", "60"]]),
+]
+"""A program and its arguments."""
+
 HostKey = Annotated[
     str,
     Field(

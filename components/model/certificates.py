@@ -11,6 +11,7 @@ from enum import StrEnum
 from ipaddress import IPv4Address
 
 from components.model.environment import Environment
+from components.model.joining import join_name
 from components.model.machines import Machine, Role, control_machines
 from components.model.network import FRONTEND, AddressPlan
 
@@ -171,6 +172,20 @@ def _api_server(environment: Environment, addresses: AddressPlan, machine: Machi
         _leaf(machine, "controller-manager", "kubernetes", "system:kube-controller-manager", Usage.CLIENT),
         _leaf(machine, "scheduler", "kubernetes", "system:kube-scheduler", Usage.CLIENT),
         _leaf(machine, "node-controller", "kubernetes", "longhaul:node-controller", Usage.CLIENT),
+        _join_service(environment, machine),
+    )
+
+
+def _join_service(environment: Environment, machine: Machine) -> Certificate:
+    """Server to machines that have no certificate yet, client of the API in their name."""
+    return Certificate(
+        name=f"{machine.name}-join",
+        part="join",
+        authority="kubernetes",
+        holder=machine.name,
+        common_name="longhaul:join",
+        dns_names=(join_name(environment),),
+        usages=(Usage.SERVER, Usage.CLIENT),
     )
 
 

@@ -5,19 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from components.model.environment import Environment
+from components.model.environment import Environment, Pool
 from components.model.errors import Finding, Location
+from components.model.gpus import check_gpus
+from components.model.joining import JOIN_PORT
 from components.model.links import links
 from components.model.machine_types import MachineType, known_machine_types
 from components.model.machines import Role
 from components.model.network import PlanError, machine_capacity, plan, plan_errors
 from components.model.nodes import label_fault, rack_node_name
 from components.model.racks import rack_errors
+from components.model.scale_sets import check_sets
 from components.model.sites import AwsSite, AzureSite, OnpremSite
 from components.model.words import choices
 
-LONGEST_NAME = 63
-"""Characters of a host name, and of the label that every node has its name in."""
+LONGEST_NAME = 52
+"""Characters of a node's name: its certificate's common name is `system:node:` and that, and has 64 (RFC 5280, A.1,
+``ub-common-name``)."""
+
+HUGE_PAGES_SHARE = 0.85
+"""Of a machine type's memory that may be huge pages: the machine itself refuses nine tenths of what its kernel sees,
+which is a little less than the type's."""
 
 OBJECTS = "-objects"
 """What the name of an environment's second stack ends with."""
@@ -33,9 +41,11 @@ def check(environment: Environment, *, stack: str) -> Iterator[Finding]:
         yield Finding(at=("name",), wrong=wrong, write=environment.name.removesuffix(OBJECTS))
     checks: tuple[Callable[[Environment], Iterator[Finding]], ...] = (
         _check_control_plane,
+        _check_api_port,
         _check_pools,
         _check_machine_types,
         _check_hosts,
+        check_gpus,
         _check_names,
         _check_links,
         _check_plan,
@@ -61,6 +71,12 @@ def _check_control_plane(environment: Environment) -> Iterator[Finding]:
     yield Finding(at=("control_plane", "site"), wrong=wrong, write=choices(azure, name), basis=basis)
 
 
+def _check_api_port(environment: Environment) -> Iterator[Finding]:
+    if environment.control_plane.api.port == JOIN_PORT:
+        wrong = f"{JOIN_PORT} is the port of the service that machines join at"
+        yield Finding(at=("control_plane", "api", "port"), wrong=wrong, write="another, such as 6443")
+
+
 def _check_pools(environment: Environment) -> Iterator[Finding]:
     clouds = _of_kind(environment, AzureSite, AwsSite)
     for name, pool in environment.pools.items():
@@ -83,9 +99,23 @@ def _check_pools(environment: Environment) -> Iterator[Finding]:
                 wrong = f"{fallback!r} is not another pool"
                 place = (*at, "fallbacks", index)
                 yield Finding(at=place, wrong=wrong, write=choices(others, fallback), basis=(("pools",),))
+        yield from _check_huge_pages(environment, name, pool)
         for key in pool.labels:
             if fault := label_fault(key):
                 yield Finding(at=(*at, "labels", key), wrong=f"{key!r} {fault}", write="a key of your own domain")
+
+
+def _check_huge_pages(environment: Environment, name: str, pool: Pool) -> Iterator[Finding]:
+    kind = {**known_machine_types(), **environment.machine_types}.get(pool.machine_type)
+    site = environment.sites.get(pool.site)
+    if kind is None or site is None or kind.cloud != site.kind:
+        return
+    most = int(HUGE_PAGES_SHARE * kind.memory_gib)
+    if pool.huge_pages_gib > most:
+        wrong = f"{pool.huge_pages_gib} GiB leave too little of the {kind.memory_gib} GiB of a {pool.machine_type}"
+        at = ("pools", name)
+        basis = ((*at, "machine_type"), ("machine_types", pool.machine_type, "memory_gib"))
+        yield Finding(at=(*at, "huge_pages_gib"), wrong=wrong, write=f"at most {most}", basis=basis)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,6 +205,7 @@ def _check_names(environment: Environment) -> Iterator[Finding]:
         if pool in reserved:
             wrong = "is the name of a control-plane role"
             yield Finding(at=("pools", pool), wrong=wrong, write=f"a name that is none of {', '.join(reserved)}")
+    yield from check_sets(environment)
     taken: dict[str, Location] = {}
     for site, gateway, at in _gateways(environment):
         earlier = taken.setdefault(gateway, at)

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from components.model.base import LabelKey, LabelValue, Name, Principal, Range, Section
+from components.model.base import GpuCheck, LabelKey, LabelValue, Name, Principal, Range, Section
 from components.model.hosts import BareMetalHost
 from components.model.machine_types import MachineType, known_machine_types
 from components.model.sites import Site
@@ -84,6 +84,12 @@ class Pool(Section):
     """Pools of lower number are filled first."""
     fallbacks: tuple[Name, ...] = ()
     """Pools to overflow to when this one has no capacity, in order."""
+    huge_pages_gib: int = Field(default=0, ge=0)
+    """Memory of each machine that is set aside as huge pages of 1 GiB, GiB: pods ask for it as `hugepages-1Gi`, and
+    nothing else can use it. At most nine tenths of the memory."""
+    gpu_check: GpuCheck = ()
+    """Program of the machines' image, with its arguments, that tries memory and compute of all GPUs at once before they
+    get work: exit code 0 is good. Left out, they are tested by what they say of themselves."""
 
 
 class Link(Section):

@@ -13,3 +13,8 @@ def resource_group(environment: Environment, site: str) -> str:
 def pool_group(environment: Environment, pool: str) -> str:
     """A pool's auto scaling group or scale set."""
     return f"{environment.name}-{pool}"
+
+
+def node_role(environment: Environment, site: str) -> str:
+    """The role, and instance profile, of an AWS site's nodes: who has it is one of them."""
+    return f"{environment.name}-{site}-node"

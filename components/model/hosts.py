@@ -6,7 +6,7 @@ from ipaddress import IPv4Address
 
 from pydantic import Field
 
-from components.model.base import HostKey, Name, Section
+from components.model.base import GpuCheck, GpuModel, GpuNvlinks, HostKey, Name, Section
 
 
 class BareMetalHost(Section):
@@ -27,6 +27,14 @@ class BareMetalHost(Section):
     """SSH host key, pinned."""
     gpus: int = Field(default=0, ge=0, le=16)
     """Whole GPUs."""
+    gpu_model: GpuModel = ""
+    """Words of the name that every GPU has to have, as a machine type's."""
+    gpu_nvlinks: GpuNvlinks | None = None
+    """NVLinks of each GPU that have to be active, as a machine type's."""
+    gpu_check: GpuCheck = ()
+    """Program that tries the GPUs before they get work, as a pool's."""
+    huge_pages_gib: int = Field(default=0, ge=0)
+    """Memory that is set aside as huge pages of 1 GiB, GiB, as a pool's."""
 
 
 class Hosts(Section):

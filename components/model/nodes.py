@@ -47,12 +47,34 @@ REGION_LABEL = "topology.kubernetes.io/region"
 ZONE_LABEL = "topology.kubernetes.io/zone"
 SITE_LABEL = "longhaul.dev/site"
 POOL_LABEL = "longhaul.dev/pool"
+GROUP_LABEL = "longhaul.dev/group"
+"""The scale set of an Azure machine: of a pool that takes several, InfiniBand joins the machines of each alone."""
 TYPE_LABEL = "node.kubernetes.io/instance-type"
+IMAGE_LABEL = "longhaul.dev/image"
+"""Version of the image that a node's machine is of; each says its own (``node_place.py``)."""
+GPU_LABEL = "nvidia.com/gpu.present"
+"""``true`` on every node that GPUs are promised of: what NVIDIA's own objects choose nodes by
+(github.com/NVIDIA/k8s-device-plugin, ``deployments/static``), and the node controller its GPU nodes."""
+
+PREFLIGHT_TAINT = "longhaul.dev/preflight"
+"""Key of the taint that a node with GPUs is born with. The node controller lifts it once they passed their test."""
 
 RACK_VCPUS = 64
 """Cores that a rack host is taken to have where only its reservation hangs on it."""
 
-_OWN_LABELS = frozenset((REGION_LABEL, ZONE_LABEL, SITE_LABEL, POOL_LABEL, TYPE_LABEL, "kubernetes.io/hostname"))
+_OWN_LABELS = frozenset(
+    (
+        REGION_LABEL,
+        ZONE_LABEL,
+        SITE_LABEL,
+        POOL_LABEL,
+        GROUP_LABEL,
+        TYPE_LABEL,
+        IMAGE_LABEL,
+        GPU_LABEL,
+        "kubernetes.io/hostname",
+    )
+)
 _KUBERNETES = re.compile(r"^([a-z0-9.-]+\.)?(kubernetes|k8s)\.io/")
 _KUBELETS = re.compile(r"^([a-z0-9.-]+\.)?(node|kubelet)\.kubernetes\.io/")
 
@@ -84,8 +106,8 @@ def pod_mtu(environment: Environment) -> int:
     return TUNNEL_MTU if tunnels else ETHERNET_MTU
 
 
-def pool_labels(environment: Environment, pool_name: str) -> dict[str, str]:
-    """Labels of a pool's nodes but the zone, which each machine knows itself."""
+def pool_labels(environment: Environment, pool_name: str, *, group: str | None = None) -> dict[str, str]:
+    """Labels of a pool's nodes but the zone, which each machine knows itself. ``group`` is their scale set, if any."""
     pool = environment.pools[pool_name]
     site = environment.sites[pool.site]
     if isinstance(site, OnpremSite):
@@ -94,14 +116,32 @@ def pool_labels(environment: Environment, pool_name: str) -> dict[str, str]:
         REGION_LABEL: site.region,
         SITE_LABEL: pool.site,
         POOL_LABEL: pool_name,
+        **({GROUP_LABEL: group} if group else {}),
         TYPE_LABEL: pool.machine_type,
+        **gpu_labels(environment.machine_type(pool.machine_type).gpus),
         **pool.labels,
     }
 
 
-def rack_labels(place: RackPlace) -> dict[str, str]:
+def rack_labels(place: RackPlace, *, gpus: int = 0) -> dict[str, str]:
     """Labels of a rack host but the zone, which its place gives."""
-    return {REGION_LABEL: place.site, SITE_LABEL: place.site, POOL_LABEL: BARE_METAL_POOL, TYPE_LABEL: BARE_METAL_POOL}
+    return {
+        REGION_LABEL: place.site,
+        SITE_LABEL: place.site,
+        POOL_LABEL: BARE_METAL_POOL,
+        TYPE_LABEL: BARE_METAL_POOL,
+        **gpu_labels(gpus),
+    }
+
+
+def gpu_labels(gpus: int) -> dict[str, str]:
+    """What marks a node with so many GPUs."""
+    return {GPU_LABEL: "true"} if gpus else {}
+
+
+def gpu_taints(gpus: int) -> tuple[Taint, ...]:
+    """What keeps work from a node with so many GPUs until they are known to be well."""
+    return (Taint(key=PREFLIGHT_TAINT, value="pending", effect="NoSchedule"),) if gpus else ()
 
 
 def rack_node_name(environment: Environment, host_name: str) -> str:
@@ -121,14 +161,9 @@ def racks(environment: Environment, addresses: AddressPlan) -> dict[str, Rack]:
     }
 
 
-def join_secret(pool_name: str) -> str:
-    """Name of the vault's secret that holds a pool's join token."""
-    return f"join-{pool_name}"
-
-
 def pool_taints(environment: Environment, pool_name: str) -> tuple[Taint, ...]:
-    """Taints that a pool's nodes are born with."""
-    return environment.pools[pool_name].taints
+    """Taints that a pool's nodes are born with; racks' hosts have none."""
+    return () if pool_name == BARE_METAL_POOL else environment.pools[pool_name].taints
 
 
 def kube_reserved(vcpus: int) -> dict[str, str]:

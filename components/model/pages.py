@@ -189,7 +189,8 @@ def _own_bounds(node: Node) -> Iterator[str]:
 def _machine_types() -> str:
     rows = ["| Type | Cloud | Cores | Memory, GiB | GPUs | Local SSD, GB |", "| --- | --- | --- | --- | --- | --- |"]
     for name, kind in known_machine_types().items():
-        cells = (f"`{name}`", kind.cloud, kind.vcpus, kind.memory_gib, kind.gpus or "", kind.local_ssd_gb or "")
+        gpus = f"{kind.gpus} {kind.gpu_model}".strip() if kind.gpus else ""
+        cells = (f"`{name}`", kind.cloud, kind.vcpus, kind.memory_gib, gpus, kind.local_ssd_gb or "")
         rows.append(f"| {' | '.join(map(str, cells))} |")
     return "The types that need no declaration:\n\n" + "\n".join(rows) + "\n"
 

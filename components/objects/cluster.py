@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,13 +10,14 @@ from pulumi import ComponentResource, Output, ResourceOptions, StackReference
 from pulumi_kubernetes import Provider
 
 from components.model import AddressPlan, Environment, plan
+from components.model.gpus import has_gpus
 from components.model.sites import AwsSite
 from components.objects.dns import Dns, DnsArgs
 from components.objects.environment import EnvironmentDocument, EnvironmentDocumentArgs
+from components.objects.gpus import Gpus
 from components.objects.metadata import InstanceMetadata
 from components.objects.priorities import PriorityClasses
 from components.objects.rbac import NodeAccess
-from components.objects.tokens import JoinTokens, JoinTokensArgs
 from components.objects.training import TrainingPods
 
 
@@ -25,8 +25,6 @@ from components.objects.training import TrainingPods
 class Infrastructure:
     """What the environment's first stack exports for the second."""
 
-    join_tokens: Output[Mapping[str, str]]
-    """Join token of each pool, secret."""
     node_controller_role: Output[str | None]
     """The AWS role that the node controller takes, where there is any AWS."""
 
@@ -36,7 +34,6 @@ def infrastructure(environment: Environment) -> Infrastructure:
     stack = StackReference(f"{pulumi.get_organization()}/{pulumi.get_project()}/{environment.name}")
     in_aws = any(isinstance(environment.sites[pool.site], AwsSite) for pool in environment.pools.values())
     return Infrastructure(
-        join_tokens=Output.secret(_output(stack, "join_tokens", needed=bool(environment.pools))),
         node_controller_role=_output(stack, "node_controller_role", needed=in_aws),
     )
 
@@ -73,7 +70,6 @@ class ClusterObjects(ComponentResource):
         )
         child = ResourceOptions(parent=self, providers=[provider])
         NodeAccess(f"{name}-access", opts=child)
-        JoinTokens(f"{name}-join", JoinTokensArgs(pools=environment.pools, tokens=made.join_tokens), opts=child)
         EnvironmentDocument(
             f"{name}-environment",
             EnvironmentDocumentArgs(
@@ -85,6 +81,8 @@ class ClusterObjects(ComponentResource):
         TrainingPods(f"{name}-training", opts=child)
         InstanceMetadata(f"{name}-metadata", opts=child)
         Dns(f"{name}-dns", DnsArgs(environment=environment, addresses=addresses), opts=child)
+        if has_gpus(environment):
+            Gpus(f"{name}-gpus", opts=child)
         self.register_outputs({})
 
 

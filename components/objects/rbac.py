@@ -1,8 +1,8 @@
-"""Who may do what: nodes that join, nodes, the API servers towards kubelets, the node controller."""
+"""Who may do what: nodes that join, nodes, the API servers towards kubelets, the node controller, the join service."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pulumi import ComponentResource, ResourceOptions
@@ -17,13 +17,15 @@ if TYPE_CHECKING:
 PART = "access"
 API = "rbac.authorization.k8s.io"
 BOOTSTRAPPERS = "system:bootstrappers:longhaul"
-"""Group of whoever shows a join token."""
+"""Group of whoever shows a rack host's one-time token."""
 NODES = "system:nodes"
 """Group of every kubelet. What kubelets themselves do is the Node authorizer's; kube-proxy uses their certificate."""
 KUBELET_CLIENTS = "longhaul:kubelet-clients"
 """Group of the API servers' certificate for kubelets, whose word kubelets have checked."""
 NODE_CONTROLLER = "longhaul:node-controller"
 """User of the controller that admits nodes and removes them."""
+JOIN_SERVICE = "longhaul:join"
+"""User of the service that cloud machines prove themselves to. What it asks for, the node controller decides on."""
 LEASE = "longhaul-node-controller"
 
 NODE_LEASES = "kube-node-lease"
@@ -71,7 +73,7 @@ SYSTEM_RULES: tuple[PolicyRuleArgsDict, ...] = (
         "resource_names": [CONFIGMAP],
         "verbs": ["get", "list", "watch"],
     },
-    # Join tokens: one by one, by the name that a request tells, never a list of them; racks' are deleted after use.
+    # Racks' tokens: one by one, by the name that a request tells, never a list of them; they are deleted after use.
     {"api_groups": [""], "resources": ["secrets"], "verbs": ["get", "delete"]},
 )
 """What it does in ``kube-system``. A role cannot tell one type of Secret from another: keep no others there."""
@@ -81,6 +83,19 @@ NAMESPACE_RULES: dict[str, tuple[PolicyRuleArgsDict, ...]] = {
     # Where events about what lives in no namespace are.
     "default": EVENT_RULES,
     NODE_LEASES: ({"api_groups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get"]},),
+}
+"""What it does in each namespace."""
+
+
+JOIN_CLUSTER_RULES: tuple[PolicyRuleArgsDict, ...] = (
+    # Makes requests, sees what becomes of them, and approves none.
+    {"api_groups": ["certificates.k8s.io"], "resources": ["certificatesigningrequests"], "verbs": ["create", "get"]},
+)
+"""What the join service does all over the cluster."""
+
+JOIN_NAMESPACE_RULES: dict[str, tuple[PolicyRuleArgsDict, ...]] = {
+    SYSTEM: ({"api_groups": [""], "resources": ["configmaps"], "resource_names": [CONFIGMAP], "verbs": ["get"]},),
+    "default": EVENT_RULES,
 }
 """What it does in each namespace."""
 
@@ -95,31 +110,37 @@ class NodeAccess(ComponentResource):
         self._bind_group("longhaul:node-bootstrappers", BOOTSTRAPPERS, "system:node-bootstrapper")
         self._bind_group("longhaul:node-proxiers", NODES, "system:node-proxier")
         self._bind_group("longhaul:kubelet-clients", KUBELET_CLIENTS, "system:kubelet-api-admin")
-        self._node_controller()
+        self._program(NODE_CONTROLLER, CLUSTER_RULES, NAMESPACE_RULES)
+        self._program(JOIN_SERVICE, JOIN_CLUSTER_RULES, JOIN_NAMESPACE_RULES)
         self.register_outputs({})
 
-    def _node_controller(self) -> None:
-        subject: SubjectArgsDict = {"kind": "User", "name": NODE_CONTROLLER, "api_group": API}
-        role = ClusterRole(
-            NODE_CONTROLLER, metadata=meta(NODE_CONTROLLER, part=PART), rules=list(CLUSTER_RULES), opts=self._child
-        )
+    def _program(
+        self,
+        user: str,
+        everywhere: Sequence[PolicyRuleArgsDict],
+        inside: Mapping[str, Sequence[PolicyRuleArgsDict]],
+    ) -> None:
+        """A program of ours with a certificate: its user, its roles and their bindings have one name."""
+        subject: SubjectArgsDict = {"kind": "User", "name": user, "api_group": API}
+        role = ClusterRole(user, metadata=meta(user, part=PART), rules=list(everywhere), opts=self._child)
         ClusterRoleBinding(
-            f"{NODE_CONTROLLER}-binding",
-            metadata=meta(NODE_CONTROLLER, part=PART),
-            role_ref={"api_group": API, "kind": "ClusterRole", "name": NODE_CONTROLLER},
+            f"{user}-binding",
+            metadata=meta(user, part=PART),
+            role_ref={"api_group": API, "kind": "ClusterRole", "name": user},
             subjects=[subject],
             opts=ResourceOptions(parent=self, depends_on=[role]),
         )
-        for namespace, rules in NAMESPACE_RULES.items():
+        for namespace, rules in inside.items():
             self._in_namespace(namespace, rules, subject)
 
     def _in_namespace(self, namespace: str, rules: Sequence[PolicyRuleArgsDict], subject: SubjectArgsDict) -> None:
-        metadata = meta(NODE_CONTROLLER, part=PART, namespace=namespace)
-        role = Role(f"{NODE_CONTROLLER}-{namespace}", metadata=metadata, rules=list(rules), opts=self._child)
+        user = str(subject["name"])
+        metadata = meta(user, part=PART, namespace=namespace)
+        role = Role(f"{user}-{namespace}", metadata=metadata, rules=list(rules), opts=self._child)
         RoleBinding(
-            f"{NODE_CONTROLLER}-{namespace}-binding",
+            f"{user}-{namespace}-binding",
             metadata=metadata,
-            role_ref={"api_group": API, "kind": "Role", "name": NODE_CONTROLLER},
+            role_ref={"api_group": API, "kind": "Role", "name": user},
             subjects=[subject],
             opts=ResourceOptions(parent=self, depends_on=[role]),
         )

@@ -48,12 +48,12 @@ def user_data(environment: Environment, addresses: AddressPlan, machine: Machine
 
 
 def pool_user_data(
-    environment: Environment, addresses: AddressPlan, pool_name: str, *, kubernetes_ca: str, join_token: str
+    environment: Environment, addresses: AddressPlan, pool_name: str, *, kubernetes_ca: str, group: str | None = None
 ) -> str:
-    """The ``#cloud-config`` of a pool's machines, secret for its token; ``UserDataError`` when the cloud would not take
-    it. The last file that is written, :data:`nodes.COMPLETE`, starts the node's units, long before cloud-init itself is
-    done."""
-    found = pool_files(environment, addresses, pool_name, kubernetes_ca=kubernetes_ca, join_token=join_token)
+    """The ``#cloud-config`` of a pool's machines, those of its scale set ``group`` if any; ``UserDataError`` when
+    the cloud would not take it. Nothing in it is secret. The last file that is written, :data:`nodes.COMPLETE`, starts
+    the node's units, long before cloud-init itself is done."""
+    found = pool_files(environment, addresses, pool_name, kubernetes_ca=kubernetes_ca, group=group)
     found[nodes.COMPLETE] = File(content="")
     return cloud_config(
         UserData(
@@ -61,7 +61,6 @@ def pool_user_data(
             site=environment.sites[environment.pools[pool_name].site],
             files=found,
             start=None,
-            may_hold=(nodes.JOIN,),
         )
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from components.model.sites import AwsSite, AzureSite, Site
@@ -28,15 +28,12 @@ class UserData:
     files: Mapping[str, File]
     start: str | None
     """The unit to start the machine's work with when cloud-init is done; None where the files themselves do."""
-    may_hold: Collection[str] = ()
-    """Paths of secret files that may be carried nevertheless: the join token's alone (see
-    :mod:`components.render.nodes`)."""
 
 
 def cloud_config(data: UserData) -> str:
     """The complete ``#cloud-config``; ``UserDataError`` when the site's cloud would not take it or a file is secret."""
     for path, file in data.files.items():
-        if file.secret and path not in data.may_hold:
+        if file.secret:
             raise UserDataError(
                 f"{data.name}: {path} is secret, and user-data is not: let the machine fetch it from the vault"
             )

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from components.model import AddressPlan, Environment
-from components.model.groups import pool_group, resource_group
+from components.model.groups import node_role, resource_group
 from components.model.nodes import racks
+from components.model.scale_sets import pool_groups
 from components.model.sites import AwsSite, AzureSite, Site
 
 FORMAT = 1
@@ -34,10 +35,7 @@ def environment_document(environment: Environment, addresses: AddressPlan, *, aw
         "environment": environment.name,
         "aws_role": aws_role_arn,
         "sites": {name: _site(environment, name, site) for name, site in environment.sites.items()},
-        "pools": {
-            name: {"site": pool.site, "group": pool_group(environment, name)}
-            for name, pool in environment.pools.items()
-        },
+        "pools": {name: {"site": pool.site, **_groups(environment, name)} for name, pool in environment.pools.items()},
         "racks": {
             rack.node_name: {
                 "site": rack.place.site,
@@ -50,6 +48,11 @@ def environment_document(environment: Environment, addresses: AddressPlan, *, aw
     return _text(value)
 
 
+def _groups(environment: Environment, pool: str) -> dict[str, Any]:
+    first, *more = [group.name for group in pool_groups(environment, pool)]
+    return {"group": first, **({"more_groups": more} if more else {})}
+
+
 def _site(environment: Environment, name: str, site: Site) -> dict[str, str]:
     if isinstance(site, AzureSite):
         group = resource_group(environment, name)
@@ -58,8 +61,11 @@ def _site(environment: Environment, name: str, site: Site) -> dict[str, str]:
             "region": site.region,
             "subscription": site.subscription,
             "resource_group": group,
+            "tenant": site.tenant,
         }
-    return {"kind": "aws", "region": site.region} if isinstance(site, AwsSite) else {"kind": "onprem"}
+    if isinstance(site, AwsSite):
+        return {"kind": "aws", "region": site.region, "node_role": node_role(environment, name)}
+    return {"kind": "onprem"}
 
 
 def _text(value: Mapping[str, Any]) -> str:

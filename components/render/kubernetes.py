@@ -1,5 +1,5 @@
-"""Files of an API server machine: kube-apiserver, controller-manager, scheduler and the node controller. What is the
-same on every one is in the units, images/rootfs/etc/systemd/system/kube-*.service.
+"""Files of an API server machine: kube-apiserver, controller-manager, scheduler, node controller and join service. What
+is the same on every one is in the units, images/rootfs/etc/systemd/system/kube-*.service.
 
 The stores' members are not among kube-apiserver's arguments: node.json names every place a member may have, and the
 machine asks the stores who is there when it starts (etcd_endpoints.py). So a store grows or shrinks without an API
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from components.model import AddressPlan, Environment, Machine, Role
 from components.model.certificates import NODES
+from components.model.joining import JOIN_PORT
 from components.render.documents import HEADER, environment_file, json_document, yaml_document
 from components.render.file import File
 from components.render.secrets import PKI, SecretFile, authority, certificate, trust
@@ -20,6 +21,7 @@ from components.render.stores import places
 
 USER = "kube"
 NODE_CONTROLLER_USER = "node-controller"
+JOIN_USER = "node-join"
 API = "kube-apiserver.service"
 CONTROLLER_MANAGER = "kube-controller-manager.service"
 
@@ -35,6 +37,7 @@ def files(environment: Environment, addresses: AddressPlan, machine: Machine) ->
         "index": machine.index,
         "address": str(machine.address),
         "port": port,
+        "join_port": JOIN_PORT,
         "version": environment.versions.kubernetes,
         "stores": {str(role): places(environment, addresses, role) for role in (Role.ETCD, Role.EVENTS)},
     }
@@ -73,6 +76,7 @@ def secret_files(machine: Machine) -> tuple[SecretFile, ...]:
         SecretFile(path=f"{PKI}/encryption.yaml", content=_encryption(), user=USER),
         certificate(machine, "node-controller", user=NODE_CONTROLLER_USER),
         authority(f"{PKI}/nodes-authority.pem", NODES, user=NODE_CONTROLLER_USER),
+        certificate(machine, "join", user=JOIN_USER),
     )
 
 

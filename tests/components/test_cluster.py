@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-import re
+import json
 from functools import cache
 from typing import Any
 from unittest import mock
@@ -14,11 +14,10 @@ from components.cluster import Cluster
 from components.model import Environment, load
 from components.model.environment import Pool
 from tests.support import production
-from tests.support.declared import Declared, Program, declare, open_text, plain
+from tests.support.declared import Declared, Program, declare, plain
 from tests.support.hosts import STACKS
 
 CA = "-----BEGIN CERTIFICATE-----\nthe authority's\n-----END CERTIFICATE-----\n"
-TOKEN = re.compile(r"aaaaaa\.0{12}[a-z]+")
 
 
 def cloud(resource: Declared) -> dict[str, Any]:
@@ -28,8 +27,6 @@ def cloud(resource: Declared) -> dict[str, Any]:
             return {"certificate": CA, "fingerprint": "ab"}
         case "Certificate":
             return {"certificate": CA, "not_after": "2030-01-01T00:00:00+00:00"}
-        case "JoinToken":
-            return {"value": f"aaaaaa.000000000000{resource.inputs['secret'].removeprefix('join-')}"}
         case "TunnelKey":
             return {"value": "key"}
         case "ResourceGroup":
@@ -74,33 +71,25 @@ def user_data() -> dict[str, Any]:
     return {group.removeprefix("lab-"): plain(data) for group, data in found.items()}
 
 
-def test_every_pool_starts_with_its_own_token_and_the_authority() -> None:
+def test_every_pool_starts_with_the_authority_and_knows_where_to_join() -> None:
     found = user_data()
     assert set(found) == {"cpu", "gpu"}
-    for pool, data in found.items():
+    for data in found.values():
         text = base64.b64decode(data).decode()
         files = {entry["path"]: entry["content"] for entry in yaml.safe_load(text)["write_files"]}
         assert files["/etc/longhaul/pki/kubernetes-ca.crt"] == CA
-        assert TOKEN.findall(text) == [f"aaaaaa.000000000000{pool}"]
+        assert json.loads(files["/etc/longhaul/node.json"])["join"] == {
+            "address": "10.64.3.5",
+            "port": 6444,
+            "name": f"join.{environment().domain}",
+            "cluster": "lab",
+        }
+        assert "/etc/longhaul/join.kubeconfig" not in files
 
 
-def test_a_token_is_nowhere_in_plain() -> None:
-    encoded = set(user_data().values())
-    for resource in program().resources:
-        shown = open_text(resource.inputs)
-        assert not TOKEN.search(shown), resource.name
-        assert not any(data in shown for data in encoded), resource.name
-    tokens = program().outputs["join_tokens"]
-    assert {pool: bool(TOKEN.fullmatch(token)) for pool, token in tokens.items()} == {"cpu": True, "gpu": True}
-    assert program().secret["join_tokens"] is True
-
-
-def test_a_token_is_its_pool_s_alone_and_stays() -> None:
-    """Nothing about the pool's machines is among what it is made of."""
-    tokens = [resource for resource in program().resources if resource.type.endswith(":JoinToken")]
-    assert {token.inputs["secret"] for token in tokens} == {"join-cpu", "join-gpu"}
-    for token in tokens:
-        assert set(token.inputs) - {"__provider"} == {"vault_url", "secret"}
+def test_no_token_is_made_or_exported() -> None:
+    assert not [one.name for one in program().resources if "token" in one.type.lower()]
+    assert "join_tokens" not in program().outputs
 
 
 def test_the_node_controller_s_role_is_exported() -> None:

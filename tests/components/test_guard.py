@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pytest
 
 from components import guard
-from components.azure.api import AzureError
+from components.azure.session import AzureError
 
 
 def _answers(answers: Mapping[str, str | Exception]) -> guard.Ask:

@@ -9,10 +9,14 @@ import pytest
 
 from components.aws.account import account_provider
 from components.aws.controller import NodeControllerAccess, NodeControllerAccessArgs
+from components.aws.network import node_subnet
 from components.azure.controller import AzureControllerAccess, AzureControllerAccessArgs
+from components.azure.load_balancer import ApiLoadBalancer, ApiLoadBalancerArgs
 from components.azure.network import SiteNetwork, SiteNetworkArgs
 from components.azure.roles import READER
 from components.model import Environment, plan
+from components.model.health import READY_PATH
+from components.model.joining import joining_ranges
 from tests.support.declared import Declared, Outputs, Program, declare
 from tests.support.production import production
 
@@ -109,6 +113,7 @@ def test_api_servers_reach_the_environment_and_what_they_ask() -> None:
         "AzureKeyVault",
         "AzureCloud.westeurope",
         "AzureResourceManager",
+        "AzureActiveDirectory",
         "Internet",
         "*",
     }
@@ -124,7 +129,49 @@ def test_the_api_is_for_the_environment_s_addresses() -> None:
     inside = {name: rule for name, rule in rules.items() if rule["direction"] == "Inbound"}
     assert inside["api"]["sourceAddressPrefix"] == str(production().supernet)
     assert inside["api"]["destinationPortRanges"] == ["6443"]
-    assert set(inside) == {"api", "probes", "deny-rest"}
+    assert set(inside) == {"api", "join", "probes", "deny-rest"}
+
+
+def test_machines_of_pools_join_and_nobody_else() -> None:
+    environment, addresses = production(), plan(production())
+    rules = api_rules(environment)
+    assert rules["join"]["destinationPortRanges"] == ["6444"]
+    assert rules["probes"]["destinationPortRanges"] == ["6443", "6444"]
+    sites = {pool.site for pool in environment.pools.values()}
+    assert set(rules["join"]["sourceAddressPrefixes"]) == {str(addresses.sites[site].pods) for site in sites}
+    assert str(addresses.sites["colo"].pods) not in rules["join"]["sourceAddressPrefixes"]
+    ranges = joining_ranges(environment, addresses)
+    for site in sites:
+        if site != "weu":
+            assert any(node_subnet(addresses.sites[site], 0).subnet_of(range_) for range_ in ranges)
+    alone = environment.model_copy(update={"pools": {}})
+    assert "join" not in api_rules(alone)
+
+
+def test_both_services_are_behind_the_one_address() -> None:
+    def build() -> Outputs:
+        arguments = ApiLoadBalancerArgs(
+            environment=production(),
+            addresses=plan(production()),
+            resource_group="prod-weu",
+            subnet_id="subnet",
+            zone_name="zone",
+        )
+        ApiLoadBalancer("prod-api", arguments)
+        return {}
+
+    [balancer] = declare(build).of("azure-native:network:LoadBalancer")
+    rules = {rule["name"]: rule for rule in balancer.inputs["loadBalancingRules"]}
+    probes = {probe["name"]: probe for probe in balancer.inputs["probes"]}
+    assert {name: (rule["frontendPort"], rule["backendPort"]) for name, rule in rules.items()} == {
+        "api": (6443, 6443),
+        "join": (6444, 6444),
+    }
+    asked = {name: probes[rule["probe"]["id"].rpartition("/")[2]] for name, rule in rules.items()}
+    assert {name: (probe["port"], probe["requestPath"]) for name, probe in asked.items()} == {
+        "api": (6443, READY_PATH),
+        "join": (6444, "/healthz"),
+    }
 
 
 def test_without_aws_nothing_goes_to_the_internet() -> None:

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from components.aws import network as aws_network
-from components.azure.pools import PoolTooLargeError, has_infiniband, largest_pool
 from components.model import Environment, load, plan
 from components.model.sites import AwsSite, OnpremSite
 from tests.support import production as make
@@ -170,31 +169,25 @@ def test_an_azure_pool_has_an_address_for_each_pod_in_the_node_s_own_subnet(prog
     assert scale_set.inputs["overprovision"] is False
 
 
-@pytest.mark.parametrize(
-    ("machine_type", "expected"),
-    [
-        ("Standard_ND96isr_H100_v5", True),
-        ("Standard_ND96amsr_A100_v4", True),
-        ("Standard_NC24ads_A100_v4", False),
-        ("Standard_D32s_v5", False),
-        ("Standard_L16s_v3", False),
-    ],
-)
-def test_infiniband_keeps_a_pool_in_one_placement_group(machine_type: str, expected: bool) -> None:
-    assert has_infiniband(machine_type) is expected
-    assert largest_pool(machine_type) == (100 if expected else 1000)
-
-
-def test_a_pool_beyond_its_scale_set_is_refused(production: Environment) -> None:
-    pool = production.pools["h100-azure"].model_copy(update={"max": 101})
+def test_an_azure_pool_beyond_one_scale_set_takes_several(production: Environment) -> None:
+    pool = production.pools["h100-azure"].model_copy(update={"min": 120, "max": 250})
     larger = production.model_copy(update={"pools": {"big": pool}})
 
-    def too_large() -> Outputs:
+    def build() -> Outputs:
         make.azure_pool(larger, "big")
         return {}
 
-    with pytest.raises(PoolTooLargeError, match=r"pools\.big\.max: 101 .* holds 100"):
-        declare(too_large)
+    sets = declare(build).of("azure-native:compute:VirtualMachineScaleSet")
+    assert [(one.inputs["vmScaleSetName"], one.inputs["sku"]["capacity"]) for one in sets] == [
+        ("prod-big", 100),
+        ("prod-big-s1", 20),
+        ("prod-big-s2", 0),
+    ]
+    assert [one.name for one in sets] == ["prod-big-set", "prod-big-s1-set", "prod-big-s2-set"]
+    prefixes = [one.inputs["virtualMachineProfile"]["osProfile"]["computerNamePrefix"] for one in sets]
+    assert prefixes == ["prod-big-", "prod-big-s1-", "prod-big-s2-"]
+    assert all(one.inputs["singlePlacementGroup"] and one.ignored == ("sku.capacity",) for one in sets)
+    assert all(one.inputs["tags"]["longhaul-pool"] == "big" for one in sets)
 
 
 def test_public_addresses_are_examples(production: Environment) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ from pulumi.runtime.rpc import UNKNOWN
 
 from components import issuing
 from components.certificates import AuthorityProvider, CertificateProvider
-from components.secrets import JoinTokenProvider, SharedSecretProvider, TunnelKeyProvider
+from components.secrets import SharedSecretProvider, TunnelKeyProvider
 
 URL = "https://vault.example"
 
@@ -56,7 +55,6 @@ def leaf(state: dict[str, Any], **more: Any) -> dict[str, Any]:
     [
         (SharedSecretProvider(), {"vault_url": URL, "secret": "encryption", "kind": "encryption-key"}),
         (TunnelKeyProvider(), {"vault_url": URL, "secret": "tunnel"}),
-        (JoinTokenProvider(), {"vault_url": URL, "secret": "join-cpu"}),
         (AuthorityProvider(), authority()),
     ],
 )
@@ -66,16 +64,6 @@ def test_a_vault_that_is_being_changed_moves_no_secret(provider: Any, inputs: di
     assert (found.changes, found.replaces) == (False, [])
     moved = provider.diff("id", olds, {**inputs, "vault_url": "https://other.example"})
     assert moved.replaces == ["vault_url"]
-
-
-def test_a_join_token_is_one_that_kubernetes_takes_and_stays(values: dict[str, str]) -> None:
-    inputs = {"vault_url": URL, "secret": "join-cpu"}
-    token = (JoinTokenProvider().create(inputs).outs or {})["value"]
-    assert re.fullmatch(r"[a-z0-9]{6}\.[a-z0-9]{16}", token)
-    assert values == {"join-cpu": token}
-    again = (JoinTokenProvider().create(inputs).outs or {})["value"]
-    assert again == token, "what a killed run left is taken over"
-    assert (JoinTokenProvider().create({**inputs, "secret": "join-gpu"}).outs or {})["value"] != token
 
 
 def test_an_authority_is_renewed_with_its_key_and_its_leaves_stay(values: dict[str, str]) -> None:

@@ -81,12 +81,14 @@ def full() -> dict[str, Any]:
     taint = {"key": "nvidia.com/gpu", "value": "yes", "effect": "NoSchedule"}
     pool = {"min": 1, "max": 4, "labels": {"gpu": "h100"}, "taints": [taint], "spot": True, "priority": 5}
     raw["pools"] = {
-        "gpu": {"site": "use1", "machine_type": "p5.48xlarge", **pool, "fallbacks": ["big"]},
+        "gpu": {"site": "use1", "machine_type": "p5.48xlarge", **pool, "fallbacks": ["big"], "huge_pages_gib": 64}
+        | {"gpu_check": ["/usr/local/bin/burn", "60"]},
         "big": {"site": "weu", "machine_type": "Huge", "max": 1},
     }
     raw["bare_metal"] = "hosts.test.yaml"
     raw["links"] = [{"between": ["weu", "colo"], "kind": "existing"}]
-    raw["machine_types"] = {"Huge": {"cloud": "azure", "vcpus": 8, "memory_gib": 64, "gpus": 1, "local_ssd_gb": 100}}
+    huge = {"cloud": "azure", "vcpus": 8, "memory_gib": 64, "local_ssd_gb": 100}
+    raw["machine_types"] = {"Huge": {**huge, "gpus": 1, "gpu_model": "A100 80GB", "gpu_nvlinks": 0}}
     raw["access"]["operators"] = ["198.51.100.0/24"]
     raw["tags"] = {"team": "training"}
     return copy.deepcopy(raw)
@@ -96,7 +98,8 @@ def hosts() -> dict[str, Any]:
     """A hosts file in which every key that can be written is written."""
     return {
         "hosts": [
-            {"name": "rack-0", "site": "colo", "address": "10.68.128.200", "host_key": KEY, "gpus": 8},
+            {"name": "rack-0", "site": "colo", "address": "10.68.128.200", "host_key": KEY, "gpus": 8}
+            | {"huge_pages_gib": 64, "gpu_model": "H100", "gpu_nvlinks": 18, "gpu_check": ["/usr/local/bin/burn"]},
             {"name": "rack-1", "site": "colo"},
         ]
     }

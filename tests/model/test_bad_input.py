@@ -39,6 +39,11 @@ from tests.model.files import only, problems_of, write
         (make.rack(make.host("gw-0")), "hosts.0.name", "'test-gw-0', as its machine is called, is a name"),
         (make.rack(make.host("etcd-3")), "hosts.0.name", "'test-etcd-3', as its machine is called, is a name"),
         (make.rack(make.host("h" * 59)), "hosts.0.name", "has 64 characters"),
+        (make.rack(make.host("a", gpu_model="H100")), "hosts.0.gpu_model", "is about GPUs, and there are none"),
+        (make.rack(make.host("a", gpu_nvlinks=0)), "hosts.0.gpu_nvlinks", "is about GPUs, and there are none"),
+        (make.rack(make.host("a", gpu_check=["burn"])), "hosts.0.gpu_check", "is about GPUs, and there are none"),
+        (make.rack(make.host("a", gpus=1, gpu_nvlinks=19)), "hosts.0.gpu_nvlinks", "19"),
+        (make.rack(make.host("a", gpus=1, gpu_model="H100\n")), "hosts.0.gpu_model", "H100"),
     ],
 )
 def test_bad_hosts(tmp_path: Path, hosts: object, key: str, wrong: str) -> None:
@@ -95,15 +100,53 @@ def changed(*at: str | int, to: object) -> dict[str, Any]:
             "a key of your own domain",
         ),
         (
+            changed("pools", "gpu", "labels", to={"longhaul.dev/image": "1.0.0"}),
+            "pools.gpu.labels.longhaul.dev/image",
+            "is set by Longhaul",
+            "a key of your own domain",
+        ),
+        (
             changed("pools", "gpu", "labels", to={"node-role.kubernetes.io/gpu": ""}),
             "pools.gpu.labels.node-role.kubernetes.io/gpu",
             "a node may not give itself",
             "a key of your own domain",
         ),
+        (
+            changed("pools", "gpu", "huge_pages_gib", to=1800),
+            "pools.gpu.huge_pages_gib",
+            "1800 GiB leave too little of the 2048 GiB of a p5.48xlarge",
+            "at most 1740",
+        ),
+        (
+            changed("pools", "gpu", "taints", to=[{"key": "longhaul.dev/preflight", "effect": "NoSchedule"}]),
+            "pools.gpu.taints.0.key",
+            "is set and lifted by Longhaul",
+            "a key of your own domain",
+        ),
+        (
+            changed(
+                "pools", "big", to={"site": "weu", "machine_type": "Standard_D8s_v5", "max": 1, "gpu_check": ["a"]}
+            ),
+            "pools.big.gpu_check",
+            "a Standard_D8s_v5 has no GPUs to check",
+            "leave it out",
+        ),
+        (
+            changed("machine_types", "Huge", to={"cloud": "azure", "vcpus": 8, "memory_gib": 64, "gpu_model": "H100"}),
+            "machine_types.Huge.gpu_model",
+            "is about GPUs, and there are none",
+            "leave it out",
+        ),
         (changed("pools", "gpu", "min", to=5), "pools.gpu.min", "5 is more than max, 4", "at most 4"),
         (changed("pools", "gpu", "fallbacks", to=["gpu"]), "pools.gpu.fallbacks.0", "'gpu' is not another pool", "big"),
         (changed("control_plane", "site", to="wuu"), "control_plane.site", "'wuu' is not a site", "weu"),
         (changed("control_plane", "site", to="use1"), "control_plane.site", "'use1' is not on Azure", "weu"),
+        (
+            changed("control_plane", "api", "port", to=6444),
+            "control_plane.api.port",
+            "6444 is the port of the service that machines join at",
+            "6443",
+        ),
         (
             changed("control_plane", "etcd", "machine_type", to="Standard_D8s_v5"),
             "control_plane.etcd.machine_type",

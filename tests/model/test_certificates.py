@@ -95,7 +95,8 @@ def test_a_server_is_known_by_every_name_it_is_called_by(environment: Environmen
     machines, issued = planned(environment)
     addresses = plan(environment)
     for machine in machines:
-        served = [c for c in issued if c.holder == machine.name and Usage.SERVER in c.usages]
+        own = [c for c in issued if c.holder == machine.name and Usage.SERVER in c.usages]
+        served = [c for c in own if c.part != "join"]
         assert len(served) == 1
         assert {machine.fqdn, "localhost"} <= set(served[0].dns_names)
         assert {machine.address, IPv4Address("127.0.0.1")} <= set(served[0].addresses)
@@ -103,6 +104,16 @@ def test_a_server_is_known_by_every_name_it_is_called_by(environment: Environmen
             frontend = addresses.sites["weu"].subnet("api")[FRONTEND]
             assert {frontend, addresses.kubernetes_service} <= set(served[0].addresses)
             assert {environment.api_name, "kubernetes.default.svc"} <= set(served[0].dns_names)
+
+
+@given(environments())
+def test_the_join_service_is_not_to_be_taken_for_the_api(environment: Environment) -> None:
+    machines, issued = planned(environment)
+    joins = [certificate for certificate in issued if certificate.part == "join"]
+    assert {each.holder for each in joins} == {machine.name for machine in machines if machine.role is Role.API}
+    for each in joins:
+        assert (each.common_name, each.organizations, each.addresses) == ("longhaul:join", (), ())
+        assert each.dns_names == (f"join.{environment.domain}",)
 
 
 @given(environments())
@@ -120,7 +131,7 @@ def test_stores_and_api_servers_are_under_the_right_authority(environment: Envir
             assert set(parts) == {"member", "client"}
         else:
             assert parts["apiserver"].usages == (Usage.SERVER,)
-            clients = [c for part, c in parts.items() if part != "apiserver"]
+            clients = [c for part, c in parts.items() if part not in ("apiserver", "join")]
             assert all(c.usages == (Usage.CLIENT,) and not c.dns_names and not c.addresses for c in clients)
 
 

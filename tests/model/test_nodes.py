@@ -50,6 +50,7 @@ def test_a_pool_s_labels_are_its_own_and_ours() -> None:
         nodes.SITE_LABEL: "use1",
         nodes.POOL_LABEL: "gpu",
         nodes.TYPE_LABEL: "p5.48xlarge",
+        nodes.GPU_LABEL: "true",
         "gpu": "h100",
     }
 
@@ -64,6 +65,13 @@ def test_a_rack_host_is_a_node_of_its_place() -> None:
     labels = nodes.rack_labels(second.place)
     assert labels[nodes.POOL_LABEL] == "bare-metal"
     assert labels[nodes.REGION_LABEL] == labels[nodes.SITE_LABEL] == "colo"
+    assert nodes.rack_labels(second.place, gpus=2) == {**labels, nodes.GPU_LABEL: "true"}
+
+
+def test_a_node_with_gpus_is_born_out_of_reach() -> None:
+    [taint] = nodes.gpu_taints(8)
+    assert (taint.key, taint.value, taint.effect) == ("longhaul.dev/preflight", "pending", "NoSchedule")
+    assert nodes.gpu_taints(0) == ()
 
 
 @pytest.mark.parametrize(("vcpus", "cpu"), [(1, "60m"), (2, "70m"), (4, "80m"), (8, "90m"), (192, "550m")])
@@ -81,6 +89,7 @@ def test_labels_that_a_pool_may_have(key: str) -> None:
     [
         (nodes.ZONE_LABEL, "set by Longhaul"),
         (nodes.SITE_LABEL, "set by Longhaul"),
+        (nodes.GPU_LABEL, "set by Longhaul"),
         ("node-role.kubernetes.io/worker", "may not give itself"),
         ("node-restriction.kubernetes.io/a", "may not give itself"),
         ("kubernetes.io/a", "may not give itself"),

@@ -61,7 +61,7 @@ class NodeCase:
 
     def files(self) -> dict[str, File]:
         if self.pool is not None:
-            return pool_files(self.environment, self.addresses, self.pool, kubernetes_ca=AUTHORITY, join_token=TOKEN)
+            return pool_files(self.environment, self.addresses, self.pool, kubernetes_ca=AUTHORITY)
         found = rack_files(self.environment, self.addresses, self.host or "", kubernetes_ca=AUTHORITY)
         return {**found, JOIN: join_kubeconfig(self.environment, self.addresses, token=TOKEN)}
 
@@ -69,7 +69,7 @@ class NodeCase:
         """None for a rack host, which has none."""
         if self.pool is None:
             return None
-        return pool_user_data(self.environment, self.addresses, self.pool, kubernetes_ca=AUTHORITY, join_token=TOKEN)
+        return pool_user_data(self.environment, self.addresses, self.pool, kubernetes_ca=AUTHORITY)
 
 
 def node_cases() -> list[NodeCase]:

@@ -82,8 +82,8 @@ def test_units_and_files_name_the_same_paths(case: Case) -> None:
     texts += [file.content for path, file in found.items() if path.endswith((".kubeconfig", ".env", ".yaml"))]
     named = set(re.findall(r"/etc/longhaul/[\w./-]*\w", "\n".join(texts)))
     assert named <= found.keys() | fetched
-    # What programs of ours name: a member's, and the node controller.
-    programs = {"client.pem", "node-controller.pem", "nodes-authority.pem"}
+    # What programs of ours name: a member's, the node controller, the join service.
+    programs = {"client.pem", "node-controller.pem", "nodes-authority.pem", "join.pem"}
     assert {path for path in fetched - named if Path(path).name not in programs} == set()
 
 

@@ -7,21 +7,25 @@ import re
 import tomllib
 from ipaddress import IPv4Network
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
+from components.model import load, plan
 from components.model.nodes import MAX_PODS, TUNNEL_MTU
 from components.render import LIMITS, File, UserDataError
 from components.render.cloud_init import UserData, cloud_config
 from components.render.nodes import COMPLETE, JOIN
+from tests.model import files, make
 from tests.render.conftest import AUTHORITY, TOKEN, NodeCase
 
 ROOTFS = Path(__file__).parents[2] / "images" / "rootfs"
 UNITS = ROOTFS / "etc/systemd/system"
 
 
-def test_the_token_is_the_only_secret_and_is_in_one_file(node: NodeCase) -> None:
+def test_a_rack_s_token_is_the_only_secret_and_is_in_one_file(node: NodeCase) -> None:
+    assert (JOIN in node.files()) is (node.host is not None)
     for path, file in node.files().items():
         assert file.secret is (path == JOIN), path
         assert (TOKEN in file.content) is (path == JOIN), path
@@ -54,8 +58,9 @@ def test_the_image_waits_for_the_last_file() -> None:
 
 
 def test_units_name_files_that_are_there(node: NodeCase) -> None:
-    """Whatever a node's unit names below /etc/longhaul is on its map, or written where it stands."""
-    found = set(node.files())
+    """Whatever a node's unit names below /etc/longhaul is on its map, or written where it stands. A kubelet that has a
+    certificate, as a cloud's machine's always does, does not look at what others join with."""
+    found = {*node.files(), JOIN}
     for unit in ("containerd", "kubelet", "kube-proxy", "longhaul-node-place"):
         named = set(re.findall(r"/etc/longhaul/[\w./-]*\w", (UNITS / f"{unit}.service").read_text()))
         assert named - {"/etc/longhaul/kubelet.conf.d"} <= found, unit
@@ -72,14 +77,66 @@ def test_the_kubelet_trusts_what_it_is_given_and_nobody_else(node: NodeCase) -> 
     assert kubelet["rotateCertificates"] is True
     assert kubelet["clusterDNS"] == [str(node.addresses.dns_service)]
     assert kubelet["maxPods"] == MAX_PODS
-    [cluster] = json.loads(found[JOIN].content)["clusters"]
-    assert cluster["cluster"]["certificate-authority"] == authority
+    if node.host is not None:
+        [cluster] = json.loads(found[JOIN].content)["clusters"]
+        assert cluster["cluster"]["certificate-authority"] == authority
+
+
+def test_a_cloud_s_machine_knows_where_to_prove_itself(node: NodeCase) -> None:
+    said = json.loads(node.files()["/etc/longhaul/node.json"].content)
+    assert ("join" in said) is (node.pool is not None)
+    if node.pool is not None:
+        assert f"https://{said['join']['address']}:" in said["api"]
+        assert said["join"]["cluster"] == node.environment.name
 
 
 def test_taints_are_there_from_birth(node: NodeCase) -> None:
     kubelet = yaml.safe_load(node.files()["/etc/longhaul/kubelet.yaml"].content)
-    wanted = node.environment.pools[node.pool].taints if node.pool else ()
-    assert kubelet.get("registerWithTaints", []) == [taint.model_dump() for taint in wanted]
+    wanted = [taint.model_dump() for taint in node.environment.pools[node.pool].taints] if node.pool else []
+    if json.loads(node.files()["/etc/longhaul/node.json"].content)["gpus"]:
+        wanted.append({"key": "longhaul.dev/preflight", "value": "pending", "effect": "NoSchedule"})
+    assert kubelet.get("registerWithTaints", []) == wanted
+
+
+def test_processors_are_given_out_near_gpus_where_there_are_some(node: NodeCase) -> None:
+    found = node.files()
+    described = json.loads(found["/etc/longhaul/node.json"].content)
+    kubelet = yaml.safe_load(found["/etc/longhaul/kubelet.yaml"].content)
+    if node.pool is not None:
+        wanted = node.environment.machine_type(node.environment.pools[node.pool].machine_type).gpus
+    else:
+        wanted = next(host.gpus for host in node.environment.hosts if host.name == node.host)
+    assert described["gpus"] == wanted
+    if wanted:
+        assert (kubelet["cpuManagerPolicy"], kubelet["topologyManagerPolicy"]) == ("static", "best-effort")
+        # The static policy refuses to start with none (cpu_manager.go, NewManager).
+        assert int(kubelet["kubeReserved"]["cpu"].removesuffix("m")) > 0
+    else:
+        assert not [key for key in kubelet if key.startswith(("cpuManager", "topologyManager", "memoryManager"))]
+
+
+def test_huge_pages_and_gpus_are_the_environment_s(tmp_path: Path) -> None:
+    environment = load(files.write(tmp_path, make.full(), hosts=make.hosts()))
+    addresses = plan(environment)
+    shared: dict[str, Any] = {"environment": environment, "addresses": addresses}
+    cases = {name: NodeCase(**shared, pool=name) for name in environment.pools}
+    cases |= {host.name: NodeCase(**shared, host=host.name) for host in environment.hosts}
+    said = {name: json.loads(case.files()["/etc/longhaul/node.json"].content) for name, case in cases.items()}
+    assert {name: one["huge_pages_gib"] for name, one in said.items()} == {
+        "gpu": 64,
+        "big": 0,
+        "rack-0": 64,
+        "rack-1": 0,
+    }
+    gpus = {name: {key: value for key, value in one.items() if key.startswith("gpu")} for name, one in said.items()}
+    assert gpus == {
+        "gpu": {"gpus": 8, "gpu_model": "H100", "gpu_nvlinks": 18, "gpu_check": ["/usr/local/bin/burn", "60"]},
+        "big": {"gpus": 1, "gpu_model": "A100 80GB", "gpu_nvlinks": 0},
+        "rack-0": {"gpus": 8, "gpu_model": "H100", "gpu_nvlinks": 18, "gpu_check": ["/usr/local/bin/burn"]},
+        "rack-1": {"gpus": 0},
+    }
+    labelled = {name for name, one in said.items() if one["labels"].get("nvidia.com/gpu.present") == "true"}
+    assert labelled == {"gpu", "big", "rack-0"}
 
 
 def test_addresses_inside_the_environment_stay_as_they_are(node: NodeCase) -> None:
@@ -127,7 +184,7 @@ def test_a_rack_host_is_told_its_place(node: NodeCase) -> None:
 
 
 def test_the_containerd_of_the_image_reads_what_is_on_the_map() -> None:
-    configuration = tomllib.loads((ROOTFS / "etc/containerd/config.toml").read_text())
+    configuration = tomllib.loads((ROOTFS / "etc/containerd/conf.d/10-longhaul.toml").read_text())
     assert configuration["version"] == 3
     registry = configuration["plugins"]["io.containerd.cri.v1.images"]["registry"]
     assert registry["config_path"] == "/etc/containerd/certs.d"
@@ -137,10 +194,10 @@ def test_the_containerd_of_the_image_reads_what_is_on_the_map() -> None:
     assert "max_concurrent_downloads" not in configuration["plugins"]["io.containerd.cri.v1.images"]
 
 
-def test_only_the_token_s_file_may_be_secret(node: NodeCase) -> None:
+def test_user_data_holds_no_secret(node: NodeCase) -> None:
     if node.pool is None:
         return
     site = node.environment.sites[node.environment.pools[node.pool].site]
     files = {"/etc/other": File(content="x", secret=True)}
     with pytest.raises(UserDataError, match="/etc/other is secret"):
-        cloud_config(UserData(name="x", site=site, files=files, start=None, may_hold=(JOIN,)))
+        cloud_config(UserData(name="x", site=site, files=files, start=None))

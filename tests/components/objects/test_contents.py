@@ -14,19 +14,16 @@ from components.model.nodes import rack_node_name
 from components.objects import dns, priorities, training
 from components.objects.cluster import ClusterObjects, Infrastructure
 from components.objects.labels import FIELD_MANAGER
-from components.objects.rbac import BOOTSTRAPPERS, KUBELET_CLIENTS, NODE_CONTROLLER
-from tests.support.declared import Program, declare, every, open_text, plain
+from components.objects.rbac import BOOTSTRAPPERS, JOIN_SERVICE, KUBELET_CLIENTS, NODE_CONTROLLER
+from tests.support.declared import Program, declare, every, plain
 from tests.support.hosts import STACKS
 
-SECRET = "0123456789abcdef"
 ROLE = "arn:aws:iam::123456789012:role/node-controller"
 
 
-def objects(environment: Environment, *, tokens: Mapping[str, str] | None = None) -> Program:
-    given = {pool: f"{pool[:1] * 6}.{SECRET}" for pool in environment.pools} if tokens is None else tokens
-
+def objects(environment: Environment) -> Program:
     def build() -> Mapping[str, Any]:
-        made = Infrastructure(join_tokens=Output.secret(given), node_controller_role=Output.from_input(ROLE))
+        made = Infrastructure(node_controller_role=Output.from_input(ROLE))
         ClusterObjects(environment, plan(environment), made)
         return {}
 
@@ -69,26 +66,9 @@ def test_the_provider_keeps_nothing_of_the_machine_that_it_ran_on(
     assert provider.inputs["upsertExistingObjects"] == provider.inputs["enablePatchForce"] == "true"
 
 
-def test_each_pool_has_a_join_token_that_nobody_can_read(program: Program, production: Environment) -> None:
-    secrets = [one for one in program.clouds() if one.inputs.get("kind") == "Secret"]
-    assert len(secrets) == len(production.pools)
-    assert SECRET not in open_text([one.inputs for one in program.resources])
-    token = kinds(program, "Secret")["bootstrap-token-cccccc"]
-    assert token["type"] == "bootstrap.kubernetes.io/token"
-    assert token["metadata"]["namespace"] == "kube-system"
-    assert token["metadata"]["annotations"]["longhaul.dev/pool"] == "cpu"
-    said = token["stringData"]
-    assert said["token-id"] == "cccccc"
-    assert said["token-secret"] == SECRET
-    assert said["usage-bootstrap-authentication"] == "true"
-    assert said["auth-extra-groups"] == BOOTSTRAPPERS
-    assert "usage-bootstrap-signing" not in said
-    assert "expiration" not in said
-
-
-def test_a_pool_without_a_token_says_what_to_do(production: Environment) -> None:
-    with pytest.raises(Exception, match=r"pool [\w-]+ has no join token: bring up the infrastructure first"):
-        objects(production, tokens={})
+def test_nothing_among_them_is_secret(program: Program) -> None:
+    """A cloud's machine joins by what it is, a rack host by a token that is made when it comes."""
+    assert kinds(program, "Secret") == {}
 
 
 def test_the_node_controller_is_told_of_the_environment(program: Program, production: Environment) -> None:
@@ -108,6 +88,7 @@ def test_groups_are_bound_to_what_they_need_and_nothing_else(program: Program) -
         ("Group", "system:nodes", "system:node-proxier"),
         ("Group", KUBELET_CLIENTS, "system:kubelet-api-admin"),
         ("User", NODE_CONTROLLER, NODE_CONTROLLER),
+        ("User", JOIN_SERVICE, JOIN_SERVICE),
         ("ServiceAccount", "coredns", "longhaul:coredns"),
     }
 

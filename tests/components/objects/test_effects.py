@@ -13,12 +13,13 @@ import pytest
 
 from components.model import load, plan
 from components.objects import dns, metadata, training
-from components.objects.rbac import KUBELET_CLIENTS, NODE_CONTROLLER
+from components.objects.rbac import BOOTSTRAPPERS, JOIN_SERVICE, KUBELET_CLIENTS, NODE_CONTROLLER
 from lab.providers.kubernetes_client import Client
 from lab.providers.kubernetes_config import load_access
-from tests.components.objects.stack import TOKEN, Stack
-from tests.support.api_server import ApiServer, eventually, free_port
+from tests.components.objects.stack import Stack
+from tests.support.api_server import ApiServer, eventually
 from tests.support.hosts import STACKS
+from tests.support.ports import free_ports
 
 pytestmark = pytest.mark.engine
 
@@ -50,7 +51,9 @@ def may(cluster: ApiServer, who: dict[str, Any], verb: str, group: str, resource
     return bool(answer["status"]["allowed"])
 
 
+TOKEN = "abcdef.0123456789abcdef"
 CONTROLLER = {"user": NODE_CONTROLLER}
+JOINING = {"user": JOIN_SERVICE}
 NODE = {"user": "system:node:a", "groups": ["system:nodes"]}
 API = {"user": "kube-apiserver-kubelet-client", "groups": [KUBELET_CLIENTS]}
 CSR = "certificates.k8s.io"
@@ -74,6 +77,10 @@ CLIENTS, SERVING = ":kubernetes.io/kube-apiserver-client-kubelet", ":kubernetes.
         (CONTROLLER, ("get", "", "secrets", "kube-system:bootstrap-token-abcdef")),
         (CONTROLLER, ("create", "", "events", "default:")),
         (CONTROLLER, ("create", "", "events", "kube-system:")),
+        (JOINING, ("create", CSR, "certificatesigningrequests")),
+        (JOINING, ("get", CSR, "certificatesigningrequests")),
+        (JOINING, ("get", "", "configmaps", "kube-system:longhaul-environment")),
+        (JOINING, ("create", "", "events", "default:")),
         (NODE, ("watch", "discovery.k8s.io", "endpointslices")),
         (API, ("create", "", "nodes/proxy", ":a")),
     ],
@@ -94,6 +101,15 @@ def test_what_is_allowed(applied: ApiServer, who: dict[str, Any], what: tuple[st
         (CONTROLLER, ("update", LEASE, "leases", "kube-system:kube-scheduler")),
         (CONTROLLER, ("update", LEASE, "leases", "kube-node-lease:a")),
         (CONTROLLER, ("delete", "", "pods")),
+        (JOINING, ("update", CSR, "certificatesigningrequests/approval")),
+        (JOINING, ("update", CSR, "certificatesigningrequests/status")),
+        (JOINING, ("approve", CSR, "signers", CLIENTS)),
+        (JOINING, ("sign", CSR, "signers", CLIENTS)),
+        (JOINING, ("list", CSR, "certificatesigningrequests")),
+        (JOINING, ("delete", CSR, "certificatesigningrequests")),
+        (JOINING, ("get", "", "secrets", "kube-system:bootstrap-token-abcdef")),
+        (JOINING, ("get", "", "configmaps", "kube-system:coredns")),
+        (JOINING, ("get", "", "nodes", ":a")),
         (API, ("delete", "", "nodes", ":a")),
         (API, ("get", "", "secrets", "kube-system:a")),
     ],
@@ -102,7 +118,21 @@ def test_what_is_not(applied: ApiServer, who: dict[str, Any], what: tuple[str, .
     assert not may(applied, who, *what)
 
 
-def test_a_join_token_may_ask_for_a_certificate_and_nothing_else(applied: ApiServer) -> None:
+def test_a_rack_s_token_may_ask_for_a_certificate_and_nothing_else(applied: ApiServer) -> None:
+    id_, _, rest = TOKEN.partition(".")
+    token = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "type": "bootstrap.kubernetes.io/token",
+        "metadata": {"name": f"bootstrap-token-{id_}", "namespace": "kube-system"},
+        "stringData": {
+            "token-id": id_,
+            "token-secret": rest,
+            "usage-bootstrap-authentication": "true",
+            "auth-extra-groups": BOOTSTRAPPERS,
+        },
+    }
+    applied.kubectl("create", "--filename=-", stdin=json.dumps(token))
     joining = applied.bearer(TOKEN)
     groups = applied.kubectl("auth", "whoami", "--output", "json", kubeconfig=joining)
     assert set(json.loads(groups)["status"]["userInfo"]["groups"]) == {
@@ -148,6 +178,8 @@ DEFAULT = dict.fromkeys(training.CUT, training.DEFAULT_TOLERATION_S)
 def test_training_pods_bear_a_cut_for_longer(applied: ApiServer) -> None:
     opted = {training.LABEL: "true"}
     eventually(lambda: tolerated(pod(applied, labels=opted)) == LONG, what="the policy holds")
+    for name in ("longhaul-training", "longhaul-balloon"):
+        eventually(lambda name=name: isinstance(pod(applied, priorityClassName=name), dict), what=f"{name} is known")
     assert tolerated(pod(applied, priorityClassName="longhaul-training")) == LONG
     assert tolerated(pod(applied, priorityClassName="longhaul-training", labels={training.LABEL: "false"})) == DEFAULT
     assert tolerated(pod(applied)) == DEFAULT
@@ -162,8 +194,10 @@ def test_a_pod_in_its_nodes_network_is_refused_where_nobody_allowed_it(applied: 
     applied.kubectl("label", "namespace", "fast", f"{metadata.LABEL}={metadata.ALLOWED}")
     eventually(lambda: metadata.REFUSAL in str(pod(applied, hostNetwork=True)), what="the policy holds")
     assert isinstance(pod(applied), dict)
-    assert pod(applied, namespace="fast", hostNetwork=True)["kind"] == "Pod"
-    assert isinstance(pod(applied, namespace="kube-system", hostNetwork=True), dict)
+    # The API server learns of a namespace, and of its labels, by a watch.
+    for namespace in ("fast", "kube-system"):
+        allowed = lambda name=namespace: isinstance(pod(applied, namespace=name, hostNetwork=True), dict)  # noqa: E731
+        eventually(allowed, what=f"{namespace} may")
 
 
 def test_dns_answers_for_services_and_passes_on_the_rest(
@@ -172,7 +206,7 @@ def test_dns_answers_for_services_and_passes_on_the_rest(
     """Real CoreDNS with the real configuration, as the account that it has in the cluster."""
     addresses = plan(load(STACKS / "Pulumi.lab.yaml"))
     account = applied.user("system:serviceaccount:kube-system:coredns")
-    port, *others = (free_port() for _ in range(4))
+    port, *others = free_ports(4)
     config = dns.corefile(addresses)
     for here, there in (
         (".:53 {", f".:{port} {{\n    bind 127.0.0.1"),
@@ -212,12 +246,12 @@ def labels(name: str) -> bytes:
 def ask(port: int, name: str, *, kind: int = 1) -> bytes:
     """The answer to one question, empty when there is none."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
-        asking.settimeout(10)
+        asking.settimeout(60)
         asking.connect(("127.0.0.1", port))
         try:
             asking.send(struct.pack(">6H", 7, 0x0100, 1, 0, 0, 0) + labels(name) + struct.pack(">2H", kind, 1))
             return asking.recv(4096)
-        except ConnectionRefusedError:
+        except (ConnectionRefusedError, TimeoutError):
             return b""
 
 

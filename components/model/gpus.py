@@ -1,0 +1,78 @@
+"""What an environment promises of its machines' GPUs, and whether it can."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from components.model.errors import Finding, Location
+from components.model.machine_types import known_machine_types
+from components.model.nodes import PREFLIGHT_TAINT
+
+if TYPE_CHECKING:
+    from components.model.environment import Environment
+    from components.model.hosts import BareMetalHost
+    from components.model.machine_types import MachineType
+
+
+@dataclass(frozen=True, kw_only=True)
+class GpuPromise:
+    """What a machine's own test of its GPUs goes by (docs/gpus.md)."""
+
+    gpus: int
+    model: str = ""
+    """Words of each GPU's name; empty for any."""
+    nvlinks: int | None = None
+    """NVLinks of each that are active at least; ``None``: by what the GPUs know."""
+    check: tuple[str, ...] = ()
+    """Program that tries memory and compute, with its arguments; empty for none."""
+
+
+def has_gpus(environment: Environment) -> bool:
+    """Whether any machine of the environment has GPUs."""
+    in_clouds = (environment.machine_type(pool.machine_type).gpus for pool in environment.pools.values())
+    return any(in_clouds) or any(host.gpus for host in environment.hosts)
+
+
+def pool_promise(environment: Environment, pool_name: str) -> GpuPromise:
+    """What a pool's machines have by their type."""
+    pool = environment.pools[pool_name]
+    machine = environment.machine_type(pool.machine_type)
+    return GpuPromise(
+        gpus=machine.gpus, model=machine.gpu_model, nvlinks=machine.gpu_nvlinks, check=tuple(pool.gpu_check)
+    )
+
+
+def host_promise(host: BareMetalHost) -> GpuPromise:
+    """What a rack host has by the hosts file."""
+    return GpuPromise(gpus=host.gpus, model=host.gpu_model, nvlinks=host.gpu_nvlinks, check=tuple(host.gpu_check))
+
+
+def check_gpus(environment: Environment) -> Iterator[Finding]:
+    """Everything that is said of GPUs of machines that have none, and the taint that is nobody else's."""
+    for name, machine in environment.machine_types.items():
+        yield from _of_nothing(("machine_types", name), machine)
+    for index, host in enumerate(environment.hosts):
+        yield from _of_nothing(("hosts", index), host)
+    types = {**known_machine_types(), **environment.machine_types}
+    for name, pool in environment.pools.items():
+        at = ("pools", name)
+        kind = types.get(pool.machine_type)
+        if pool.gpu_check and kind is not None and not kind.gpus:
+            basis = ((*at, "machine_type"), ("machine_types", pool.machine_type))
+            wrong = f"a {pool.machine_type} has no GPUs to check"
+            yield Finding(at=(*at, "gpu_check"), wrong=wrong, write="leave it out", basis=basis)
+        for index, taint in enumerate(pool.taints):
+            if taint.key == PREFLIGHT_TAINT:
+                wrong = f"{taint.key!r} is set and lifted by Longhaul"
+                yield Finding(at=(*at, "taints", index, "key"), wrong=wrong, write="a key of your own domain")
+
+
+def _of_nothing(at: Location, said: MachineType | BareMetalHost) -> Iterator[Finding]:
+    if said.gpus:
+        return
+    for key in ("gpu_model", "gpu_nvlinks", "gpu_check"):
+        if getattr(said, key, None) not in (None, "", ()):
+            wrong = "is about GPUs, and there are none"
+            yield Finding(at=(*at, key), wrong=wrong, write="leave it out, or say `gpus`", basis=((*at, "gpus"),))

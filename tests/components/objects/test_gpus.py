@@ -1,0 +1,148 @@
+"""What is declared for GPUs, and for whom."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from typing import Any
+
+import pytest
+from pulumi import Output
+
+from components.model import Environment, load, plan
+from components.model.gpus import has_gpus
+from components.model.nodes import GPU_LABEL
+from components.objects import gpus
+from components.objects.cluster import ClusterObjects, Infrastructure
+from longhaul.depot import contents
+from longhaul.toolchain.spec import load as load_spec
+from tests.support.api_server import ApiServer
+from tests.support.declared import Program, declare, plain
+from tests.support.hosts import STACKS
+
+PROGRAMS = STACKS.parent / "images" / "rootfs" / "usr" / "local" / "lib" / "longhaul"
+NAME_LABEL = "app.kubernetes.io/name"
+OF_APPLICATIONS = {13, 31, 43, 45, 68}
+"""What the plugin leaves out itself (``getDisabledHealthCheckXids``), besides 109."""
+
+
+@pytest.fixture(scope="module", name="production")
+def _production() -> Environment:
+    return load(STACKS / "Pulumi.prod.yaml")
+
+
+def objects(environment: Environment) -> Program:
+    def build() -> dict[str, Any]:
+        made = Infrastructure(node_controller_role=Output.from_input("arn:aws:iam::1:role/x"))
+        ClusterObjects(environment, plan(environment), made)
+        return {}
+
+    return declare(build)
+
+
+@pytest.fixture(scope="module", name="declared")
+def _declared(production: Environment) -> dict[str, Any]:
+    """Inputs of the objects for GPUs, by kind."""
+    found = [plain(one.inputs) for one in objects(production).clouds()]
+    return {one["kind"]: one for one in found if one.get("metadata", {}).get("labels", {}).get(NAME_LABEL) == gpus.PART}
+
+
+@pytest.fixture(name="pod")
+def _pod(declared: dict[str, Any]) -> Any:
+    return declared["DaemonSet"]["spec"]["template"]["spec"]
+
+
+def test_only_environments_with_gpus_have_it(production: Environment) -> None:
+    plain_pools = {
+        name: pool for name, pool in production.pools.items() if not production.machine_type(pool.machine_type).gpus
+    }
+    bare = tuple(host.model_copy(update={"gpus": 0}) for host in production.hosts)
+    for pools, hosts, has in (
+        (production.pools, (), True),
+        (plain_pools, (bare[0].model_copy(update={"gpus": 1}), *bare[1:]), True),
+        (plain_pools, bare, False),
+    ):
+        environment = production.model_copy(update={"pools": pools, "hosts": hosts})
+        assert has_gpus(environment) is has
+        kinds = {one.inputs.get("kind") for one in objects(environment).clouds()}
+        assert ({"DaemonSet", "RuntimeClass"} <= kinds) is has
+
+
+def test_it_runs_on_every_machine_with_gpus_whatever_keeps_others_away(declared: dict[str, Any], pod: Any) -> None:
+    assert pod["nodeSelector"] == {GPU_LABEL: "true"}
+    assert pod["tolerations"] == [{"operator": "Exists"}]
+    assert pod["priorityClassName"] == "system-node-critical"
+    assert declared["DaemonSet"]["metadata"]["annotations"][gpus.SKIP_AWAIT] == "true"
+    runtime = declared["RuntimeClass"]
+    assert runtime["metadata"]["name"] == runtime["handler"] == pod["runtimeClassName"] == "nvidia"
+    assert runtime["scheduling"]["nodeSelector"] == {GPU_LABEL: "true"}
+
+
+def test_a_rollout_takes_few_at_a_time_and_never_two_on_one_machine(declared: dict[str, Any]) -> None:
+    spec = declared["DaemonSet"]["spec"]
+    assert spec["updateStrategy"] == {
+        "type": "RollingUpdate",
+        "rollingUpdate": {"maxSurge": 0, "maxUnavailable": "5%"},
+    }
+    assert spec["minReadySeconds"] > 0
+    assert spec["selector"]["matchLabels"].items() <= spec["template"]["metadata"]["labels"].items()
+
+
+def test_it_has_no_rights_and_sees_little_of_its_host(pod: Any) -> None:
+    (container,) = pod["containers"]
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert pod["automountServiceAccountToken"] is False
+    assert not {"hostNetwork", "hostPID", "hostIPC"} & set(pod)
+    of_host = {one["name"]: one["hostPath"]["path"] for one in pod["volumes"]}
+    writable = {of_host[one["name"]] for one in container["volumeMounts"] if not one.get("readOnly")}
+    assert writable == {"/var/lib/kubelet/device-plugins", "/var/run/cdi"}
+    assert set(of_host.values()) - writable == {"/usr"}
+
+
+def test_it_watches_for_the_xids_that_the_preflight_takes_for_fatal(pod: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(PROGRAMS))
+    fatal = set(importlib.import_module("gpu.xid").FATAL)
+    (container,) = pod["containers"]
+    env = {one["name"]: one["value"] for one in container["env"]}
+    enabled, disabled = (
+        {int(number) for number in env[f"DP_{name}_HEALTHCHECKS"].split(",")} for name in ("ENABLE", "DISABLE")
+    )
+    # Not "all": then the plugin watches for none, whatever else is enabled (``checkHealth``).
+    ignored = ({*OF_APPLICATIONS, 109} | disabled) - enabled
+    assert not ignored & fatal
+    assert enabled <= fatal
+
+
+def test_the_labs_image_is_the_one_that_is_named(pod: Any) -> None:
+    (container,) = pod["containers"]
+    (image,) = (one for one in contents.load(gpus=True).images if one.gpus)
+    (tool,) = load_spec().select([image.tool])
+    assert container["image"] == f"{image.name}:{image.tag.format(version=tool.version)}"
+    assert "command" not in container, "the two images have the program in different places"
+
+
+def test_who_has_no_gpus_makes_no_image_for_them() -> None:
+    assert not any(image.gpus for image in contents.load().images)
+    spec = load_spec()
+    on_demand = {tool.name for tool in spec.tools if tool.on_demand}
+    assert gpus.NAME in on_demand
+    assert not on_demand & {tool.name for tool in spec.select([])}
+
+
+@pytest.mark.engine
+def test_the_api_server_takes_it_and_its_pods(declared: dict[str, Any], pod: Any, cluster: ApiServer) -> None:
+    def create(document: Any, *words: str) -> Any:
+        asked = ("create", "--validate=strict", "--output=json", "--filename=-", *words)
+        return json.loads(cluster.kubectl(*asked, stdin=json.dumps(document)))
+
+    create(declared["RuntimeClass"])
+    made = create(declared["DaemonSet"], "--dry-run=server")
+    assert made["spec"]["updateStrategy"]["rollingUpdate"]["maxUnavailable"] == gpus.AT_ONCE
+    meta = {"name": "x", "namespace": "kube-system"}
+    made = create({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": pod}, "--dry-run=server")
+    assert made["spec"]["nodeSelector"] == {GPU_LABEL: "true"}
+    assert made["spec"]["priority"] > 2_000_000_000
