@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import http.client
 import json
 import ssl
 import subprocess
@@ -39,7 +40,7 @@ class Client:
     def status(self, path: str, *, anonymous: bool = False) -> int:
         try:
             return int(self._open("GET", path, None, self.anonymous if anonymous else self.administrator)[0])
-        except OSError:
+        except (OSError, http.client.HTTPException):
             return 0
 
     def post(self, path: str, document: dict[str, Any]) -> dict[str, Any]:
@@ -56,7 +57,7 @@ class Client:
         headers = {"Content-Type": "application/json"}
         request = urllib.request.Request(self.base + path, data=body, method=method, headers=headers)
         try:
-            with urllib.request.urlopen(request, context=context, timeout=20) as response:
+            with urllib.request.urlopen(request, context=context, timeout=60) as response:
                 return response.status, response.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
@@ -96,9 +97,13 @@ class Machines:
         place = self.control[API]
         for unit in UNITS[1:]:
             place.start(unit, place.unit_command(f"{unit}.service", {}), {})
-        program = ROOTFS / "usr/local/lib/longhaul/node_controller.py"
+        programs = ROOTFS / "usr/local/lib/longhaul"
         paths = ["--node", place.path("/etc/longhaul/node.json"), "--pki", place.path("/etc/longhaul/pki")]
-        place.start("node-controller", [sys.executable, "-B", *map(str, (program, *paths))], {})
+        for name, program in (
+            ("node-controller", [programs / "node_controller.py", *paths]),
+            ("join", [programs / "join_service.py", *paths, "--address", "127.0.0.1"]),
+        ):
+            place.start(name, [sys.executable, "-B", *map(str, program)], {})
 
     def keys(self, store: str) -> list[str]:
         """The store's keys."""

@@ -47,7 +47,7 @@ class Held:
 
 
 def joining(node: str = NODE) -> dict[str, Any]:
-    return kubelets.by_token(kubelets.document(kubelets.csr(node, kubelets.key())))
+    return kubelets.by_proof(kubelets.document(kubelets.csr(node, kubelets.key())), node)
 
 
 def renewing() -> dict[str, Any]:

@@ -79,3 +79,14 @@ def by_token(posted: dict[str, Any], token: str = "abcdef") -> dict[str, Any]:
 
 def by_node(posted: dict[str, Any], node: str) -> dict[str, Any]:
     return received(posted, user=f"system:node:{node}", groups=["system:nodes", "system:authenticated"])
+
+
+def noted(posted: dict[str, Any], machine: str, *, site: str = "use1") -> dict[str, Any]:
+    """What the join service posts for a machine that has proved what it is."""
+    notes = {"longhaul.dev/site": site, "longhaul.dev/machine": machine}
+    return {**posted, "metadata": {**posted["metadata"], "annotations": notes}}
+
+
+def by_proof(posted: dict[str, Any], machine: str, *, site: str = "use1") -> dict[str, Any]:
+    """The same as the API server hands it on."""
+    return received(noted(posted, machine, site=site), user="longhaul:join", groups=["system:authenticated"])

@@ -12,7 +12,6 @@ import os
 import random
 import re
 import shlex
-import socket
 import subprocess
 import time
 from collections.abc import Callable
@@ -42,12 +41,14 @@ from components.model import (
 from components.model.network import site_plan
 from components.render import files
 from tests.images.fakes import FakeVault
+from tests.support.ports import free_ports
 
 ROOT = Path(__file__).parents[2]
 STACK = ROOT / "stacks" / "Pulumi.lab.yaml"
 ROOTFS = ROOT / "images" / "rootfs"
 UNITS = ROOTFS / "etc" / "systemd" / "system"
-DEADLINE_S = 60.0
+DEADLINE_S = 300.0
+"""Nothing here takes longer, on a busy machine either."""
 
 
 def small_environment(*, members: int) -> Environment:
@@ -56,7 +57,7 @@ def small_environment(*, members: int) -> Environment:
     control = lab.control_plane
     etcd = control.etcd.model_copy(update={"members": members})
     events = control.events.model_copy(update={"members": 1})
-    api = control.api.model_copy(update={"servers": 1, "port": free_port()})
+    api = control.api.model_copy(update={"servers": 1, "port": free_ports(1)[0]})
     return lab.model_copy(
         update={
             "supernet": IPv4Network(f"10.{random.randrange(2, 255)}.0.0/16"),
@@ -64,13 +65,6 @@ def small_environment(*, members: int) -> Environment:
             "control_plane": control.model_copy(update={"etcd": etcd, "events": events, "api": api}),
         }
     )
-
-
-def free_port() -> int:
-    """A port that was free a moment ago."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 def loopback(addresses: AddressPlan) -> AddressPlan:
@@ -191,7 +185,7 @@ class Place:
         process = self.processes.pop(name)
         process.terminate()
         try:
-            process.wait(timeout=10)
+            process.wait(timeout=60)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -213,7 +207,7 @@ def environment_file(text: str) -> dict[str, str]:
 
 
 def eventually(condition: Callable[[], Any], *, what: str) -> Any:
-    """Await ``condition``; fails the test with ``what`` after a minute."""
+    """Await ``condition``; fails the test with ``what`` after :data:`DEADLINE_S`."""
     deadline = time.monotonic() + DEADLINE_S
     while time.monotonic() < deadline:
         if found := condition():

@@ -25,13 +25,12 @@ from tests.images.machines import eventually
 from tests.images.node_controller_rights import rights
 
 REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
-POOL_TOKEN = "poolid.0123456789abcdef"
 RACK_TOKEN = "rackid.0123456789abcdef"
 ENVIRONMENT = {
     "format": 1,
     "environment": "lab",
     "aws_role": "arn:aws:iam::123456789012:role/lab-node-controller",
-    "sites": {"use1": {"kind": "aws", "region": "us-east-1"}, "rack": {"kind": "onprem"}},
+    "sites": {"use1": {"kind": "aws", "region": "us-east-1", "node_role": "node"}, "rack": {"kind": "onprem"}},
     "pools": {"cpu": {"site": "use1", "group": "lab-cpu"}},
     "racks": {"lab-node-0": {"site": "rack", "address": "10.66.32.10", "pods": "10.66.128.0/28"}},
 }
@@ -47,7 +46,8 @@ class Cloud:
 
     def put(self, name: str, address: str, *, state: State = State.THERE) -> str:
         addresses = frozenset([address])
-        self.machines[name] = Machine(name=name, site=self.site, pool="cpu", addresses=addresses, state=state)
+        machine = Machine(name=name, identity=name, site=self.site, pool="cpu", addresses=addresses, state=state)
+        self.machines[name] = machine
         return name
 
     def everything(self) -> Mapping[str, Machine]:
@@ -72,7 +72,7 @@ class Caller:
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self._base + path, data=data, method=method, headers=headers)
         try:
-            with urllib.request.urlopen(request, context=self._context, timeout=20) as response:
+            with urllib.request.urlopen(request, context=self._context, timeout=60) as response:
                 return response.status, json.loads(response.read())
         except urllib.error.HTTPError as error:
             return error.code, json.loads(error.read())
@@ -97,9 +97,9 @@ class World:
         self.lists: dict[str, Inventory] = {}
         self.base, self.trust = machines.client.base, machines.control.vault.secrets["trust-kubernetes"]
         self.admin = Caller(self.base, self.trust, pem=folder / "admin.pem")
-        self.pool = Caller(self.base, self.trust, token=POOL_TOKEN)
         place = machines.control[API]
         self.pki = place.path("/etc/longhaul/pki")
+        self.service = Caller(self.base, self.trust, pem=self.pki / "join.pem")
         self.api = Api(
             host="127.0.0.1",
             port=machines.control.environment.control_plane.api.port,
@@ -124,13 +124,14 @@ class World:
 
     def prepare(self) -> None:
         """What the objects stack makes."""
-        eventually(lambda: self.admin.ask("GET", "/api/v1/namespaces/default")[0] == 200, what="namespaces are there")
+        for name in ("default", "kube-system", "kube-node-lease"):
+            there = lambda path=f"/api/v1/namespaces/{name}": self.admin.ask("GET", path)[0] == 200  # noqa: E731
+            eventually(there, what=f"the namespace {name} is there")
         for path, document in rights():
             self.admin.post(path, document)
         document = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "longhaul-environment"}}
         document["data"] = {"environment.json": json.dumps(ENVIRONMENT)}  # type: ignore[assignment]
         self.admin.post("/api/v1/namespaces/kube-system/configmaps", document)
-        self.token(POOL_TOKEN, {"longhaul.dev/pool": "cpu"})
         self.token(RACK_TOKEN, {"longhaul.dev/node": "lab-node-0"})
 
     def token(self, token: str, notes: dict[str, str]) -> None:
@@ -192,9 +193,13 @@ class World:
         return str(condition["reason"])
 
     def join(self, name: str, *, caller: Caller | None = None) -> Caller:
-        """What a kubelet does first; returns it with its certificate."""
+        """What a machine does first, by proof or as ``caller``; returns it with its certificate."""
         own = kubelets.key()
-        certificate = self.granted(caller or self.pool, kubelets.document(kubelets.csr(name, own)))
+        document = kubelets.document(kubelets.csr(name, own))
+        if caller is None:
+            certificate = self.granted(self.service, kubelets.noted(document, name))
+        else:
+            certificate = self.granted(caller, document)
         pem = self.folder / f"{name}.pem"
         pem.write_text(certificate + kubelets.key_pem(own))
         return Caller(self.base, self.trust, pem=pem)

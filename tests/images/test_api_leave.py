@@ -24,8 +24,12 @@ class Around:
         monkeypatch.setattr(api_leave.api_checks, "server", self._server)
         monkeypatch.setattr(api_leave.api_checks, "answers", self._answers)
         monkeypatch.setattr(api_leave.subprocess, "run", self._run)
-        for name in ("RETRY_S", "WAIT_S", "STOP_S"):
-            monkeypatch.setattr(api_leave, name, 0.01 if name == "RETRY_S" else 0.2)
+        self._monkeypatch = monkeypatch
+        monkeypatch.setattr(api_leave, "RETRY_S", 0.01)
+
+    def hurry(self, name: str) -> None:
+        """Give up soon: for what never comes. What comes is waited for."""
+        self._monkeypatch.setattr(api_leave, name, 0.2)
 
     @property
     def node(self) -> Node:
@@ -67,6 +71,7 @@ def test_it_waits_for_another_and_stops(monkeypatch: pytest.MonkeyPatch) -> None
 def test_it_stays_when_no_other_serves(monkeypatch: pytest.MonkeyPatch) -> None:
     with Around(monkeypatch) as around:
         around.other_answers_after = 10**6
+        around.hurry("WAIT_S")
         departure = around.leave()
         assert not departure.left
         assert departure.reason == f"no other API server answers at {FRONTEND}"
@@ -83,6 +88,7 @@ def test_one_that_serves_nobody_has_nothing_to_leave(monkeypatch: pytest.MonkeyP
 def test_one_that_does_not_stop_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     with Around(monkeypatch) as around:
         around.stopped = 1  # so that the listener stays
+        around.hurry("STOP_S")
         departure = around.leave()
         assert not departure.left
         assert "takes connections" in departure.reason

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from controller import judge, nodes
 from controller.election import Election
 from controller.inventory import State
+from gpu.names import BOOT, HEALTHY, MISMATCH, PRESENT, TAINT
+from gpu.own_node import OwnNode, by_type, tainted
+from gpu.verdict import Verdict, conditions
 
 from lab import tools
 from tests.images import kubelets
@@ -46,6 +51,11 @@ def _world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
             control.close()
 
 
+def proved(node: str, *, machine: str = "") -> dict[str, Any]:
+    """What the join service posts for a machine; ``machine``: another than it asks as."""
+    return kubelets.noted(kubelets.document(kubelets.csr(node, kubelets.key())), machine or node)
+
+
 def test_a_machine_of_the_pool_becomes_a_node(world: World) -> None:
     name = world.cloud.put("i-00000001", "10.65.128.4")
     kubelet = world.join(name)
@@ -61,8 +71,30 @@ def test_a_machine_of_the_pool_becomes_a_node(world: World) -> None:
 
 
 def test_a_machine_that_does_not_exist_is_refused(world: World) -> None:
-    document = kubelets.document(kubelets.csr("i-0badbad1", kubelets.key()))
-    assert world.refused(world.pool, document) == "UnknownMachine"
+    assert world.refused(world.service, proved("i-0badbad1")) == "UnknownMachine"
+
+
+def test_a_machine_that_asks_as_another_is_refused(world: World) -> None:
+    world.cloud.put("i-00000006", "10.65.128.9")
+    assert world.refused(world.service, proved("i-00000006", machine="i-00000007")) == "WrongMachine"
+
+
+def test_who_is_not_the_join_service_proves_nothing(world: World) -> None:
+    world.cloud.put("i-00000008", "10.65.128.10")
+    rack = Caller(world.base, world.trust, token=RACK_TOKEN)
+    assert world.refused(rack, proved("i-00000008")) == "WrongName"
+    assert world.refused(world.admin, proved("i-00000008")) == "NotAllowed"
+
+
+def test_the_join_service_may_ask_and_nothing_else(world: World) -> None:
+    assert world.service.who()["username"] == "longhaul:join"
+    for path in (
+        "/api/v1/nodes",
+        "/api/v1/namespaces/kube-system/secrets",
+        "/api/v1/namespaces/default/pods",
+        REQUESTS,
+    ):
+        assert world.service.ask("GET", path)[0] == 403
 
 
 def test_a_pod_is_refused_whatever_it_may_ask(world: World) -> None:
@@ -89,12 +121,10 @@ def test_a_pod_is_refused_whatever_it_may_ask(world: World) -> None:
 def test_a_name_that_somebody_lives_under_is_refused(world: World) -> None:
     name = world.cloud.put("i-00000003", "10.65.128.6")
     kubelet = world.join(name)
-    other = kubelets.document(kubelets.csr(name, kubelets.key()))
-    assert world.refused(world.pool, other) == "NameIsTaken"
+    assert world.refused(world.service, proved(name)) == "NameIsTaken"
     world.register(name, "use1", caller=kubelet)
     world.lease(name, caller=kubelet)
-    other = kubelets.document(kubelets.csr(name, kubelets.key()))
-    assert world.refused(world.pool, other) == "NameIsLive"
+    assert world.refused(world.service, proved(name)) == "NameIsLive"
 
 
 def test_a_foreign_address_is_refused(world: World) -> None:
@@ -106,7 +136,7 @@ def test_a_foreign_address_is_refused(world: World) -> None:
 
 def test_a_token_is_worth_nothing_but_a_request(world: World) -> None:
     for path in ("/api/v1/nodes", "/api/v1/namespaces/kube-system/secrets", "/api/v1/namespaces/default/pods"):
-        assert world.pool.ask("GET", path)[0] == 403
+        assert Caller(world.base, world.trust, token=RACK_TOKEN).ask("GET", path)[0] == 403
 
 
 def test_a_rack_s_token_is_gone_once_it_was_used(world: World) -> None:
@@ -153,6 +183,61 @@ def test_the_node_of_a_machine_that_has_ended_goes_and_no_other(world: World) ->
         return {event["reason"] for event in events["items"] if event["involvedObject"]["name"] == name}
 
     eventually(lambda: {"MachineGone", "NodeRemoved"} <= told(), what="Events say so")
+
+
+def test_a_node_tells_of_its_gpus_and_the_controller_lifts_their_taint(world: World) -> None:
+    """With a node's own rights: what NodeRestriction lets it write, and what not."""
+    name = world.cloud.put("i-00000020", "10.65.128.40")
+    kubelet = world.join(name)
+    labels = {"longhaul.dev/site": "use1", PRESENT: "true"}
+    taint = {"key": TAINT, "value": "pending", "effect": "NoSchedule"}
+    metadata = {"name": name, "labels": labels}
+    kubelet.post(
+        "/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": {"taints": [taint]}}
+    )
+    own = OwnNode(replace(world.api, certificate=world.folder / f"{name}.pem"), name)
+    assert own.holders() == []
+
+    def tell(status: str, *, boot: str) -> None:
+        verdict = Verdict(status=status, reason="Said", message="by a test")
+        told = conditions(verdict, verdict, before=by_type(own.read()), now="2026-01-02T03:04:05Z")
+        own.write(conditions=told, labels={"nvidia.com/gpu.count": "2"}, annotations={BOOT: boot})
+
+    def held_back() -> bool:
+        return tainted(own.read())
+
+    def starts(boot: str) -> None:
+        """As the kubelet says it: with a status of the whole Node's, its own condition among them."""
+        node = own.read()
+        node["status"]["nodeInfo"]["bootID"] = boot
+        ready = {"type": "Ready", "status": "True", "reason": "x", "message": "x"}
+        node["status"]["conditions"] = [*node["status"].get("conditions", []), ready]
+        assert kubelet.ask("PUT", f"/api/v1/nodes/{name}/status", node)[0] == 200
+
+    starts("one")
+    tell("True", boot="one")
+    eventually(lambda: not held_back(), what="the taint is lifted")
+    found = own.read()
+    assert found["metadata"]["labels"] == {**labels, "nvidia.com/gpu.count": "2"}
+    assert {"Ready", HEALTHY, MISMATCH} == set(by_type(found))
+    tell("False", boot="one")
+    eventually(held_back, what="a finding brings it back")
+    found = own.read()
+    found["spec"]["taints"] = []
+    assert kubelet.ask("PUT", f"/api/v1/nodes/{name}", found)[0] == 403, "a node does not lift it itself"
+    tell("True", boot="one")
+    eventually(lambda: not held_back(), what="the taint is lifted again")
+    found = own.read()
+    found["status"]["nodeInfo"]["bootID"] = "two"
+    assert kubelet.ask("PUT", f"/api/v1/nodes/{name}/status", found)[0] == 200
+    eventually(held_back, what="a start brings it back")
+
+    def told() -> list[str]:
+        _, events = world.admin.ask("GET", "/api/v1/namespaces/default/events")
+        return [event["reason"] for event in events["items"] if event["involvedObject"]["name"] == name]
+
+    own.say(reason="Said", message="by a test", warning=True)
+    eventually(lambda: {"Said", "GpusHeldBack", "GpusSchedulable"} <= set(told()), what="Events say so")
 
 
 def test_one_leads_until_it_lets_go(world: World) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -106,6 +107,22 @@ def test_only_the_sets_that_it_can_be_in_are_asked_for_a_name() -> None:
         assert set(machines(manager, cloud).some(["lab-h100-000001", "i-0"])) == {"lab-h100-000001"}
         assert not [asked for asked in cloud.asked if "lab-a100" in asked.path]
         assert machines(manager, cloud).some(["i-0"]) == {}
+
+
+def test_a_pool_of_several_sets_has_the_machines_of_all() -> None:
+    manager = Manager()
+    manager.machines = {"lab-h100": [1], "lab-h100-s1": [1]}
+    pools = {"h100": Pool(name="h100", site="weu", group="lab-h100", more_groups=("lab-h100-s1",))}
+    with FakeCloud(manager.answer) as cloud:
+        manager.url = cloud.url
+        identity = ManagedIdentity(metadata=cloud.url)
+        source = AzureMachines(replace(ENVIRONMENT, pools=pools), SITE, identity=identity, endpoint=cloud.url)
+        found = source.everything()
+        assert set(source.some(["lab-h100-s1-000001"])) == set(found)
+    assert {name: machine.pool for name, machine in found.items()} == {
+        "lab-h100-000001": "h100",
+        "lab-h100-s1-000001": "h100",
+    }
 
 
 @pytest.mark.parametrize("kind", ["virtualMachines", "networkInterfaces"])

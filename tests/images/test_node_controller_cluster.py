@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from controller.api import ApiError
 from controller.cluster import RIVAL_S, KubernetesCluster
 from controller.request import parse
 
@@ -43,11 +44,38 @@ def test_once_there_is_a_node_its_lease_decides(near: Neighbours) -> None:
     assert not near.cluster.rival(parse(joining()))
 
 
+def test_a_name_stays_with_its_key_between_its_certificates_and_its_node(near: Neighbours) -> None:
+    """A kubelet asks for its serving certificate first."""
+    near.cluster.granted(parse(joining()))
+    near.cluster.joined(NODE)
+    assert near.cluster.rival(parse(joining()))
+
+
+def test_what_nobody_asks_for_any_more_is_forgotten(near: Neighbours) -> None:
+    near.cluster.granted(parse(joining("i-0fedcba9876543210")))
+    near.now += RIVAL_S + 1
+    near.cluster.granted(parse(joining()))
+    assert set(near.cluster._grants) == {NODE}
+
+
+def test_a_token_that_could_not_be_deleted_is_deleted_later(near: Neighbours) -> None:
+    secret = "/api/v1/namespaces/kube-system/secrets/bootstrap-token-abcdef"
+    near.api.objects[secret] = {"metadata": {"annotations": {"longhaul.dev/node": NODE}}}
+    near.cluster.granted(parse(kubelets.by_token(kubelets.document(kubelets.csr(NODE, kubelets.key())))))
+    near.api.refuse = 503
+    with pytest.raises(ApiError):
+        near.cluster.joined(NODE)
+    near.api.refuse = 0
+    near.cluster.joined(NODE)
+    near.cluster.joined(NODE)
+    assert [method for method, _, _ in near.api.written] == ["DELETE"]
+
+
 def test_what_another_controller_granted_is_remembered(near: Neighbours) -> None:
     document = joining()
     document["metadata"]["creationTimestamp"] = "2026-11-21T16:00:00Z"
     document["status"] = {"certificate": "x"}
-    near.cluster.recall([document, joining(), kubelets.by_token(kubelets.document("AAAA"))])
+    near.cluster.recall([document, joining(), kubelets.by_proof(kubelets.document("AAAA"), NODE)])
     assert near.cluster.rival(parse(joining()))
 
 
@@ -70,13 +98,16 @@ def test_who_lives(near: Neighbours, renewed: str | None, ready: str | None, liv
     assert near.cluster.live(NODE) is live
 
 
-def test_a_pool_s_token_stays(near: Neighbours) -> None:
+def test_only_a_token_for_one_host_is_deleted_once_it_was_used(near: Neighbours) -> None:
     secret = "/api/v1/namespaces/kube-system/secrets/bootstrap-token-abcdef"
-    near.api.objects[secret] = {"metadata": {"annotations": {"longhaul.dev/pool": "cpu"}}}
+    rack = kubelets.by_token(kubelets.document(kubelets.csr(NODE, kubelets.key())))
     near.cluster.granted(parse(joining()))
+    near.cluster.joined(NODE)
+    near.api.objects[secret] = {"metadata": {"annotations": {}}}
+    near.cluster.granted(parse(rack))
     near.cluster.joined(NODE)
     assert near.api.written == []
     near.api.objects[secret] = {"metadata": {"annotations": {"longhaul.dev/node": NODE}}}
-    near.cluster.granted(parse(joining()))
+    near.cluster.granted(parse(rack))
     near.cluster.joined(NODE)
     assert [(method, path) for method, path, _ in near.api.written] == [("DELETE", secret)]

@@ -44,6 +44,23 @@ def test_it_reads_what_longhaul_writes() -> None:
     assert found.sites["weu"].resource_group == "prod-weu"
 
 
+def test_it_reads_every_set_of_a_pool_that_takes_several() -> None:
+    environment = production()
+    large = environment.pools["h100-azure"].model_copy(update={"max": 250})
+    environment = environment.model_copy(update={"pools": {**environment.pools, "h100-azure": large}})
+    found = parse(environment_document(environment, plan(environment), aws_role_arn=ROLE)).pools
+    assert found["h100-azure"].groups == ("prod-h100-azure", "prod-h100-azure-s1", "prod-h100-azure-s2")
+    assert all(len(pool.groups) == 1 for name, pool in found.items() if name != "h100-azure")
+
+
+@pytest.mark.parametrize("value", ["one", [1], [""]])
+def test_further_sets_that_are_no_names_are_said(value: object) -> None:
+    raw = document()
+    raw["pools"]["h100-azure"]["more_groups"] = value
+    with pytest.raises(DocumentError, match=r"pools\.h100-azure\.more_groups: is .* write a list of the names"):
+        parse(json.dumps(raw))
+
+
 def test_every_site_with_pools_or_racks_has_a_list() -> None:
     environment = production()
     found = inventories(parse(json.dumps(document())), instance="prod-api-0", changed=lambda: None)

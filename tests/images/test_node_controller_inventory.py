@@ -120,26 +120,26 @@ def test_it_lists_at_first_and_answers_a_question_at_once(source: Source) -> Non
     thread = threading.Thread(target=inventory.run, args=(stop,))
     thread.start()
     try:
-        assert answered.wait(10)
+        assert answered.wait(60)
         assert source.listings == 1
         answered.clear()
         source.names.append("i-3")
         inventory.want("i-3")
-        assert answered.wait(10)
+        assert answered.wait(60)
         assert inventory.machine("i-3") is not None
         source.broken = True
         answered.clear()
         inventory.want("i-4")
-        assert answered.wait(10)
+        assert answered.wait(60)
         assert inventory.failure == "no answer"
         source.broken = False
         answered.clear()
         inventory.want("i-4")
-        assert answered.wait(10)
+        assert answered.wait(60)
         assert inventory.failure == ""
         assert source.listings == 1
     finally:
         stop.set()
         inventory.wake()
-        thread.join(10)
+        thread.join(60)
     assert not thread.is_alive()

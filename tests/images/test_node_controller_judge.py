@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import pytest
@@ -53,7 +53,7 @@ class Court:
 
     def __init__(self, cloud: Cloud) -> None:
         self.now = 1000.0
-        self.tokens = {"abcdef": Token(pool="cpu"), "rackid": Token(node=RACK)}
+        self.tokens = {"rackid": Token(node=RACK)}
         self.alive: set[str] = set()
         self.taken: set[str] = set()
         self.members: set[str] = set()
@@ -92,9 +92,13 @@ class Court:
 
 
 def machine(name: str = NODE, address: str = ADDRESS, **more: Any) -> Machine:
-    return Machine(
-        name=name, addresses=frozenset([address] if address else []), **{"site": "use1", "pool": "cpu", **more}
-    )
+    addresses = frozenset([address] if address else [])
+    return Machine(name=name, addresses=addresses, **{"site": "use1", "pool": "cpu", "identity": name, **more})
+
+
+def proved(node: str = NODE, *, machine: str = "", site: str = "use1", **more: Any) -> dict[str, Any]:
+    """A machine's request by the join service; ``machine``: another than what it asks as."""
+    return kubelets.by_proof(client(node, **more), machine or node, site=site)
 
 
 @pytest.fixture(name="court")
@@ -113,20 +117,47 @@ def serving(node: str = NODE, *, dns_names: Iterable[str] | None = None, address
 
 
 def test_a_machine_of_the_pool_joins(court: Court) -> None:
-    assert court.says(kubelets.by_token(client())) == "granted"
+    assert court.says(proved()) == "granted"
 
 
 def test_a_rsa_key_may_be_for_encipherment_too(court: Court) -> None:
     own = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     usages = ["digital signature", "key encipherment", "client auth"]
     document = kubelets.document(kubelets.csr(NODE, own), usages=usages)
-    assert court.says(kubelets.by_token(document)) == "granted"
+    assert court.says(kubelets.by_proof(document, NODE)) == "granted"
+
+
+def test_a_machine_is_what_it_proved_and_nothing_else(court: Court) -> None:
+    assert court.says(proved(machine="i-0fedcba9876543210")) == "WrongMachine"
+    assert court.says(kubelets.by_proof(client(), "")) == "WrongMachine"
+    assert court.says(proved(site="gone")) == "UnknownMachine"
+    assert court.says(proved(site="")) == "UnknownMachine"
+    assert court.says(proved(RACK, machine=NODE, site="rack")) == "WrongMachine"
+    assert court.says(kubelets.by_proof(client(RACK), "", site="rack")) == "WrongMachine", "racks prove nothing"
+
+
+def test_a_machine_s_name_may_be_another_than_what_it_proves() -> None:
+    """As in Azure, where it is the vmId that is signed."""
+    court = Court(Cloud(machine("lab-gpu-000000", identity="11111111-2222-4333-8444-555555555555")))
+    ours = {"machine": "11111111-2222-4333-8444-555555555555"}
+    assert court.says(proved("lab-gpu-000000", **ours)) == "granted"
+    assert court.says(proved("lab-gpu-000000")) == "WrongMachine"
+
+
+def test_only_the_join_service_says_who_was_proved(court: Court) -> None:
+    document = proved()
+    for user in ("system:bootstrap:abcdef", "longhaul:node-controller", "longhaul:join:other"):
+        forged = {**document, "spec": {**document["spec"], "username": user}}
+        assert court.says(forged) in ("UnknownToken", "NotAllowed")
+
+
+def test_the_join_service_asks_for_clients_alone(court: Court) -> None:
+    assert court.says(kubelets.by_proof(serving(), NODE)) == "NotAllowed"
 
 
 def test_a_rack_s_host_joins_with_its_own_token_alone(court: Court) -> None:
     assert court.says(kubelets.by_token(client(RACK), "rackid")) == "granted"
     assert court.says(kubelets.by_token(client(NODE), "rackid")) == "WrongName"
-    assert court.says(kubelets.by_token(client(RACK), "abcdef")) == "waits"
 
 
 def test_a_node_renews_and_serves(court: Court) -> None:
@@ -156,44 +187,46 @@ def test_nobody_asks_for_another(court: Court, user: str, groups: list[str], sig
     ("token", "reason"),
     [
         (None, "UnknownToken"),
-        (Token(), "UnknownToken"),
-        (Token(pool="cpu", node=NODE), "UnknownToken"),
-        (Token(pool="gpu"), "WrongPool"),
-        (Token(pool="elsewhere"), "UnknownMachine"),
+        (Token(node=""), "UnknownToken"),
         (Token(node=NODE), "UnknownMachine"),
+        (Token(node=RACK), "WrongName"),
     ],
 )
-def test_a_token_is_for_its_pool_or_its_node(court: Court, token: Token | None, reason: str) -> None:
+def test_a_token_is_for_a_rack_s_host(court: Court, token: Token | None, reason: str) -> None:
     court.tokens = {"abcdef": token} if token else {}
     assert court.says(kubelets.by_token(client())) == reason
 
 
 def test_a_token_of_somebody_else_s_is_none(court: Court) -> None:
-    document = kubelets.received(client(), user="system:bootstrap:abcdef", groups=["system:bootstrappers"])
+    document = kubelets.received(client(RACK), user="system:bootstrap:rackid", groups=["system:bootstrappers"])
     assert court.says(document) == "UnknownToken"
 
 
 def test_a_token_gives_no_server_s_certificate(court: Court) -> None:
-    assert court.says(kubelets.by_token(serving())) == "NotAllowed"
+    asked = serving(RACK, addresses=[RACK_ADDRESS])
+    assert court.says(kubelets.by_token(asked, "rackid")) == "NotAllowed"
 
 
-def test_a_live_name_and_one_just_given_are_taken(court: Court) -> None:
-    court.alive.add(NODE)
-    assert court.says(kubelets.by_token(client())) == "NameIsLive"
+@pytest.mark.parametrize("document", [proved, lambda: kubelets.by_token(client(RACK), "rackid")])
+def test_a_live_name_and_one_just_given_are_taken(court: Court, document: Callable[[], dict[str, Any]]) -> None:
+    court.alive |= {NODE, RACK}
+    assert court.says(document()) == "NameIsLive"
     court.alive.clear()
-    court.taken.add(NODE)
-    assert court.says(kubelets.by_token(client())) == "NameIsTaken"
+    court.taken |= {NODE, RACK}
+    assert court.says(document()) == "NameIsTaken"
 
 
-def test_a_silent_node_s_name_is_not_for_a_token_that_many_have(court: Court) -> None:
-    court.members.add(NODE)
-    assert court.says(kubelets.by_token(client())) == "NameIsTaken"
+def test_a_silent_node_s_name_is_for_nobody_but_a_rack_s_host(court: Court) -> None:
+    """Somebody stands before that."""
+    court.members |= {NODE, RACK}
+    assert court.says(proved()) == "NameIsTaken"
+    assert court.says(kubelets.by_token(client(RACK), "rackid")) == "granted"
 
 
 @pytest.mark.parametrize("state", [State.ENDING, State.ENDED])
 def test_an_ending_machine_gets_nothing(state: State) -> None:
     court = Court(Cloud(machine(state=state)))
-    assert court.says(kubelets.by_token(client())) == "UnknownMachine"
+    assert court.says(proved()) == "UnknownMachine"
     assert court.says(kubelets.by_node(client(), NODE)) == "UnknownMachine"
     assert court.says(kubelets.by_node(serving(), NODE)) == "UnknownMachine"
 
@@ -220,7 +253,7 @@ def test_a_server_has_its_own_names_alone(
 
 def test_a_machine_without_an_address_yet_waits() -> None:
     court = Court(Cloud(machine(address="")))
-    assert court.says(kubelets.by_token(client())) == "granted"
+    assert court.says(proved()) == "granted"
     assert court.says(kubelets.by_node(serving(), NODE)) == "waits"
 
 
@@ -228,7 +261,7 @@ def test_a_machine_without_an_address_yet_waits() -> None:
 
 
 def test_an_unknown_machine_is_asked_for_at_once_and_refused_only_later(court: Court) -> None:
-    document = kubelets.by_token(client("i-00000000000000bad"))
+    document = proved("i-00000000000000bad")
     assert court.says(document) == "waits"
     court.cloud.ask()
     assert court.says(document) == "waits"
@@ -244,7 +277,7 @@ def test_a_machine_that_was_made_since_the_last_listing_is_found(court: Court) -
     source = court.cloud.source
     assert isinstance(source, Cloud)
     source.machines["i-00000000000000new"] = machine("i-00000000000000new", "10.65.128.9")
-    document = kubelets.by_token(client("i-00000000000000new"))
+    document = proved("i-00000000000000new")
     assert court.says(document) == "waits"
     court.cloud.ask()
     assert court.says(document) == "granted"
@@ -254,7 +287,7 @@ def test_nothing_is_refused_while_the_list_cannot_be_had() -> None:
     cloud = Cloud()
     cloud.broken = True
     court = Court(cloud)
-    for document in (kubelets.by_token(client()), kubelets.by_node(client(), NODE), kubelets.by_node(serving(), NODE)):
+    for document in (proved(), kubelets.by_node(client(), NODE), kubelets.by_node(serving(), NODE)):
         for _ in range(3):
             assert court.says(document) == "waits"
             with pytest.raises(SourceError):

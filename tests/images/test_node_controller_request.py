@@ -6,6 +6,7 @@ import base64
 from typing import Any
 
 import pytest
+from controller import request
 from controller.request import RefusedError, parse
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
@@ -98,6 +99,53 @@ def test_keys_are_strong(own: kubelets.Key) -> None:
 @pytest.mark.parametrize("request_", ["", "AAAA", "!!!", "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0K"])
 def test_what_cannot_be_read_is_refused(request_: str) -> None:
     assert says(kubelets.by_token(kubelets.document(request_))) == "Malformed"
+
+
+def changed(pem: bytes, old: bytes, new: bytes) -> dict[str, Any]:
+    """Of the same length, so that all lengths around it stay right."""
+    body = base64.b64decode(b"".join(pem.splitlines()[1:-1]))
+    assert (body.count(old), len(old)) == (1, len(new))
+    lines = base64.encodebytes(body.replace(old, new)).decode()
+    text = f"-----BEGIN CERTIFICATE REQUEST-----\n{lines}-----END CERTIFICATE REQUEST-----\n"
+    return kubelets.by_token(kubelets.document(base64.b64encode(text.encode()).decode()))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b"\x02\x01\x00\x30", b"\x02\x01\x01\x30"),
+        (b"\x81\x0dbad@localhost", b"\xa3\x0dbad@localhost"),
+        (b"\x0c\x0csystem:nodes", b"\x14\x0csystem:node\xff"),
+    ],
+    ids=["version", "x400 name", "T61 string"],
+)
+def test_what_the_api_server_reads_and_we_do_not_is_refused(
+    old: bytes, new: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its signature would be right too: whoever makes it signs it."""
+    made = kubelets.csr(NODE, kubelets.key(), more_names=[x509.RFC822Name("bad@localhost")])
+    real = x509.load_pem_x509_csr
+
+    class Signed:
+        is_signature_valid = True
+
+        def __init__(self, inside: x509.CertificateSigningRequest) -> None:
+            self._inside = inside
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._inside, name)
+
+    monkeypatch.setattr(x509, "load_pem_x509_csr", lambda pem: Signed(real(pem)))
+    assert says(changed(base64.b64decode(made), old, new)) == "Malformed"
+
+
+def test_a_name_that_no_certificate_can_have() -> None:
+    assert parse(kubelets.by_token(client("n" * 52))).node == "n" * 52
+    long = kubelets.csr("n" * 52, kubelets.key())
+    pem = base64.b64decode(long)
+    assert len(x509.load_pem_x509_csr(pem).subject.rfc4514_string()) > 64
+    with pytest.raises(RefusedError, match="more than 52 characters"):
+        request._check_length("n" * 53)
 
 
 def test_a_request_is_signed_with_its_own_key() -> None:

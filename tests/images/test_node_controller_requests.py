@@ -21,8 +21,10 @@ class Judge:
 
     def __init__(self) -> None:
         self.verdict: Exception | None = None
+        self.asked: list[str] = []
 
     def check(self, request: Request, *, seen_at: float) -> None:
+        self.asked.append(request.user)
         if self.verdict:
             raise self.verdict
 
@@ -89,7 +91,7 @@ def test_a_refused_one_is_denied_with_reason_and_event(desk: Desk) -> None:
     [approval], [event] = desk.api.said("/approval"), desk.api.said("/events")
     [condition] = approval["status"]["conditions"]
     assert (condition["type"], condition["reason"]) == ("Denied", "UnknownMachine")
-    assert condition["message"] == "asked by system:bootstrap:abcdef: there is no machine"
+    assert condition["message"] == "asked by longhaul:join: there is no machine"
     assert (event["reason"], event["type"]) == ("NodeRequestDenied", "Warning")
     assert event["metadata"]["namespace"] == "default"
     assert event["involvedObject"]["kind"] == "CertificateSigningRequest"
@@ -142,6 +144,29 @@ def test_joins_are_smoothed_renewals_are_not(desk: Desk) -> None:
         desk.now += 1
         desk.work()
     assert len(set(desk.granted_) - {NODE}) == many
+
+
+def test_the_judge_is_asked_of_those_alone_who_can_be_let_in(desk: Desk) -> None:
+    desk.held.documents = [joining(f"i-{index:017}") for index in range(40)]
+    for _ in range(5):
+        desk.work()
+    assert len(desk.judge.asked) == JOINS_AT_ONCE
+
+
+def test_nodes_that_are_in_do_not_stand_behind_those_who_join(desk: Desk) -> None:
+    desk.held.documents = [joining(), renewing()]
+    desk.held.documents[0]["metadata"]["creationTimestamp"] = "2020-01-01T00:00:00Z"
+    desk.work()
+    assert desk.judge.asked == [f"system:node:{NODE}", "longhaul:join"]
+
+
+def test_one_request_does_not_end_everybody_s(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
+    bad = joining()
+    del bad["spec"]["request"]
+    desk.held.documents = [bad, joining()]
+    desk.work()
+    assert len(desk.granted_) == 1
+    assert f"request {bad['metadata']['name']} cannot be worked on" in caplog.text
 
 
 def test_a_refused_request_is_deleted_after_a_while(desk: Desk) -> None:

@@ -61,6 +61,8 @@ def _join(api: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Join
     authority = tmp_path / "ca.crt"
     authority.write_text(issuing.new_authority(common_name="any", days=1, key=issuing.new_key()).certificate)
     monkeypatch.setattr(node_join, "CERTIFICATE", tmp_path / "certificate.pem")
+    (tmp_path / "node.json").write_text('{"kind": "onprem"}')
+    monkeypatch.setattr(node_join, "NODE", tmp_path / "node.json")
     join = Join(server=api.url, authority=str(authority), token=TOKEN)
     monkeypatch.setattr(Join, "read", classmethod(lambda _: join))
     return join

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import threading
 from collections.abc import Iterator
@@ -201,6 +202,12 @@ def worker(**more: Any) -> Worker:
     return Worker(**{**values, **more})
 
 
+def test_what_node_json_says_to_other_programs_is_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "node.json"
+    path.write_text(json.dumps({**dataclasses.asdict(worker()), "gpus": 8}))
+    assert Worker.read(path) == worker()
+
+
 def test_the_kubelet_s_environment() -> None:
     found = node_place.documents(worker(), PLACE, resolver=None)
     assert found["/run/longhaul/node.env"].splitlines() == [
@@ -208,6 +215,15 @@ def test_the_kubelet_s_environment() -> None:
         "NODE_ADDRESS=10.65.128.5",
         "NODE_LABELS=longhaul.dev/site=use1,longhaul.dev/pool=cpu,topology.kubernetes.io/zone=us-east-1a",
     ]
+
+
+def test_a_node_says_which_image_it_is_of(tmp_path: Path) -> None:
+    manifest = tmp_path / "image.json"
+    assert node_place.image_version(manifest) == ""
+    manifest.write_text('{"version": "1.4.0", "packages": {}}')
+    found = node_place.documents(worker(), PLACE, resolver=None, image=node_place.image_version(manifest))
+    assert "NODE_LABELS=" in found["/run/longhaul/node.env"]
+    assert found["/run/longhaul/node.env"].endswith(",longhaul.dev/image=1.4.0\n")
 
 
 @pytest.mark.parametrize("resolver", [None, Path("/run/systemd/resolve/resolv.conf")])

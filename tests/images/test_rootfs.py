@@ -26,6 +26,8 @@ PINNED = (
 DEBIAN = (
     "/bin/sh",
     "/lib/systemd/systemd-sysctl",
+    "/sbin/modprobe",
+    "/usr/bin/env",
     "/usr/bin/install",
     "/usr/bin/mountpoint",
     "/usr/bin/openssl",
@@ -33,14 +35,20 @@ DEBIAN = (
 )
 PROGRAMS = (
     "api_wait",
+    "containerd_config",
     "etcd_endpoints",
     "etcd_join",
     "etcd_promote",
     "fetch_secrets",
+    "join_service",
+    "gpu_report",
+    "kubelet_cpu_state",
+    "load_images",
     "local_ssd",
     "node",
     "node_controller",
     "node_join",
+    "node_performance",
     "node_place",
 )
 

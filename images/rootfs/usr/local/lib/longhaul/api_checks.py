@@ -23,13 +23,16 @@ ELSEWHERE_S = 2.0
 
 
 def checks(node: Node, *, pki: Path) -> tuple[Check, ...]:
-    """kube-apiserver ready and of the right version, controller-manager, scheduler and node controller healthy."""
+    """kube-apiserver ready and of the right version; controller-manager, scheduler, node controller and join service
+    healthy."""
     return (
         server(node, pki=pki),
         _version(f"{_url(node)}/version", _context(pki), wanted=node.version),
         _health("kube-controller-manager", CONTROLLER_MANAGER, _unverified()),
         _health("kube-scheduler", SCHEDULER, _unverified()),
         _health("node-controller", NODE_CONTROLLER, _unverified()),
+        # Its certificate is of another name than that of loopback.
+        _health("join", f"https://127.0.0.1:{node.join_port}/healthz", _unverified()),
     )
 
 

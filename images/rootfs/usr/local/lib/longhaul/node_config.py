@@ -31,6 +31,8 @@ class Node:
     """Members: the vault's secret that says whether the store was ever founded."""
     port: int = 0
     """API servers: port of kube-apiserver."""
+    join_port: int = 0
+    """API servers: port of the join service."""
 
     @classmethod
     def read(cls, path: Path = PATH) -> Node:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import socket
 import urllib.error
@@ -56,10 +57,10 @@ def aws(metadata: str) -> Place:
     """EC2: the instance and the prefix of its first interface, which EC2 adds a moment after the instance starts
     (docs.aws.amazon.com, "Instance metadata categories")."""
     life = {"X-aws-ec2-metadata-token-ttl-seconds": str(TOKEN_LIFE_S)}
-    token = _ask(f"{metadata}/latest/api/token", headers=life, method="PUT")
+    token = ask(f"{metadata}/latest/api/token", headers=life, method="PUT")
 
     def tell(path: str) -> str:
-        return _ask(f"{metadata}/latest/meta-data/{path}", headers={"X-aws-ec2-metadata-token": token}).strip()
+        return ask(f"{metadata}/latest/meta-data/{path}", headers={"X-aws-ec2-metadata-token": token}).strip()
 
     instance, zone = tell("instance-id"), tell("placement/availability-zone")
     prefixes = tell(f"network/interfaces/macs/{tell('mac')}/ipv4-prefix")
@@ -76,7 +77,7 @@ def aws(metadata: str) -> Place:
 
 def azure(metadata: str, *, own: IPv4Address) -> Place:
     """Azure: the machine of a scale set and the addresses of its interface but ``own``, the machine's."""
-    text = _ask(f"{metadata}/metadata/instance?api-version={AZURE_VERSION}", headers={"Metadata": "true"})
+    text = ask(f"{metadata}/metadata/instance?api-version={AZURE_VERSION}", headers={"Metadata": "true"})
     try:
         document = json.loads(text)
         compute, interfaces = document["compute"], document["network"]["interface"]
@@ -140,12 +141,13 @@ def _ranges(addresses: Iterable[IPv4Address]) -> list[IPv4Network]:
     return found
 
 
-def _ask(url: str, *, headers: dict[str, str], method: str = "GET") -> str:
+def ask(url: str, *, headers: dict[str, str], method: str = "GET") -> str:
+    """What the metadata service answers; ``NotYetError`` when it does not."""
     # No proxy: the metadata service must be asked directly.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     request = urllib.request.Request(url, headers=headers, method=method)  # noqa: S310  (one fixed address)
     try:
         with opener.open(request, timeout=TIMEOUT_S) as response:
             return str(response.read().decode())
-    except (OSError, ValueError) as error:
+    except (OSError, http.client.HTTPException, ValueError) as error:
         raise NotYetError(f"{url}: {error}") from None

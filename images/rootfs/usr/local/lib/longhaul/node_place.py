@@ -12,7 +12,7 @@ import json
 import os
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,10 @@ from node_metadata import NotYetError, Place, PlaceError, find
 NODE = Path("/etc/longhaul/node.json")
 RESOLVED = Path("/run/systemd/resolve/resolv.conf")
 """The servers behind systemd-resolved's own, which pods do not reach."""
+
+IMAGE = Path("/usr/share/longhaul/image.json")
+"""What image_manifest.py wrote when the machine's image was baked."""
+IMAGE_LABEL = "longhaul.dev/image"
 
 FIRST_RETRY_S = 0.1
 LAST_RETRY_S = 2.0
@@ -44,13 +48,17 @@ class Worker:
 
     @classmethod
     def read(cls, path: Path = NODE) -> Worker:
-        """Read the file; ``OSError``, ``ValueError`` or ``TypeError`` when it is not one."""
-        return cls(**json.loads(path.read_text()))
+        """Read the file; ``OSError``, ``ValueError``, ``TypeError`` or ``AttributeError`` when it is not one. It says
+        more, to other programs; and an image may be older than what wrote the file."""
+        raw = json.loads(path.read_text())
+        known = {field.name for field in fields(cls)}
+        return cls(**{name: value for name, value in raw.items() if name in known})
 
 
-def documents(worker: Worker, place: Place, *, resolver: Path | None) -> dict[str, str]:
-    """Every file by its path. ``resolver``: what the kubelet reads servers from, where it is not /etc/resolv.conf."""
-    labels = {**worker.labels, "topology.kubernetes.io/zone": place.zone}
+def documents(worker: Worker, place: Place, *, resolver: Path | None, image: str = "") -> dict[str, str]:
+    """Every file by its path. ``resolver``: what the kubelet reads servers from, where it is not /etc/resolv.conf.
+    ``image``: version of the image that the machine is of, empty where it is of none, as a rack host."""
+    labels = {**worker.labels, "topology.kubernetes.io/zone": place.zone, **({IMAGE_LABEL: image} if image else {})}
     environment = {
         "NODE_NAME": place.name,
         "NODE_ADDRESS": str(place.address),
@@ -122,6 +130,14 @@ def wait(worker: Worker) -> Place:
         pause = min(pause * 2, LAST_RETRY_S)
 
 
+def image_version(path: Path = IMAGE) -> str:
+    """Version of the machine's image; empty where it is of none."""
+    try:
+        return str(json.loads(path.read_text())["version"])
+    except FileNotFoundError:
+        return ""
+
+
 def write(path: Path, content: str) -> None:
     """Replace a file in one step."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -140,7 +156,7 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 1
     resolver = RESOLVED if RESOLVED.exists() else None
-    for path, content in documents(worker, place, resolver=resolver).items():
+    for path, content in documents(worker, place, resolver=resolver, image=image_version()).items():
         write(Path(path), content)
     print(f"{place.name} at {place.address} in {place.zone}; pods: {', '.join(map(str, place.pods))}")
     return 0

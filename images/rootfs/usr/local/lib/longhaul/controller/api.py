@@ -53,6 +53,8 @@ class Api:
     certificate: Path
     """Own certificate and key."""
     timeout_s: float = TIMEOUT_S
+    agent: str = "longhaul-node-controller"
+    """What it calls itself."""
 
     def __post_init__(self) -> None:
         self._local = threading.local()
@@ -79,9 +81,10 @@ class Api:
         """Replace; refused with 409 when it has changed since it was read."""
         return self._json("PUT", path, body=document)
 
-    def patch(self, path: str, document: Object) -> Object:
-        """Merge."""
-        return self._json("PATCH", path, body=document, content="application/merge-patch+json")
+    def patch(self, path: str, document: Object, *, strategic: bool = False) -> Object:
+        """Merge; with ``strategic``, lists that have a key too, entry by entry: a Node's conditions by their type."""
+        kind = "strategic-merge-patch" if strategic else "merge-patch"
+        return self._json("PATCH", path, body=document, content=f"application/{kind}+json")
 
     def delete(self, path: str, *, uid: str = "") -> bool:
         """Delete, only that very object if ``uid`` is given; False when it is not there."""
@@ -194,7 +197,7 @@ class Api:
         content: str = "application/json",
     ) -> http.client.HTTPResponse:
         target = f"{path}?{urllib.parse.urlencode(query)}" if query else path
-        headers = {"Accept": accept, "User-Agent": "longhaul-node-controller"}
+        headers = {"Accept": accept, "User-Agent": self.agent}
         if body is not None:
             headers["Content-Type"] = content
         connection.request(method, target, body=None if body is None else json.dumps(body), headers=headers)

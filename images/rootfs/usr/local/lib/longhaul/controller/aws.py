@@ -105,8 +105,10 @@ class AwsMachines:
         if pool is None:
             return None
         address = instance.findtext("privateIpAddress")
+        name = instance.findtext("instanceId", "")
         return Machine(
-            name=instance.findtext("instanceId", ""),
+            name=name,
+            identity=name,
             site=self.site,
             pool=pool,
             addresses=frozenset([address] if address else []),

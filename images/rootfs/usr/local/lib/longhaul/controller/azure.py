@@ -32,18 +32,22 @@ class AzureMachines:
 
     def everything(self) -> Mapping[str, Machine]:
         """Every machine of the site's pools."""
-        return {machine.name: machine for pool in self._pools for machine in self._machines(pool)}
+        return {machine.name: machine for pool, group in self._groups() for machine in self._machines(pool, group)}
 
     def some(self, names: Iterable[str]) -> Mapping[str, Machine]:
-        """Every machine of the pools whose names begin as these do: Azure cannot be asked for a computer's name."""
+        """Every machine of the sets whose names begin as these do: Azure cannot be asked for a computer's name."""
         asked = tuple(names)
-        pools = [pool for pool in self._pools if any(name.startswith(f"{pool.group}-") for name in asked)]
-        return {machine.name: machine for pool in pools for machine in self._machines(pool)}
+        found = [each for each in self._groups() if any(name.startswith(f"{each[1]}-") for name in asked)]
+        return {machine.name: machine for pool, group in found for machine in self._machines(pool, group)}
 
-    def _machines(self, pool: Pool) -> Iterator[Machine]:
+    def _groups(self) -> Iterator[tuple[Pool, str]]:
+        """Every scale set, with its pool."""
+        yield from ((pool, group) for pool in self._pools for group in pool.groups)
+
+    def _machines(self, pool: Pool, group: str) -> Iterator[Machine]:
         # Interfaces first: a machine that comes in between lacks its address for one listing, none has another's.
-        addresses = dict(self._addresses(pool))
-        for item in self._list(pool, "virtualMachines", COMPUTE_VERSION):
+        addresses = dict(self._addresses(group))
+        for item in self._list(group, "virtualMachines", COMPUTE_VERSION):
             properties = item.get("properties", {})
             name = str(properties.get("osProfile", {}).get("computerName") or "").lower()
             if not name:
@@ -51,15 +55,16 @@ class AzureMachines:
             ending = str(properties.get("provisioningState", "")).lower() == "deleting"
             yield Machine(
                 name=name,
+                identity=str(properties.get("vmId") or "").lower(),
                 site=self.site,
                 pool=pool.name,
                 addresses=frozenset(addresses.get(str(item.get("id", "")).lower(), ())),
                 state=State.ENDING if ending else State.THERE,
             )
 
-    def _addresses(self, pool: Pool) -> Iterator[tuple[str, list[str]]]:
+    def _addresses(self, group: str) -> Iterator[tuple[str, list[str]]]:
         """By machine's id, its own address: the others of the interface are its pods'."""
-        for item in self._list(pool, "networkInterfaces", NETWORK_VERSION):
+        for item in self._list(group, "networkInterfaces", NETWORK_VERSION):
             properties = item.get("properties", {})
             if not properties.get("primary", True):
                 continue
@@ -70,10 +75,10 @@ class AzureMachines:
             ]
             yield str(properties.get("virtualMachine", {}).get("id", "")).lower(), own
 
-    def _list(self, pool: Pool, kind: str, version: str) -> Iterator[dict[str, Any]]:
-        path = f"{self._group}/providers/Microsoft.Compute/virtualMachineScaleSets/{pool.group}/{kind}"
+    def _list(self, group: str, kind: str, version: str) -> Iterator[dict[str, Any]]:
+        path = f"{self._group}/providers/Microsoft.Compute/virtualMachineScaleSets/{group}/{kind}"
         url = f"{self._endpoint}{path}?api-version={version}"
-        what = f"{kind} of scale set {pool.group}"
+        what = f"{kind} of scale set {group}"
         while url:
             answer = fetch_json(url, what=what, headers={"Authorization": f"Bearer {self._identity.token()}"})
             if not isinstance(answer.get("value"), list):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
 
 class Bucket:
@@ -23,3 +24,28 @@ class Bucket:
     def take(self) -> None:
         """Take one."""
         self._left -= 1
+
+
+MANY = 10_000
+"""Buckets that are kept at once; long before there are more, the first ones are full again."""
+
+
+class Buckets:
+    """One for each of many, for several threads."""
+
+    def __init__(self, *, rate: float, burst: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate, self._burst, self._clock = rate, burst, clock
+        self._lock = threading.Lock()
+        self._held: dict[Hashable, Bucket] = {}
+
+    def take(self, whose: Hashable) -> bool:
+        """Take one now; False when there is none."""
+        with self._lock:
+            if len(self._held) >= MANY:
+                self._held.clear()
+            fresh = Bucket(rate=self._rate, burst=self._burst, clock=self._clock)
+            bucket = self._held.setdefault(whose, fresh)
+            if bucket.wait_s() > 0:
+                return False
+            bucket.take()
+            return True

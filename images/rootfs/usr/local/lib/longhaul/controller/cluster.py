@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from controller.api import METADATA, Api, Object
 from controller.judge import Token
@@ -15,7 +15,6 @@ from controller.watch import Watch, quoted
 
 log = logging.getLogger(__name__)
 
-POOL = "longhaul.dev/pool"
 NODE = "longhaul.dev/node"
 SECRETS = "/api/v1/namespaces/kube-system/secrets"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
@@ -32,10 +31,11 @@ registration a kubelet takes seconds."""
 
 @dataclass(frozen=True, kw_only=True)
 class Grant:
-    """A client's certificate that was given for a token."""
+    """The client's certificate that a machine joined with."""
 
     fingerprint: str
     token: str
+    """Id of the token that it was given for, empty when there was none."""
     at: float
     """Seconds since the epoch."""
 
@@ -54,7 +54,7 @@ class KubernetesCluster:
         if found is None:
             return None
         notes = found["metadata"].get("annotations", {})
-        return Token(pool=notes.get(POOL, ""), node=notes.get(NODE, ""))
+        return Token(node=notes.get(NODE, ""))
 
     def live(self, node: str) -> bool:
         """Ready, or its lease is fresh. Either may lag: readiness 50 s behind a death, a lease by a wrong clock."""
@@ -67,8 +67,8 @@ class KubernetesCluster:
         return bool(renewed) and self._wall() - moment(renewed) < LEASE_S
 
     def member(self, node: str) -> bool:
-        """Whether there is a Node whose lease was renewed within a certificate's lifetime: a token that many machines
-        have must not give its name away while it is silent."""
+        """Whether there is a Node whose lease was renewed within a certificate's lifetime: while it is silent, whoever
+        got hold of its machine's identity must not get its name too."""
         lease = self._api.find(f"{LEASES}/{quoted(node)}") or {}
         renewed = lease.get("spec", {}).get("renewTime")
         recent = bool(renewed) and self._wall() - moment(renewed) < LIFETIME.total_seconds()
@@ -90,10 +90,12 @@ class KubernetesCluster:
                 self.granted(request, at=moment(document["metadata"]["creationTimestamp"]))
 
     def granted(self, request: Request, *, at: float | None = None) -> None:
-        """Remember a certificate that was given for a token."""
+        """Remember a certificate that a machine joined with."""
         known = self._grants.get(request.node)
         when = self._wall() if at is None else at
-        if request.token and request.signer == CLIENT and (known is None or known.at <= when):
+        if request.joining and request.signer == CLIENT and (known is None or known.at <= when):
+            over = self._wall() - RIVAL_S
+            self._grants = {node: grant for node, grant in self._grants.items() if grant.token or grant.at > over}
             self._grants[request.node] = Grant(fingerprint=request.fingerprint, token=request.token, at=when)
 
     def rival(self, request: Request) -> bool:
@@ -104,11 +106,13 @@ class KubernetesCluster:
         return self._nodes.one(request.node) is None
 
     def joined(self, node: str) -> None:
-        """The node's kubelet has shown that it has its certificate: delete the one-time token that it came with."""
-        grant = self._grants.pop(node, None)
-        if grant is None:
+        """The node's kubelet has shown that it has its certificate: delete the one-time token that it came with. Its
+        name stays its own: a kubelet asks for its serving certificate before its Node is there."""
+        grant = self._grants.get(node)
+        if grant is None or not grant.token:
             return
         token = self.token(grant.token)
         if token is not None and token.node == node:
             log.info("deleting the one-time token of %s", node)
             self._api.delete(f"{SECRETS}/bootstrap-token-{quoted(grant.token)}")
+        self._grants[node] = replace(grant, token="")

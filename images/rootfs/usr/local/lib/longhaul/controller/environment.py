@@ -17,6 +17,7 @@ BARE_METAL = "bare-metal"
 """The pool that racks' hosts are in."""
 
 _SITE_FIELDS = {"aws": ("region",), "azure": ("region", "subscription", "resource_group"), "onprem": ()}
+_MORE_FIELDS = {"aws": ("node_role",), "azure": ("tenant",), "onprem": ()}
 _TEXT = re.compile(r"[A-Za-z0-9._/:@+=-]{1,512}")
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 """A Node's name (k8s.io/apimachinery, ``validation.IsDNS1123Subdomain``)."""
@@ -36,6 +37,10 @@ class Site:
     region: str = ""
     subscription: str = ""
     resource_group: str = ""
+    node_role: str = ""
+    """In AWS, the role of its nodes; empty in a document of an older Longhaul, and then none of them can join."""
+    tenant: str = ""
+    """In Azure, the directory that its machines' identities are in; empty as before."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +51,13 @@ class Pool:
     site: str
     group: str
     """The auto scaling group's or scale set's name."""
+    more_groups: tuple[str, ...] = ()
+    """Further scale sets, of a pool that does not fit into one."""
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """All of them."""
+        return (self.group, *self.more_groups)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +81,11 @@ class Environment:
     pools: Mapping[str, Pool]
     racks: Mapping[str, Rack]
 
+    @property
+    def aws_account(self) -> str:
+        """The account of every AWS site: that of the role."""
+        return self.aws_role.split(":")[4] if self.aws_role.count(":") >= 5 else ""
+
     def pools_of(self, site: str) -> tuple[Pool, ...]:
         """The pools of one site."""
         return tuple(pool for pool in self.pools.values() if pool.site == site)
@@ -88,14 +105,14 @@ def parse(text: str) -> Environment:
     if faults:
         raise DocumentError("\n".join(f"{KEY}: {fault}" for fault in faults))
     sites = {
-        name: Site(name=name, kind=site["kind"], **{key: site[key] for key in _SITE_FIELDS[site["kind"]]})
+        name: Site(name=name, kind=site["kind"], **{key: site[key] for key in _fields(site)})
         for name, site in raw["sites"].items()
     }
     return Environment(
         name=raw["environment"],
         aws_role=raw.get("aws_role") or "",
         sites=sites,
-        pools={name: Pool(name=name, site=pool["site"], group=pool["group"]) for name, pool in raw["pools"].items()},
+        pools={name: _pool(name, pool) for name, pool in raw["pools"].items()},
         racks={
             name: Rack(name=name, site=rack["site"], address=rack["address"]) for name, rack in raw["racks"].items()
         },
@@ -126,13 +143,23 @@ def _faults(raw: Any) -> Iterator[str]:
         yield "aws_role: is missing, and there are pools in AWS; write the stack's output node_controller_role"
 
 
+def _pool(name: str, pool: Mapping[str, Any]) -> Pool:
+    more = tuple(pool.get("more_groups") or ())
+    return Pool(name=name, site=pool["site"], group=pool["group"], more_groups=more)
+
+
+def _fields(site: Mapping[str, Any]) -> list[str]:
+    more = [key for key in _MORE_FIELDS[site["kind"]] if key in site]
+    return [*_SITE_FIELDS[site["kind"]], *more]
+
+
 def _site_faults(sites: dict[str, dict[str, Any]]) -> Iterator[str]:
     for name, site in sites.items():
         kind = site.get("kind")
         if kind not in _SITE_FIELDS:
             yield f"sites.{name}.kind: is {kind!r}; write one of {', '.join(_SITE_FIELDS)}"
             continue
-        for key in _SITE_FIELDS[kind]:
+        for key in _fields(site):
             if not _is_text(site.get(key)):
                 yield f"sites.{name}.{key}: is missing, and a site of kind {kind} needs it"
 
@@ -144,6 +171,9 @@ def _pool_faults(pools: dict[str, dict[str, Any]], sites: dict[str, dict[str, An
             yield f"pools.{name}.site: {pool.get('site')!r} is not a cloud site of this document"
         if not _is_text(pool.get("group")):
             yield f"pools.{name}.group: is missing; write the name of its auto scaling group or scale set"
+        more = pool.get("more_groups") or []
+        if not isinstance(more, list) or not all(map(_is_text, more)):
+            yield f"pools.{name}.more_groups: is {more!r}; write a list of the names of its further scale sets"
         if name == BARE_METAL:
             yield f"pools.{name}: is the name of the racks' pool; give it another"
 

@@ -18,15 +18,15 @@ MESSAGE = 1024
 """Longest message of an Event (k8s.io/kubernetes/pkg/apis/core/validation, ``NoteLengthLimit``)."""
 
 RATE, BURST = 5.0, 100.0
-"""Events a second and at once. Who has a pool's token can make as many bad requests as it likes; the events store, and
-who reads it, must not drown in them. The conditions on the requests say the same."""
+"""Events a second and at once. Who reaches the join service can ask as wrongly and as often as it likes; the events
+store, and who reads it, must not drown in that. The conditions on requests say the same."""
 
 
 class Events:
     """Writes Events; one that cannot be written is logged, nothing waits for it."""
 
-    def __init__(self, api: Api, *, instance: str) -> None:
-        self._api, self._instance = api, instance
+    def __init__(self, api: Api, *, instance: str, component: str = COMPONENT) -> None:
+        self._api, self._instance, self._component = api, instance, component
         self._bucket, self._lock = Bucket(rate=RATE, burst=BURST), threading.Lock()
 
     def say(self, about: Object, *, reason: str, message: str, warning: bool = False) -> None:
@@ -61,8 +61,8 @@ class Events:
             "reason": reason,
             "message": message[:MESSAGE],
             "type": "Warning" if warning else "Normal",
-            "source": {"component": COMPONENT, "host": self._instance},
-            "reportingComponent": COMPONENT,
+            "source": {"component": self._component, "host": self._instance},
+            "reportingComponent": self._component,
             "reportingInstance": self._instance,
             "firstTimestamp": now,
             "lastTimestamp": now,

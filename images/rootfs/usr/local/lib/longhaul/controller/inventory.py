@@ -49,6 +49,8 @@ class Machine:
     pool: str
     addresses: frozenset[str]
     """The machine's own, without its pods'."""
+    identity: str = ""
+    """What its cloud calls it in what it signs (in AWS the instance id, in Azure the vmId); empty on a rack."""
     state: State = State.THERE
 
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from controller.environment import BARE_METAL, Environment
+from controller.environment import Environment
 from controller.inventory import Inventory, Machine, State
-from controller.request import BOOTSTRAPPERS, CLIENT, NODE, NODES, SERVING, RefusedError, Request
+from controller.request import BOOTSTRAPPERS, CLIENT, NODE, NODES, SERVING, Attested, RefusedError, Request
 
 SETTLE_S = 15.0
 """A machine that a list does not have is refused only by a question that began this long after its request was first
@@ -20,10 +20,10 @@ LOOK_AGAIN_S = 1.0
 
 @dataclass(frozen=True, kw_only=True)
 class Token:
-    """What a bootstrap token is for: the machines of a pool, or one machine."""
+    """What a bootstrap token is for."""
 
-    pool: str = ""
-    node: str = ""
+    node: str
+    """The one host of a rack."""
 
 
 class WaitError(Exception):
@@ -63,7 +63,9 @@ class Judge:
     def check(self, request: Request, *, seen_at: float) -> None:
         """Return when the request is to be granted; ``RefusedError`` when never, ``WaitError`` when not yet.
         ``seen_at`` is when it was first seen."""
-        if request.token:
+        if request.attested is not None:
+            self._check_attested(request, request.attested, seen_at=seen_at)
+        elif request.token:
             self._check_joining(request, seen_at=seen_at)
         elif request.user == f"{NODE}{request.node}" and NODES in request.groups:
             self._check_machine(request, self._everywhere(request, seen_at=seen_at))
@@ -75,46 +77,49 @@ class Judge:
         if request.signer == SERVING:
             _check_names(request, self._everywhere(request, seen_at=seen_at))
 
-    def _check_joining(self, request: Request, *, seen_at: float) -> None:
-        """With a token: for a client's certificate alone, of a machine that the token is for."""
+    def _check_attested(self, request: Request, proved: Attested, *, seen_at: float) -> None:
+        """By the join service: for a client's certificate alone, of the very machine that proved itself."""
         if request.signer != CLIENT:
-            raise RefusedError("NotAllowed", "a bootstrap token is for a client's certificate alone")
-        token = self._cluster.token(request.token) if BOOTSTRAPPERS in request.groups else None
-        if token is None or bool(token.pool) == bool(token.node):
+            raise RefusedError("NotAllowed", "the join service asks for clients' certificates alone")
+        inventory = self._inventories.get(proved.site)
+        if inventory is None:
+            raise RefusedError("UnknownMachine", f"site {proved.site} has no machines that may join")
+        machine = self._look([inventory], request.node, seen_at=seen_at)
+        if not proved.machine or machine.identity != proved.machine:
             raise RefusedError(
-                "UnknownToken", f"token {request.token} is not of one pool or one node of this environment"
+                "WrongMachine", f"{request.node} is machine {machine.identity}, and it was {proved.machine} that asked"
             )
-        if token.node and token.node != request.node:
-            raise RefusedError("WrongName", f"token {request.token} is of {token.node}, not of {request.node}")
-        self._check_machine(request, self._in_pool(request, token, seen_at=seen_at))
-        if self._cluster.live(request.node):
-            raise RefusedError("NameIsLive", f"a live node is called {request.node} already")
-        if token.pool and self._cluster.member(request.node):
+        self._check_machine(request, machine)
+        self._check_free(request)
+        if self._cluster.member(request.node):
             raise RefusedError(
                 "NameIsTaken",
                 f"node {request.node} has joined before and may still hold its certificate: "
                 "if its machine was made anew, delete the Node",
             )
+
+    def _check_free(self, request: Request) -> None:
+        """Nobody lives under the name, and nobody is about to."""
+        if self._cluster.live(request.node):
+            raise RefusedError("NameIsLive", f"a live node is called {request.node} already")
         if self._cluster.rival(request):
             raise RefusedError("NameIsTaken", f"another key was given the name {request.node} a moment ago")
 
-    def _in_pool(self, request: Request, token: Token, *, seen_at: float) -> Machine:
-        """The machine, by the list of the token's site alone."""
-        if token.node:
-            rack = self._environment.racks.get(token.node)
-            site, pool = (rack.site if rack else ""), BARE_METAL
-        else:
-            known = self._environment.pools.get(token.pool)
-            site, pool = (known.site if known else ""), token.pool
-        inventory = self._inventories.get(site)
+    def _check_joining(self, request: Request, *, seen_at: float) -> None:
+        """With a token: for a client's certificate alone, of the rack host that the token is for."""
+        if request.signer != CLIENT:
+            raise RefusedError("NotAllowed", "a bootstrap token is for a client's certificate alone")
+        token = self._cluster.token(request.token) if BOOTSTRAPPERS in request.groups else None
+        if token is None or not token.node:
+            raise RefusedError("UnknownToken", f"token {request.token} is of no host of this environment")
+        if token.node != request.node:
+            raise RefusedError("WrongName", f"token {request.token} is of {token.node}, not of {request.node}")
+        rack = self._environment.racks.get(token.node)
+        inventory = self._inventories.get(rack.site) if rack else None
         if inventory is None:
-            raise RefusedError("UnknownMachine", f"{token.pool or token.node} is not in the environment")
-        machine = self._look([inventory], request.node, seen_at=seen_at)
-        if machine.pool != pool:
-            raise RefusedError(
-                "WrongPool", f"{request.node} is a machine of pool {machine.pool}, the token of pool {pool}"
-            )
-        return machine
+            raise RefusedError("UnknownMachine", f"{token.node} is no rack host of the environment")
+        self._check_machine(request, self._look([inventory], request.node, seen_at=seen_at))
+        self._check_free(request)
 
     def _everywhere(self, request: Request, *, seen_at: float) -> Machine:
         """The machine, by whoever's list."""

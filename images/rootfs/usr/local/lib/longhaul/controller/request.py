@@ -25,11 +25,32 @@ NODES = "system:nodes"
 NODE = "system:node:"
 BOOTSTRAP = "system:bootstrap:"
 BOOTSTRAPPERS = "system:bootstrappers:longhaul"
-"""The group that Longhaul's tokens give their bearer."""
+"""The group that racks' tokens give their bearer."""
+
+JOIN_SERVICE = "longhaul:join"
+"""The user that cloud machines' requests are made by: the join service, which has seen each one's proof."""
+
+SITE = "longhaul.dev/site"
+MACHINE = "longhaul.dev/machine"
+"""Annotations of such a request, believed of nobody else's: what was proved."""
 
 USAGES = {CLIENT: "client auth", SERVING: "server auth"}
 
 RSA_BITS = 2048
+
+LONGEST_NAME = 64 - len(NODE)
+"""Characters of a Node's name: a common name has 64 at most (RFC 5280, A.1, ``ub-common-name``), and newer versions of
+the library that signs make no longer one."""
+
+UNREADABLE = (
+    ValueError,
+    UnsupportedAlgorithm,
+    InvalidSignature,
+    x509.InvalidVersion,
+    x509.DuplicateExtension,
+    x509.UnsupportedGeneralNameType,
+)
+"""What reading a stranger's request or certificate may raise: some of it only once a part is looked at."""
 
 PublicKey = ec.EllipticCurvePublicKey | rsa.RSAPublicKey
 
@@ -40,6 +61,15 @@ class RefusedError(Exception):
     def __init__(self, reason: str, text: str) -> None:
         super().__init__(text)
         self.reason = reason
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attested:
+    """Which machine asks, by its cloud's word."""
+
+    site: str
+    machine: str
+    """What the cloud calls it: ``Machine.identity``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +87,13 @@ class Request:
     addresses: frozenset[str]
     lifetime_s: int | None
     """What the requester asks for at most."""
+    attested: Attested | None = None
+    """Of a request that the join service made."""
+
+    @property
+    def joining(self) -> bool:
+        """Whether it is a machine's first: made for it, or with a token."""
+        return self.attested is not None or bool(self.token)
 
     @property
     def token(self) -> str:
@@ -76,7 +113,15 @@ def fingerprint(key: PublicKey) -> str:
 
 
 def parse(document: Object) -> Request:
-    """The request in ``document``; ``RefusedError`` when its own words are enough to refuse it."""
+    """The request in ``document``; ``RefusedError`` when its own words are enough to refuse it. The API server reads
+    more than is read here: what it has let in may still be unreadable."""
+    try:
+        return _parse(document)
+    except UNREADABLE as error:
+        raise RefusedError("Malformed", f"not a PKCS#10 request that can be read: {error}") from None
+
+
+def _parse(document: Object) -> Request:
     spec = document["spec"]
     signer = spec["signerName"]
     inside = _load(spec["request"])
@@ -96,7 +141,15 @@ def parse(document: Object) -> Request:
         dns_names=dns_names,
         addresses=addresses,
         lifetime_s=spec.get("expirationSeconds"),
+        attested=_attested(document),
     )
+
+
+def _attested(document: Object) -> Attested | None:
+    if document["spec"].get("username") != JOIN_SERVICE:
+        return None
+    notes = document["metadata"].get("annotations", {})
+    return Attested(site=notes.get(SITE, ""), machine=notes.get(MACHINE, ""))
 
 
 def condition(document: Object, kind: str) -> dict[str, Any] | None:
@@ -116,12 +169,8 @@ def moment(text: str) -> float:
 
 
 def _load(encoded: str) -> x509.CertificateSigningRequest:
-    try:
-        found = x509.load_pem_x509_csr(base64.b64decode(encoded))
-        good = found.is_signature_valid
-    except (ValueError, UnsupportedAlgorithm, InvalidSignature) as error:
-        raise RefusedError("Malformed", f"not a PKCS#10 request that can be read: {error}") from None
-    if not good:
+    found = x509.load_pem_x509_csr(base64.b64decode(encoded))
+    if not found.is_signature_valid:
         raise RefusedError("Malformed", "not signed with the key that it names")
     return found
 
@@ -158,7 +207,13 @@ def _subject(inside: x509.CertificateSigningRequest) -> str:
         raise RefusedError(
             "WrongSubject", f"its subject is {inside.subject.rfc4514_string()}, not CN={NODE}<name>,O={NODES}"
         )
+    _check_length(node)
     return node
+
+
+def _check_length(node: str) -> None:
+    if len(node) > LONGEST_NAME:
+        raise RefusedError("WrongSubject", f"{node} has more than {LONGEST_NAME} characters: it needs a shorter name")
 
 
 def _names(inside: x509.CertificateSigningRequest) -> tuple[frozenset[str], frozenset[str]]:
@@ -167,8 +222,6 @@ def _names(inside: x509.CertificateSigningRequest) -> tuple[frozenset[str], froz
         extension = inside.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
         return frozenset(), frozenset()
-    except (ValueError, UnsupportedAlgorithm) as error:
-        raise RefusedError("Malformed", f"its extensions cannot be read: {error}") from None
     if not all(isinstance(each, x509.DNSName | x509.IPAddress) for each in extension):
         raise RefusedError("WrongSubject", "asks for alternative names that are neither DNS names nor addresses")
     dns_names = extension.get_values_for_type(x509.DNSName)

@@ -15,7 +15,17 @@ from controller.bucket import Bucket
 from controller.events import Events
 from controller.judge import LOOK_AGAIN_S, Judge, WaitError
 from controller.metrics import Metrics
-from controller.request import SIGNERS, RefusedError, Request, condition, issued, moment, parse
+from controller.request import (
+    BOOTSTRAP,
+    JOIN_SERVICE,
+    SIGNERS,
+    RefusedError,
+    Request,
+    condition,
+    issued,
+    moment,
+    parse,
+)
 from controller.signing import AuthorityError, Signer
 from controller.watch import Watch, quoted
 
@@ -27,7 +37,7 @@ JOINS_A_SECOND, JOINS_AT_ONCE = 10.0, 10.0
 """New nodes let in: three hundred take half a minute. Each one lists and watches what kubelet and kube-proxy need at
 once, and "adding hundreds of nodes at once can overload API servers, smoothing this out over even just a few seconds
 has helped avoid outages" (OpenAI, "Scaling Kubernetes to 7,500 nodes"; SOURCES.md 7). Nodes that are in already do not
-queue here."""
+queue here: what they ask for comes first."""
 
 REFUSED_KEPT_S = 120.0
 """A refused request is deleted after so long: a kubelet asks again under the same name as long as it keeps its key, and
@@ -87,7 +97,7 @@ class Requests:
         held = {name: document for name, document in self._watch.held().items() if _ours(document)}
         self._forget(held)
         due = RESYNC_S
-        for document in sorted(held.values(), key=lambda each: str(each["metadata"]["creationTimestamp"])):
+        for document in sorted(held.values(), key=_turn):
             try:
                 due = min(due, self._one(document, judge))
             except ApiError as error:
@@ -97,6 +107,9 @@ class Requests:
             except AuthorityError as error:
                 log.error("nothing can be signed: %s", error)
                 due = min(due, RESYNC_S)
+            except Exception:
+                # Anybody may ask for anything: one request must not end everybody's.
+                log.exception("request %s cannot be worked on", document["metadata"]["name"])
         return due
 
     def _forget(self, held: Mapping[str, Object]) -> None:
@@ -115,16 +128,17 @@ class Requests:
         seen_at = self._seen.setdefault(uid, self._clock())
         try:
             request = parse(document)
+            # First, since the judge asks the API about each.
+            wait_s = self._bucket.wait_s() if request.joining else 0.0
+            if wait_s > 0:
+                return wait_s
             judge.check(request, seen_at=seen_at)
         except RefusedError as error:
             self._refuse(document, error)
             return REFUSED_KEPT_S
         except WaitError as error:
             return self._wait(document, str(error), waited_s=self._clock() - seen_at)
-        if request.token:
-            wait_s = self._bucket.wait_s()
-            if wait_s > 0:
-                return wait_s
+        if request.joining:
             self._bucket.take()
         self._grant(document, request)
         return RESYNC_S
@@ -138,9 +152,9 @@ class Requests:
         signed = {**document.get("status", {}), "certificate": base64.b64encode(certificate).decode()}
         self._api.put(f"{PATH}/{quoted(request.name)}/status", {**document, "status": signed})
         self._done.add(str(document["metadata"]["uid"]))
-        self._metrics.count("requests_granted", signer=request.signer, joining=str(bool(request.token)).lower())
+        self._metrics.count("requests_granted", signer=request.signer, joining=str(request.joining).lower())
         log.info("%s: signed %s for %s", request.name, request.signer, request.node)
-        if not request.token:
+        if not request.joining:
             self._grants.joined(request.node)
 
     def _refuse(self, document: Object, error: RefusedError) -> None:
@@ -181,6 +195,12 @@ class Requests:
 
 def _ours(document: Object) -> bool:
     return document.get("spec", {}).get("signerName") in SIGNERS
+
+
+def _turn(document: Object) -> tuple[bool, str]:
+    """Who is in already before who joins, and then by age."""
+    user = str(document["spec"].get("username", ""))
+    return user == JOIN_SERVICE or user.startswith(BOOTSTRAP), str(document["metadata"]["creationTimestamp"])
 
 
 def _with(document: Object, added: Mapping[str, str]) -> Object:

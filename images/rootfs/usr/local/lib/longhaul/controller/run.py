@@ -13,6 +13,8 @@ from controller.api import Api, ApiError
 from controller.cluster import NODES, KubernetesCluster
 from controller.environment import CONFIGMAP, KEY, DocumentError, Environment, parse
 from controller.events import Events
+from controller.gpus import SELECTOR as GPU_NODES
+from controller.gpus import GpuNodes, kept
 from controller.inventory import Inventory
 from controller.judge import Judge
 from controller.lifecycle import Lifecycle
@@ -30,6 +32,9 @@ CONFIGMAPS = "/api/v1/namespaces/kube-system/configmaps"
 
 PASS_S = 3.0
 """Between looks at the Nodes: in memory, but for those that are being removed."""
+
+GATHER_S = 1.0
+"""Between looks at nodes with GPUs, of which there is one whenever something about them changes."""
 
 Build = Callable[..., dict[str, Inventory]]
 
@@ -57,6 +62,8 @@ class Controller:
         self._changed = threading.Event()
         self._events = Events(api, instance=instance)
         self._nodes = Watch(api, NODES, metadata=True)
+        self._gpus_changed = threading.Event()
+        self._gpu_nodes = Watch(api, NODES, labels=GPU_NODES, keep=kept, changed=self._gpus_changed.set)
         self._config = Watch(api, CONFIGMAPS, selector=f"metadata.name={CONFIGMAP}", changed=self._changed.set)
         self._asked = Watch(api, REQUESTS, changed=self._look)
         self._cluster = KubernetesCluster(api, nodes=self._nodes)
@@ -65,6 +72,7 @@ class Controller:
         )
         self._lifecycle = Lifecycle(clock=time.monotonic)
         self._remover = Remover(api, events=self._events, metrics=metrics)
+        self._gpus = GpuNodes(api, self._gpu_nodes, events=self._events, metrics=metrics)
         self._inventories: dict[str, Inventory] = {}
         self._judge: Judge | None = None
         self._text = ""
@@ -73,16 +81,18 @@ class Controller:
 
     def start(self) -> None:
         """Begin, each part in a thread of its own."""
-        for watch in (self._nodes, self._config, self._asked):
+        for watch in (self._nodes, self._gpu_nodes, self._config, self._asked):
             self._thread(watch.run, self._stop)
         self._thread(self._follow_environment)
         self._thread(self._serve)
         self._thread(self._look_after_nodes)
+        self._thread(self._look_after_gpus)
 
     def stop(self) -> None:
         """End what can be ended at once; a question that waits for its answer ends with the process."""
         self._stop.set()
         self._changed.set()
+        self._gpus_changed.set()
         self._retire()
         self._requests.wake()
         self._api.hang_up()
@@ -153,9 +163,17 @@ class Controller:
                 self._events.say(about, reason="NodeRemovalHeld", message=message, warning=True)
             held = dict(verdict.held)
 
+    def _look_after_gpus(self) -> None:
+        left = False
+        while not self._stop.is_set():
+            self._gpus_changed.wait(PASS_S if left else None)
+            self._gpus_changed.clear()
+            left = self._gpu_nodes.synced.is_set() and self._gpus.look()
+            self._stop.wait(GATHER_S)
+
     def _gauges(self) -> dict[str, float]:
         now = time.monotonic()
-        found = {"leader": float(not self._stop.is_set())}
+        found = {"leader": float(not self._stop.is_set()), **self._gpus.gauges()}
         for site, inventory in self._inventories.items():
             found[labelled("machines", site=site)] = inventory.count()
             if inventory.listings:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import urllib.parse
+from collections.abc import Mapping
 from datetime import datetime
 
 from controller.identity import Credentials
@@ -13,9 +14,18 @@ CONTENT = "application/x-www-form-urlencoded; charset=utf-8"
 
 
 def headers(
-    url: str, body: bytes, *, region: str, service: str, credentials: Credentials, now: datetime
+    url: str,
+    body: bytes,
+    *,
+    region: str,
+    service: str,
+    credentials: Credentials,
+    now: datetime,
+    more: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
-    """Headers of a POST of ``body`` to ``url``, which has no query; ``now`` in UTC."""
+    """Headers of a POST of ``body`` to ``url``, which has no query; ``now`` in UTC. ``more``: further headers, by
+    lower-case name, that are signed too; they are among those returned."""
+    extra = dict(more or {})
     parts = urllib.parse.urlsplit(url)
     stamp, day = now.strftime("%Y%m%dT%H%M%SZ"), now.strftime("%Y%m%d")
     signed = {
@@ -23,6 +33,7 @@ def headers(
         "host": parts.netloc,
         "x-amz-date": stamp,
         "x-amz-security-token": credentials.session,
+        **extra,
     }
     names = ";".join(sorted(signed))
     canonical = "\n".join(
@@ -50,4 +61,5 @@ def headers(
         "X-Amz-Date": stamp,
         "X-Amz-Security-Token": credentials.session,
         "Authorization": authorization,
+        **extra,
     }

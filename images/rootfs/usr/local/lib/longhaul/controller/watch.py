@@ -24,11 +24,16 @@ class Watch:
         path: str,
         *,
         selector: str = "",
+        labels: str = "",
         metadata: bool = False,
+        keep: Callable[[Object], Object] = lambda item: item,
         changed: Callable[[], None] = lambda: None,
     ) -> None:
-        self._api, self._path, self._changed = api, path, changed
-        self._query = {"fieldSelector": selector} if selector else {}
+        """``selector`` is of fields, ``labels`` of labels; ``keep`` makes of an object what is held of it, with its
+        name."""
+        self._api, self._path, self._keep, self._changed = api, path, keep, changed
+        chosen = {"fieldSelector": selector, "labelSelector": labels}
+        self._query = {name: value for name, value in chosen.items() if value}
         self._accepts = (METADATA_LIST, METADATA) if metadata else ("application/json", "application/json")
         self._lock = threading.Lock()
         self._held: dict[str, Object] = {}
@@ -68,7 +73,7 @@ class Watch:
         found: dict[str, Object] = {}
         version = ""
         for page in self._api.pages(self._path, accept=self._accepts[0], **self._query):
-            found |= {item["metadata"]["name"]: item for item in page.get("items") or []}
+            found |= {item["metadata"]["name"]: self._keep(item) for item in page.get("items") or []}
             version = page["metadata"]["resourceVersion"]
         with self._lock:
             self._held, self._version = found, version
@@ -81,7 +86,7 @@ class Watch:
             with self._lock:
                 self._version = item["metadata"]["resourceVersion"]
                 if event["type"] in ("ADDED", "MODIFIED"):
-                    self._held[item["metadata"]["name"]] = item
+                    self._held[item["metadata"]["name"]] = self._keep(item)
                 elif event["type"] == "DELETED":
                     self._held.pop(item["metadata"]["name"], None)
             if event["type"] != "BOOKMARK":

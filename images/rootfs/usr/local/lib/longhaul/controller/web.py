@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import urllib.error
 import urllib.request
@@ -16,24 +17,51 @@ LARGEST = 64 * 2**20
 """Bytes of one answer: a page of 1,000 EC2 instances has about 6 MB."""
 
 
+BROKEN = (OSError, http.client.HTTPException)
+"""What a connection that breaks off may raise; an answer that is cut short or no HTTP is no ``OSError``."""
+
+
+class AnswerError(SourceError):
+    """It answered, and not with what was asked for."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+class _Stay(urllib.request.HTTPRedirectHandler):
+    """What is sent is for the host that was named."""
+
+    def redirect_request(self, *_: Any) -> None:
+        """A redirection is an answer as any other."""
+
+
 def fetch(
     url: str, *, what: str, method: str = "GET", headers: Mapping[str, str] | None = None, body: bytes | None = None
 ) -> bytes:
-    """The answer; ``SourceError`` with ``what`` was asked and what came instead."""
+    """The answer; ``SourceError`` with ``what`` was asked and what came instead: ``AnswerError`` when it was one."""
     # No proxy: the metadata service must be asked directly, and what is asked holds tokens.
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), _Stay())
     request = urllib.request.Request(url, data=body, method=method, headers=dict(headers or {}))  # noqa: S310
     try:
         with opener.open(request, timeout=TIMEOUT_S) as response:
             found = bytes(response.read(LARGEST + 1))
     except urllib.error.HTTPError as error:
-        text = error.read(2000).decode(errors="replace")
-        raise SourceError(f"{what}: {error.code} {' '.join(text.split())[:400]}") from None
-    except OSError as error:
+        text = _text(error)
+        raise AnswerError(error.code, f"{what}: {error.code} {' '.join(text.split())[:400]}") from None
+    except BROKEN as error:
         raise SourceError(f"{what}: {type(error).__name__}: {error}") from None
     if len(found) > LARGEST:
         raise SourceError(f"{what}: an answer of more than {LARGEST} bytes")
     return found
+
+
+def _text(error: urllib.error.HTTPError) -> str:
+    """As much as came of what a refusal says."""
+    try:
+        return error.read(2000).decode(errors="replace")
+    except BROKEN as broken:
+        return type(broken).__name__
 
 
 def fetch_json(url: str, *, what: str, headers: Mapping[str, str] | None = None) -> dict[str, Any]:

@@ -1,0 +1,123 @@
+"""Who an AWS machine is: it signs ``GetCallerIdentity`` with its instance profile's credentials, and STS says whose
+signature that is. A role's session on an instance is named after the instance, by EC2 (docs.aws.amazon.com, "IAM roles
+for Amazon EC2"), and nobody but EC2 may take the nodes' role.
+
+The machine sends the signature alone. URL, body and what binds it to this cluster, key and question are put together
+here, and the list of signed headers must be exactly this one: so no other request can be had from STS, nowhere else.
+"""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+
+from controller.environment import Environment
+from controller.inventory import SourceError
+from controller.request import Attested, RefusedError
+from controller.sigv4 import CONTENT
+from controller.web import AnswerError, fetch
+
+from attest.proof import OBJECTS, Question, check_fresh, text
+from attest.protocol import STS_FORM, bound, sts_url
+
+SIGNED = (
+    "content-type",
+    "host",
+    "x-amz-date",
+    "x-amz-security-token",
+    "x-longhaul-challenge",
+    "x-longhaul-cluster",
+    "x-longhaul-key",
+)
+
+BUSY = ("Throttling", "ThrottlingException", "RequestLimitExceeded")
+"""Codes that STS answers with status 400 when it is asked too often, whatever was signed
+(github.com/kubernetes-sigs/aws-iam-authenticator, issue 382 and pull request 630)."""
+
+REGION = r"[a-z]{2}(?:-[a-z]+)+-[0-9]{1,2}"
+STAMP = "%Y%m%dT%H%M%SZ"
+_DATE = r"[0-9]{8}T[0-9]{6}Z"
+_SESSION = r"[A-Za-z0-9+/=_-]{16,4096}"
+_AUTHORIZATION = (
+    r"AWS4-HMAC-SHA256 Credential=[A-Z0-9]{16,128}/[0-9]{8}/([a-z0-9-]+)/sts/aws4_request, "
+    r"SignedHeaders=([a-z0-9;-]+), Signature=[0-9a-f]{64}"
+)
+_CALLER = re.compile(r"arn:aws:sts::([0-9]{12}):assumed-role/([\w+=,.@-]{1,64})/(i-[0-9a-f]{8,17})", re.ASCII)
+
+
+class AwsProofs:
+    """Has STS look at signatures."""
+
+    def __init__(
+        self,
+        *,
+        url: Callable[[str], str] = sts_url,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._url, self._now = url, now
+
+    def attested(self, proof: Mapping[str, object], question: Question) -> Attested:
+        """The instance, and the site whose nodes' role it has."""
+        region = text(proof, "region", REGION)
+        environment = question.environment
+        sites = [site for site in environment.sites.values() if site.kind == "aws" and site.region == region]
+        if not sites:
+            raise RefusedError("ForeignProof", f"no site of this environment is in {region}")
+        if not all(site.node_role for site in sites):
+            raise SourceError(f"the environment does not name the role of nodes in {region} yet: {OBJECTS}")
+        roles = {site.node_role: site.name for site in sites}
+        arn = self._caller(region, self._headers(proof, question, region=region))
+        return _instance(arn, environment, roles)
+
+    def _headers(self, proof: Mapping[str, object], question: Question, *, region: str) -> dict[str, str]:
+        stamp = text(proof, "date", _DATE)
+        authorization = text(proof, "authorization", _AUTHORIZATION)
+        try:
+            signed_at = datetime.strptime(stamp, STAMP).replace(tzinfo=UTC)
+        except ValueError:
+            raise RefusedError("Malformed", "the proof's date is none") from None
+        check_fresh(signed_at, now=self._now())
+        scope, names = re.fullmatch(_AUTHORIZATION, authorization).groups()  # type: ignore[union-attr]
+        if scope != region:
+            raise RefusedError("ForeignProof", f"the proof is signed for {scope}, not for {region}")
+        if tuple(names.split(";")) != SIGNED:
+            raise RefusedError("UnboundProof", f"signed must be {', '.join(SIGNED)}, and nothing else")
+        return {
+            "Content-Type": CONTENT,
+            "X-Amz-Date": stamp,
+            "X-Amz-Security-Token": text(proof, "session", _SESSION),
+            "Authorization": authorization,
+            **bound(cluster=question.environment.name, fingerprint=question.fingerprint, challenge=question.challenge),
+        }
+
+    def _caller(self, region: str, headers: Mapping[str, str]) -> str:
+        """Whose signature it is. What STS answers to a wrong one may hold what was signed, so it is not passed on."""
+        what = f"STS in {region}"
+        try:
+            answer = fetch(self._url(region), what=what, method="POST", headers=headers, body=STS_FORM)
+        except AnswerError as error:
+            code = re.search(r"<Code>(\w{1,64})</Code>", str(error))
+            said = code[1] if code else str(error.status)
+            if 400 <= error.status < 500 and error.status != 429 and said not in BUSY:
+                raise RefusedError("ForgedProof", f"{what} says {said}") from None
+            raise SourceError(f"{what} answers {error.status}") from None
+        try:
+            found = {part.tag.rpartition("}")[2]: part.text or "" for part in ET.fromstring(answer).iter()}  # noqa: S314
+            return found["Arn"]
+        except (ET.ParseError, KeyError):
+            raise SourceError(f"{what}: the answer is not one of STS") from None
+
+
+def _instance(arn: str, environment: Environment, roles: Mapping[str, str]) -> Attested:
+    """The machine that ``arn`` is the session of; ``roles``: the site by its nodes' role."""
+    match = _CALLER.fullmatch(arn)
+    if match is None:
+        raise RefusedError("ForeignProof", "the caller is not an instance with a role")
+    account, role, instance = match.groups()
+    if account != environment.aws_account:
+        raise RefusedError("ForeignProof", f"{instance} is of account {account}, not of {environment.aws_account}")
+    if role not in roles:
+        raise RefusedError("ForeignProof", f"{instance} has the role {role}, which is not that of this site's nodes")
+    return Attested(site=roles[role], machine=instance)

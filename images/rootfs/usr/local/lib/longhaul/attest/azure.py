@@ -1,0 +1,95 @@
+"""Who an Azure machine is: two things that Azure signs for it, and that nobody else can have.
+
+The attested document names the machine (``vmId``) and holds our challenge, ten digits that were made for one key. The
+token of the scale set's identity names the set; a token alone would be any machine's of the set, and at any time of a
+day. Both must be of one subscription, which is a site's.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from controller.environment import Environment, Site
+from controller.inventory import SourceError
+from controller.request import Attested, RefusedError
+
+from attest import documents, tokens
+from attest.proof import OBJECTS, Question, check_fresh, text
+
+_BASE64 = r"[A-Za-z0-9+/]{64,32768}={0,2}"
+_JWT = r"[A-Za-z0-9_-]{8,8192}\.[A-Za-z0-9_-]{8,16384}\.[A-Za-z0-9_-]{8,2048}"
+_CHAIN = 4
+"""Certificates at most between Azure's and an authority; there is one."""
+_SET = re.compile(
+    r"/subscriptions/([^/]+)/resourcegroups/([^/]+)/providers/microsoft\.compute/virtualmachinescalesets/([^/]+)"
+)
+
+
+class AzureProofs:
+    """Looks at documents and tokens; remembers the tenants' keys."""
+
+    def __init__(
+        self,
+        *,
+        roots: Path = documents.ROOTS,
+        tenant: Callable[[str], tokens.Tenant] = tokens.Tenant,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._roots, self._tenant, self._now = roots, tenant, now
+        self._tenants: dict[str, tokens.Tenant] = {}
+
+    def attested(self, proof: Mapping[str, object], question: Question) -> Attested:
+        """The machine, and the site that its scale set is a pool of."""
+        said = documents.verified(_signature(proof), _chain(proof), roots=self._roots)
+        if said.nonce != question.challenge:
+            raise RefusedError("StaleProof", "the attested document is no answer to this challenge")
+        check_fresh(said.created, now=self._now())
+        site = self._site(question.environment, said.subscription, text(proof, "token", _JWT))
+        return Attested(site=site, machine=said.machine)
+
+    def _site(self, environment: Environment, subscription: str, token: str) -> str:
+        """Where the token's scale set is a pool."""
+        azure = [site for site in environment.sites.values() if site.kind == "azure"]
+        sites = [site for site in azure if site.subscription.lower() == subscription]
+        if not sites:
+            raise RefusedError("ForeignProof", f"no site of this environment is in subscription {subscription}")
+        if not sites[0].tenant:
+            raise SourceError(f"the environment does not name the tenant of {subscription} yet: {OBJECTS}")
+        tenant = sites[0].tenant
+        held = self._tenants.setdefault(tenant, self._tenant(tenant))
+        resource = str(tokens.claims(token, held, now=self._now()).get("xms_mirid", "")).lower()
+        found = next((site.name for site in sites if _holds(environment, site, resource)), "")
+        if not found:
+            raise RefusedError("ForeignProof", "the token is of no scale set that is a pool of this environment")
+        return found
+
+
+def _holds(environment: Environment, site: Site, resource: str) -> bool:
+    """Whether a resource is the scale set of one of the site's pools."""
+    match = _SET.fullmatch(resource)
+    place = (site.subscription.lower(), site.resource_group.lower())
+    groups = {group.lower() for pool in environment.pools_of(site.name) for group in pool.groups}
+    return match is not None and match.groups()[:2] == place and match[3] in groups
+
+
+def _signature(proof: Mapping[str, object]) -> bytes:
+    try:
+        return base64.b64decode(text(proof, "document", _BASE64), validate=True)
+    except ValueError:
+        raise RefusedError("Malformed", "the proof's document is not base64") from None
+
+
+def _is_pem(value: object) -> bool:
+    """As far as it can be written to a file."""
+    return isinstance(value, str) and value.isascii()
+
+
+def _chain(proof: Mapping[str, object]) -> list[str]:
+    found = proof.get("chain", [])
+    if not isinstance(found, list) or len(found) > _CHAIN or not all(map(_is_pem, found)):
+        raise RefusedError("Malformed", f"the proof's chain is not a list of at most {_CHAIN} certificates")
+    return found

@@ -1,0 +1,101 @@
+"""Azure's attested documents: JSON in a PKCS#7 signature, made for one machine by the metadata service of its host
+(learn.microsoft.com, "Azure Instance Metadata Service for virtual machines", Attested data).
+
+The signer's certificate is in it, the one above it is not: the machine sends that along, and it is believed as far as
+it leads to one of the system's authorities. openssl does both steps; no library of Python's has the first.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from controller.request import UNREADABLE, RefusedError
+from cryptography import x509
+from cryptography.x509.oid import NameOID
+
+ROOTS = Path("/etc/ssl/certs/ca-certificates.crt")
+
+TIMEOUT_S = 10.0
+
+_SIGNER = re.compile(r"([a-z0-9-]+\.)*metadata\.azure\.com")
+"""Whose signature it is in Azure's public cloud (same page): one name, or any below it."""
+
+_CREATED = "%m/%d/%y %H:%M:%S %z"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Document:
+    """What Azure says of one machine."""
+
+    machine: str
+    """Its vmId."""
+    subscription: str
+    nonce: str
+    created: datetime
+
+
+def verified(signature: bytes, chain: Sequence[str], *, roots: Path = ROOTS) -> Document:
+    """The document in ``signature`` (DER); ``chain``: certificates between its signer's and an authority, PEM.
+    ``RefusedError`` when Azure has not signed it."""
+    with tempfile.TemporaryDirectory() as folder:
+        signer, between = Path(folder, "signer.pem"), Path(folder, "between.pem")
+        between.write_text("".join(chain))
+        content = _openssl("cms", "-verify", "-noverify", "-inform", "DER", "-signer", str(signer), given=signature)
+        _check_signer(signer)
+        only = ["-CAfile", str(roots), "-no-CApath", "-no-CAstore"]
+        extra = ["-untrusted", str(between)] if chain else []
+        _openssl("verify", *only, *extra, "-purpose", "sslserver", str(signer))
+    return _document(content)
+
+
+def _openssl(*arguments: str, given: bytes = b"") -> bytes:
+    try:
+        done = subprocess.run(
+            ["/usr/bin/openssl", *arguments], input=given, capture_output=True, timeout=TIMEOUT_S, check=True
+        )
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
+        step = "signature is wrong" if arguments[0] == "cms" else "signer is vouched for by no authority that we know"
+        raise RefusedError("ForgedProof", f"the attested document's {step}") from None
+    return done.stdout
+
+
+def _check_signer(path: Path) -> None:
+    """One signer, and of that name."""
+    try:
+        text = path.read_bytes()
+        certificate = x509.load_pem_x509_certificate(text)
+        [common] = [str(each.value) for each in certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
+    except (OSError, *UNREADABLE):
+        raise RefusedError("ForgedProof", "the attested document's signer cannot be read") from None
+    try:
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        known = [common, *names.get_values_for_type(x509.DNSName)]
+    except (x509.ExtensionNotFound, *UNREADABLE):
+        known = [common]
+    if text.count(b"BEGIN CERTIFICATE") != 1 or not any(_SIGNER.fullmatch(name) for name in known):
+        raise RefusedError("ForgedProof", "the attested document is not signed by Azure's metadata service")
+
+
+def _document(content: bytes) -> Document:
+    try:
+        said: dict[str, Any] = json.loads(content)
+        created = datetime.strptime(str(said["timeStamp"]["createdOn"]), _CREATED).astimezone(UTC)
+        found = Document(
+            machine=str(said["vmId"]).lower(),
+            subscription=str(said["subscriptionId"]).lower(),
+            nonce=str(said["nonce"]),
+            created=created,
+        )
+    except (ValueError, KeyError, TypeError):
+        raise RefusedError("Malformed", "the attested document lacks what it should say") from None
+    if not found.machine:
+        raise RefusedError("Malformed", "the attested document names no machine")
+    return found

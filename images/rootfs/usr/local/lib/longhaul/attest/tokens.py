@@ -1,0 +1,139 @@
+"""Tokens of Entra ID: JSON Web Tokens (RFC 7519), signed RS256 with a key that the tenant publishes."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from controller.identity import AUDIENCE
+from controller.inventory import SourceError
+from controller.request import RSA_BITS, RefusedError
+from controller.web import fetch_json
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
+
+from attest.proof import FRESH
+
+LOGIN = "https://login.microsoftonline.com"
+
+KEYS_S = 3600.0
+"""Keys are asked for again after so long; the tenant changes them every few weeks (learn.microsoft.com, "Signing key
+rollover in the Microsoft identity platform")."""
+
+UNKNOWN_S = 60.0
+"""A key that is not known is asked for at most so often, whoever makes it up."""
+
+FAILED_S = 5.0
+"""After a failure the tenant is asked again so soon for keys that are not held."""
+
+AUDIENCES = (AUDIENCE, AUDIENCE.rstrip("/"))
+
+
+class Tenant:
+    """One tenant's keys."""
+
+    def __init__(self, tenant: str, *, login: str = LOGIN, clock: Callable[[], float] = time.monotonic) -> None:
+        self.tenant = tenant
+        self._url, self._clock = f"{login}/{tenant}/discovery/v2.0/keys", clock
+        self._lock = threading.Lock()
+        self._keys: dict[str, rsa.RSAPublicKey] = {}
+        self._at = float("-inf")
+        self._what = f"signing keys of tenant {tenant}"
+        self._asking, self._trouble = False, ""
+
+    def key(self, name: str) -> rsa.RSAPublicKey:
+        """The key called ``name``; ``RefusedError`` when the tenant has none of that name, ``SourceError`` when that is
+        not known now. What is held stays good while the tenant does not answer."""
+        if self._begins(name):
+            self._renew()
+        with self._lock:
+            if name in self._keys:
+                return self._keys[name]
+            trouble = f"{self._what} are being asked for" if self._asking else self._trouble
+        if trouble:
+            raise SourceError(trouble)
+        raise RefusedError("ForgedProof", f"tenant {self.tenant} has no such signing key")
+
+    def _begins(self, name: str) -> bool:
+        """Whether the caller has to ask the tenant, as the only one meanwhile."""
+        with self._lock:
+            held, well = name in self._keys, not self._trouble
+            longest = (KEYS_S if well else UNKNOWN_S) if held else (UNKNOWN_S if well else FAILED_S)
+            if self._asking or self._clock() - self._at <= longest:
+                return False
+            self._asking = True
+            return True
+
+    def _renew(self) -> None:
+        """Ask; without the lock, since the answer may take :data:`controller.web.TIMEOUT_S`."""
+        keys, trouble = None, f"{self._what}: they could not be read"
+        try:
+            keys, trouble = dict(self._read()), ""
+        except SourceError as error:
+            trouble = str(error)
+        finally:
+            with self._lock:
+                self._keys = self._keys if keys is None else keys
+                self._at, self._asking, self._trouble = self._clock(), False, trouble
+
+    def _read(self) -> Mapping[str, rsa.RSAPublicKey]:
+        found = fetch_json(self._url, what=self._what).get("keys")
+        try:
+            keys = [each for each in found if each.get("kty") == "RSA"]  # type: ignore[union-attr]
+            return {str(each["kid"]): _public(each) for each in keys}
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise SourceError(f"{self._what}: the answer holds no keys") from None
+
+
+def claims(token: str, tenant: Tenant, *, now: datetime) -> dict[str, Any]:
+    """What a token of the tenant's own says; ``RefusedError`` when it is none, not for Azure's resource manager (no
+    application of our own stands in the directory), or not of now."""
+    head, body, signature = _parts(token)
+    # Not what the token says it is signed with, but what it has to be.
+    if head.get("alg") != "RS256" or not isinstance(head.get("kid"), str):
+        raise RefusedError("ForgedProof", "the token is not signed RS256 with a key that it names")
+    signed = token.rpartition(".")[0].encode()
+    try:
+        tenant.key(head["kid"]).verify(signature, signed, padding.PKCS1v15(), hashes.SHA256())
+    except InvalidSignature:
+        raise RefusedError("ForgedProof", "the token's signature is wrong") from None
+    if body.get("iss") != f"https://sts.windows.net/{tenant.tenant}/" or body.get("tid") != tenant.tenant:
+        raise RefusedError("ForeignProof", f"the token is not one of tenant {tenant.tenant}'s own")
+    if body.get("aud") not in AUDIENCES:
+        raise RefusedError("ForeignProof", "the token is for somebody else")
+    skew = FRESH.total_seconds()
+    try:
+        good = float(body["nbf"]) - skew <= now.timestamp() < float(body["exp"])
+    except (KeyError, TypeError, ValueError):
+        raise RefusedError("Malformed", "the token does not say from when to when it is good") from None
+    if not good:
+        raise RefusedError("StaleProof", "the token is not good now")
+    return body
+
+
+def _parts(token: str) -> tuple[dict[str, Any], dict[str, Any], bytes]:
+    try:
+        head, body, signature = map(_decoded, token.split("."))
+        found = json.loads(head), json.loads(body)
+    except ValueError:
+        raise RefusedError("Malformed", "the token cannot be read") from None
+    if not all(isinstance(part, dict) for part in found):
+        raise RefusedError("Malformed", "the token cannot be read")
+    return found[0], found[1], signature
+
+
+def _decoded(part: str) -> bytes:
+    return base64.b64decode(part + "=" * (-len(part) % 4), altchars=b"-_", validate=True)
+
+
+def _public(key: Mapping[str, str]) -> rsa.RSAPublicKey:
+    n, e = (int.from_bytes(_decoded(key[part]), "big") for part in ("n", "e"))
+    if n.bit_length() < RSA_BITS:
+        raise ValueError(f"a key of {n.bit_length()} bits")
+    return rsa.RSAPublicNumbers(e, n).public_key()

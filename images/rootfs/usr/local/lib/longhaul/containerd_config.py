@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""Have /etc/containerd/config.toml, which other tools edit, import the folder that Longhaul's settings are in.
+
+What other tools wrote stays: only a file that is missing, is no TOML, is of containerd 1 or does not import the folder
+is replaced, and kept beside as config.toml.before-longhaul. Runs before containerd, with Python's standard library.
+Exit codes: 0 it does, 1 it cannot be read or written, 2 wrong use.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tomllib
+from pathlib import Path
+
+PATH = Path("/etc/containerd/config.toml")
+FOLDER = "/etc/containerd/conf.d/*.toml"
+VERSION = 3
+"""Of containerd 2's files (docs/cri/config.md of containerd)."""
+TEXT = f"""\
+# Longhaul's settings are in the folder. Other tools may edit this file, as long as it goes on importing that.
+version = {VERSION}
+imports = ["{FOLDER}"]
+"""
+
+
+def imports(text: str) -> bool:
+    """Whether containerd would read the folder."""
+    try:
+        found = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return False
+    named = found.get("imports", [])
+    return found.get("version") == VERSION and isinstance(named, list) and FOLDER in named
+
+
+def ensure(path: Path) -> str:
+    """Have the file import the folder; returns what was done, or nothing."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        text = None
+    except UnicodeDecodeError:
+        text = ""
+    if text is not None and imports(text):
+        return ""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f".{path.name}.new")
+    fresh.write_text(TEXT, encoding="utf-8")
+    fresh.chmod(0o644)
+    said = f"{path} is made"
+    if text is not None:
+        kept = path.with_name(f"{path.name}.before-longhaul")
+        os.replace(path, kept)
+        said = f"{path} did not import {FOLDER}: it is made anew, and the old one is {kept}"
+    os.replace(fresh, path)
+    return said
+
+
+def main(argv: list[str] | None = None) -> int:
+    """The program."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("path", nargs="?", type=Path, default=PATH, help=f"default: {PATH}")
+    args = parser.parse_args(argv)
+    try:
+        said = ensure(args.path)
+    except OSError as error:
+        print(f"{args.path}: {error.strerror}: containerd would run without Longhaul's settings", file=sys.stderr)
+        return 1
+    if said:
+        print(said)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Whether this machine's NVIDIA GPUs are there and well: docs/gpus.md."""

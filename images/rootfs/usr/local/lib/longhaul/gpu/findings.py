@@ -1,0 +1,50 @@
+"""What can be wrong with a machine's GPUs, each under a name of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Code(StrEnum):
+    """Reasons, written as Kubernetes writes those of conditions and events."""
+
+    NVML_MISSING = "NvmlMissing"
+    NVML_FAILED = "NvmlFailed"
+    DRIVER_NOT_LOADED = "DriverNotLoaded"
+    DRIVER_NOT_FOR_KERNEL = "DriverNotForKernel"
+    DRIVER_MISMATCH = "DriverMismatch"
+    TOOLKIT_MISMATCH = "DriverToolkitMismatch"
+    NOUVEAU_LOADED = "NouveauLoaded"
+    GPU_MISSING = "GpuMissing"
+    GPU_UNEXPECTED = "GpuUnexpected"
+    GPU_WRONG_MODEL = "GpuWrongModel"
+    GPU_LOST = "GpuLost"
+    GPU_RESET_REQUIRED = "GpuResetRequired"
+    ECC_OFF = "EccOff"
+    ECC_CHANGE_PENDING = "EccChangePending"
+    ECC_UNCORRECTED = "EccUncorrected"
+    ECC_RETIREMENT_PENDING = "EccRetirementPending"
+    ROW_REMAP_PENDING = "RowRemapPending"
+    ROW_REMAP_FAILED = "RowRemapFailed"
+    NVLINK_DOWN = "NvLinkDown"
+    XID_FATAL = "XidFatal"
+    CHECK_FAILED = "GpuCheckFailed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One thing that is wrong."""
+
+    code: Code
+    message: str
+    """What was seen and what to do."""
+    gpu: str = ""
+    """Identity of the GPU (``GPU-…``); empty for the machine as a whole, or for one that does not say who it is."""
+
+    def __str__(self) -> str:
+        return f"{self.code}{f' {self.gpu}' if self.gpu else ''}: {self.message}"
+
+
+class LookError(Exception):
+    """Something could not be looked at, so nothing can be said of it; the message says what and why."""

@@ -1,0 +1,122 @@
+"""Which GPUs the driver has, and what each says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from gpu import abi
+from gpu.findings import Code, Finding
+from gpu.nvml import Device, Nvml, NvmlError, Remapped
+
+T = TypeVar("T")
+
+_ABSENT = {abi.NOT_SUPPORTED, abi.FUNCTION_NOT_FOUND}
+"""A GPU that does not have something, or a driver too old to say: nothing is wrong with that."""
+
+_CODES = {abi.GPU_IS_LOST: Code.GPU_LOST, abi.RESET_REQUIRED: Code.GPU_RESET_REQUIRED}
+_ADVICE = {
+    abi.GPU_IS_LOST: "the GPU has fallen off the bus: reboot; if it comes back so, it or its slot is broken",
+    abi.RESET_REQUIRED: "reset the GPU (nvidia-smi --gpu-reset) or reboot",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gpu:
+    """One GPU; ``None`` for what it does not support."""
+
+    index: int
+    uuid: str
+    name: str
+    pci: str
+    """``0000:18:00``."""
+    memory_mib: int | None
+    compute: tuple[int, int] | None
+    """CUDA compute capability, major and minor."""
+    ecc: tuple[bool, bool] | None
+    """Whether it is on, and whether it will be after the next reboot."""
+    uncorrected: int | None
+    """ECC errors that were not corrected, since the driver was loaded."""
+    uncorrected_ever: int | None
+    retirement_pending: bool | None
+    remapped: Remapped | None
+    temperature_c: int | None
+    persistence: bool | None
+    recovery_action: int | None
+    links: tuple[bool, ...]
+    """Whether each NVLink that the GPU knows is active."""
+
+
+class _Reader:
+    """Asks one GPU, and keeps what it refused: each kind of refusal once, with the first function that met it."""
+
+    def __init__(self) -> None:
+        self.refusals: dict[int, NvmlError] = {}
+
+    def get(self, ask: Callable[[], T]) -> T | None:
+        try:
+            return ask()
+        except NvmlError as error:
+            if error.code not in _ABSENT:
+                self.refusals.setdefault(error.code, error)
+            return None
+
+    def findings(self, uuid: str, what: str) -> list[Finding]:
+        return [
+            Finding(
+                code=_CODES.get(code, Code.NVML_FAILED),
+                message=f"{what}: {error}: {_ADVICE.get(code, 'see the kernel log (NVRM)')}",
+                gpu=uuid,
+            )
+            for code, error in self.refusals.items()
+        ]
+
+
+def read(nvml: Nvml) -> tuple[list[Gpu], list[Finding]]:
+    """Every GPU that can be spoken to, and what others refused; ``NvmlError`` when they cannot even be counted."""
+    gpus: list[Gpu] = []
+    findings: list[Finding] = []
+    for index in range(nvml.count()):
+        reader = _Reader()
+        gpu = _read(nvml, index, reader)
+        if gpu is not None:
+            gpus.append(gpu)
+        what = f"GPU {index}" + (f" at {gpu.pci}" if gpu is not None and gpu.pci else "")
+        findings += reader.findings(gpu.uuid if gpu is not None else "", what)
+    return gpus, findings
+
+
+def _read(nvml: Nvml, index: int, reader: _Reader) -> Gpu | None:
+    device = reader.get(lambda: nvml.device(index))
+    if device is None:
+        return None
+    return Gpu(
+        index=index,
+        uuid=reader.get(device.uuid) or "",
+        name=reader.get(device.name) or "",
+        pci=reader.get(device.pci) or "",
+        memory_mib=reader.get(device.memory_mib),
+        compute=reader.get(device.compute),
+        ecc=reader.get(device.ecc),
+        uncorrected=reader.get(device.uncorrected),
+        uncorrected_ever=reader.get(device.uncorrected_ever),
+        retirement_pending=reader.get(device.retirement_pending),
+        remapped=reader.get(device.remapped),
+        temperature_c=reader.get(device.temperature_c),
+        persistence=reader.get(device.persistence),
+        recovery_action=reader.get(device.recovery_action),
+        links=_links(device, reader),
+    )
+
+
+def _links(device: Device, reader: _Reader) -> tuple[bool, ...]:
+    """A number that is more than the GPU has links is refused as an argument."""
+    found: list[bool] = []
+    for number in range(abi.MAX_LINKS):
+        try:
+            found.append(device.link(number))
+        except NvmlError as error:
+            if error.code not in _ABSENT | {abi.INVALID_ARGUMENT}:
+                reader.refusals.setdefault(error.code, error)
+    return tuple(found)

@@ -1,0 +1,66 @@
+"""What the container toolkit gives containers of the driver: CDI specifications, made for one version of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpu.driver import agree
+from gpu.findings import Code, Finding, LookError
+
+FOLDERS = (Path("/etc/cdi"), Path("/run/cdi"))
+"""Where container runtimes look for them (tags.cncf.io/container-device-interface, ``pkg/cdi``: /etc/cdi and
+/var/run/cdi, which is /run/cdi). longhaul-gpu-cdi.service writes nvidia.yaml there, as NVIDIA's own
+nvidia-cdi-refresh.service does, and the device plugin files of its own."""
+
+SUFFIXES = (".yaml", ".json")
+
+_NVIDIA = re.compile(r"""^\s*["']?kind["']?\s*:\s*["']?[\w.-]*nvidia\.com/""", re.MULTILINE)
+_NVIDIA_ON_ONE_LINE = re.compile(r'"kind"\s*:\s*"[\w.-]*nvidia\.com/')
+_LIBRARY = re.compile(r"/lib(?:cuda|nvidia-ml)\.so\.(\d+\.\d+(?:\.\d+)*)")
+"""The driver's libraries have its version in their files' names: libcuda.so.535.309.01 (github.com/NVIDIA/
+nvidia-container-toolkit, ``cmd/nvidia-ctk/cdi/generate/generate_test.go``)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Specification:
+    """One file."""
+
+    path: str
+    versions: tuple[str, ...]
+    """Versions of the driver whose libraries it names."""
+
+
+def read(folders: Iterable[Path] = FOLDERS) -> tuple[Specification, ...]:
+    """NVIDIA's specifications; none where there is no toolkit. ``LookError`` when one cannot be read."""
+    paths = (path for folder in folders for path in sorted(folder.glob("*")) if path.suffix in SUFFIXES)
+    return tuple(one for path in paths if (one := _specification(path)) is not None)
+
+
+def _specification(path: Path) -> Specification | None:
+    try:
+        text = path.read_text(errors="replace")
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise LookError(f"{path}: {error.strerror}: what containers are given of the driver is not known") from None
+    if not (_NVIDIA.search(text) or _NVIDIA_ON_ONE_LINE.search(text)):
+        return None
+    return Specification(path=str(path), versions=tuple(sorted(set(_LIBRARY.findall(text)))))
+
+
+def findings(specifications: Iterable[Specification], *, loaded: str) -> list[Finding]:
+    """Those that were made for another driver than the one that runs: containers would be given files that are no
+    longer there, or libraries that the kernel's module refuses. ``loaded``: version of the module; empty for none."""
+    found = []
+    for one in specifications if loaded else ():
+        others = [version for version in one.versions if not agree(version, loaded)]
+        if others:
+            message = (
+                f"{one.path} gives containers the libraries of {', '.join(others)}, the kernel runs {loaded}: have it "
+                "made anew (systemctl restart longhaul-gpu-cdi; the device plugin's own by a restart of its pod)"
+            )
+            found.append(Finding(code=Code.TOOLKIT_MISMATCH, message=message))
+    return found

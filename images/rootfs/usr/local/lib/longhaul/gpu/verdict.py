@@ -1,0 +1,98 @@
+"""What the cluster is told of a report: one verdict, and the conditions of the Node that say it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gpu.findings import Code
+from gpu.names import HEALTHY, MISMATCH
+
+GOOD, BAD, OPEN = "True", "False", "Unknown"
+"""Status of a condition."""
+
+PASSED = "GpusHealthy"
+NOT_SEEN = "GpusNotSeen"
+IN_USE = "GpusInUse"
+UNTAINTED = "PreflightTaintMissing"
+BROKE_OFF = "PreflightBrokeOff"
+"""Reasons besides those of findings. The last: the look itself did not end, or ended without an answer."""
+
+FINDING = 240
+MESSAGE = 1024
+"""Characters of one finding, and of all: what an Event takes (k8s.io/kubernetes, ``NoteLengthLimit``)."""
+
+_MISMATCHES = (Code.DRIVER_MISMATCH, Code.TOOLKIT_MISMATCH)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """A condition's contents."""
+
+    status: str
+    reason: str
+    message: str
+
+    @property
+    def good(self) -> bool:
+        """Whether there may be work."""
+        return self.status == GOOD
+
+
+def judge(report: Mapping[str, Any]) -> Verdict:
+    """Of the preflight's report, as its ``--json`` prints it. Only who was looked at and found well is good."""
+    found = report["findings"]
+    if found:
+        return Verdict(status=BAD, reason=found[0]["code"], message=_told(found))
+    if report["unseen"]:
+        return Verdict(status=OPEN, reason=NOT_SEEN, message=_cut("; ".join(report["unseen"]), MESSAGE))
+    models = ", ".join(sorted({gpu["name"] for gpu in report["gpus"]}))
+    said = f"{report['promised']} GPUs: {models}; driver {report['driver']}, CUDA {report['cuda']}"
+    return Verdict(status=GOOD, reason=PASSED, message=_cut(said, MESSAGE))
+
+
+def mismatch(report: Mapping[str, Any]) -> Verdict:
+    """Whether what the kernel runs, what is installed and what containers are given differ."""
+    found = [one for one in report["findings"] if one["code"] in _MISMATCHES]
+    if found:
+        return Verdict(status=GOOD, reason=found[0]["code"], message=_told(found))
+    if not report["driver"]:
+        return Verdict(status=OPEN, reason="NoDriverAnswers", message=f"see {HEALTHY}")
+    return Verdict(status=BAD, reason="OneVersion", message=f"all of {report['driver']}")
+
+
+def broke_off(why: str) -> Verdict:
+    """Of a look that gave no report: GPUs that keep whoever asks waiting are not well."""
+    return Verdict(status=BAD, reason=BROKE_OFF, message=_cut(why, MESSAGE))
+
+
+def conditions(verdict: Verdict, differs: Verdict, *, before: Mapping[str, Any], now: str) -> list[dict[str, str]]:
+    """Both, as the API takes them. ``before``: those of the Node, by type; ``now`` is RFC 3339."""
+    return [
+        _condition(type_, one, before.get(type_, {}), now) for type_, one in ((HEALTHY, verdict), (MISMATCH, differs))
+    ]
+
+
+def _condition(type_: str, verdict: Verdict, before: Mapping[str, Any], now: str) -> dict[str, str]:
+    stays = before.get("status") == verdict.status
+    return {
+        "type": type_,
+        "status": verdict.status,
+        "reason": verdict.reason,
+        "message": verdict.message,
+        "lastHeartbeatTime": now,
+        "lastTransitionTime": before.get("lastTransitionTime", now) if stays else now,
+    }
+
+
+def _told(findings: list[dict[str, Any]]) -> str:
+    parts = []
+    for one in findings:
+        gpu = f" {one['gpu']}" if one["gpu"] else ""
+        parts.append(_cut(f"{one['code']}{gpu}: {one['message']}", FINDING))
+    return _cut("; ".join(parts), MESSAGE)
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -1,0 +1,108 @@
+"""Errors that NVIDIA's driver wrote to the kernel's log since boot: Xid messages."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from gpu.findings import Code, Finding, LookError
+
+FATAL = {
+    46: "the GPU stopped processing",
+    48: "double-bit ECC error",
+    54: "auxiliary power is not connected",
+    62: "internal micro-controller halt",
+    64: "memory could not be remapped",
+    74: "NVLink error",
+    79: "the GPU has fallen off the bus",
+    95: "uncontained memory error",
+    109: "context switch timeout",
+    110: "security fault",
+    119: "the GPU's system processor did not answer",
+    120: "error of the GPU's system processor",
+    136: "NVLink training failed",
+    140: "ECC error that was not recovered",
+    143: "the GPU could not be initialised",
+    151: "key rotation error",
+    155: "NVLink went down",
+    156: "memory or unit was retired",
+    158: "fatal timeout of the GPU",
+}
+"""Xids after which a GPU cannot be trusted before it was reset or more. From NVIDIA's catalog
+(docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html): those whose immediate action is to reset the GPU, to
+restart the machine or to check it mechanically, and 48 and 74, of which it says that a reset or reboot is needed. The
+others are of applications, harmless, or are told apart by more than their number (144 to 150; docs/gpus.md)."""
+
+_XID = re.compile(r"NVRM: Xid \((?:PCI:)?([0-9a-fA-F:]+)[^)]*\): (\d+)(?:, *)?(.*)")
+_GPU = re.compile(r"NVRM: GPU at (?:PCI:)?([0-9a-fA-F:]+): (GPU-[0-9a-f-]+)")
+"""As src/nvidia/src/kernel/gpu/rc/kernel_rc.c of github.com/NVIDIA/open-gpu-kernel-modules writes them: «NVRM: Xid
+(PCI:0000:18:00): 79, …», with « GPU-I:05» in the parentheses for an instance; the GPU's identity once before its first.
+Older drivers leave «PCI:» out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Xid:
+    """One message."""
+
+    number: int
+    pci: str
+    """``0000:18:00``."""
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Log:
+    """What the driver wrote since boot."""
+
+    xids: tuple[Xid, ...]
+    uuids: Mapping[str, str]
+    """Identity by place on the bus, of GPUs that had an Xid: it is known here, too, of one that is gone."""
+
+
+def kernel_log() -> list[str]:
+    """The kernel's messages since boot; ``LookError`` when the journal cannot be asked."""
+    command = ["journalctl", "--dmesg", "--boot", "--output=cat", "--no-pager", "--quiet"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    except OSError as error:
+        raise LookError(f"journalctl: {error.strerror}: Xid errors are not known") from None
+    if done.returncode:
+        reason = done.stderr.strip() or f"exit code {done.returncode}"
+        raise LookError(f"the kernel's log cannot be read, Xid errors are not known: {reason}")
+    return done.stdout.splitlines()
+
+
+def parse(lines: Iterable[str]) -> Log:
+    """Every Xid, in order."""
+    xids: list[Xid] = []
+    uuids: dict[str, str] = {}
+    for line in lines:
+        if found := _XID.search(line):
+            xids.append(Xid(number=int(found[2]), pci=found[1].lower(), text=found[3].strip()))
+        elif found := _GPU.search(line):
+            uuids[found[1].lower()] = found[2]
+    return Log(xids=tuple(xids), uuids=uuids)
+
+
+def findings(log: Log, uuids: Mapping[str, str]) -> list[Finding]:
+    """One for each GPU and number that is fatal. ``uuids``: identity by place on the bus, of GPUs that are
+    there."""
+    met: dict[tuple[str, int], list[Xid]] = {}
+    for xid in log.xids:
+        if xid.number in FATAL:
+            met.setdefault((xid.pci, xid.number), []).append(xid)
+    return [
+        Finding(
+            code=Code.XID_FATAL,
+            gpu=uuids.get(pci) or log.uuids.get(pci, ""),
+            message=f"Xid {number} at {pci}, {_times(len(found))} since boot: {FATAL[number]} «{found[-1].text}»: "
+            "reboot; have the GPU looked at if it comes back",
+        )
+        for (pci, number), found in met.items()
+    ]
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"

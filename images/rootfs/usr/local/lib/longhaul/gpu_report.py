@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+"""Tell the cluster whether this node's GPUs are well: test them after each boot, look at them from then on.
+
+The verdict is two conditions of the Node, labels of what the GPUs are, and an Event whenever it changes; the node
+controller lifts the taint that the node was born with by it, or puts it back. A test that fails is tried again, after
+longer and longer pauses. Ends with 0 on a machine that is promised no GPUs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import random
+import sys
+import time
+import urllib.parse
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+import worker_checks
+from controller.api import Api, ApiError, Object
+from gpu import features
+from gpu.findings import LookError
+from gpu.looking import BrokeOffError, Looking
+from gpu.names import BOOT, BOOT_ID, HEALTHY
+from gpu.own_node import NotRegisteredError, OwnNode, by_type, tainted
+from gpu.promise import Promise
+from gpu.verdict import BAD, GOOD, IN_USE, OPEN, UNTAINTED, Verdict, broke_off, conditions, judge, mismatch
+from node_config import PATH
+from node_place import Worker
+
+log = logging.getLogger("gpu_report")
+
+AGENT = "longhaul-gpu-report"
+
+WELL_S = 300.0
+"""Between looks at GPUs that are well: as often as the kubelet says that nothing changed (its default
+``nodeStatusReportFrequency``)."""
+FIRST_S = 15.0
+LAST_S = 900.0
+"""Pauses after a test that failed: each twice the one before."""
+WAIT_S = 30.0
+"""Longest pause while something else is waited for: a pod's end, the taint."""
+RETRY_S = 3.0
+"""While the API does not answer, or the kubelet has not registered the Node."""
+
+
+class Looks(Protocol):
+    """Whoever looks at the GPUs."""
+
+    def look(self, *, check: bool) -> dict[str, Any]:
+        """The preflight's report; ``BrokeOffError``."""
+
+
+class Reporter:
+    """One node's verdict."""
+
+    def __init__(self, node: OwnNode, promise: Promise, looks: Looks, *, boot: str) -> None:
+        self._node, self._promise, self._looks, self._boot = node, promise, looks, boot
+
+    def step(self) -> Verdict:
+        """Look, and tell what is new. ``ApiError`` and ``NotRegisteredError``: come again."""
+        node = self._node.read()
+        verdict, differs, labels = self._verdict(node)
+        before = by_type(node)
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        told = conditions(verdict, differs, before=before, now=now)
+        if not self._known(node, told, labels):
+            self._node.write(conditions=told, labels=labels, annotations={BOOT: self._boot})
+        was = before.get(HEALTHY, {})
+        if (was.get("status"), was.get("reason")) != (verdict.status, verdict.reason):
+            self._node.say(reason=verdict.reason, message=verdict.message, warning=verdict.status == BAD)
+        return verdict
+
+    def _verdict(self, node: Object) -> tuple[Verdict, Verdict, dict[str, str]]:
+        there = node["metadata"].get("labels", {})
+        waits = self._waits(node)
+        try:
+            report = self._looks.look(check=bool(self._promise.check) and waits is None and not self._passed(node))
+        except BrokeOffError as error:
+            unknown = Verdict(status=OPEN, reason="NoDriverAnswers", message=f"see {HEALTHY}")
+            return broke_off(str(error)), unknown, features.labels({}, there=there)
+        verdict = judge(report)
+        if waits is not None and verdict.good:
+            verdict = waits
+        return verdict, mismatch(report), features.labels(report, there=there)
+
+    def _passed(self, node: Object) -> bool:
+        """Whether the test was passed since this boot, and no look since found anything."""
+        boot = node["metadata"].get("annotations", {}).get(BOOT)
+        return bool(boot == self._boot and by_type(node).get(HEALTHY, {}).get("status") == GOOD)
+
+    def _waits(self, node: Object) -> Verdict | None:
+        """What keeps the trial of memory and compute from owning all GPUs. First the taint, then the pods: once it is
+        there, nobody joins those that are."""
+        if not self._promise.check or self._passed(node):
+            return None
+        if not tainted(node):
+            message = "the test begins once the node controller has put the taint back that keeps pods away meanwhile"
+            return Verdict(status=OPEN, reason=UNTAINTED, message=message)
+        holders = self._node.holders()
+        if not holders:
+            return None
+        more = f" and {len(holders) - 3} more" if len(holders) > 3 else ""
+        message = f"the test needs all GPUs, and waits for the end of {', '.join(holders[:3])}{more}"
+        return Verdict(status=OPEN, reason=IN_USE, message=message)
+
+    def _known(self, node: Object, told: list[dict[str, str]], labels: dict[str, str]) -> bool:
+        """Whether the Node says all of it already."""
+        metadata, before = node["metadata"], by_type(node)
+        fields = ("status", "reason", "message")
+        return (
+            metadata.get("annotations", {}).get(BOOT) == self._boot
+            and labels.items() <= metadata.get("labels", {}).items()
+            and all(one[field] == before.get(one["type"], {}).get(field) for one in told for field in fields)
+        )
+
+
+class Pace:
+    """How long to wait before the next look."""
+
+    def __init__(self) -> None:
+        self._next_s, self._said = FIRST_S, ""
+
+    def after(self, verdict: Verdict) -> float:
+        """Seconds. A verdict that is new begins with the shortest pause."""
+        if verdict.good:
+            self._next_s, self._said = FIRST_S, ""
+            return WELL_S
+        if verdict.reason != self._said:
+            self._next_s, self._said = FIRST_S, verdict.reason
+        pause = min(self._next_s, LAST_S if verdict.status == BAD else WAIT_S)
+        self._next_s = min(self._next_s * 2, LAST_S)
+        return pause
+
+
+def run(reporter: Reporter, *, sleep: Callable[[float], None] = time.sleep) -> None:
+    """Step after step, for ever."""
+    pace, said = Pace(), ""
+    while True:
+        try:
+            pause, said = pace.after(reporter.step()), ""
+        except (ApiError, NotRegisteredError) as error:
+            if str(error) != said:
+                said = str(error)
+                log.warning("not yet: %s", said)
+            pause = RETRY_S
+        # Each is drawn anew, so that nodes which start together do not ask together.
+        sleep(random.uniform(0.9, 1.1) * pause)  # noqa: S311  (no secret)
+
+
+def own_node() -> OwnNode:
+    """As the kubelet speaks of it; ``OSError``, ``ValueError``, ``TypeError`` or ``AttributeError`` while this machine
+    does not know where it stands."""
+    paths, url = worker_checks.Paths(), urllib.parse.urlsplit(Worker.read(PATH).api)
+    name = worker_checks.name(paths)
+    if not name or not url.hostname:
+        raise ValueError(f"{paths.environment}: no name yet: see longhaul-node-place.service")
+    port = url.port or 443
+    api = Api(host=url.hostname, port=port, authority=paths.authority, certificate=paths.certificate, agent=AGENT)
+    return OwnNode(api, name)
+
+
+def main() -> int:
+    """The service's exit code."""
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    # The journal has the time.
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(message)s")
+    try:
+        promise = Promise.read(PATH)
+        if not promise.gpus:
+            print("no GPUs are promised: nothing to look at")
+            return 0
+        reporter = Reporter(own_node(), promise, Looking(), boot=Path(BOOT_ID).read_text().strip())
+    except (LookError, OSError, ValueError, TypeError, AttributeError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    run(reporter)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

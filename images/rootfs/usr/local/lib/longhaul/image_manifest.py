@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""Write what this machine is made of to /usr/share/longhaul/image.json: the last thing that a bake does.
+
+Run on the machine that gets baked, so that it says what is there and not what was asked for. The same machine gives the
+same file: there is no date in it. Prints `written`, or `the same` when the file said it already.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from image_archives import ARCHIVES, ArchiveError, archives
+
+MANIFEST = Path("/usr/share/longhaul/image.json")
+FORMAT = 1
+BINARIES = Path("/usr/local/bin")
+KERNELS = Path("/lib/modules")
+NVIDIA = ("nvidia", "nvidia-current")
+"""What the driver's module is called: NVIDIA's own packages and Ubuntu's say nvidia, Debian's nvidia-current."""
+CONTENT = ("packages", "binaries", "images", "kernels")
+"""What the digest is of, besides the sources' own."""
+
+
+def packages(root: Path) -> dict[str, str]:
+    """Version by name of every package that dpkg knows."""
+    argv = ["dpkg-query", f"--admindir={root / 'var/lib/dpkg'}", "--show", "--showformat=${Package} ${Version}\\n"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True)
+    return dict(sorted(line.split(" ", 1) for line in done.stdout.splitlines()))
+
+
+def binaries(folder: Path) -> dict[str, str]:
+    """SHA-256 by name of every file in the folder."""
+    return {path.name: _sha256(path) for path in sorted(folder.iterdir()) if path.is_file() and not path.is_symlink()}
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def kernels(root: Path) -> dict[str, dict[str, str]]:
+    """Every kernel by its release, with the version of the NVIDIA module that was built for it; none in a container."""
+    folder = root / KERNELS.relative_to("/")
+    releases = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    return {release: _nvidia(release, root) for release in releases if (folder / release / "modules.dep").exists()}
+
+
+def _nvidia(release: str, root: Path) -> dict[str, str]:
+    for module in NVIDIA:
+        argv = ["modinfo", "--basedir", str(root), "--set-version", release, "--field", "version", module]
+        done = subprocess.run(argv, capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            return {"nvidia": done.stdout.strip()}
+    return {}
+
+
+def system(root: Path) -> dict[str, str]:
+    """What /etc/os-release says."""
+    lines = (root / "etc/os-release").read_text().splitlines()
+    said = {key: value.strip("\"'") for key, _, value in (line.partition("=") for line in lines)}
+    return {"name": said.get("PRETTY_NAME", ""), "codename": said.get("VERSION_CODENAME", "")}
+
+
+def manifest(root: Path, *, kind: str, version: str, commit: str, sources: str) -> dict[str, Any]:
+    """All of it. An image without a version is given one that its content makes."""
+    loaded = archives(root / ARCHIVES.relative_to("/"))
+    there: dict[str, Any] = {
+        "format": FORMAT,
+        "kind": kind,
+        "commit": commit,
+        "sources": sources,
+        "system": system(root),
+        "kernels": kernels(root),
+        "packages": packages(root),
+        "binaries": binaries(root / BINARIES.relative_to("/")),
+        "images": {name: digest for _, found in loaded for name, digest in found.items()},
+    }
+    made_of = json.dumps([sources, *(there[name] for name in CONTENT)], sort_keys=True)
+    digest = hashlib.sha256(made_of.encode()).hexdigest()
+    return {"version": version or f"{there['system']['codename']}-{digest[:16]}", "digest": digest, **there}
+
+
+def main(argv: list[str] | None = None) -> int:
+    """0 once it is written."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kind", default="node", help="what was baked (node)")
+    parser.add_argument("--version", default="", help="the image's version (one that the content makes)")
+    parser.add_argument("--commit", default="", help="git commit of what it was baked by")
+    parser.add_argument("--sources", default="", help="SHA-256 of what it was baked by")
+    parser.add_argument("--root", type=Path, default=Path("/"), help="the system, if it is not this one")
+    options = parser.parse_args(argv)
+    target = options.root / MANIFEST.relative_to("/")
+    try:
+        found = manifest(
+            options.root, kind=options.kind, version=options.version, commit=options.commit, sources=options.sources
+        )
+    except (ArchiveError, OSError, subprocess.CalledProcessError) as error:
+        print(f"this machine cannot be described: {error}", file=sys.stderr)
+        return 1
+    text = json.dumps(found, indent=1) + "\n"
+    same = target.exists() and target.read_text() == text
+    if not same:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        new = target.with_name(f".{target.name}.new")
+        new.write_text(text)
+        new.chmod(0o644)
+        os.replace(new, target)
+    print("the same" if same else "written")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

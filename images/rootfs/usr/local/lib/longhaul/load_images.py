@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+"""Give containerd the container images that came with this machine's image, so that the first pods pull nothing.
+
+What containerd has by the same name is left alone. An image that cannot be given is no reason not to start: the kubelet
+pulls it as any other.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from image_archives import ArchiveError, archives
+
+CTR = ("/usr/local/bin/ctr", "--namespace", "k8s.io", "images")
+"""The namespace is the one that containerd's CRI plugin has, for what the kubelet asks for."""
+
+
+def wanted(found: Iterable[tuple[Path, Mapping[str, str]]], there: Iterable[str]) -> list[Path]:
+    """The archives of which containerd lacks an image."""
+    have = set(there)
+    return [path for path, names in found if not have.issuperset(names)]
+
+
+def main() -> int:
+    """0 when containerd has all of them."""
+    try:
+        found = list(archives())
+        listed = subprocess.run([*CTR, "list", "--quiet"], capture_output=True, text=True, check=True).stdout.split()
+    except ArchiveError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except subprocess.CalledProcessError as error:
+        print(f"containerd does not say which images it has: {error.stderr.strip()}", file=sys.stderr)
+        return 1
+    failed = 0
+    for path in wanted(found, listed):
+        done = subprocess.run([*CTR, "import", str(path)], capture_output=True, text=True, check=False)
+        failed |= done.returncode
+        if done.returncode:
+            print(f"{path} was not taken: {done.stderr.strip()}", file=sys.stderr)
+        else:
+            print(f"took {path.name}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,228 @@
+#!/usr/bin/env python3
+"""Set what a node's work wants of the machine and no sysctl file can say: the processors' governor, huge pages, room
+for connections by the machine's memory.
+
+What cannot be set is said and left as it is, with exit code 0: a container may not set what its host's kernel has, and
+a cloud's processors are governed from outside. docs/performance.md has the reason and the source of each value.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pod_processes import ALL, running
+
+NODE = Path("/etc/longhaul/node.json")
+
+GOVERNOR = "performance"
+TRANSPARENT = "madvise"
+
+CONNECTIONS_PER_GIB = 8192
+"""Tracked connections for each GiB of memory: kube-proxy's 32,768 a core, at the 4 GiB a core of general-purpose
+machines. An entry has 256 bytes and its extensions (/proc/slabinfo), so a full table is less than half a percent."""
+MOST_CONNECTIONS = 1 << 20
+"""Where kube-proxy 1.36 stops too (k8s.io/kubernetes, pkg/proxy/conntrack/sysctls.go). The kernel's table has a quarter
+as many buckets from 4 GiB of memory on, which is what kube-proxy would make of it."""
+
+MOST_HUGE = 0.9
+"""Share of the memory that may be huge pages: the rest holds the system and what pods have besides."""
+
+KIB_PER_GIB = 1 << 20
+SMALLER_PER_GIB = 512
+"""Pages of 2 MiB in a GiB."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What /etc/longhaul/node.json says of the machine."""
+
+    gpus: int = 0
+    huge_pages_gib: int = 0
+
+    @classmethod
+    def read(cls, path: Path) -> Wanted:
+        """Read the file; ``OSError``, ``ValueError``, ``TypeError`` or ``AttributeError`` when it is not one. Keys may
+        be missing."""
+        raw: dict[str, Any] = json.loads(path.read_text())
+        return cls(gpus=int(raw.get("gpus", 0)), huge_pages_gib=int(raw.get("huge_pages_gib", 0)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """Where the machine's settings are."""
+
+    wanted: Wanted
+    root: Path = Path("/")
+
+    def path(self, name: str) -> Path:
+        """A file of /proc or /sys."""
+        return self.root / name.removeprefix("/")
+
+    @property
+    def memory_kib(self) -> int:
+        """All of it; 0 when the kernel does not say."""
+        lines = self.path("/proc/meminfo").read_text().splitlines()
+        return next((int(line.split()[1]) for line in lines if line.startswith("MemTotal:")), 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Said:
+    """One line of the report."""
+
+    text: str
+    wrong: bool = False
+    """Whether something is not as it should be."""
+
+
+def governor(machine: Machine) -> Iterator[Said]:
+    """The highest frequency at all times."""
+    files = sorted(machine.path("/sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_governor"))
+    if not files:
+        yield Said(text="scaling_governor: this machine does not govern its processors' frequency itself")
+        return
+    reasons = [reason for file in files if file.read_text().strip() != GOVERNOR and (reason := _write(file, GOVERNOR))]
+    if reasons:
+        text = f"scaling_governor: not {GOVERNOR} on {len(reasons)} of {len(files)} processors: {reasons[0]}"
+        yield Said(text=text, wrong=True)
+    else:
+        yield Said(text=f"scaling_governor: {GOVERNOR} on {len(files)} processors")
+
+
+def transparent_huge_pages(machine: Machine) -> Iterator[Said]:
+    """For those who ask for them (madvise(2))."""
+    file = machine.path("/sys/kernel/mm/transparent_hugepage/enabled")
+    if not file.exists():
+        yield Said(text="transparent_hugepage: this kernel has none")
+    elif f"[{TRANSPARENT}]" not in file.read_text() and (reason := _write(file, TRANSPARENT)):
+        yield Said(text=f"transparent_hugepage: not {TRANSPARENT}, stays {_one_line(file)}: {reason}", wrong=True)
+    else:
+        yield Said(text=f"transparent_hugepage: {TRANSPARENT}")
+
+
+def huge_pages(machine: Machine) -> Iterator[Said]:
+    """Pages of 1 GiB, as many as node.json says; of 2 MiB on a machine that has no larger ones. Without a number,
+    whatever the kernel's command line reserved is left alone.
+
+    Not beside pods: a kubelet that starts anew admits running pods anew, and fails those that do not fit into what is
+    left (k8s.io/kubernetes, pkg/kubelet/kubelet.go, HandlePodAdditions)."""
+    gib = machine.wanted.huge_pages_gib
+    if gib == 0:
+        return
+    if gib * KIB_PER_GIB > MOST_HUGE * machine.memory_kib:
+        has = machine.memory_kib / KIB_PER_GIB
+        yield Said(
+            text=f"huge pages: huge_pages_gib is {gib}, and this machine has {has:.1f} GiB: none is reserved, since "
+            f"at most {MOST_HUGE:.0%} may be. Give the pool or the host fewer",
+            wrong=True,
+        )
+        return
+    large, small = (machine.path(f"/sys/kernel/mm/hugepages/hugepages-{kib}kB") for kib in (KIB_PER_GIB, 2048))
+    if large.is_dir():
+        yield from _reserve(machine, large, gib, size="1 GiB")
+    elif small.is_dir():
+        yield Said(
+            text="huge pages: this machine has none of 1 GiB, so they are of 2 MiB: pods find them as hugepages-2Mi",
+            wrong=True,
+        )
+        yield from _reserve(machine, small, gib * SMALLER_PER_GIB, size="2 MiB")
+    else:
+        yield Said(text=f"huge pages: this kernel has none, and huge_pages_gib is {gib}", wrong=True)
+
+
+def _reserve(machine: Machine, folder: Path, count: int, *, size: str) -> Iterator[Said]:
+    file = folder / "nr_hugepages"
+    reason = ""
+    if int(file.read_text()) != count:
+        pods = running(ALL, cgroups=machine.path("/sys/fs/cgroup"))
+        reason = "pods run here. Drain the node and reboot it" if pods else _write(file, str(count))
+    got = int(file.read_text())
+    if reason:
+        yield Said(text=f"huge pages: {got} of {size}, not {count}: {reason}", wrong=True)
+    elif got < count:
+        yield Said(
+            text=f"huge pages: {got} of {size}, not {count}: no more memory is in one piece. Reboot, so that they are "
+            f"reserved before it is in use; or give the kernel hugepagesz={size[0]}{size[2]} hugepages={count}",
+            wrong=True,
+        )
+    else:
+        yield Said(text=f"huge pages: {got} of {size}")
+
+
+def connections(machine: Machine) -> Iterator[Said]:
+    """Room for as many connections as the memory allows, never fewer than the kernel's own number."""
+    file = machine.path("/proc/sys/net/netfilter/nf_conntrack_max")
+    if not file.exists():
+        yield Said(text="nf_conntrack_max: connections are not tracked yet (module nf_conntrack)", wrong=True)
+        return
+    wanted = min(MOST_CONNECTIONS, machine.memory_kib * CONNECTIONS_PER_GIB // KIB_PER_GIB)
+    reason = _write(file, str(wanted)) if int(file.read_text()) < wanted else ""
+    if reason:
+        yield Said(text=f"nf_conntrack_max: not {wanted}, stays {_one_line(file)}: {reason}", wrong=True)
+    else:
+        yield Said(text=f"nf_conntrack_max: {_one_line(file)}")
+
+
+def memory_stays(machine: Machine) -> Iterator[Said]:
+    """On machines with GPUs the kernel moves no pages between NUMA nodes: the kubelet has pinned who uses them."""
+    file = machine.path("/proc/sys/kernel/numa_balancing")
+    if not machine.wanted.gpus or not file.exists():
+        return
+    reason = _write(file, "0") if int(file.read_text()) != 0 else ""
+    if reason:
+        yield Said(text=f"numa_balancing: not 0, stays {_one_line(file)}: {reason}", wrong=True)
+    else:
+        yield Said(text="numa_balancing: 0")
+
+
+SETTINGS: dict[str, Callable[[Machine], Iterator[Said]]] = {
+    # Huge pages first: memory is in one piece at the boot's beginning.
+    "huge_pages_gib": huge_pages,
+    "scaling_governor": governor,
+    "transparent_hugepage/enabled": transparent_huge_pages,
+    "net.netfilter.nf_conntrack_max": connections,
+    "kernel.numa_balancing": memory_stays,
+}
+"""What is set, by the name that docs/performance.md has it under."""
+
+
+def _write(file: Path, value: str) -> str:
+    """Why it could not be written; empty when it was."""
+    try:
+        file.write_text(value)
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
+
+
+def _one_line(file: Path) -> str:
+    return file.read_text().strip()
+
+
+def settled(machine: Machine) -> Iterator[Said]:
+    """Set everything, each whatever becomes of the others."""
+    for name, setting in SETTINGS.items():
+        try:
+            yield from setting(machine)
+        except (OSError, ValueError) as error:
+            yield Said(text=f"{name}: {error}", wrong=True)
+
+
+def main() -> int:
+    """Always 0: a node that is not as fast as it could be is a node."""
+    try:
+        wanted = Wanted.read(NODE)
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        print(f"{NODE}: {error}: taken as one that says nothing of GPUs and huge pages", file=sys.stderr)
+        wanted = Wanted()
+    for said in settled(Machine(wanted=wanted)):
+        print(said.text, file=sys.stderr if said.wrong else sys.stdout, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

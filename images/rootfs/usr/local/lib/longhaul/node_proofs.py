@@ -1,0 +1,129 @@
+"""What a machine proves itself with: what its cloud's metadata service gives it, and nobody else."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from attest.protocol import STS_FORM, bound, sts_url
+from controller import sigv4
+from controller.identity import AUDIENCE, Credentials
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.serialization import pkcs7
+from cryptography.x509.oid import AuthorityInformationAccessOID
+from node_attest import Asked, JoinError, Prove
+from node_metadata import AZURE_VERSION, METADATA, TOKEN_LIFE_S, NotYetError, ask
+
+CHAIN = 2
+"""Certificates fetched at most between the signer's and an authority; there is one."""
+
+CERTIFICATE = 16 * 1024
+"""Bytes of one of them at most."""
+
+
+def prover(kind: str, *, metadata: str = METADATA) -> Prove:
+    """What makes the proofs of a machine on a site of ``kind``; ``ValueError`` for one that has none."""
+    known = {"aws": aws, "azure": azure}
+    if kind not in known:
+        raise ValueError(f"node.json: a machine on a site of kind {kind!r} cannot prove itself to the join service")
+    return partial(known[kind], metadata=metadata)
+
+
+def aws(asked: Asked, *, metadata: str) -> Mapping[str, object]:
+    """A signed ``GetCallerIdentity``, which only STS can check. The secret that it is signed with stays here."""
+    try:
+        life = {"X-aws-ec2-metadata-token-ttl-seconds": str(TOKEN_LIFE_S)}
+        held = {"X-aws-ec2-metadata-token": ask(f"{metadata}/latest/api/token", headers=life, method="PUT")}
+        region = ask(f"{metadata}/latest/meta-data/placement/region", headers=held).strip()
+        folder = f"{metadata}/latest/meta-data/iam/security-credentials/"
+        role = ask(folder, headers=held).split()[0]
+        given = json.loads(ask(folder + urllib.parse.quote(role), headers=held))
+        credentials = Credentials(
+            key=given["AccessKeyId"], secret=given["SecretAccessKey"], session=given["Token"], until=0.0
+        )
+    except (NotYetError, ValueError, KeyError, IndexError, TypeError) as error:
+        raise JoinError(f"the machine's credentials: {_safe(error)}") from None
+    headers = sigv4.headers(
+        sts_url(region),
+        STS_FORM,
+        region=region,
+        service="sts",
+        credentials=credentials,
+        now=datetime.now(UTC),
+        more=bound(cluster=asked.cluster, fingerprint=asked.fingerprint, challenge=asked.challenge),
+    )
+    return {
+        "kind": "aws",
+        "region": region,
+        "date": headers["X-Amz-Date"],
+        "session": headers["X-Amz-Security-Token"],
+        "authorization": headers["Authorization"],
+    }
+
+
+def azure(asked: Asked, *, metadata: str) -> Mapping[str, object]:
+    """The attested document with the challenge in it, and the token of the scale set's identity."""
+    own = {"Metadata": "true"}
+    document = {"api-version": AZURE_VERSION, "nonce": asked.challenge}
+    token = {"api-version": "2018-02-01", "resource": AUDIENCE}
+    try:
+        attested = json.loads(ask(_url(metadata, "attested/document", document), headers=own))
+        given = json.loads(ask(_url(metadata, "identity/oauth2/token", token), headers=own))
+        signature, access = str(attested["signature"]), str(given["access_token"])
+        chain = list(_chain(base64.b64decode(signature)))
+    except (NotYetError, ValueError, KeyError, TypeError) as error:
+        raise JoinError(f"the machine's attested document and token: {_safe(error)}") from None
+    return {"kind": "azure", "document": signature, "chain": chain, "token": access}
+
+
+def _url(metadata: str, path: str, query: Mapping[str, str]) -> str:
+    return f"{metadata}/metadata/{path}?{urllib.parse.urlencode(query)}"
+
+
+def _chain(signature: bytes) -> Iterator[str]:
+    """The certificates above the signer's, which the document lacks, from where each says that its issuer's is. They
+    are public, and checked by who believes them: so they may come over plain HTTP, as they are meant to (RFC 5280,
+    4.2.2.1)."""
+    found = pkcs7.load_der_pkcs7_certificates(signature)
+    current = found[0] if found else None
+    for _ in range(CHAIN):
+        url = _issuer_url(current) if current is not None else ""
+        if not url:
+            return
+        current = _fetch(url)
+        if current is None or current.issuer == current.subject:
+            return
+        yield current.public_bytes(serialization.Encoding.PEM).decode()
+
+
+def _issuer_url(certificate: x509.Certificate) -> str:
+    try:
+        access = certificate.extensions.get_extension_for_class(x509.AuthorityInformationAccess).value
+    except x509.ExtensionNotFound:
+        return ""
+    places = [each for each in access if each.access_method == AuthorityInformationAccessOID.CA_ISSUERS]
+    urls = [str(each.access_location.value) for each in places]
+    return next((url for url in urls if url.startswith("http://")), "")
+
+
+def _fetch(url: str) -> x509.Certificate | None:
+    """One certificate; None when it is not to be had: then the service says that it lacks it."""
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(url, timeout=5.0) as response:
+            return x509.load_der_x509_certificate(response.read(CERTIFICATE))
+    except (OSError, http.client.HTTPException, ValueError, x509.InvalidVersion):
+        return None
+
+
+def _safe(error: Exception) -> Any:
+    """Without what was being read: it may hold a secret."""
+    return error if isinstance(error, NotYetError) else type(error).__name__

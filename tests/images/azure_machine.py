@@ -1,0 +1,98 @@
+"""The lab's Azure as far as it signs, a service that believes its authority, and what anybody else may sign."""
+
+from __future__ import annotations
+
+import base64
+import json
+import subprocess
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from attest.azure import AzureProofs
+from attest.proof import Question
+from attest.tokens import Tenant
+from controller.environment import Environment, Pool, Site
+from controller.request import Attested, RefusedError
+
+from components import issuing
+from lab.cloud.azure.attested import Attester, Facts
+from lab.cloud.azure.identity import Identity
+from lab.cloud.pki import ensure_pki
+from lab.cloud.store import Store
+from tests.images.cloud_fakes import FakeCloud
+
+TENANT, SUBSCRIPTION = "00000000-0000-4000-8000-000000000002", "00000000-0000-4000-8000-000000000001"
+MACHINE = "11111111-2222-4333-8444-555555555555"
+NONCE = "0123456789"
+SET = (
+    f"/subscriptions/{SUBSCRIPTION}/resourcegroups/lab-weu/providers/Microsoft.Compute/virtualMachineScaleSets/lab-gpu"
+)
+ARM = "https://management.azure.com/"
+
+ENVIRONMENT = Environment(
+    name="lab",
+    aws_role="",
+    sites={
+        "weu": Site(
+            name="weu",
+            kind="azure",
+            region="westeurope",
+            subscription=SUBSCRIPTION,
+            resource_group="lab-weu",
+            tenant=TENANT,
+        )
+    },
+    pools={"gpu": Pool(name="gpu", site="weu", group="lab-gpu", more_groups=("lab-gpu-s1",))},
+    racks={},
+)
+QUESTION = Question(environment=ENVIRONMENT, fingerprint="ab" * 32, challenge=NONCE)
+FACTS = Facts(vm_id=MACHINE, subscription=SUBSCRIPTION, size="Standard_NC24ads_A100_v4")
+
+
+class Azure:
+    """The lab's Azure as far as it signs, and a service that believes its authority."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.now, self.clock = folder, datetime.now(UTC), 1000.0
+        ensure_pki(folder / "ca", ("login.microsoftonline.com",))
+        self.attester = Attester(folder / "ca")
+        self.store = Store(folder / "store.sqlite")
+        self.identity = Identity(state=folder, store=self.store, tenant=TENANT)
+        self.keys: Callable[[], tuple[int, bytes]] = lambda: (
+            200,
+            json.dumps({"keys": [self.identity._jwk()]}).encode(),
+        )
+        self.login = FakeCloud(lambda _: self.keys())
+        self.proofs = AzureProofs(
+            roots=folder / "ca" / "ca.pem",
+            tenant=lambda name: Tenant(name, login=self.login.url, clock=lambda: self.clock),
+            now=lambda: self.now,
+        )
+
+    def document(self, facts: Facts = FACTS, *, nonce: str = NONCE) -> str:
+        return self.attester.document(facts, nonce=nonce)["signature"]
+
+    def token(self, *, resource: str = SET, audience: str = ARM, life_s: int = 3600) -> str:
+        return self.identity.token(object_id="o", app_id="a", audience=audience, life_s=life_s, resource_id=resource)
+
+    def says(self, **changes: Any) -> Attested | str:
+        """Which machine a proof is of, or why it is refused."""
+        proof = {"document": self.document(), "token": self.token(), "chain": [], **changes}
+        refused = ""
+        try:
+            return self.proofs.attested(proof, QUESTION)
+        except RefusedError as error:
+            refused = f"{error.reason} {error}"
+        assert not [secret for secret in (proof["token"], proof["document"]) if secret and str(secret) in refused]
+        return refused.partition(" ")[0]
+
+
+def sign(folder: Path, content: bytes, pair: issuing.Pair) -> str:
+    """As anybody may with openssl."""
+    (folder / "signer.pem").write_text(pair.certificate + pair.key)
+    (folder / "content").write_bytes(content)
+    command = ["openssl", "cms", "-sign", "-binary", "-nodetach", "-outform", "DER", "-signer", "signer.pem"]
+    done = subprocess.run([*command, "-in", "content"], cwd=folder, capture_output=True, check=True)
+    return base64.b64encode(done.stdout).decode()

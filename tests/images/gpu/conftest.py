@@ -1,0 +1,77 @@
+"""A machine with GPUs, as its kernel and the stand-in of NVIDIA's library tell of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from gpu.driver import Driver, Module
+from gpu.own_node import OwnNode
+from gpu.preflight import Report, Sources, look
+from gpu.promise import Promise
+from gpu_report import Reporter
+
+from lab import packages
+from tests.images.gpu.told import NAME, Machines, Server
+from tests.support.nvml.library import build
+from tests.support.nvml.machine import DRIVER, VARIABLE, Machine
+
+KERNEL = "6.1.0-44-cloud-amd64"
+RUNNING = Driver(kernel=KERNEL, loaded=DRIVER, installed=Module(version=DRIVER, kernel=KERNEL))
+
+Has = Callable[[Machine], None]
+Preflight = Callable[..., Report]
+
+
+@pytest.fixture(scope="session", name="library")
+def _library(tmp_path_factory: pytest.TempPathFactory, root: Path) -> Path:
+    packages.ensure(packages.C, log_dir=root / ".lab" / "log", progress=print)
+    return build(tmp_path_factory.mktemp("nvml"))
+
+
+@pytest.fixture(name="has")
+def _has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Has:
+    """Say what the machine has."""
+    path = tmp_path / "machine"
+    monkeypatch.setenv(VARIABLE, str(path))
+
+    def has(machine: Machine) -> None:
+        new = path.with_suffix(".new")
+        new.write_text(machine.text())
+        new.replace(path)
+
+    return has
+
+
+@pytest.fixture(name="preflight")
+def _preflight(library: Path, has: Has) -> Preflight:
+    """The report of a machine, whose kernel has the driver and an empty log if nothing else is said."""
+
+    def preflight(
+        machine: Machine | None = None, promise: Promise | None = None, **sources: Callable[[], object]
+    ) -> Report:
+        has(machine or Machine())
+        usual = Sources(library=str(library), driver=lambda: RUNNING, kernel_log=list, toolkit=tuple)
+        return look(promise or Promise(gpus=2), replace(usual, **sources))  # type: ignore[arg-type]
+
+    return preflight
+
+
+@pytest.fixture(name="server")
+def _server() -> Server:
+    return Server()
+
+
+@pytest.fixture(name="machines")
+def _machines(preflight: Preflight) -> Machines:
+    return Machines(preflight)
+
+
+@pytest.fixture(name="reporter")
+def _reporter(server: Server, machines: Machines) -> Callable[..., Reporter]:
+    def reporter(promise: Promise | None = None, *, boot: str = "one") -> Reporter:
+        return Reporter(OwnNode(server, NAME), promise or Promise(gpus=2), machines, boot=boot)
+
+    return reporter

@@ -1,0 +1,134 @@
+"""A look in a process of its own, whatever becomes of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from gpu.looking import PROGRAM, BrokeOffError, Looking
+
+from tests.images.machines import eventually
+
+
+def saying(text: str) -> tuple[str, ...]:
+    return (sys.executable, "-c", text)
+
+
+def test_the_report_is_what_it_prints() -> None:
+    echo = saying("import json, sys; print(json.dumps({'words': sys.argv[1:]})); sys.exit(1)")
+    assert Looking(echo).look(check=True) == {"words": ["--json"]}
+    assert Looking(echo).look(check=False) == {"words": ["--json", "--look-only"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "how"),
+    [
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "ended by signal 11 and without a report"),
+        ("print('[]')", "ended with exit code 0 and without a report"),
+        ("print('{}'); raise SystemExit(2)", "ended with exit code 2 and without a report"),
+    ],
+)
+def test_one_that_breaks_off_says_how(text: str, how: str) -> None:
+    with pytest.raises(BrokeOffError, match=how):
+        Looking(saying(text)).look(check=False)
+
+
+class Hangs(subprocess.Popen[bytes]):
+    """Takes longer than it may, once it and its child have opened a pipe that the test reads."""
+
+    pipe: Path
+    waited = False
+
+    def wait(self, timeout: float | None = None) -> int:
+        if timeout is None or self.waited:
+            return super().wait(timeout)
+        self.waited = True
+        with self.pipe.open("rb") as reader:
+            assert reader.read(2) == b"xx"
+            type(self).reader = os.dup(reader.fileno())
+        raise subprocess.TimeoutExpired(self.args, timeout)
+
+    reader = -1
+
+
+@pytest.fixture(name="hanging")
+def _hanging(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Looking:
+    """One whose process never ends by itself, nor its child."""
+    Hangs.pipe = tmp_path / "pipe"
+    os.mkfifo(Hangs.pipe)
+    monkeypatch.setattr("gpu.looking.subprocess.Popen", Hangs)
+    opened = f"os.fork(); pipe = open({str(Hangs.pipe)!r}, 'wb', 0); pipe.write(b'x')"
+    return Looking(saying(f"import os, signal; {opened}; signal.pause()"))
+
+
+def test_one_that_hangs_is_ended_with_all_that_it_started(hanging: Looking) -> None:
+    with pytest.raises(BrokeOffError, match="did not end within 120 s: the driver hangs"):
+        hanging.look(check=False)
+    # The pipe ends once nobody has it open any more.
+    with os.fdopen(Hangs.reader, "rb") as reader:
+        assert reader.read() == b""
+
+
+TRIES = """
+import sys, types
+sys.path.insert(0, sys.argv.pop(1))
+import gpu_preflight
+from gpu import trial
+gpu_preflight.Promise = types.SimpleNamespace(read=lambda path: None)
+gpu_preflight.look = lambda promise: trial.run(("sh", "-c", TRIAL))
+gpu_preflight.main()
+"""
+"""The program with a trial alone, which has a session of its own as every trial has."""
+
+
+def test_the_trial_is_ended_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Hangs.pipe = tmp_path / "pipe"
+    os.mkfifo(Hangs.pipe)
+    trial = f"exec 3>{Hangs.pipe}; sleep 1000 & printf xx >&3; wait"
+    text = f"TRIAL = {trial!r}\n{TRIES}"
+    monkeypatch.setattr("gpu.looking.subprocess.Popen", Hangs)
+    with pytest.raises(BrokeOffError, match="did not end"):
+        Looking((sys.executable, "-c", text, str(Path(PROGRAM[1]).parent))).look(check=True)
+    with os.fdopen(Hangs.reader, "rb") as reader:
+        ended, _, _ = select.select([reader], [], [], 30)
+        assert ended, "the trial lives on"
+        assert reader.read() == b""
+
+
+def test_nobody_joins_one_that_cannot_be_ended(hanging: Looking, monkeypatch: pytest.MonkeyPatch) -> None:
+    # As in the driver: SIGKILL does not get there.
+    kill: list[int] = []
+    monkeypatch.setattr("gpu.looking.os.killpg", lambda group, _: kill.append(group))
+    monkeypatch.setattr("gpu.looking.KILLED_S", 0.0)
+    monkeypatch.setattr("gpu.looking.ENDED_S", 0.0)
+    try:
+        for said in ("did not end within 1020 s", "an earlier look at the GPUs still hangs in the driver: reboot"):
+            with pytest.raises(BrokeOffError, match=said):
+                hanging.look(check=True)
+    finally:
+        monkeypatch.undo()
+        os.killpg(kill[0], signal.SIGKILL)
+    with os.fdopen(Hangs.reader, "rb") as reader:
+        assert reader.read() == b""
+    monkeypatch.setattr(hanging, "_program", saying("print('{}')"))
+    eventually(lambda: _looks(hanging), what="it looks again")
+
+
+def _looks(looking: Looking) -> bool:
+    try:
+        return looking.look(check=False) == {}
+    except BrokeOffError:
+        return False
+
+
+def test_it_is_the_preflight_that_is_started() -> None:
+    """On this machine, which says nothing of its GPUs."""
+    assert Path(PROGRAM[1]).name == "gpu_preflight.py"
+    report = Looking().look(check=False)
+    assert (report["healthy"], json.dumps(report["findings"])) == (False, "[]")

@@ -1,0 +1,80 @@
+"""A node's Node at an API server, and its machine, for tests of what the one is told of the other."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from gpu.looking import BrokeOffError
+from gpu.names import HEALTHY, TAINT
+from gpu.promise import Promise
+
+from tests.images.fake_api import FakeApi
+from tests.support.nvml.machine import Machine, gpu
+
+NAME = "test-gpu-0"
+PATH = f"/api/v1/nodes/{NAME}"
+WELL = Machine()
+ILL = Machine(gpus=(gpu(0), gpu(1, volatile_uncorrected=2)))
+TAINTS = [{"key": TAINT, "value": "pending", "effect": "NoSchedule"}]
+TRIAL = Promise(gpus=2, check=("true",))
+
+
+class Server(FakeApi):
+    """Keeps what is written to the Node's status, as an API server does; and who is told what."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.agent = "test"
+        ready = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
+        self.objects[PATH] = {
+            "metadata": {"name": NAME, "labels": {"a": "b"}},
+            "spec": {"taints": list(TAINTS)},
+            "status": {"conditions": [ready]},
+        }
+        self.objects["/api/v1/pods"] = {"items": []}
+        self.asked: list[tuple[str, Any]] = []
+
+    def _json(self, method: str, path: str, *, query: Any = None, body: Any = None, **more: Any) -> dict[str, Any]:
+        self.asked.append((path, query))
+        found = super()._json(method, path, query=query, body=body, **more)
+        if path == f"{PATH}/status":
+            assert (method, more["content"]) == ("PATCH", "application/strategic-merge-patch+json")
+            node = self.node
+            for part in ("labels", "annotations"):
+                node["metadata"].setdefault(part, {}).update(body["metadata"][part])
+            kept = {one["type"]: one for one in [*node["status"]["conditions"], *body["status"]["conditions"]]}
+            node["status"]["conditions"] = list(kept.values())
+        return found
+
+    @property
+    def node(self) -> dict[str, Any]:
+        return self.objects[PATH]
+
+    def condition(self, type_: str = HEALTHY) -> tuple[str, str]:
+        [found] = [one for one in self.node["status"]["conditions"] if one["type"] == type_]
+        return found["status"], found["reason"]
+
+    @property
+    def events(self) -> list[tuple[str, str]]:
+        return [(one["type"], one["reason"]) for one in self.said("/events")]
+
+    @property
+    def writes(self) -> int:
+        return len(self.said("/status"))
+
+
+class Machines:
+    """A node's machine, looked at through the stand-in."""
+
+    def __init__(self, preflight: Any) -> None:
+        self._preflight = preflight
+        self.machine = WELL
+        self.checks: list[bool] = []
+        self.breaks = ""
+
+    def look(self, *, check: bool) -> dict[str, Any]:
+        self.checks.append(check)
+        if self.breaks:
+            raise BrokeOffError(self.breaks)
+        return asdict(self._preflight(self.machine))

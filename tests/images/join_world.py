@@ -1,0 +1,123 @@
+"""A join service on loopback before an API that a test writes, and proofs that are what a test says."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from attest.challenge import Challenges
+from attest.desk import ENVIRONMENT, REQUESTS, Answer, Desk
+from attest.proof import Question
+from attest.server import Server
+from controller.api import ApiError
+from controller.environment import CONFIGMAP, KEY
+from controller.events import Events
+from controller.request import Attested
+from controller.signing import Signer
+
+from components import issuing
+from tests.images.fake_api import FakeApi
+from tests.images.node_world import ENVIRONMENT as DOCUMENT
+
+NODE = "i-0123456789abcdef0"
+SERVICE = "join.lab.internal"
+PROOF = {"kind": "told"}
+SENDER = "10.65.128.4"
+
+
+class Api(FakeApi):
+    """Keeps what is created, once for each name; ``granted`` signs it as the node controller would."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        pair = issuing.new_authority(common_name="lab nodes", days=1, key=issuing.new_key())
+        (folder / "nodes.pem").write_text(pair.certificate + pair.key)
+        self._signer = Signer(folder / "nodes.pem")
+        self.user = "longhaul:join"
+        document = {"metadata": {"name": CONFIGMAP}, "data": {KEY: json.dumps(DOCUMENT)}}
+        self.objects[ENVIRONMENT] = document
+
+    def _json(self, method: str, path: str, *, query: Any = None, body: Any = None, **more: Any) -> dict[str, Any]:
+        made = super()._json(method, path, query=query, body=body, **more)
+        if method == "POST" and path == REQUESTS:
+            own = f"{REQUESTS}/{body['metadata']['name']}"
+            if own in self.objects:
+                raise ApiError(409, "already exists")
+            self.objects[own] = {**body, "spec": {**body["spec"], "username": self.user}}
+        return made
+
+    @property
+    def requests(self) -> list[dict[str, Any]]:
+        return [document for path, document in self.objects.items() if path.startswith(REQUESTS)]
+
+    def decide(self, kind: str, *, reason: str = "") -> None:
+        for document in self.requests:
+            document["status"] = {"conditions": [{"type": kind, "reason": reason, "message": f"because: {reason}"}]}
+
+    def grant(self) -> None:
+        from controller.request import parse
+
+        for document in self.requests:
+            certificate = self._signer.sign(parse(document))
+            document["status"] = {"certificate": base64.b64encode(certificate).decode()}
+
+
+class Told:
+    """A verifier that says what a test does."""
+
+    def __init__(self) -> None:
+        self.answer: Attested | Exception = Attested(site="use1", machine=NODE)
+        self.asked: list[Question] = []
+
+    def attested(self, proof: Mapping[str, object], question: Question) -> Attested:
+        self.asked.append(question)
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+class JoinWorld:
+    """The service, its certificate, and its desk."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.now = folder, 1000.0
+        self.api, self.told = Api(folder), Told()
+        self.challenges = Challenges(clock=lambda: self.now)
+        self.desk = Desk(
+            self.api,
+            verifiers={"told": self.told, "aws": self.told},
+            events=Events(self.api, instance="lab-api-0", component="longhaul-join"),
+            challenges=self.challenges,
+            clock=lambda: self.now,
+        )
+        authority = issuing.new_authority(common_name="lab Kubernetes", days=1, key=issuing.new_key())
+        (folder / "ca.crt").write_text(authority.certificate)
+        self.authority, self.certificate = authority, folder / "join.pem"
+        self.write_certificate(SERVICE)
+        self.server = Server(("127.0.0.1", 0), self.desk, certificate=self.certificate, clock=lambda: self.now)
+        self.port = int(self.server.server_address[1])
+
+    def write_certificate(self, name: str) -> None:
+        subject = issuing.Subject(common_name="longhaul:join", dns_names=[name], usages=["server", "client"], days=1)
+        pair = issuing.issue(subject, authority=self.authority)
+        self.certificate.write_text(pair.certificate + pair.key)
+
+    def __enter__(self) -> JoinWorld:
+        threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+
+    def join(
+        self, request: str, print_: str, *, challenge: str | None = None, sender: str = SENDER, **changes: Any
+    ) -> Answer:
+        given = self.desk.challenge(print_, sender=sender).body["challenge"] if challenge is None else challenge
+        said = {"request": request, "challenge": given, "proof": PROOF, **changes}
+        return self.desk.join(json.dumps(said).encode(), sender=sender)

@@ -1,0 +1,209 @@
+"""Who an AWS machine is: what the lab's STS says of signatures that a lab machine really makes, and of stolen ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import node_proofs
+import pytest
+from attest.aws import BUSY, AwsProofs
+from attest.proof import Question
+from controller.environment import Environment, Pool, Site
+from controller.inventory import SourceError
+from controller.request import Attested, RefusedError
+from node_attest import Asked, JoinError
+
+from tests.images.aws_pool import POOL, STRANGERS, AwsPool, aws_pool
+from tests.images.cloud_fakes import FakeCloud
+
+ENVIRONMENT = Environment(
+    name="lab",
+    aws_role="arn:aws:iam::123456789012:role/lab-node-controller",
+    sites={
+        "use1": Site(name="use1", kind="aws", region="us-east-1", node_role="node"),
+        "other": Site(name="other", kind="aws", region="us-west-2", node_role="other"),
+    },
+    pools={"cpu": Pool(name="cpu", site="use1", group="pool")},
+    racks={},
+)
+KEY, CHALLENGE = "ab" * 32, "0123456789"
+QUESTION = Question(environment=ENVIRONMENT, fingerprint=KEY, challenge=CHALLENGE)
+ASKED = Asked(cluster="lab", fingerprint=KEY, challenge=CHALLENGE)
+
+Machine = Callable[..., Mapping[str, object]]
+
+
+@pytest.fixture(name="pool", scope="module")
+def _pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AwsPool]:
+    with aws_pool(tmp_path_factory.mktemp("aws")) as found:
+        yield found
+
+
+@pytest.fixture(name="prove")
+def _prove(pool: AwsPool) -> Machine:
+    return lambda asked=ASKED, group=POOL: pool.prove(asked, group=group)
+
+
+def says(
+    proof: Mapping[str, object],
+    *,
+    question: Question = QUESTION,
+    later: timedelta = timedelta(),
+    url: Callable[[str], str] | None = None,
+) -> Attested | str:
+    """Which machine a proof is of, or why it is refused; a refusal tells nothing of what was signed."""
+    now = datetime.now(UTC) + later
+    proofs = AwsProofs(now=lambda: now, **({"url": url} if url else {}))
+    refused = ""
+    try:
+        return proofs.attested(proof, question)
+    except RefusedError as error:
+        refused = f"{error.reason} {error}"
+    assert not [secret for secret in ("session", "authorization") if str(proof.get(secret) or "?") in refused]
+    return refused.partition(" ")[0]
+
+
+def test_a_machine_proves_its_own_name(pool: AwsPool, prove: Machine) -> None:
+    proof = prove()
+    assert says(proof) == Attested(site="use1", machine=pool.machine())
+    assert set(proof) == {"kind", "region", "date", "session", "authorization"}, "and nothing that signs"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [replace(ASKED, fingerprint="cd" * 32), replace(ASKED, challenge="9876543210"), replace(ASKED, cluster="prod")],
+    ids=["key", "challenge", "cluster"],
+)
+def test_a_stolen_proof_is_of_another_question(prove: Machine, other: Asked) -> None:
+    assert says(prove(other)) == "ForgedProof"
+
+
+def test_a_stolen_proof_asked_with_another_key(prove: Machine) -> None:
+    assert says(prove(), question=replace(QUESTION, fingerprint="cd" * 32)) == "ForgedProof"
+
+
+@pytest.mark.parametrize("minutes", [6, -6])
+def test_a_proof_of_another_time(prove: Machine, minutes: int) -> None:
+    assert says(prove(), later=timedelta(minutes=minutes)) == "StaleProof"
+
+
+def test_the_date_is_signed_too(prove: Machine) -> None:
+    proof = dict(prove())
+    moved = datetime.now(UTC) + timedelta(minutes=4)
+    assert says({**proof, "date": moved.strftime("%Y%m%dT%H%M%SZ")}, later=timedelta(minutes=3)) == "ForgedProof"
+
+
+def test_a_proof_that_is_bound_to_nothing(prove: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node_proofs, "bound", lambda **_: {})
+    assert says(prove()) == "UnboundProof"
+    monkeypatch.setattr(node_proofs, "bound", lambda **_: {"x-longhaul-cluster": "lab", "x-longhaul-key": KEY})
+    assert says(prove()) == "UnboundProof"
+
+
+def test_a_machine_of_another_role(prove: Machine) -> None:
+    assert says(prove(group=STRANGERS)) == "ForeignProof"
+
+
+def test_a_machine_of_another_account(prove: Machine) -> None:
+    elsewhere = replace(ENVIRONMENT, aws_role="arn:aws:iam::210987654321:role/lab-node-controller")
+    assert says(prove(), question=replace(QUESTION, environment=elsewhere)) == "ForeignProof"
+
+
+def test_a_site_s_machine_at_another_site(prove: Machine) -> None:
+    """Signed for the one and said to be of the other."""
+    assert says({**prove(), "region": "us-west-2"}) == "ForeignProof"
+
+
+@pytest.mark.parametrize("region", ["eu-west-1", "cn-north-1"])
+def test_a_region_that_no_site_is_in(prove: Machine, region: str) -> None:
+    assert says({**prove(), "region": region}) == "ForeignProof"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"region": "us-east-1.evil.example/"},
+        {"region": "evil.example#us-east-1"},
+        {"region": "us-east-1\r\nHost: evil.example"},
+        {"region": None},
+        {"date": "yesterday"},
+        {"date": "20269999T999999Z"},
+        {"session": "short"},
+        {"session": "line\r\nX-Other: header" * 2},
+        {"authorization": "AWS4-HMAC-SHA256 Credential=A"},
+        {"authorization": ["a"]},
+    ],
+)
+def test_what_is_no_proof(prove: Machine, change: dict[str, Any]) -> None:
+    assert says({**prove(), **change}) == "Malformed"
+
+
+def test_a_document_of_an_older_longhaul_refuses_nobody(prove: Machine) -> None:
+    sites = {"use1": replace(ENVIRONMENT.sites["use1"], node_role="")}
+    older = replace(QUESTION, environment=replace(ENVIRONMENT, sites=sites))
+    with pytest.raises(SourceError, match="longhaul up --only objects"):
+        says(prove(), question=older)
+
+
+# What STS may answer.
+
+
+def caller(arn: str) -> bytes:
+    return (
+        '<GetCallerIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><GetCallerIdentityResult>'
+        f"<Arn>{arn}</Arn><UserId>AROA:x</UserId><Account>123456789012</Account>"
+        "</GetCallerIdentityResult></GetCallerIdentityResponse>"
+    ).encode()
+
+
+@pytest.mark.parametrize(
+    ("arn", "expected"),
+    [
+        (
+            "arn:aws:sts::123456789012:assumed-role/node/i-0123456789abcdef0",
+            Attested(site="use1", machine="i-0123456789abcdef0"),
+        ),
+        ("arn:aws:sts::123456789012:assumed-role/node/someone", "ForeignProof"),
+        ("arn:aws:sts::123456789012:assumed-role/node/i-0123456789abcdef0/x", "ForeignProof"),
+        ("arn:aws:sts::123456789012:assumed-role/other/i-0123456789abcdef0", "ForeignProof"),
+        ("arn:aws:iam::123456789012:user/i-0123456789abcdef0", "ForeignProof"),
+        ("arn:aws:iam::123456789012:root", "ForeignProof"),
+        ("arn:aws-cn:sts::123456789012:assumed-role/node/i-0123456789abcdef0", "ForeignProof"),
+        ("", "ForeignProof"),
+    ],
+)
+def test_who_the_caller_may_be(prove: Machine, arn: str, expected: Attested | str) -> None:
+    with FakeCloud(lambda _: (200, caller(arn))) as sts:
+        assert says(prove(), url=lambda _: f"{sts.url}/") == expected
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [(503, b"busy"), (429, b"slow"), (200, b"<html>"), (200, b"<a/>"), (302, b"")]
+    + [(400, f"<Error><Code>{code}</Code>busy</Error>".encode()) for code in BUSY],
+)
+def test_when_sts_does_not_answer_nobody_is_refused(prove: Machine, answer: tuple[int, bytes]) -> None:
+    with FakeCloud(lambda _: answer) as sts, pytest.raises(SourceError) as told:
+        says(prove(), url=lambda _: f"{sts.url}/")
+    assert "busy" not in str(told.value)
+
+
+def test_a_refusal_does_not_repeat_what_sts_says(prove: Machine) -> None:
+    text = b"<Error><Code>SignatureDoesNotMatch</Code><Message>x-amz-security-token:secret</Message></Error>"
+    with FakeCloud(lambda _: (403, text)) as sts, pytest.raises(RefusedError, match=r"says SignatureDoesNotMatch$"):
+        AwsProofs(url=lambda _: f"{sts.url}/").attested(prove(), QUESTION)
+
+
+# The machine's side.
+
+
+@pytest.mark.parametrize("answers", [["t", "us-east-1", ""], ["t", "us-east-1", "node", "no JSON with a secret"]])
+def test_a_machine_without_credentials_says_so(monkeypatch: pytest.MonkeyPatch, answers: list[str]) -> None:
+    given = iter(answers)
+    monkeypatch.setattr(node_proofs, "ask", lambda *_, **__: next(given))
+    with pytest.raises(JoinError, match="credentials") as told:
+        node_proofs.aws(ASKED, metadata="http://127.0.0.1:1")
+    assert "secret" not in str(told.value)

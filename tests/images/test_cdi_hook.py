@@ -1,0 +1,55 @@
+"""The hook that GPUs' CDI specifications name on every machine, wherever NVIDIA's own lies."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from components.objects import gpus
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounts folders over the system's, which needs root")
+
+HIDE = 'mount -t tmpfs none /usr/local/bin && mount --bind "$1" "$2" && shift 2 && exec env -i "$@"'
+"""In a namespace of its own: a folder in the place of another, and a command without any environment."""
+
+
+def start(rootfs: Path, *, has: Path, at: str) -> subprocess.CompletedProcess[str]:
+    hook = str(rootfs) + gpus.CDI_HOOK
+    unshare = ("unshare", "--mount", "--propagation=private", "sh", "-ec", HIDE, "sh", str(has), at)
+    return subprocess.run(
+        [*unshare, hook, "create-symlinks", "--link", "a::b"],
+        input="state",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture(name="folder")
+def _folder(tmp_path: Path) -> Path:
+    """With what stands for NVIDIA's hook: it says what it was given."""
+    hook = tmp_path / "bin" / "nvidia-cdi-hook"
+    hook.parent.mkdir()
+    hook.write_text('#!/bin/sh\nread -r state\necho "$state: $*"\n')
+    hook.chmod(0o755)
+    return hook.parent
+
+
+def test_it_is_called_as_nvidias_is() -> None:
+    # The toolkit goes by the last part of the path how a hook is called.
+    assert Path(gpus.CDI_HOOK).name == "nvidia-cdi-hook"
+    assert f"--nvidia-cdi-hook-path={gpus.CDI_HOOK}" in gpus.ARGS
+
+
+def test_what_a_depot_brought_is_found_without_a_path(rootfs: Path, folder: Path) -> None:
+    done = start(rootfs, has=folder, at="/usr/local/bin")
+    assert (done.returncode, done.stdout) == (0, "state: create-symlinks --link a::b\n")
+
+
+def test_a_machine_without_the_toolkit_fails_the_container_and_says_why(rootfs: Path, tmp_path: Path) -> None:
+    done = start(rootfs, has=tmp_path, at="/usr/local/bin")
+    assert done.returncode == 127
+    assert "nvidia-cdi-hook: not found" in done.stderr
