@@ -13,7 +13,12 @@ class FilterModule:
     """What Ansible looks for."""
 
     def filters(self) -> dict[str, Any]:
-        return {"from_toml": from_toml, "pinned_binaries": pinned_binaries, "sums_of": sums_of}
+        return {
+            "from_toml": from_toml,
+            "pinned_binaries": pinned_binaries,
+            "replaced_by": replaced_by,
+            "sums_of": sums_of,
+        }
 
 
 def from_toml(text: str) -> dict[str, Any]:
@@ -45,6 +50,13 @@ def pinned_binaries(pins: Mapping[str, Any], tools: Iterable[str], arch: str) ->
 def _download(version: str, tool: Mapping[str, Any], arch: str) -> dict[str, str]:
     download = tool.get("download", {}).get(arch, {})
     return {key: str(value).format(version=version) for key, value in download.items()}
+
+
+def replaced_by(runs: Iterable[str], pins: Mapping[str, Any], tools: Iterable[str]) -> list[str]:
+    """What the pins would replace of what a machine runs (lines of a name and a version): a few words for each."""
+    pinned = {binary["name"]: binary["version"] for binary in pinned_binaries(pins, tools, "")}
+    there = dict(line.split(maxsplit=1) for line in runs)
+    return [f"{name} {has} -> {pinned[name]}" for name, has in there.items() if pinned.get(name, has) != has]
 
 
 def sums_of(text: str) -> dict[str, str]:

@@ -59,6 +59,7 @@ def test_a_machine_without_a_pinned_key_is_listed_with_the_place_for_it(root: Pa
     environment = load(root / "stacks" / "Pulumi.prod.yaml")
     host = inventory(environment, REACH, more={})["_meta"]["hostvars"]["prod-gpu-07"]
     assert host["host_key"] is None
+    assert host["gpus"] == 8
     assert host["host_key_place"] == "hosts, gpu-07, in stacks/hosts.prod.yaml"
     assert known_hosts(environment) == ""
 

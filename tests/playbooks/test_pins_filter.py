@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 from ansible.errors import AnsibleFilterError
 
-from lab.toolchain.spec import load, repository
+from longhaul.toolchain.spec import load, repository
 
 
 def plugin() -> ModuleType:

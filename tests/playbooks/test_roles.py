@@ -91,7 +91,7 @@ def test_what_holds_a_secret_is_not_logged() -> None:
     ]
 
 
-@pytest.mark.parametrize("playbook", ["site.yml", "image.yml"])
+@pytest.mark.parametrize("playbook", ["site.yml", "prepare.yml", "preflight.yml", "image.yml"])
 def test_ansible_takes_the_playbooks(playbook: str, tmp_path: Path) -> None:
     argv = [str(Path(sys.executable).with_name("ansible-playbook")), "--syntax-check", str(PLAYBOOKS / playbook)]
     environ = {

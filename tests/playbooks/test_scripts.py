@@ -136,34 +136,6 @@ def test_what_is_down_is_dialled_until_the_time_is_over(tmp_path: Path) -> None:
     assert "--initiate --child b-0" in (tmp_path / "dialled").read_text()
 
 
-def probe(folder: Path, *, address: str = "10.0.0.1", public: str = "-") -> list[str]:
-    program(
-        folder, "ip", "case $* in *xfrm*) exit 2 ;; *) echo '2: eth0    inet 10.0.0.1/24 scope global eth0' ;; esac"
-    )
-    program(folder, "unshare", 'shift; exec "$@"')
-    script = (ROLES / "preflight" / "files" / "probe.sh").read_text()
-    script = script.replace("/etc/os-release", str(folder / "os-release"))
-    done = sh(script, address, public, "https://192.0.2.1:6443", path=folder)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
-
-
-def test_everything_wrong_is_said_at_once(tmp_path: Path) -> None:
-    (tmp_path / "os-release").write_text('ID=debian\nVERSION_ID="9"\nPRETTY_NAME="Debian 9"\n')
-    problems = [line for line in probe(tmp_path, address="10.0.0.9") if line.startswith("problem ")]
-    assert any("Debian 9" in line for line in problems)
-    assert any("10.0.0.9" in line and "10.0.0.1/24" in line for line in problems)
-
-
-def test_a_fine_machine_has_no_problem_of_these(tmp_path: Path) -> None:
-    (tmp_path / "os-release").write_text('ID=debian\nVERSION_ID="12"\n')
-    lines = probe(tmp_path, public="10.0.0.1")
-    assert not any("system is" in line or ("address" in line and "problem" in line) for line in lines)
-    assert "fact public_address_here" in lines
-    assert "fact kernel_esp" not in lines
-    assert any(line.startswith("clock ") for line in lines)
-
-
 def test_packed_files_keep_content_mode_and_owner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import tarfile
 

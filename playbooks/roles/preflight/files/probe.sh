@@ -1,9 +1,28 @@
 #!/bin/sh
 # Looks at a machine and changes nothing. Prints a line for each thing: "problem" what is wrong, or "fact" name and value.
-# Arguments: the machine's address in the plan, its public address or "-".
-address=$1 public=$2
+# Arguments, each NAME=VALUE: address in the plan; public address, or nothing; api, the cluster's URL; authority, the common name of who
+# signs its nodes' certificates; free, what has to be free on disks, MiB; node, "yes" for one that is to be a node; mtu, the largest
+# packet between sites, bytes; gateways, addresses that packets to other sites go through, with spaces between.
+address='' public='' api='' authority='' free=0 node='' mtu='' gateways=''
+for argument; do
+  value=${argument#*=}
+  case $argument in
+    address=*) address=$value ;;
+    public=*) public=$value ;;
+    api=*) api=$value ;;
+    authority=*) authority=$value ;;
+    free=*) free=$value ;;
+    node=*) node=$value ;;
+    mtu=*) mtu=$value ;;
+    gateways=*) gateways=$value ;;
+    *) echo "there is no argument $argument" >&2 && exit 2 ;;
+  esac
+done
+certificate=/var/lib/kubelet/pki/kubelet-client-current.pem
 problem() { echo "problem $*"; }
 fact() { echo "fact $*"; }
+
+if [ -e $certificate ]; then fact node; fi
 
 # shellcheck disable=SC1091 # the machine's own
 . /etc/os-release 2>/dev/null
@@ -17,6 +36,11 @@ case $(uname -m) in
   x86_64 | aarch64) ;;
   *) problem "the processor is $(uname -m): x86_64 and aarch64 are known to work" ;;
 esac
+# kube-proxy refuses to use nftables with less (kubernetes v1.36.3, pkg/util/kernel/constants.go).
+kernel=$(uname -r)
+if [ "$(printf '%s\n' 5.13 "$kernel" | sort --version-sort | head -n 1)" != 5.13 ]; then
+  problem "the kernel is $kernel, kube-proxy needs 5.13 or later: install the system's own kernel and restart"
+fi
 if python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then :; else
   problem "there is no Python 3.11 or later at python3: apt-get install python3"
 fi
@@ -26,11 +50,74 @@ if ! has "$address"; then
   held=$(ip -oneline -4 address show scope global | awk '{ print $4 }' | paste -sd ' ')
   problem "no interface has $address, its address in the plan (it has: ${held:-none}): set it, or change the plan"
 fi
-if [ "$public" != - ] && has "$public"; then fact public_address_here; fi
+if [ -n "$public" ] && has "$public"; then fact public_address_here; fi
+
+# Of the file system that a folder is on, or will be: where it is mounted, and what is free, MiB and percent.
+disk() {
+  folder=$1
+  while [ ! -d "$folder" ]; do folder=$(dirname "$folder"); done
+  df -P -k "$folder" | awk 'NR == 2 { print $6, int($4 / 1024), ($2 > 0 ? int($4 * 100 / $2) : 100) }'
+}
+
+# room FOLDER MIB PERCENT: says once of each file system that it is full.
+full=' '
+room() {
+  # shellcheck disable=SC2046 # three words
+  set -- "$@" $(disk "$1")
+  case $full in *" $4 "*) return ;; esac
+  if [ "$5" -lt "$2" ]; then
+    problem "$4, where $1 is, has $5 MiB left, and $2 are needed: make room"
+  elif [ "$6" -lt "$3" ]; then
+    problem "$4, where $1 is, has $6% left, and with less than $3% the kubelet takes no pods: make room"
+  else
+    return
+  fi
+  full="$full$4 "
+}
+room /usr "$free" 0
+if [ "$node" = yes ] && [ ! -e $certificate ]; then
+  # The kubelet's own limits (kubernetes v1.36.3, pkg/kubelet/eviction/defaults_linux.go). One that runs sees to it itself.
+  room /var/lib/kubelet "$free" 10
+  room /var/lib/containerd "$free" 15
+fi
+
+# Where Longhaul, kubeadm, k3s and rke2 keep what a kubelet reaches its cluster with. One that leads here is known to this cluster, or is
+# of an earlier one in its place: role node tells.
+abroad=
+for file in /var/lib/kubelet/kubeconfig /etc/kubernetes/kubelet.conf /var/lib/rancher/*/agent/kubelet.kubeconfig; do
+  [ -e "$file" ] || continue
+  server=$(sed -n 's/^[[:space:]]*"\{0,1\}server"\{0,1\}: *"\{0,1\}\([^", ]*\).*/\1/p' "$file" | head -n 1)
+  if [ "$server" != "$api" ]; then
+    abroad=yes
+    problem "it is in another cluster: $file leads to ${server:-none}, not to $api: take it out there, and remove the file"
+  fi
+done
+if [ -z "$abroad" ] && [ -e $certificate ] && command -v openssl >/dev/null; then
+  issuer=$(openssl x509 -noout -issuer -nameopt multiline -in $certificate 2>/dev/null | sed -n 's/^ *commonName *= //p')
+  [ "$issuer" = "$authority" ] || problem "it is in another cluster: $certificate is of ${issuer:-nobody}, not of" \
+    "$authority: take it out there, and remove the file"
+fi
+
+# A single packet may be lost, and one that is too large never arrives.
+passes() {
+  for _ in 1 2 3; do
+    if said=$(ping -c 1 -W 1 -M 'do' -s "$2" "$1" 2>&1); then return 0; fi
+  done
+  return 1
+}
+if [ "$node" = yes ] && command -v ping >/dev/null; then
+  for gateway in $gateways; do
+    # One that does not answer at all may be still to come.
+    passes "$gateway" 56 || continue
+    # IPv4's header and ICMP's.
+    if ! passes "$gateway" $((mtu - 28)); then
+      known=$(echo "$said" | sed -n 's/.*\(mtu *= *[0-9]*\).*/ (\1)/p' | head -n 1)
+      problem "packets of $mtu bytes do not get to the gateway $gateway$known: let every interface and switch between pass them"
+    fi
+  done
+fi
 
 # Whether the kernel has ESP is tried in a namespace that is thrown away; trying loads the modules that there are.
 key=0x0102030405060708090a0b0c0d0e0f1011121314
 if unshare --net ip xfrm state add src 127.0.0.1 dst 127.0.0.1 proto esp spi 0x1000 reqid 1 mode tunnel \
   aead 'rfc4106(gcm(aes))' $key 128 2>/dev/null; then fact kernel_esp; fi
-
-echo "clock $(date +%s)"

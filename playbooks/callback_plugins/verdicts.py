@@ -1,0 +1,207 @@
+"""Writes what became of each host, and how long each task took, as one JSON document: Ansible's own account of a run.
+
+It does nothing unless LONGHAUL_VERDICTS names a file. The document:
+
+    finished   whether every play ran to its end
+    seconds    that the run took
+    failed     a task that failed once for all hosts, as below, or null
+    hosts      by name: state, changed, seconds, failed (or null), and held, a list
+    tasks      by name, with its role: hosts, seconds of all of them together, slowest (the most that one host took)
+
+A host's state is "ok", "changed", "failed", "unreachable", "unfinished" when the run ended before the host's part did,
+or "held" when it was left as it is, for what `held` says (role node, hold.yml). What failed is task, role (or null),
+and messages, which are a list. What a task hides (no_log) is not quoted.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ansible.plugins.callback import CallbackBase
+
+DOCUMENTATION = """
+name: verdicts
+type: aggregate
+short_description: writes a verdict for each host as JSON
+description: Writes what became of each host, and how long each task took, as one JSON document.
+options:
+  path:
+    description: the file to write; nothing is done without one
+    type: str
+    env:
+      - name: LONGHAUL_VERDICTS
+"""
+
+LINES = 10
+"""The last lines of what a command wrote that are quoted."""
+HELD = "node_held"
+"""The fact that says what a host is left alone for."""
+HIDDEN = "what it said may hold a secret and is left out; Ansible's own lines may say more"
+
+
+class CallbackModule(CallbackBase):
+    """What Ansible looks for. It loads every callback beside a playbook, unless that wants to be enabled by name."""
+
+    CALLBACK_VERSION = 2.0
+    CALLBACK_TYPE = "aggregate"
+    CALLBACK_NAME = "verdicts"
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._record = Record()
+        self._path: Path | None = None
+
+    def set_options(self, task_keys: Any = None, var_options: Any = None, direct: Any = None) -> None:
+        super().set_options(task_keys=task_keys, var_options=var_options, direct=direct)
+        path = self.get_option("path")
+        self.disabled = not path
+        if path and self._path is None:
+            self._path = Path(path)
+            # An interrupted run sends no statistics, but ends in order.
+            atexit.register(self._write, os.getpid())
+
+    def v2_playbook_on_start(self, playbook: Any) -> None:
+        self._record.expect(len(playbook.get_plays()))
+
+    def v2_playbook_on_play_start(self, play: Any) -> None:  # noqa: ARG002 - Ansible gives it
+        self._record.expect(-1)
+
+    def v2_runner_on_start(self, host: Any, task: Any) -> None:
+        self._record.begin(host.get_name(), task.get_name())
+
+    def v2_runner_on_ok(self, result: Any) -> None:
+        self._record.end(result, changed=result.is_changed())
+
+    def v2_runner_on_skipped(self, result: Any) -> None:
+        self._record.end(result)
+
+    def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
+        self._record.end(result)
+        if not ignore_errors:
+            self._record.fail(result, "failed")
+
+    def v2_runner_on_unreachable(self, result: Any) -> None:
+        self._record.end(result)
+        if not result.task.ignore_unreachable:
+            self._record.fail(result, "unreachable")
+
+    def v2_playbook_on_stats(self, stats: Any) -> None:
+        self._record.settle(stats.failures)
+        self._write(os.getpid())
+
+    def _write(self, process: int) -> None:
+        """Whole or not at all; not by a worker, which is a copy of this process."""
+        if self._path is not None and process == os.getpid():
+            temporary = self._path.with_name(f".{self._path.name}.{process}")
+            temporary.write_text(json.dumps(self._record.document(), indent=1) + "\n", encoding="utf-8")
+            temporary.replace(self._path)
+
+
+class Record:
+    """What was seen of a run."""
+
+    def __init__(self) -> None:
+        self._begun = time.monotonic()
+        self._plays = 0
+        self._settled = False
+        self._once: dict[str, Any] | None = None
+        self._running: dict[str, tuple[str, float]] = {}
+        self._first: dict[str, float] = {}
+        self._last: dict[str, float] = {}
+        self._changed: defaultdict[str, int] = defaultdict(int)
+        self._failed: dict[str, tuple[str, dict[str, Any]]] = {}
+        self._held: dict[str, list[str]] = {}
+        self._tasks: defaultdict[str, defaultdict[str, float]] = defaultdict(lambda: defaultdict(float))
+
+    def expect(self, plays: int) -> None:
+        """As many plays more are to come."""
+        self._plays += plays
+        self._settled = False
+
+    def begin(self, host: str, task: str) -> None:
+        """A host begins a task."""
+        now = time.monotonic()
+        self._running[host] = (task, now)
+        self._first.setdefault(host, now)
+        self._last[host] = now
+
+    def end(self, result: Any, *, changed: bool = False) -> None:
+        """A host ends a task, however."""
+        host, now = result.host.get_name(), time.monotonic()
+        task, begun = self._running.pop(host, (result.task.get_name(), now))
+        self._first.setdefault(host, now)
+        self._last[host] = now
+        self._changed[host] += changed
+        self._tasks[task][host] += now - begun
+        if held := result.result.get("ansible_facts", {}).get(HELD):
+            self._held[host] = [str(one) for one in held]
+
+    def fail(self, result: Any, state: str) -> None:
+        """It failed there, or cannot be reached. The first of several is what the others follow from."""
+        role = result.task._role
+        what = {
+            "task": result.task.name or result.task.action,
+            "role": role.get_name() if role else None,
+            "messages": list(_messages(result.result)),
+        }
+        self._failed.setdefault(result.host.get_name(), (state, what))
+        if result.task.run_once and self._once is None:
+            self._once = what
+
+    def settle(self, failures: Mapping[str, int]) -> None:
+        """The run came to its end; a failure that was rescued is none."""
+        self._settled = True
+        for host in [name for name, (state, _) in self._failed.items() if state == "failed" and not failures.get(name)]:
+            del self._failed[host]
+
+    def document(self) -> dict[str, Any]:
+        """All of it."""
+        finished = self._settled and self._plays == 0
+        return {
+            "finished": finished,
+            "seconds": round(time.monotonic() - self._begun, 3),
+            "failed": self._once,
+            "hosts": {name: self._host(name, finished=finished) for name in sorted(self._first)},
+            "tasks": {
+                name: {
+                    "hosts": len(took),
+                    "seconds": round(sum(took.values()), 3),
+                    "slowest": round(max(took.values()), 3),
+                }
+                for name, took in self._tasks.items()
+            },
+        }
+
+    def _host(self, name: str, *, finished: bool) -> dict[str, Any]:
+        held = self._held.get(name, [])
+        fine = "unfinished" if not finished else "held" if held else "changed" if self._changed[name] else "ok"
+        state, failed = self._failed.get(name, (fine, None))
+        return {
+            "state": state,
+            "changed": self._changed[name],
+            "seconds": round(self._last[name] - self._first[name], 3),
+            "failed": failed,
+            "held": held,
+        }
+
+
+def _messages(result: Mapping[str, Any]) -> Iterator[str]:
+    """What a failed task says; of a loop, what its failed items say."""
+    items = [item for item in result.get("results") or () if isinstance(item, Mapping)]
+    failed = [item for item in items if item.get("failed") or item.get("unreachable")]
+    if failed:
+        for item in failed:
+            yield from _messages(item)
+    elif "censored" in result:
+        yield HIDDEN
+    else:
+        said = result.get("msg") or "it failed, and says no more"
+        yield from (str(line) for line in (said if isinstance(said, list) else [said]))
+        yield from str(result.get("stderr") or result.get("module_stderr") or "").splitlines()[-LINES:]

@@ -1,0 +1,178 @@
+"""Filters of role nvidia_driver: ``nvidia_plan`` says what a machine needs and what is in the way, ``nvidia_state``
+what became of it. Both take what ``look.py`` of the role saw."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+TURING = 0x1E00
+"""GPUs before Turing have no processor for the open modules; the first that have one are 1E02 and on ("Compatible GPUs"
+in the README of github.com/NVIDIA/open-gpu-kernel-modules; V100s are 1DB0 to 1DF6)."""
+BLACKWELL = 0x2900
+"""From here on there are no proprietary modules (NVIDIA, "NVIDIA Transitions Fully Towards Open-Source GPU Kernel
+Modules", 2024); the B200 is 2901, the last ones before are Ada's 28xx."""
+OPEN, PROPRIETARY = "open", "proprietary"
+DRIVER = re.compile(r"nvidia-(.+-)?dkms(-.+)?")
+"""Names of packages with kernel modules: Debian's nvidia-kernel-dkms and nvidia-tesla-…-kernel-dkms, Ubuntu's and
+NVIDIA's nvidia-dkms-…; one of them can be there."""
+
+
+class FilterModule:
+    """What Ansible looks for."""
+
+    def filters(self) -> dict[str, Any]:
+        return {"nvidia_plan": nvidia_plan, "nvidia_state": nvidia_state}
+
+
+def nvidia_plan(seen: Mapping[str, Any], pins: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """What is to be done. ``pins``: the section ``nvidia`` of images/image.toml; ``wanted``: ``modules`` (auto, open,
+    proprietary), ``switches`` (auto, present, absent), ``kernel`` (a release, or nothing), ``upgrade`` and ``disturb``.
+
+    The answer has ``problems`` (what is in the way; everything else is empty then), ``kind`` of the modules,
+    ``branch``, ``kernels`` that the modules are for, ``packages``, ``pinned`` (those of the branch, with the fabric
+    manager), ``driver`` (the package that tells the version), ``change`` (whether a driver that is there is replaced),
+    ``fabric`` (the fabric manager's package, or nothing) and ``user`` of nvidia-persistenced.
+    """
+    pin = pins.get(seen["system"])
+    if pin is None:
+        known = ", ".join(sorted(pins))
+        return _refused(f"images/image.toml has no [nvidia.{seen['system']}]: NVIDIA's driver is known for {known}")
+    kind, problems = _kind(seen, pin, str(wanted["modules"]))
+    kernels = _kernels(seen, str(wanted["kernel"]))
+    if not kernels:
+        problems.append(
+            "no kernel is installed, and none is named, that the modules could be built for: set nvidia_driver_kernel"
+        )
+    if seen["secure_boot"]:
+        problems.append(
+            "Secure Boot is on, so the kernel refuses modules that were built here: turn it off in the firmware, or "
+            "enrol a key and have DKMS sign with it"
+        )
+    change = kind != "" and _changes(seen, pin, kind, upgrade=bool(wanted["upgrade"]))
+    if change and seen["users"] and not wanted["disturb"]:
+        problems.append(
+            f"its driver is to be replaced while {', '.join(seen['users'])} compute on its GPUs: drain it first, or "
+            "set nvidia_driver_disturb"
+        )
+    if problems:
+        return _refused(*problems)
+    headers = [pin["headers"].format(kernel=kernel) for kernel in kernels if kernel not in seen["headers"]]
+    switched = wanted["switches"] == "present" or (wanted["switches"] == "auto" and seen["switches"] > 0)
+    return {
+        "problems": [],
+        "kind": kind,
+        "branch": pin["branch"],
+        "kernels": kernels,
+        "packages": [*headers, *pin[kind], *pin["libraries"]],
+        "pinned": [*pin[kind], *pin["libraries"], pin["fabric_manager"]],
+        "driver": pin[kind][0],
+        "change": change,
+        "fabric": pin["fabric_manager"] if switched else "",
+        "user": pin["persistence_user"],
+    }
+
+
+def _refused(*problems: str) -> dict[str, Any]:
+    nothing: dict[str, Any] = {"kind": "", "branch": "", "kernels": [], "packages": [], "pinned": [], "driver": ""}
+    return {"problems": list(problems), **nothing, "change": False, "fabric": "", "user": ""}
+
+
+def _kind(seen: Mapping[str, Any], pin: Mapping[str, Any], wanted: str) -> tuple[str, list[str]]:
+    """Which modules: those that are asked for, else those that the GPUs want."""
+    gpus = {name: int(name, 16) for name in seen["gpus"]}
+    old = [name for name, number in gpus.items() if number < TURING]
+    new = [name for name, number in gpus.items() if number >= BLACKWELL]
+    if wanted == "auto" and not gpus:
+        return "", [
+            "there is no GPU of NVIDIA's on the PCI bus (`lspci -nn -d 10de:`): look whether it is seated and on; to "
+            "make an image on a machine without one, set nvidia_driver_modules"
+        ]
+    kind = wanted
+    if wanted == "auto":
+        # The proprietary ones take GPUs from Turing to Hopper too, so they serve where the system has no open ones.
+        kind = OPEN if not old and (new or pin[OPEN]) else PROPRIETARY
+    problems = list(_unserved(kind, old, new))
+    if not pin[kind]:
+        problems.append(
+            f"{seen['system']} has no {kind} modules of branch {pin['branch']} (images/image.toml, [nvidia])"
+        )
+    return ("", problems) if problems else (kind, [])
+
+
+def _unserved(kind: str, old: list[str], new: list[str]) -> Iterator[str]:
+    if kind == OPEN and old:
+        yield f"the open modules serve no GPUs before Turing, of which it has {', '.join(old)}: take proprietary ones"
+    if kind == PROPRIETARY and new:
+        yield (
+            f"the proprietary modules serve no GPUs since Blackwell, of which it has {', '.join(new)}: take the open "
+            "ones; beside GPUs before Turing there is no driver for both"
+        )
+
+
+def _kernels(seen: Mapping[str, Any], named: str) -> list[str]:
+    """The release that will be booted; and the one that runs, where it is this machine's own."""
+    if named:
+        return [named]
+    installed = list(seen["kernels"])
+    running = seen["running"] if seen["booted"] and seen["running"] in installed else None
+    return [*({running} if running else set()), *(one for one in installed[-1:] if one != running)]
+
+
+def _changes(seen: Mapping[str, Any], pin: Mapping[str, Any], kind: str, *, upgrade: bool) -> bool:
+    """Whether a driver is there that has to go: of another branch or kind, or one of which the newest is wanted."""
+    installed = seen["packages"]
+    if any(DRIVER.fullmatch(name) and name not in pin[kind] for name in installed):
+        return True
+    version = upstream(installed.get(pin[kind][0], ""))
+    if version:
+        return upgrade or not of_branch(version, pin["branch"])
+    # Something loaded it that is no package.
+    return bool(seen["loaded"])
+
+
+def upstream(version: str) -> str:
+    """The driver's version out of a package's, as in ``535.309.01`` of ``535.309.01-0+deb12u1``."""
+    return version.rpartition(":")[2].rsplit("-", 1)[0]
+
+
+def of_branch(version: str, branch: str) -> bool:
+    """Whether the driver's version is of the branch."""
+    return version.partition(".")[0] == branch
+
+
+def nvidia_state(seen: Mapping[str, Any], plan: Mapping[str, Any]) -> dict[str, Any]:
+    """What became of it: ``state``, ``why``, and the driver's ``version``, ``kind``, ``kernels`` and ``loaded``.
+
+    States: ``built`` (an image, or a machine that makes one: nothing runs there), ``ready``, ``load`` (the module only
+    has to be loaded), ``reboot`` (another version, another kernel or another driver runs), ``broken`` (a kernel has no
+    module of that version, or the branch is not the pinned one).
+    """
+    version = upstream(seen["packages"].get(plan["driver"], ""))
+    said = {"version": version, "kind": plan["kind"], "kernels": plan["kernels"], "loaded": seen["loaded"]}
+    state, why = _state(seen, plan, version)
+    return {"state": state, "why": why, **said}
+
+
+def _state(seen: Mapping[str, Any], plan: Mapping[str, Any], version: str) -> tuple[str, str]:
+    running = seen["running"]
+    lacking = [kernel for kernel in plan["kernels"] if seen["modules"].get(kernel) != version]
+    if not version or not of_branch(version, plan["branch"]):
+        return "broken", f"{plan['driver']} is {version or 'not there'}, and branch {plan['branch']} is pinned"
+    if lacking:
+        return (
+            "broken",
+            f"no module of {version} fits {', '.join(lacking)}: see /var/lib/dkms/*/{version}/build/make.log",
+        )
+    if not seen["booted"] or not seen["gpus"]:
+        return "built", ""
+    if seen["nouveau"]:
+        return "reboot", "nouveau has the GPUs until then"
+    if seen["loaded"] == version:
+        return "ready", ""
+    if seen["loaded"]:
+        return "reboot", f"{seen['loaded']} runs until then, {version} is installed"
+    if seen["modules"].get(running) != version:
+        return "reboot", f"{running} runs, and the module is for {', '.join(plan['kernels'])}"
+    return "load", f"{version} is installed and not loaded: modprobe nvidia"

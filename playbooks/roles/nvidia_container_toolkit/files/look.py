@@ -1,0 +1,62 @@
+"""Looks at a machine's container toolkit and at containerd's settings, changes nothing, and prints JSON.
+
+Runs on machines with Python's standard library, also in an image that is being made.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from glob import glob
+from pathlib import Path
+from typing import Any
+
+PACKAGE = "nvidia-container-toolkit-base"
+CONFIG = Path("/etc/containerd/config.toml")
+FOLDER = "/etc/containerd/conf.d/*.toml"
+"""What Longhaul's containerd reads in any case, see its containerd_config.py."""
+OPTION = ("plugins", "io.containerd.cri.v1.runtime", "containerd", "runtimes", "runc", "options", "SystemdCgroup")
+
+
+def package() -> str:
+    """The version of NVIDIA's package; empty where it is not installed."""
+    argv = ["dpkg-query", "--show", "--showformat=${db:Status-Status} ${Version}", PACKAGE]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    state, _, version = done.stdout.partition(" ")
+    return version if done.returncode == 0 and state == "installed" else ""
+
+
+def systemd_cgroup(config: Path = CONFIG, folder: str = FOLDER) -> bool:
+    """Whether runc is told to have systemd make its groups: what the last file says counts, as for containerd, which
+    cannot be asked where one of them is broken."""
+    said = False
+    for path in _files(config, folder):
+        found: Any = _read(path)
+        for key in OPTION:
+            found = found.get(key) if isinstance(found, dict) else None
+        if isinstance(found, bool):
+            said = found
+    return said
+
+
+def _files(config: Path, folder: str) -> Iterator[Path]:
+    yield config
+    imports = _read(config).get("imports", [])
+    patterns = [one for one in imports if isinstance(one, str)] if isinstance(imports, list) else []
+    for pattern in patterns if folder in patterns else [*patterns, folder]:
+        yield from map(Path, sorted(glob(pattern)))
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text())
+    except (OSError, ValueError):
+        return {}
+
+
+if __name__ == "__main__":
+    there = shutil.which("containerd") is not None
+    print(json.dumps({"package": package(), "containerd": there, "systemd_cgroup": systemd_cgroup()}))

@@ -1,0 +1,24 @@
+#!/bin/sh
+# Has each of the kernels a module of NVIDIA's driver of the version? Arguments: the version, then releases of kernels. Builds with DKMS
+# what is not there, and prints the releases that it built it for.
+set -u
+version=$1
+shift
+
+of() { modinfo -k "$1" -F version nvidia 2>/dev/null || modinfo -k "$1" -F version nvidia-current 2>/dev/null; }
+
+for kernel; do
+  [ "$(of "$kernel")" = "$version" ] && continue
+  # What a run that was killed has left half-built is in nobody's way: DKMS builds in a folder that it empties first.
+  # Whether it succeeded is seen below: modules of others may fail beside it.
+  said=$(dkms autoinstall --kernelver "$kernel" 2>&1)
+  if [ "$(of "$kernel")" != "$version" ]; then
+    echo "$said" >&2
+    tail -n 20 /var/lib/dkms/*/"$version"/build/make.log >&2 2>/dev/null
+    found=$(of "$kernel")
+    echo "NVIDIA's driver $version has no module that fits the kernel $kernel (it has: ${found:-none}): is the kernel newer than the" \
+      "driver knows? Boot an older kernel, or pin a newer branch in images/image.toml" >&2
+    exit 1
+  fi
+  echo "$kernel"
+done

@@ -1,0 +1,147 @@
+"""Looks at what a machine has of NVIDIA's and of kernels, changes nothing, and prints it as JSON.
+
+Runs on machines with Python's standard library, as root, also in a system that is not running (an image that is being
+made). Argument: the root of the system, / by default.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+VENDOR = "0x10de"
+"""NVIDIA's, as /sys writes it."""
+GPU_CLASSES = ("0x030000", "0x030200")
+"""VGA controllers and 3D controllers (go-nvlib, pkg/nvpci)."""
+SWITCH_CLASS = "0x068000"
+"""NVSwitches (the same). Those of the fourth generation (B200) do not show themselves so."""
+MODULES = ("nvidia", "nvidia-current")
+"""What the module is called by NVIDIA and Ubuntu, and by Debian."""
+WORK = "/dev/nvidia-uvm"
+"""What a program has open that computes on a GPU; one that only asks for its state has not (nvidia-smi, the device
+plugin, exporters)."""
+SECURE_BOOT = "sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
+"""Four bytes of attributes, then 1 where it is on (UEFI specification, "Globally Defined Variables")."""
+PACKAGES = re.compile(r"(lib)?(nvidia|cuda)[-0-9].*|firmware-nvidia.*|linux-(image|headers|modules)-.*|linux-generic.*")
+DONE = ("installed", "config-files", "not-installed")
+"""States of a package in which dpkg has nothing left to do."""
+
+
+def look(root: Path) -> dict[str, Any]:
+    """Everything, as plain values."""
+    packages = list(_packages(root))
+    kernels = sorted(_kernels(root), key=_version_key)
+    return {
+        "system": _system(root),
+        "gpus": sorted(_devices(root, *GPU_CLASSES)),
+        "switches": len(list(_devices(root, SWITCH_CLASS))),
+        "kernels": kernels,
+        "running": os.uname().release,
+        "booted": (root / "run/systemd/system").is_dir(),
+        "modules": {kernel: version for kernel in _trees(root) if (version := _module(kernel))},
+        "headers": [kernel for kernel in _trees(root) if (root / "lib/modules" / kernel / "build").exists()],
+        "loaded": _loaded(root),
+        "nouveau": (root / "sys/module/nouveau").is_dir(),
+        "secure_boot": _secure_boot(root),
+        "users": list(_users(root)),
+        "packages": {name: version for name, version, _, state in packages if state == "installed" and _ours(name)},
+        "held": [name for name, _, wanted, _ in packages if wanted == "hold" and _ours(name)],
+        "unfinished": [name for name, _, _, state in packages if state not in DONE],
+    }
+
+
+def _system(root: Path) -> str:
+    """As in ``debian-12``."""
+    fields = dict(line.split("=", 1) for line in (root / "etc/os-release").read_text().splitlines() if "=" in line)
+    return "-".join(fields.get(name, "").strip('"') for name in ("ID", "VERSION_ID"))
+
+
+def _devices(root: Path, *classes: str) -> Iterator[str]:
+    """The device id of each of NVIDIA's devices on the PCI bus that is of one of these classes, as in ``2330``."""
+    for device in (root / "sys/bus/pci/devices").glob("*"):
+        vendor, kind, number = (_text(device / name) for name in ("vendor", "class", "device"))
+        if vendor == VENDOR and kind in classes:
+            yield number.removeprefix("0x").upper()
+
+
+def _kernels(root: Path) -> Iterator[str]:
+    """Releases that can be booted: what a boot loader looks for, with modules."""
+    for path in (root / "boot").glob("vmlinuz-*"):
+        release = path.name.removeprefix("vmlinuz-")
+        if (root / "lib/modules" / release).is_dir():
+            yield release
+
+
+def _version_key(release: str) -> list[tuple[int, str]]:
+    """As boot loaders sort: numbers by their value."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", release)]
+
+
+def _trees(root: Path) -> list[str]:
+    folder = root / "lib/modules"
+    return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+
+
+def _module(kernel: str) -> str:
+    """The version of the module that the kernel would load; empty for none."""
+    for name in MODULES:
+        argv = ["modinfo", "-k", kernel, "-F", "version", name]
+        done = subprocess.run(argv, capture_output=True, text=True, check=False)
+        if done.returncode == 0 and done.stdout.strip():
+            return done.stdout.strip()
+    return ""
+
+
+def _loaded(root: Path) -> str:
+    """The version of the module that runs; empty for none."""
+    found = re.search(r"Kernel Module\D.*?\s(\d+(?:\.\d+)+)\s", _text(root / "proc/driver/nvidia/version") + "\n")
+    return found[1] if found else _text(root / "sys/module/nvidia/version")
+
+
+def _secure_boot(root: Path) -> bool:
+    try:
+        return (root / SECURE_BOOT).read_bytes()[-1:] == b"\x01"
+    except OSError:
+        return False
+
+
+def _users(root: Path) -> Iterator[str]:
+    """Processes that compute on a GPU, as in ``python3 (4711)``."""
+    for process in (root / "proc").glob("[0-9]*"):
+        try:
+            opened = {os.readlink(entry) for entry in (process / "fd").iterdir()}
+        except OSError:
+            continue  # it ended meanwhile
+        if WORK in opened:
+            yield f"{_text(process / 'comm')} ({process.name})"
+
+
+def _packages(root: Path) -> Iterator[tuple[str, str, str, str]]:
+    """Each package that dpkg knows: name, version, what is wanted of it, state."""
+    shown = r"${Package}\t${Version}\t${db:Status-Want}\t${db:Status-Status}\n"
+    argv = ["dpkg-query", f"--admindir={root / 'var/lib/dpkg'}", "--show", f"--showformat={shown}"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True)
+    for line in done.stdout.splitlines():
+        name, version, wanted, state = line.split("\t")
+        yield name, version, wanted, state
+
+
+def _ours(name: str) -> bool:
+    return PACKAGES.fullmatch(name) is not None
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
+
+
+if __name__ == "__main__":
+    print(json.dumps(look(Path(sys.argv[1] if len(sys.argv) > 1 else "/"))))

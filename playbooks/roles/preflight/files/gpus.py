@@ -1,0 +1,133 @@
+"""Looks at the GPUs of a host that declares some, and changes nothing. Prints a line for each thing: "problem" what no
+run repairs, "unwell" what one may repair, or leaves to the node's own test.
+
+Runs on machines with Python's standard library, as root. Arguments: how many GPUs are declared; who brings their
+driver, "installed" (role nvidia_driver) or "provided" (the machine's own system); where the host is declared.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+VENDOR = "0x10de"
+"""NVIDIA's, as /sys writes it."""
+CLASSES = ("0x030000", "0x030200")
+"""VGA controllers and 3D controllers (go-nvlib, pkg/nvpci)."""
+CERTIFICATE = "var/lib/kubelet/pki/kubelet-client-current.pem"
+LOADED = "proc/driver/nvidia/version"
+PROGRAM = "usr/local/lib/longhaul/gpu_preflight.py"
+"""What a node looks at its GPUs with, from its first run on."""
+PROMISE = "etc/longhaul/node.json"
+"""What it compares them with."""
+COUNTED = ("GpuMissing", "GpuUnexpected")
+"""Findings that the bus has said already where it has other GPUs than are declared."""
+LIMIT_S = 120.0
+"""Without persistence the driver takes seconds for each GPU to wake. As long as the node itself waits."""
+KILLED_S = 5.0
+"""How long one that was killed is waited for: a program inside the driver may not be killed at all."""
+
+
+def look(root: Path, *, declared: int, provided: bool, place: str) -> Iterator[str]:
+    """A line for each thing that is wrong."""
+    node, loaded = (root / CERTIFICATE).exists(), (root / LOADED).exists()
+    there = sorted(on_bus(root))
+    if len(there) != declared:
+        # A node is repaired all the same; its own test keeps work away from it.
+        yield f"{'unwell' if node else 'problem'} {miscounted(there, declared, place)}"
+    if provided and not (node or loaded):
+        yield (
+            "problem its own system is to bring NVIDIA's driver (node_gpu_driver: provided), and no module of it runs: "
+            "install it, or have role nvidia_driver do so"
+        )
+    # Without a driver, one that is no node yet is as it should be.
+    if (node or loaded) and (root / PROGRAM).exists() and (root / PROMISE).exists():
+        told = () if len(there) == declared else COUNTED
+        for line in health(root / PROGRAM, told=told):
+            yield f"unwell {' '.join(line.split())}"
+
+
+def on_bus(root: Path) -> Iterator[str]:
+    """Where NVIDIA's GPUs are on the PCI bus, as in ``0000:18:00.0``; the bus needs no driver to know."""
+    for device in (root / "sys/bus/pci/devices").glob("*"):
+        if _text(device / "vendor") == VENDOR and _text(device / "class") in CLASSES:
+            yield device.name
+
+
+def miscounted(there: list[str], declared: int, place: str) -> str:
+    """What is wrong where the bus has others than are declared."""
+    seen = f"gpus is {declared} ({place}), and {len(there)} of NVIDIA's on the PCI bus ({', '.join(there) or 'none'}): "
+    if len(there) > declared:
+        return f"{seen}write how many there are"
+    return f"{seen}see that each is seated, has power and is on in the firmware, or correct the number"
+
+
+def health(program: Path, *, told: tuple[str, ...], limit_s: float = LIMIT_S) -> Iterator[str]:
+    """What the node's own look finds, without what is ``told`` already; nothing that works on the GPUs is disturbed."""
+    argv = [sys.executable, str(program), "--look-only", "--json"]
+    environ = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    # Files, not pipes, which a process that cannot be killed would keep open.
+    with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as complaint:
+        process = subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=said, stderr=complaint, env=environ, start_new_session=True
+        )
+        try:
+            code = process.wait(limit_s)
+        except subprocess.TimeoutExpired:
+            _end(process)
+            how = f"did not end within {limit_s:.0f} s"
+            yield f"the look at its GPUs {how}: the driver hangs; see the kernel log (NVRM)"
+            return
+        said.seek(0)
+        complaint.seek(0)
+        report, words = _report(said.read()), complaint.read().decode(errors="replace").strip().splitlines()
+    if report is None:
+        yield f"its GPUs could not be looked at: {program} ended with {code}{f': {words[-1]}' if words else ''}"
+        return
+    for finding in report["findings"]:
+        if finding["code"] not in told:
+            gpu = f" {finding['gpu']}" if finding["gpu"] else ""
+            yield f"{finding['code']}{gpu}: {finding['message']}"
+    yield from (f"not seen: {what}" for what in report["unseen"])
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """It and all that it started."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(KILLED_S)
+
+
+def _report(said: bytes) -> dict[str, Any] | None:
+    with suppress(ValueError):
+        report = json.loads(said)
+        if isinstance(report, dict) and {"findings", "unseen"} <= set(report):
+            return report
+    return None
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
+
+
+def main() -> None:
+    """Look at this machine."""
+    declared, driver, place = sys.argv[1:]
+    for line in look(Path("/"), declared=int(declared), provided=driver == "provided", place=place):
+        print(line)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+"""What an upgrade would replace below a node's pods: what the machine is asked, and what is made of the answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from longhaul.rolling.racks import UPGRADED
+from tests.playbooks.test_pins_filter import PINS, PLUGIN
+from tests.playbooks.test_scripts import ROLES, program, sh
+
+SCRIPT = (ROLES / "node" / "files" / "versions.sh").read_text()
+PINNED = {one["name"]: one["version"] for one in PLUGIN.pinned_binaries(PINS, ["kubelet", "containerd"], "amd64")}
+
+
+def asked(folder: Path, *, node: bool = True) -> list[str]:
+    certificate = folder / "certificate"
+    if node:
+        certificate.touch()
+    script = SCRIPT.replace("/usr/local/bin", str(folder))
+    return sh(script, str(certificate), "kubelet", "containerd").stdout.splitlines()
+
+
+def test_a_node_says_what_it_runs(tmp_path: Path) -> None:
+    program(tmp_path, "kubelet", "echo Kubernetes v1.36.3")
+    program(tmp_path, "containerd", "echo containerd github.com/containerd/containerd/v2 v2.2.1 1c4457e00facac03")
+    assert asked(tmp_path) == ["kubelet 1.36.3", "containerd 2.2.1"]
+
+
+def test_what_does_not_answer_is_repaired_and_not_held(tmp_path: Path) -> None:
+    program(tmp_path, "kubelet", "exit 127")
+    assert asked(tmp_path) == []
+
+
+def test_what_is_held_is_what_a_roll_upgrades() -> None:
+    variables = yaml.safe_load((ROLES / "node" / "vars" / "main.yml").read_text())
+    assert variables["node_held_programs"] == list(UPGRADED)
+
+
+def test_who_is_no_node_is_asked_nothing(tmp_path: Path) -> None:
+    program(tmp_path, "kubelet", "echo Kubernetes v1.0.0")
+    assert asked(tmp_path, node=False) == []
+
+
+@pytest.mark.parametrize(
+    ("runs", "replaced"),
+    [
+        ({}, []),
+        ({"kubelet": PINNED["kubelet"]}, []),
+        ({"kubelet": "1.36.2"}, [f"kubelet 1.36.2 -> {PINNED['kubelet']}"]),
+        ({"kubelet": "1.99.0"}, [f"kubelet 1.99.0 -> {PINNED['kubelet']}"]),
+        ({"kubelet": PINNED["kubelet"], "containerd": "2.0"}, [f"containerd 2.0 -> {PINNED['containerd']}"]),
+    ],
+)
+def test_only_what_differs_is_replaced(runs: dict[str, str], replaced: list[str]) -> None:
+    lines = [f"{name} {version}" for name, version in runs.items()]
+    assert PLUGIN.replaced_by(lines, PINS, ["containerd", "kube-proxy", "kubelet"]) == replaced

@@ -1,0 +1,231 @@
+"""The role that preloads container images: from a real depot, from a registry with its ways, and nothing unchecked."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import socket
+import sys
+import tarfile
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from longhaul.depot import contents
+from longhaul.depot.oci import Image, write_layout
+from longhaul.depot.serving import served
+from longhaul.images.sources import left_out
+from longhaul.toolchain.spec import load, machine_arch, repository
+
+PLAYBOOKS = repository() / "playbooks"
+NAME = "registry.example/tools/thing:1.0"
+
+
+def module(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    found = importlib.util.module_from_spec(spec)
+    # A dataclass looks its module up.
+    sys.modules[path.stem] = found
+    spec.loader.exec_module(found)
+    return found
+
+
+PULL = module(PLAYBOOKS / "roles/preloaded_images/files/pull_images.py")
+FILTER = module(PLAYBOOKS / "filter_plugins/images.py")
+PINS = module(PLAYBOOKS / "filter_plugins/pins.py")
+
+
+def sha(content: bytes) -> str:
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"
+
+
+@dataclass
+class Registry:
+    """One image for two architectures, as a registry on loopback has it."""
+
+    address: str = ""
+    closed: bool = False
+    """Whether it wants a sign-in."""
+    files: dict[str, bytes] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.config, self.layer = b'{"architecture": "amd64"}', b"a layer"
+        blobs = [{"digest": sha(blob), "size": len(blob)} for blob in (self.config, self.layer)]
+        manifest = {"mediaType": PULL.MANIFESTS[0], "config": blobs[0], "layers": [blobs[1], blobs[1]]}
+        self.manifest = json.dumps(manifest).encode()
+        platforms = [
+            {"digest": sha(b"other"), "platform": {"os": "linux", "architecture": "s390x"}},
+            {"digest": sha(self.manifest), "platform": {"os": "linux", "architecture": machine_arch()}},
+        ]
+        self.index = json.dumps({"mediaType": PULL.INDEXES[0], "manifests": platforms}).encode()
+        for name in ("1.0", sha(self.index)):
+            self.files[f"manifests/{name}"] = self.index
+        self.files[f"manifests/{sha(self.manifest)}"] = self.manifest
+        for blob in (self.config, self.layer):
+            self.files[f"blobs/{sha(blob)}"] = blob
+
+
+@pytest.fixture(name="registry")
+def _registry() -> Iterator[Registry]:
+    registry = Registry()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            registry.asked.append(self.path)
+            body = registry.files.get(self.path.partition("?")[0].removeprefix("/v2/tools/thing/"))
+            self.send_response(401 if registry.closed else 404 if body is None else 200)
+            self.end_headers()
+            self.wfile.write(body or b"")
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    registry.address = f"http://127.0.0.1:{http.server_port}"
+    yield registry
+    http.shutdown()
+    http.server_close()
+    thread.join()
+
+
+def pull(registry: Registry, into: Path, *names: str) -> int:
+    return int(PULL.main(["--depot", registry.address, "--into", str(into), *(names or (NAME,))]))
+
+
+def test_one_architecture_s_image_is_archived_by_its_name(registry: Registry, tmp_path: Path) -> None:
+    assert pull(registry, tmp_path / "images") == 0
+    (path,) = (tmp_path / "images").iterdir()
+    with tarfile.open(path) as tar:
+        found = {entry.name: tar.extractfile(entry).read() for entry in tar}  # type: ignore[union-attr]
+    (entry,) = json.loads(found["index.json"])["manifests"]
+    assert entry["annotations"] == {"io.containerd.image.name": NAME}
+    assert entry["digest"] == sha(registry.manifest)
+    for blob in (registry.manifest, registry.config, registry.layer):
+        assert found[f"blobs/sha256/{sha(blob).removeprefix('sha256:')}"] == blob
+    assert all(path.endswith("?ns=registry.example") for path in registry.asked)
+
+
+def test_a_second_run_fetches_no_blob_and_changes_nothing(
+    registry: Registry, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pull(registry, tmp_path)
+    registry.asked.clear()
+    assert pull(registry, tmp_path) == 0
+    assert [path for path in registry.asked if "/blobs/" in path] == []
+    assert capsys.readouterr().out == "changed\nthe same\n"
+
+
+def test_what_is_wanted_no_more_is_removed(registry: Registry, tmp_path: Path) -> None:
+    (tmp_path / "old.tar").touch()
+    pull(registry, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["registry.example_tools_thing_1.0.tar"]
+
+
+def test_a_digest_is_asked_for_in_place_of_the_tag(registry: Registry, tmp_path: Path) -> None:
+    assert pull(registry, tmp_path, f"{NAME}@{sha(registry.index)}") == 0
+    assert not any("/manifests/1.0" in path for path in registry.asked)
+    assert PULL.archived(tmp_path / "registry.example_tools_thing_1.0.tar") == sha(registry.manifest)
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "says"),
+    [
+        ("index", "what came for sha256:"),
+        ("manifest", "what came for sha256:"),
+        ("layer", "what came for sha256:"),
+        ("short", "cannot be had"),
+        ("missing", "answers 404"),
+    ],
+)
+def test_what_is_not_what_its_digest_says_is_not_kept(
+    registry: Registry, tmp_path: Path, capsys: pytest.CaptureFixture[str], spoilt: str, says: str
+) -> None:
+    spoil = {
+        "index": (f"manifests/{sha(registry.index)}", registry.index + b" "),
+        "manifest": (f"manifests/{sha(registry.manifest)}", registry.manifest + b" "),
+        "layer": (f"blobs/{sha(registry.layer)}", b"b layer"),
+        "short": (f"blobs/{sha(registry.layer)}", b"a"),
+    }
+    if spoilt == "missing":
+        del registry.files[f"blobs/{sha(registry.config)}"]
+    else:
+        name, content = spoil[spoilt]
+        registry.files[name] = content
+    assert pull(registry, tmp_path, f"{NAME}@{sha(registry.index)}") == 1
+    assert says in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_image_for_other_machines_is_refused(
+    registry: Registry, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    registry.files["manifests/1.0"] = registry.index.replace(machine_arch().encode(), b"riscv64")
+    assert pull(registry, tmp_path) == 1
+    assert f"is not made for linux/{machine_arch()}" in capsys.readouterr().err
+
+
+def test_a_registry_that_wants_a_sign_in_is_said(
+    registry: Registry, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    registry.closed = True
+    assert pull(registry, tmp_path) == 1
+    assert "answers 401 Unauthorized; it wants a sign-in: take the image from a depot" in capsys.readouterr().err
+
+
+def test_a_registry_that_does_not_answer_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    assert PULL.main(["--depot", address, "--into", str(tmp_path), NAME]) == 1
+    assert f"{NAME}: {address}/v2/tools/thing/manifests/1.0" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["pause", "pause:3.10", "registry.example/pause", "registry.example/a:1@sha256:12"])
+def test_a_name_that_leaves_something_open_is_refused(
+    registry: Registry, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    assert pull(registry, tmp_path, name) == 1
+    assert f"{name}: an image is named REGISTRY/PATH:TAG" in capsys.readouterr().err
+    assert registry.asked == []
+
+
+def test_our_own_depot_is_such_a_registry(tmp_path: Path) -> None:
+    binary = tmp_path / "thing"
+    binary.write_bytes(b"\x7fELF")
+    depot = tmp_path / "depot"
+    for name in ("binaries", "debian"):
+        (depot / name).mkdir(parents=True)
+    write_layout(depot / "images", [Image(name=NAME, binary=binary, entrypoint=("/thing",))], arch=machine_arch())
+    with served(depot) as address:
+        assert PULL.main(["--depot", address, "--into", str(tmp_path / "into"), NAME]) == 0
+    index = json.loads((depot / "images/index.json").read_text())
+    (path,) = (tmp_path / "into").iterdir()
+    assert PULL.archived(path) == index["manifests"][0]["digest"]
+
+
+def test_a_depot_is_asked_for_all_and_registries_for_what_has_a_digest() -> None:
+    declared = PINS.from_toml((repository() / "images/image.toml").read_text(encoding="utf-8"))
+    pins = PINS.from_toml((repository() / "tools.toml").read_text(encoding="utf-8"))
+    wanted, versions = contents.load(), {tool.name: tool.version for tool in load().tools}
+    images = [image for image in wanted.images if image.tool in wanted.preloaded]
+    names = {f"{image.name}:{image.tag.format(version=versions[image.tool])}" for image in images}
+    assert len(names) == len(wanted.preloaded) > 0
+    from_depot = FILTER.preloaded(declared, pins, "node", "http://depot.example")
+    from_registries = FILTER.preloaded(declared, pins, "node")
+    assert set(from_depot) == names
+    assert {name.partition("@")[0] for name in from_registries} == names - set(left_out())
+    for name in from_registries:
+        assert PULL.Reference.of(name).wanted.startswith("sha256:")
+    assert FILTER.preloaded(declared, pins, "gateway", "http://depot.example") == []

@@ -1,0 +1,173 @@
+"""The callback that writes verdicts, in real runs of Ansible on connections to this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PLAYBOOKS = Path(__file__).resolve().parents[2] / "playbooks"
+LIMIT_S = 120.0
+PLAY = "- name: Play\n  hosts: all\n  gather_facts: false\n  strategy: free\n  tasks:\n"
+
+
+@pytest.fixture(name="folder")
+def _folder(tmp_path: Path) -> Path:
+    """Of a playbook, with the callback beside it as the real playbooks have it."""
+    (tmp_path / "callback_plugins").symlink_to(PLAYBOOKS / "callback_plugins")
+    return tmp_path
+
+
+def argv(folder: Path, *hosts: str) -> list[str]:
+    connection = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+    (folder / "inventory.json").write_text(
+        json.dumps({"all": {"hosts": {host: {} for host in hosts}, "vars": connection}})
+    )
+    ansible = str(Path(sys.executable).with_name("ansible-playbook"))
+    return [ansible, "--inventory", str(folder / "inventory.json"), str(folder / "play.yml")]
+
+
+def environ(folder: Path) -> dict[str, str]:
+    return {
+        "HOME": str(folder),
+        "TMPDIR": str(folder),
+        "PATH": os.environ["PATH"],
+        "LC_ALL": "C.UTF-8",
+        "ANSIBLE_CONFIG": str(PLAYBOOKS / "ansible.cfg"),
+        "LONGHAUL_VERDICTS": str(folder / "verdicts.json"),
+    }
+
+
+def account(folder: Path) -> dict[str, Any]:
+    return dict(json.loads((folder / "verdicts.json").read_text()))
+
+
+def play(folder: Path, text: str, *hosts: str, code: int = 0) -> dict[str, Any]:
+    (folder / "play.yml").write_text(text)
+    done = subprocess.run(
+        argv(folder, *(hosts or ("one",))), env=environ(folder), capture_output=True, text=True, check=False, cwd=folder
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    assert "callback" not in (done.stdout + done.stderr).lower()
+    return account(folder)
+
+
+def task(name: str, module: str, *more: str, indent: int = 4) -> str:
+    lines = (f"- name: {name}", f"  ansible.builtin.{module}", *(f"  {line}" for line in more))
+    return "".join(f"{' ' * indent}{line}\n" for line in lines)
+
+
+def test_what_became_of_each_host(folder: Path) -> None:
+    text = PLAY + task("Change", "raw: 'true'", "changed_when: inventory_hostname == 'two'")
+    text += task("Stop", "fail: {msg: [its disk is full, its clock is off]}", "when: inventory_hostname == 'three'")
+    text += task("Go on", "raw: 'true'", "changed_when: false")
+    found = play(folder, text, "one", "two", "three", code=2)
+    hosts = found["hosts"]
+    assert found["finished"] is True
+    assert found["failed"] is None
+    assert {name: (host["state"], host["changed"]) for name, host in hosts.items()} == {
+        "one": ("ok", 0),
+        "two": ("changed", 1),
+        "three": ("failed", 0),
+    }
+    assert hosts["three"]["failed"] == {
+        "task": "Stop",
+        "role": None,
+        "messages": ["its disk is full", "its clock is off"],
+    }
+    assert {name: one["hosts"] for name, one in found["tasks"].items()} == {"Change": 3, "Stop": 3, "Go on": 2}
+    assert all(0 < one["slowest"] <= one["seconds"] for one in found["tasks"].values())
+
+
+def test_a_command_that_failed_is_quoted(folder: Path) -> None:
+    found = play(folder, PLAY + task("Do", "command: {argv: [sh, -c, 'echo why >&2; exit 3']}"), code=2)
+    assert found["hosts"]["one"]["failed"]["messages"] == ["non-zero return code", "why"]
+
+
+def test_of_a_loop_the_failed_items_are_quoted(folder: Path) -> None:
+    text = PLAY + task(
+        "Do", "command: {argv: [sh, -c, 'echo {{ item }} >&2; exit {{ item }}']}", "loop: [0, 3]", "changed_when: false"
+    )
+    assert play(folder, text, code=2)["hosts"]["one"]["failed"]["messages"] == ["non-zero return code", "3"]
+
+
+@pytest.mark.parametrize("loop", [(), ("loop: [1]",)])
+def test_what_a_task_hides_is_not_quoted(folder: Path, loop: tuple[str, ...]) -> None:
+    text = PLAY + task("Do", "command: {argv: [sh, -c, 'echo hunter2 >&2; exit 3']}", "no_log: true", *loop)
+    found = play(folder, text, code=2)
+    assert found["hosts"]["one"]["state"] == "failed"
+    assert "hunter2" not in json.dumps(found)
+
+
+def test_who_cannot_be_reached(folder: Path) -> None:
+    text = PLAY + task("Go", "raw: 'true'", "vars: {ansible_connection: ssh, ansible_host: 127.0.0.1, ansible_port: 1}")
+    host = play(folder, text, code=4)["hosts"]["one"]
+    assert host["state"] == "unreachable"
+    assert "port 1" in host["failed"]["messages"][0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        task("Try", "raw: 'false'", "changed_when: false", "ignore_errors: true"),
+        "    - name: Both\n      block:\n"
+        + task("Try", "raw: 'false'", "changed_when: false", indent=8)
+        + "      rescue:\n"
+        + task("Mend", "raw: 'true'", "changed_when: false", indent=8),
+    ],
+    ids=["ignored", "rescued"],
+)
+def test_a_failure_that_stops_nothing_is_none(folder: Path, text: str) -> None:
+    host = play(folder, PLAY + text)["hosts"]["one"]
+    assert (host["state"], host["failed"]) == ("ok", None)
+
+
+def test_a_failed_role_is_named(folder: Path) -> None:
+    (folder / "roles" / "preflight" / "tasks").mkdir(parents=True)
+    (folder / "roles" / "preflight" / "tasks" / "main.yml").write_text(task("Refuse", "fail: {msg: full}", indent=0))
+    found = play(folder, PLAY + task("Look", "include_role: {name: preflight}"), code=2)
+    assert found["hosts"]["one"]["failed"] == {"task": "Refuse", "role": "preflight", "messages": ["full"]}
+    assert "preflight : Refuse" in found["tasks"]
+
+
+def test_a_task_that_fails_once_for_all_is_everybodys(folder: Path) -> None:
+    """As the play that asks the stack does, before any host is connected to."""
+    text = PLAY.replace("free", "linear") + task("Ask", "fail: {msg: no stack}", "run_once: true")
+    found = play(folder, text + PLAY + task("Go", "raw: 'true'"), "one", "two", code=2)
+    assert found["finished"] is False
+    assert found["failed"]["messages"] == ["no stack"]
+    assert found["hosts"]["one"]["state"] == "failed"
+    assert "two" not in found["hosts"]
+
+
+def test_a_run_that_was_interrupted_leaves_an_account(folder: Path) -> None:
+    begun = folder / "begun"
+    text = task("Go", "raw: 'true'", "changed_when: inventory_hostname == 'one'")
+    text += task("Wait", f"raw: 'touch {begun}; exec sleep {LIMIT_S:.0f}'", "when: inventory_hostname == 'one'")
+    (folder / "play.yml").write_text(PLAY + text + task("Go on", "raw: 'true'"))
+    process = subprocess.Popen(argv(folder, "one"), env=environ(folder), stdout=subprocess.DEVNULL, cwd=folder)
+    deadline = time.monotonic() + LIMIT_S
+    while not begun.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(LIMIT_S) != 0
+    found = account(folder)
+    assert found["finished"] is False
+    assert (found["hosts"]["one"]["state"], found["hosts"]["one"]["changed"]) == ("unfinished", 1)
+
+
+def test_nothing_is_written_unless_asked_for(folder: Path) -> None:
+    (folder / "play.yml").write_text(PLAY + task("Go", "raw: 'true'"))
+    variables = {name: value for name, value in environ(folder).items() if name != "LONGHAUL_VERDICTS"}
+    before = set(folder.iterdir())
+    done = subprocess.run(argv(folder, "one"), env=variables, capture_output=True, check=False, cwd=folder)
+    assert done.returncode == 0
+    assert {path.name for path in set(folder.iterdir()) - before} <= {"inventory.json", ".ansible"}
