@@ -41,13 +41,31 @@ class Command(Protocol):
 
 def commands() -> dict[str, Command]:
     """Every command by name, in the order that ``--help`` shows."""
-    from longhaul.commands import ansible, destroy, kubeconfig, preview, schema, shell, status, up, validate
+    from longhaul.commands import (
+        ansible,
+        depot,
+        destroy,
+        image,
+        kubeconfig,
+        preview,
+        rack,
+        roll,
+        schema,
+        shell,
+        status,
+        up,
+        validate,
+    )
 
     return {
         "up": up,
         "preview": preview,
         "destroy": destroy,
         "status": status,
+        "rack": rack,
+        "roll": roll,
+        "depot": depot,
+        "image": image,
         "ansible": ansible,
         "kubeconfig": kubeconfig,
         "shell": shell,
@@ -86,7 +104,10 @@ def parse(argv: Sequence[str]) -> Invocation:
     """The invocation that ``argv`` spells; exits with 2 and a message when it spells none."""
     split = list(argv).index("--") if "--" in argv else len(argv)
     grammar = parser()
-    options = grammar.parse_args(argv[:split])
+    options, unknown = grammar.parse_known_args(argv[:split])
+    if unknown:
+        after = "; words for what it runs go after --" if commands()[options.command].TAKES_REST else ""
+        grammar.error(f"unrecognized arguments: {' '.join(unknown)}{after}")
     rest = tuple(argv[split + 1 :])
     if rest and not commands()[options.command].TAKES_REST:
         grammar.error(f"{options.command} takes nothing after --")

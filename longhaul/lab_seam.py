@@ -62,6 +62,19 @@ class Lab:
         command = [path, "env", f"{INSIDE}={self.env}", *passed, sys.executable, "-m", "longhaul", *arguments]
         _become(path, command)
 
+    def image_manifest(self) -> Path:
+        """The manifest of the image that the lab's cloud machines boot, beside it."""
+        from lab.config import LabConfig
+        from lab.state import LabError
+
+        try:
+            path = Path(LabConfig.read(self._state()).rootfs).parent / "manifest.json"
+        except LabError as error:
+            raise CommandError(str(error), code=Exit.UNREACHABLE) from error
+        if not path.is_file():
+            raise CommandError(f"{path} is not there: `{lab_command(self.env)}` bakes the lab's image anew")
+        return path
+
     def shell(self, machine: str, command: Sequence[str]) -> NoReturn:
         """Become a shell, or a command, in one of the lab's machines."""
         lab = [sys.executable, "-m", "lab", "shell", "--env", self.env, "--state-root", str(self.folder.parent)]
@@ -85,16 +98,20 @@ def require_cloud(environment: Environment) -> None:
         subscription = getattr(site, "subscription", "")
         if subscription.startswith(IMAGINARY):
             raise CommandError(
-                f"{environment.name} is in no cloud: sites.{name}.subscription, {subscription}, is an example's. "
-                f"Where a lab can build it, `make lab ENV={environment.name}` does",
+                f"{environment.name} has no lab that is up, and is in no cloud: sites.{name}.subscription, "
+                f"{subscription}, is an example's. Where a lab can build it, `{lab_command(environment.name)}` does",
                 code=Exit.UNREACHABLE,
             )
 
 
 def lab_down(env: str) -> CommandError:
     """What to say when a lab is needed and not there."""
-    how = "make lab" if env == "lab" else f"make lab ENV={env}"
-    return CommandError(f"the lab {env!r} is down; `{how}` brings it up", code=Exit.UNREACHABLE)
+    return CommandError(f"the lab {env!r} is down; `{lab_command(env)}` brings it up", code=Exit.UNREACHABLE)
+
+
+def lab_command(env: str) -> str:
+    """What brings a lab up."""
+    return "make lab" if env == "lab" else f"make lab ENV={env}"
 
 
 def find_lab(project: Path, env: str) -> Lab | None:
@@ -114,8 +131,8 @@ def stand_ins() -> Path:
 
 def pinned_tools() -> Path | None:
     """The folder of the pinned tools, whether they are there or not; None when the list of them cannot be read."""
-    from lab.toolchain.errors import SetupError
-    from lab.tools import bin_dir
+    from longhaul.toolchain.errors import SetupError
+    from longhaul.toolchain.tools import bin_dir
 
     try:
         return bin_dir()

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from components.model import Environment
 
 
+REFRESH = "--refresh"
+"""The engine's option to read the clouds first."""
 DRAIN_S = 5.0
 """How long the output of a phase that has ended may take to be shown, seconds."""
 
@@ -35,6 +37,9 @@ class Phase(StrEnum):
 
     INFRASTRUCTURE = "infrastructure"
     """The stack ``<env>``: networks, vault, control plane, pools, links."""
+    PREPARATION = "preparation"
+    """What gateways and bare-metal hosts hold whatever the infrastructure says, by Ansible: packages, binaries, units.
+    Beside the first infrastructure; hosts that are nodes already are left alone."""
     RACKS = "racks"
     """Gateways and bare-metal hosts, by Ansible."""
     OBJECTS = "objects"
@@ -45,27 +50,37 @@ def phases(environment: Environment) -> tuple[Phase, ...]:
     """Those that an environment has."""
     from longhaul.racks.inventory import has_racks
 
-    return tuple(phase for phase in Phase if phase is not Phase.RACKS or has_racks(environment))
+    return tuple(Phase) if has_racks(environment) else (Phase.INFRASTRUCTURE, Phase.OBJECTS)
 
 
 def run_phase(phase: Phase, where: Context, environment: Environment, words: Sequence[str]) -> Exit:
     """One phase on this terminal; ``words`` are for the engine."""
     match phase:
         case Phase.INFRASTRUCTURE:
-            return _make(engine_for(where), words)
-        case Phase.RACKS:
-            from longhaul.racks.run import run_playbook
+            engine = engine_for(where)
+            # Not before: another run that is alive may be at the machines.
+            recover(engine)
+            if REFRESH in words and engine.has_stack() is not False:
+                from longhaul.revive import revive
 
-            return exit_code(run_playbook(where, environment, (), os.environ))
+                revive(environment)
+            return _make(engine, words)
+        case Phase.PREPARATION | Phase.RACKS:
+            from longhaul.racks.run import PREPARE, SITE, run_playbook
+
+            early = phase is Phase.PREPARATION
+            done = run_playbook(where, environment, (PREPARE if early else SITE,), os.environ, api=not early)
+            return exit_code(done)
         case Phase.OBJECTS:
             with kubeconfig_file(where, environment, os.environ) as kubeconfig:
                 environ = {**os.environ, "KUBECONFIG": str(kubeconfig)}
-                return _make(engine_for(where, environ, objects=True), words)
+                engine = engine_for(where, environ, objects=True)
+                recover(engine)
+                return _make(engine, words)
 
 
 def _make(engine: Engine, words: Sequence[str]) -> Exit:
-    """Put right what a killed run left of a stack, and make it what the program says."""
-    recover(engine)
+    """Make a stack what the program says."""
     ensure_stack(engine)
     return exit_code(change_with_pending(engine, "up", words))
 

@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING
 from longhaul.cli import Invocation
 from longhaul.cluster import kubeconfig_file
 from longhaul.context import Context, context, enter_lab
+from longhaul.engine import processes
 from longhaul.engine.backend import Backend, current_backend
 from longhaul.engine.change import exit_code
 from longhaul.engine.digest import Preview, parse_preview
 from longhaul.engine.engine import Engine, objects_file
 from longhaul.engine.locate import engine_binary, engine_environment
 from longhaul.engine.plugins import Plugin, needed, stand_in
-from longhaul.engine.runs import Records
+from longhaul.engine.runs import VARIABLE, Records, new_run
 from longhaul.engine.throwaway import can_decrypt, copy_stack_file, throwaway_backend
 from longhaul.exits import CommandError, Exit
 from longhaul.lab_seam import stand_ins
@@ -44,13 +45,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(invocation: Invocation) -> int:
     """Check the file and run the engine's preview, against the real stacks where there are any."""
-    begun = time.monotonic()
+    begun, run = time.monotonic(), new_run("preview")
     where = context(invocation)
     environment = where.project.load(where.env)
     if where.lab is not None and where.lab.is_up():
         enter_lab(where, environment, invocation)
     with tempfile.TemporaryDirectory(prefix="longhaul-preview-") as folder, ExitStack() as stack:
         engine = preview_engine(where, environment, Path(folder))
+        # An engine whose reader went away (`| head`) ends without its plugins.
+        engine = replace(engine, environ={**engine.environ, VARIABLE: run.id})
+        stack.callback(lambda: processes.end(run.leftovers()))
         objects = _objects_engine(where, environment, engine, stack)
         if invocation.options.json:
             return _as_json(engine, objects, invocation.rest, begun)

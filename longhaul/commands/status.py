@@ -9,6 +9,7 @@ import sys
 from longhaul.cli import Invocation
 from longhaul.context import context, enter_lab
 from longhaul.exits import CommandError, Exit
+from longhaul.say import say
 
 HELP = "show machines, stores, API, links, nodes and add-ons, each with a verdict and its reason"
 TAKES_REST = False
@@ -34,6 +35,9 @@ def run(invocation: Invocation) -> int:
 
     machines = control_machines(environment, plan(environment))
     observed = collect(environment, machines, identity=lambda: _identity(vault_url(environment), where.env))
+    if not observed.cloud and not invocation.options.json:
+        say(f"nothing of the control plane of {where.env} is in its cloud; `longhaul up --env {where.env}` makes it")
+        return Exit.FAILED
     status = judge(environment, machines, observed, inside=where.lab is not None)
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     print(to_json(status) if invocation.options.json else to_text(status, colour=colour))

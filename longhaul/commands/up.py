@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
+from longhaul.beside import preparing
 from longhaul.cli import Invocation
 from longhaul.context import Context, context, enter_lab
+from longhaul.engine.engine import engine_for
 from longhaul.exits import CommandError, Exit
-from longhaul.phases import Phase, phases, run_phase, run_side_by_side, summed_up, timed
+from longhaul.phases import REFRESH, Phase, phases, run_phase, run_side_by_side, summed_up, timed
 from longhaul.say import say
 
 if TYPE_CHECKING:
@@ -42,13 +45,24 @@ def run(invocation: Invocation) -> int:
     words = engine_arguments(options, invocation.rest)
     if options.only is not None:
         return run_phase(options.only, where, environment, words)
-    code = timed(Phase.INFRASTRUCTURE, lambda: run_phase(Phase.INFRASTRUCTURE, where, environment, words))
-    return _the_rest(where, environment, invocation) if code is Exit.OK else code
+    with _beside(where, environment, yes=options.yes) as end:
+        code = timed(Phase.INFRASTRUCTURE, lambda: run_phase(Phase.INFRASTRUCTURE, where, environment, words))
+        if code is not Exit.OK:
+            end()
+            return code
+    return _the_rest(where, environment, invocation)
+
+
+def _beside(where: Context, environment: Environment, *, yes: bool) -> AbstractContextManager[Callable[[], None]]:
+    """The racks' preparation, where nothing is there yet and nobody is to be asked first, with a way to end it."""
+    if yes and Phase.PREPARATION in phases(environment) and engine_for(where).is_new():
+        return preparing(where)
+    return nullcontext(lambda: None)
 
 
 def _the_rest(where: Context, environment: Environment, invocation: Invocation) -> Exit:
     """What comes after the infrastructure."""
-    side = [phase for phase in phases(environment) if phase is not Phase.INFRASTRUCTURE]
+    side = [phase for phase in phases(environment) if phase in (Phase.RACKS, Phase.OBJECTS)]
     if not invocation.options.yes and not _go_on(side):
         return Exit.FAILED
     say(f"{' and '.join(side)}: {'begin' if len(side) > 1 else 'begins'}")
@@ -88,7 +102,7 @@ def engine_arguments(options: argparse.Namespace, rest: tuple[str, ...]) -> list
         "--suppress-outputs",
         *(["--yes"] if options.yes else []),
         *(["--json"] if options.json else []),
-        *([] if told else ["--refresh"]),
+        *([] if told else [REFRESH]),
         *rest,
     ]
 

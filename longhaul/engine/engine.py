@@ -63,6 +63,11 @@ class Engine:
             return None
         return self.backend.state_file(self.name, self.stack) is not None
 
+    def is_new(self) -> bool:
+        """Whether the stack is still to be created."""
+        known = self.has_stack()
+        return self.ask("stack", "--show-name").returncode != 0 if known is None else not known
+
 
 def reason(done: subprocess.CompletedProcess[str]) -> str:
     """What the engine gave as the reason of its failure."""

@@ -38,8 +38,10 @@ def started_at(pid: int) -> float | None:
     ticks = started(pid)
     if ticks is None:
         return None
+    # The clock first: a pause before the second look makes a process older than it is, never younger than its lock.
+    now = time.time()
     uptime = float((PROC / "uptime").read_text(encoding="ascii").split()[0])
-    return time.time() - uptime + ticks / os.sysconf("SC_CLK_TCK")
+    return now - uptime + ticks / os.sysconf("SC_CLK_TCK")
 
 
 def program(pid: int) -> str:

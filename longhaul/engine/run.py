@@ -36,18 +36,20 @@ def run_engine(
     environ: Mapping[str, str],
     stdout: IO[bytes] | None = None,
     started: Callable[[int], None] | None = None,
+    asking: signal.Signals | None = None,
 ) -> Result:
     """Run the engine on this terminal and wait for it.
 
     It stays in this process group, so it can ask questions, and gets the terminal's Ctrl-C by itself: the first makes
     it finish what is under way, the second stops it. Signals that were sent to this process alone are passed on, each
-    once. ``started`` is told the engine's process number.
+    once. ``started`` is told the engine's process number. ``asking`` is passed on instead of any of them, to a program
+    that takes no other for a request to end.
     """
     with _signals_held() as before:
-        child = _start(argv, cwd=cwd, environ=environ, mask=before, stdout=stdout)
+        child = start(argv, cwd=cwd, environ=environ, mask=before, stdout=stdout)
         if started is not None:
             started(child.pid)
-        return _wait([child])[0]
+        return _wait([child], asking)[0]
 
 
 def run_together(
@@ -62,7 +64,7 @@ def run_together(
     in threads of its own."""
     with _signals_held() as before:
         children = [
-            _start(
+            start(
                 argv,
                 cwd=cwd,
                 environ=environ,
@@ -94,32 +96,42 @@ def _signals_held() -> Iterator[set[signal.Signals | int]]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _start(
-    argv: Sequence[str], *, cwd: Path, environ: Mapping[str, str], mask: set[signal.Signals | int], **streams: Any
+def start(
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    environ: Mapping[str, str] | None = None,
+    mask: set[signal.Signals | int] | None = None,
+    nice: int = 0,
+    **streams: Any,
 ) -> subprocess.Popen[bytes]:
+    """A child that is interrupted should this command die without a word. ``mask`` are the signals that it blocks,
+    ``nice`` is how much it stands back for others (nice(2))."""
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, ()) if mask is None else mask
     prctl, parent = ctypes.CDLL(None).prctl, os.getpid()
     return subprocess.Popen(
         argv,
         cwd=cwd,
-        env=dict(environ),
-        preexec_fn=lambda: _in_child(prctl, mask, parent),  # noqa: PLW1509 - there are no threads yet
+        env=None if environ is None else dict(environ),
+        preexec_fn=lambda: _in_child(prctl, mask, parent, nice),  # noqa: PLW1509 - there are no threads yet
         **streams,
     )
 
 
-def _in_child(prctl: Callable[[int, int], int], mask: set[signal.Signals | int], parent: int) -> None:
+def _in_child(prctl: Callable[[int, int], int], mask: set[signal.Signals | int], parent: int, nice: int) -> None:
     """Undo the mask, and end as after Ctrl-C should this command die without a word.
 
     A hang-up reaches the whole group, and the engine has no handler for it: it ignores it, and is interrupted instead.
     """
     prctl(PR_SET_PDEATHSIG, signal.SIGINT)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    os.nice(nice)
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     if os.getppid() != parent:
         os._exit(1)
 
 
-def _wait(children: Sequence[subprocess.Popen[bytes]]) -> list[Result]:
+def _wait(children: Sequence[subprocess.Popen[bytes]], asking: signal.Signals | None = None) -> list[Result]:
     """Wait for all of them, passing on what was sent to this process alone."""
     interrupted = False
     while running := [child for child in children if child.poll() is None]:
@@ -129,7 +141,7 @@ def _wait(children: Sequence[subprocess.Popen[bytes]]) -> list[Result]:
         interrupted = True
         for child in running:
             if info.si_signo == signal.SIGHUP:
-                child.send_signal(signal.SIGINT)
+                child.send_signal(asking or signal.SIGINT)
             elif info.si_code <= SI_USER:
-                child.send_signal(info.si_signo)
+                child.send_signal(asking or info.si_signo)
     return [Result(code=child.returncode, interrupted=interrupted) for child in children]

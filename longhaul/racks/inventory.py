@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from components.model import AddressPlan, Environment, plan
-from components.model.nodes import TUNNEL_MSS, api_url, rack_node_name
+from components.model.certificates import NODES as NODE_AUTHORITY
+from components.model.certificates import authorities
+from components.model.nodes import TUNNEL_MSS, api_url, pod_mtu, rack_node_name
 from components.model.racks import gateway_places, rack_places
 
 GATEWAYS = "gateways"
@@ -39,6 +41,8 @@ class RackMachine:
     host_key: str | None
     pin_at: str
     """Where its host key is to be written."""
+    gpus: int = 0
+    """Of NVIDIA's."""
 
     @property
     def reached_at(self) -> IPv4Address:
@@ -72,7 +76,7 @@ def machines(environment: Environment, addresses: AddressPlan) -> Iterator[RackM
             host_key=gateway.host_key,
             pin_at=f"sites.{gateway.site}.gateways, {gateway.name}, in stacks/Pulumi.{env}.yaml",
         )
-    keys = {host.name: host.host_key for host in environment.hosts}
+    hosts = {host.name: host for host in environment.hosts}
     for place in rack_places(environment, addresses):
         yield RackMachine(
             name=rack_node_name(environment, place.name),
@@ -80,8 +84,9 @@ def machines(environment: Environment, addresses: AddressPlan) -> Iterator[RackM
             group=NODES,
             site=place.site,
             address=place.address,
-            host_key=keys[place.name],
+            host_key=hosts[place.name].host_key,
             pin_at=f"hosts, {place.name}, in stacks/{environment.bare_metal}",
+            gpus=hosts[place.name].gpus,
         )
 
 
@@ -103,9 +108,9 @@ def inventory(environment: Environment, reach: Reach, *, more: Mapping[str, Any]
     hosts: dict[str, dict[str, Any]] = {}
     for machine in machines(environment, addresses):
         groups[machine.group].append(machine.name)
-        groups[_site_group(machine.site)].append(machine.name)
+        groups[site_group(machine.site)].append(machine.name)
         hosts[machine.name] = _host(machine, reach)
-    sites = {_site_group(name): _site(environment, addresses, name) for name in {one["site"] for one in hosts.values()}}
+    sites = {site_group(name): _site(environment, addresses, name) for name in {one["site"] for one in hosts.values()}}
     return {
         "_meta": {"hostvars": hosts},
         "all": {
@@ -116,8 +121,8 @@ def inventory(environment: Environment, reach: Reach, *, more: Mapping[str, Any]
     }
 
 
-def _site_group(site: str) -> str:
-    """Ansible takes no hyphen in a group's name."""
+def site_group(site: str) -> str:
+    """The group of a site's machines. Ansible takes no hyphen in a group's name."""
     return f"site_{site.replace('-', '_')}"
 
 
@@ -133,6 +138,8 @@ def _host(machine: RackMachine, reach: Reach) -> dict[str, Any]:
         "host_key": machine.host_key,
         "host_key_place": machine.pin_at,
     }
+    if machine.gpus:
+        found["gpus"] = machine.gpus
     if machine.public_address is not None:
         found["public_address"] = str(machine.public_address)
     return found
@@ -143,12 +150,15 @@ def _site(environment: Environment, addresses: AddressPlan, name: str) -> dict[s
 
 
 def _everywhere(environment: Environment, addresses: AddressPlan) -> dict[str, Any]:
+    (signer,) = (authority for authority in authorities(environment) if authority.name == NODE_AUTHORITY)
     return {
         "environment_name": environment.name,
+        "node_authority": signer.common_name,
         "supernet": str(addresses.supernet),
         "api_url": api_url(environment, addresses),
         "operators": [str(range_) for range_ in environment.access.operators],
         "tunnel_mss": TUNNEL_MSS,
+        "inside_mtu": pod_mtu(environment),
     }
 
 
@@ -162,6 +172,10 @@ def ssh_options(reach: Reach) -> dict[str, str]:
         # A machine that boots, or a tunnel that comes up meanwhile: a second apart where it refuses, and up to ten
         # where nothing answers.
         "ConnectionAttempts": "8",
+        # A machine that was unplugged says nothing: it is given up after half a minute (ssh_config(5)), not after TCP's
+        # quarter of an hour.
+        "ServerAliveInterval": "10",
+        "ServerAliveCountMax": "3",
         "UpdateHostKeys": "no",
     }
 

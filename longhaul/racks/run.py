@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from longhaul.cluster import kubeconfig_file
 from longhaul.context import Context
@@ -25,32 +25,41 @@ OVERRIDE = "LONGHAUL_ANSIBLE"
 """Path of the `ansible-playbook` to use instead of this interpreter's."""
 
 SITE = "playbooks/site.yml"
+PREPARE = "playbooks/prepare.yml"
+LOOK = "playbooks/preflight.yml"
 INVENTORY = CHECKOUT / "playbooks" / "inventory.py"
 CONFIGURATION = CHECKOUT / "playbooks" / "ansible.cfg"
 
 
 def run_playbook(
-    where: Context, environment: Environment, arguments: Sequence[str], environ: Mapping[str, str]
+    where: Context,
+    environment: Environment,
+    arguments: Sequence[str],
+    environ: Mapping[str, str],
+    *,
+    api: bool = True,
+    stdout: IO[bytes] | None = None,
 ) -> Result:
-    """Run ``ansible-playbook ARGUMENTS`` on this terminal, with the environment's inventory and its cluster's API; the
-    racks' playbook when the arguments name none. Connections that it leaves open are closed."""
+    """Run ``ansible-playbook ARGUMENTS`` on this terminal, with the environment's inventory and, unless ``api`` says
+    otherwise, its cluster's API; the racks' playbook when the arguments name none. Connections that it leaves open are
+    closed. ``stdout`` is where its output goes instead."""
     run = new_run("ansible")
     argv = [str(_ansible(environ)), "--inventory", str(INVENTORY), *_located(arguments, where.project.root)]
     with ExitStack() as stack:
         variables = {
             **engine_environment(environ),
             "ANSIBLE_CONFIG": environ.get("ANSIBLE_CONFIG") or str(CONFIGURATION),
-            "KUBECONFIG": _kubeconfig(stack, where, environment, environ),
+            "KUBECONFIG": find_kubeconfig(stack, where, environment, environ) if api else "",
             "LONGHAUL_ENV": where.env,
             PROJECT: str(where.project.root),
             VARIABLE: run.id,
         }
-        result = run_engine(argv, cwd=where.project.root, environ=variables)
+        result = run_engine(argv, cwd=where.project.root, environ=variables, stdout=stdout)
     processes.end(run.leftovers())
     return result
 
 
-def _kubeconfig(stack: ExitStack, where: Context, environment: Environment, environ: Mapping[str, str]) -> str:
+def find_kubeconfig(stack: ExitStack, where: Context, environment: Environment, environ: Mapping[str, str]) -> str:
     """Path of a kubeconfig; empty when the vault gives none, which a playbook that needs none does not mind."""
     try:
         return str(stack.enter_context(kubeconfig_file(where, environment, environ)))

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import json
-import os
-import ssl
 import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from components.model import plan
-from components.model.nodes import POOL_LABEL, SITE_LABEL, api_url
+from components.model.nodes import GPU_LABEL, POOL_LABEL, PREFLIGHT_TAINT, SITE_LABEL, api_url
+from longhaul.kubernetes import PAGE, opener
 from longhaul.status.observed import AddonView, ClusterView, NodeView
 
 if TYPE_CHECKING:
     from components.model import Environment
 
 TIMEOUT_S = 10.0
-PAGE = 500
-"""Objects in one answer."""
 NAMESPACE = "kube-system"
+GPU_CONDITION = "longhaul.dev/GpuHealthy"
+"""What a node with GPUs says of them (docs/gpus.md)."""
 
 Get = Callable[[str], dict[str, Any]]
 
@@ -52,9 +50,22 @@ def node(item: Mapping[str, Any]) -> NodeView:
         pool=labels.get(POOL_LABEL, ""),
         ready=well,
         reason=cordoned if well else str(ready.get("message") or "it has never been ready"),
+        gpus=_gpus(item) if GPU_LABEL in labels else "",
         created=str(metadata.get("creationTimestamp", "")),
         version=str(status.get("nodeInfo", {}).get("kubeletVersion", "")),
     )
+
+
+def _gpus(item: Mapping[str, Any]) -> str:
+    """Why a node's GPUs are held back; empty when they are not."""
+    conditions = item.get("status", {}).get("conditions", ())
+    verdict: Mapping[str, Any] = next((one for one in conditions if one["type"] == GPU_CONDITION), {})
+    if not verdict:
+        return "its GPUs have not been tested yet"
+    if verdict.get("status") != "True":
+        return f"{verdict.get('reason')}: {verdict.get('message')}"
+    held_back = any(taint["key"] == PREFLIGHT_TAINT for taint in item.get("spec", {}).get("taints", ()))
+    return f"its GPUs wait for the node controller, which has set or not lifted {PREFLIGHT_TAINT}" if held_back else ""
 
 
 def _addons(get: Get) -> Iterator[AddonView]:
@@ -81,22 +92,11 @@ def _items(get: Get, path: str) -> Iterator[dict[str, Any]]:
 
 
 def _client(url: str, identity: Mapping[str, str]) -> Get:
-    context = ssl.create_default_context(cadata=identity["issuer"])
-    _load(context, identity["certificate"] + "\n" + identity["key"])
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context))
+    pages = opener(identity)
 
     def get(path: str) -> dict[str, Any]:
-        with opener.open(url + path, timeout=TIMEOUT_S) as response:
+        with pages.open(url + path, timeout=TIMEOUT_S) as response:
             answer: dict[str, Any] = json.load(response)
             return answer
 
     return get
-
-
-def _load(context: ssl.SSLContext, pem: str) -> None:
-    """Load a certificate and its key, for which OpenSSL wants a file: one that only this process has, in memory."""
-    descriptor = os.memfd_create("administrator", os.MFD_CLOEXEC)
-    with os.fdopen(descriptor, "w", encoding="ascii") as file:
-        file.write(pem)
-        file.flush()
-        context.load_cert_chain(f"/proc/self/fd/{descriptor}")

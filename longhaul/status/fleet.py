@@ -131,8 +131,8 @@ def _node(view: NodeView) -> NodeStatus:
         name=view.name,
         site=view.site,
         pool=view.pool,
-        verdict=Verdict.OK if view.ready else Verdict.UNWELL,
-        reason=view.reason or "ready",
+        verdict=Verdict.OK if view.ready and not view.gpus else Verdict.UNWELL,
+        reason="; ".join(filter(None, (view.reason, view.gpus))) or "ready",
         created=view.created,
         version=view.version,
     )

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+STILL = ("stopped", "deallocated")
+"""Power states that only a start ends (learn.microsoft.com, "States and billing of Azure Virtual Machines")."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class NodeAnswer:
@@ -76,6 +79,8 @@ class NodeView:
     created: str
     """RFC 3339."""
     version: str
+    gpus: str = ""
+    """Why its GPUs are held back; empty when they are not, or it has none."""
 
 
 @dataclass(frozen=True, kw_only=True)

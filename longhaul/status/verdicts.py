@@ -17,7 +17,7 @@ from longhaul.status.fleet import (
     judge_nodes,
     judge_pools,
 )
-from longhaul.status.observed import Endpoint, Observed
+from longhaul.status.observed import STILL, Endpoint, Observed
 from longhaul.status.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -114,7 +114,8 @@ def _machine(machine: Machine, observed: Observed) -> MachineStatus:
         return MachineStatus(name=machine.name, role=machine.role, verdict=Verdict.MISSING, reason=reason)
     answer = observed.answers.get(machine.name)
     if answer is None:
-        verdict, reason = Verdict.DOWN, f"the cloud says it is {view.power or 'in no known state'}"
+        way = ": `longhaul up` starts it" if view.power in STILL else ""
+        verdict, reason = Verdict.DOWN, f"the cloud says it is {view.power or 'in no known state'}{way}"
     elif view.provisioning.lower() == "failed":
         verdict, reason = Verdict.UNWELL, "the cloud failed to provision it"
     elif answer.ready:

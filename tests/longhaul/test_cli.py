@@ -11,7 +11,8 @@ from longhaul.cli import main
 from longhaul.exits import MEANINGS, Exit
 from tests.longhaul.conftest import Checkout, FakeEngine
 
-COMMANDS = ("up", "preview", "destroy", "status", "ansible", "kubeconfig", "shell", "validate", "schema")
+WORK = ("up", "preview", "destroy", "status", "rack", "roll", "depot", "image", "ansible")
+COMMANDS = (*WORK, "kubeconfig", "shell", "validate", "schema")
 
 
 @pytest.mark.parametrize("words", [["--help"], *([command, "--help"] for command in COMMANDS)])
@@ -118,3 +119,10 @@ def test_a_bug_shows_its_traceback_to_who_asks(
     monkeypatch.setattr(cli, "commands", broken)
     assert main(["schema"]) == Exit.FAILED
     assert "Traceback" in capsys.readouterr().err
+
+
+def test_words_without_the_dashes_are_told_where_they_go(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.parse(["shell", "--env", "lab", "lab-api-0", "hostname"])
+    assert ended.value.code == Exit.USAGE
+    assert "unrecognized arguments: hostname; words for what it runs go after --" in capsys.readouterr().err

@@ -77,7 +77,7 @@ def _killed(checkout: Checkout, world: Path) -> int:
     (world / "hold").touch()
     process = checkout.start(*UP, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     provider = await_first(world, process)
-    engine = json.loads(next((checkout.home / ".local").rglob("dev.json")).read_text())["engine_pid"]
+    engine = engine_of(checkout)
     os.kill(process.pid, signal.SIGKILL)
     os.kill(engine, signal.SIGKILL)
     process.wait(LIMIT_S)
@@ -94,6 +94,17 @@ def await_first(world: Path, process: subprocess.Popen[bytes]) -> int:
         assert time.monotonic() < deadline, "nothing was made"
         time.sleep(0.05)
     return int(made.read_text())
+
+
+def engine_of(checkout: Checkout) -> int:
+    """The engine's process, once the command has recorded it."""
+    deadline = time.monotonic() + LIMIT_S
+    while True:
+        for path in (checkout.home / ".local").rglob("dev.json"):
+            if pid := json.loads(path.read_text())["engine_pid"]:
+                return int(pid)
+        assert time.monotonic() < deadline, "no engine was recorded"
+        time.sleep(0.05)
 
 
 def locks(checkout: Checkout) -> list[Path]:
@@ -148,7 +159,7 @@ def test_an_engine_killed_under_a_living_command_leaves_no_lock(checkout: Checko
     (world / "hold").touch()
     process = checkout.start(*UP, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     provider = await_first(world, process)
-    os.kill(json.loads(next((checkout.home / ".local").rglob("dev.json")).read_text())["engine_pid"], signal.SIGKILL)
+    os.kill(engine_of(checkout), signal.SIGKILL)
     assert process.wait(LIMIT_S) == Exit.FAILED
     assert locks(checkout) == []
     assert processes.started(provider) is None
@@ -213,6 +224,20 @@ def test_a_preview_leaves_the_stack_file_as_it_is(checkout: Checkout, world: Pat
     assert (digest["create"], digest["same"]) == (3, 0)
     assert checkout.stack_file.read_bytes() == before
     assert sorted(path.name for path in checkout.path.iterdir()) == ["Pulumi.yaml", "stacks"]
+
+
+def test_a_preview_whose_reader_went_away_leaves_no_process(checkout: Checkout, world: Path) -> None:
+    """As of `longhaul preview | head`."""
+    process = checkout.start("preview", "--env", "dev", stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.stdout.close()
+    process.wait(LIMIT_S)
+    # What the engine started ends when it does, a moment after.
+    deadline = time.monotonic() + LIMIT_S
+    while left := list(processes.with_variable("WORLD", str(world))):
+        assert time.monotonic() < deadline, left
+        time.sleep(0.05)
 
 
 def test_a_preview_of_a_stack_compares_with_it_and_leaves_the_salt_alone(checkout: Checkout, world: Path) -> None:

@@ -195,6 +195,32 @@ def test_nodes_are_read_page_by_page(environment: Environment, monkeypatch: pyte
     )
 
 
+@pytest.mark.parametrize(
+    ("verdict", "tainted", "verdict_is", "said"),
+    [
+        (None, True, Verdict.UNWELL, "its GPUs have not been tested yet"),
+        (("False", "XidFatal", "Xid 79 at 0000:18:00"), True, Verdict.UNWELL, "XidFatal: Xid 79 at 0000:18:00"),
+        (("Unknown", "GpusInUse", "waits"), True, Verdict.UNWELL, "GpusInUse: waits"),
+        (("True", "GpusHealthy", "2 GPUs"), True, Verdict.UNWELL, "wait for the node controller"),
+        (("True", "GpusHealthy", "2 GPUs"), False, Verdict.OK, "ready"),
+    ],
+)
+def test_a_node_whose_gpus_are_held_back_is_not_well(
+    environment: Environment, verdict: tuple[str, str, str] | None, tainted: bool, verdict_is: Verdict, said: str
+) -> None:
+    taints = [{"key": "longhaul.dev/preflight", "effect": "NoSchedule"}] if tainted else []
+    one = item("a", "True", taints=taints)
+    assert cluster.node(one).gpus == "", "it has none"
+    one["metadata"]["labels"]["nvidia.com/gpu.present"] = "true"
+    if verdict:
+        condition = dict(zip(("status", "reason", "message"), verdict, strict=True))
+        one["status"]["conditions"].append({"type": "longhaul.dev/GpuHealthy", **condition})
+    seen = replace(SEEN, cluster=replace(CLUSTER, nodes=(cluster.node(one),)))
+    found = judge_nodes(environment, seen)[0]
+    assert found.verdict is verdict_is
+    assert said in found.reason
+
+
 def test_an_api_that_cannot_be_reached_says_why(environment: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
     def client(_url: str, _identity: Any) -> Any:
         raise OSError("Network is unreachable")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from components.azure import api
-from components.azure.api import AzureError
+from components.azure.session import AzureError
 from longhaul import cluster
 from longhaul.cluster import fetch_identity, kubeconfig
 from longhaul.context import Context, state_folder, write_private

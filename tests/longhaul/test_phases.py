@@ -4,68 +4,19 @@ from __future__ import annotations
 
 import json
 import signal
-import stat
-import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from longhaul.exits import Exit
 from longhaul.phases import Phase, summed_up
 from tests.longhaul.conftest import LIMIT_S, Checkout, FakeEngine
+from tests.longhaul.fake_ansible import FakeAnsible
 
 ALL = ("up", "--env", "dev", "--yes")
 INFRASTRUCTURE = "up --stack dev --suppress-outputs --yes --refresh"
 OBJECTS = "up --stack dev-objects --suppress-outputs --yes --refresh"
-
-FAKE = f"""#!{sys.executable}
-import json, os, pathlib, signal, sys
-folder = pathlib.Path(os.environ["FAKE_ENGINE"])
-kept = ("ANSIBLE_CONFIG", "KUBECONFIG", "LONGHAUL_ENV", "LONGHAUL_PROJECT")
-note = {{"words": sys.argv[1:], **{{name: os.environ.get(name) for name in kept}}}}
-(folder / "ansible").write_text(json.dumps(note))
-print("a task")
-print("a warning", file=sys.stderr)
-if (folder / "ansible-waits").exists():
-    caught = []
-    signal.signal(signal.SIGINT, lambda number, frame: caught.append(number))
-    (folder / "ansible-waiting").write_text(str(os.getpid()))
-    while not caught:
-        signal.pause()
-    (folder / "ansible-caught").write_text(str(len(caught)))
-    sys.exit(99)
-sys.exit(int((folder / "ansible-code").read_text()) if (folder / "ansible-code").exists() else 0)
-"""
-
-
-@dataclass(frozen=True, kw_only=True)
-class FakeAnsible:
-    folder: Path
-
-    def told(self) -> dict[str, Any]:
-        return dict(json.loads((self.folder / "ansible").read_text()))
-
-    def fails(self) -> None:
-        (self.folder / "ansible-code").write_text("2")
-
-    def waits(self) -> None:
-        (self.folder / "ansible-waits").touch()
-
-
-@pytest.fixture(name="ansible")
-def _ansible(checkout: Checkout, engine: FakeEngine) -> FakeAnsible:
-    """An environment with racks, an engine and an Ansible that only note what they are told, and a kubeconfig."""
-    checkout.gains_racks()
-    binary = engine.folder / "ansible-playbook"
-    binary.write_text(FAKE)
-    binary.chmod(binary.stat().st_mode | stat.S_IXUSR)
-    checkout.environ |= {"LONGHAUL_ANSIBLE": str(binary), "LONGHAUL_KUBECONFIG": "/given/kubeconfig"}
-    engine.has_stack()
-    engine.has_stack("dev-objects")
-    return FakeAnsible(folder=engine.folder)
 
 
 def wait_for(path: Path) -> None:
@@ -107,14 +58,15 @@ def test_ansible_is_told_which_environment_and_playbook(checkout: Checkout, ansi
 
 
 @pytest.mark.parametrize(
-    ("phase", "commands"), [("infrastructure", [INFRASTRUCTURE]), ("racks", []), ("objects", [OBJECTS])]
+    ("phase", "commands"),
+    [("infrastructure", [INFRASTRUCTURE]), ("preparation", []), ("racks", []), ("objects", [OBJECTS])],
 )
 def test_one_phase_alone(
     checkout: Checkout, engine: FakeEngine, ansible: FakeAnsible, phase: str, commands: list[str]
 ) -> None:
     assert checkout.run(*ALL, "--only", phase).returncode == Exit.OK
     assert engine.commands() == commands
-    assert (engine.folder / "ansible").exists() == (phase == "racks")
+    assert (engine.folder / "ansible").exists() == (phase in ("preparation", "racks"))
 
 
 def test_without_racks_there_is_no_such_phase(checkout: Checkout, engine: FakeEngine) -> None:

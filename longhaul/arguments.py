@@ -1,0 +1,19 @@
+"""Values that options of several commands take, for argparse."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from longhaul.racks.selection import Share
+
+
+def share(text: str) -> Share:
+    """``N`` or ``N%`` of the machines; an argument error for anything else."""
+    from longhaul.racks.selection import share as parse
+
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error

@@ -1,0 +1,52 @@
+"""What is done on racks while the clouds make an environment's infrastructure for the first time: the part of the
+racks' work that waits for nothing of it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import IO
+
+from longhaul.context import Context
+from longhaul.engine.run import start
+from longhaul.phases import Phase
+from longhaul.say import say
+
+NICE = 10
+"""It is the infrastructure that everything waits for."""
+
+
+@contextmanager
+def preparing(where: Context) -> Iterator[Callable[[], None]]:
+    """Prepare the racks' hosts during the block, which is given a way to end that early, and wait for it at its end.
+    How it went is shown then, and decides nothing: the racks' own phase does what is left."""
+    words = ["up", "--env", where.env, "--project", str(where.project.root), "--yes", "--only", Phase.PREPARATION]
+    say(f"{Phase.PREPARATION}: begins, beside the infrastructure")
+    with tempfile.TemporaryFile() as output:
+        child = start(
+            [sys.executable, "-m", "longhaul", *words],
+            cwd=where.project.root,
+            nice=NICE,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+        )
+        try:
+            yield child.terminate
+            code = child.wait()
+        finally:
+            if child.poll() is None:
+                child.terminate()
+                child.wait()
+            _show(output)
+    say(f"{Phase.PREPARATION}: {'done' if code == 0 else 'not done everywhere; the racks that are left come later'}")
+
+
+def _show(output: IO[bytes]) -> None:
+    output.seek(0)
+    for line in output:
+        sys.stderr.write(f"{Phase.PREPARATION} | {line.decode(errors='replace')}")
+    sys.stderr.flush()

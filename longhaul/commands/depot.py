@@ -1,0 +1,267 @@
+"""``longhaul depot``: a folder with all that an environment's machines install, filled, looked at, and served."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import re
+import ssl
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from longhaul.cli import Invocation
+from longhaul.context import context
+from longhaul.exits import CommandError, Exit, help_text
+from longhaul.say import say
+
+if TYPE_CHECKING:
+    from longhaul.depot.gather import Sources
+    from longhaul.depot.manifest import Report
+    from longhaul.depot.wanted import Pull, Wanted
+
+HELP = "fill, check or serve a folder with all that machines install, for sites without the internet"
+TAKES_REST = False
+_MIB = 1 << 20
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """``depot`` has verbs, with options of their own."""
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+    build = _verb(verbs, "build", "fill a folder with binaries, packages and container images; run again, it goes on")
+    build.add_argument("--to", metavar="DIR", required=True, type=Path, help="the folder, a new one or an older depot")
+    build.add_argument("--site", metavar="S", help="what this site's machines need alone (default: all sites')")
+    build.add_argument(
+        "--suite", metavar="SUITE", action="append", default=[], help="a release of the machines: bookworm, noble, …"
+    )
+    build.add_argument(
+        "--sources",
+        metavar="SUITE=FILE",
+        action="append",
+        default=[],
+        type=_sources,
+        help="a sources.list with the release's archives (default: this machine's own, if it runs that release)",
+    )
+    build.add_argument(
+        "--package",
+        metavar="SUITE=NAME",
+        action="append",
+        default=[],
+        type=_package,
+        help="a package besides those of the roles, with all it needs: a driver, kernel headers",
+    )
+    build.add_argument(
+        "--image",
+        metavar="NAME:TAG@DIGEST",
+        action="append",
+        default=[],
+        type=_pull,
+        help="a container image besides Longhaul's own, with registry and digest",
+    )
+    build.add_argument(
+        "--make-images", action="store_true", help="make Longhaul's own images around its tools, rather than pull them"
+    )
+    build.add_argument("--refresh", action="store_true", help="ask archives again for packages that are cached")
+    build.add_argument("--json", action="store_true", help="for programs")
+    verify = _verb(verbs, "verify", "hold every file of a depot against its checksum")
+    verify.add_argument("folder", metavar="DIR", type=Path)
+    verify.add_argument("--digest", metavar="SHA256", type=_digest, help="what `depot build` said it is")
+    verify.add_argument("--json", action="store_true", help="for programs")
+    serve = _verb(verbs, "serve", "serve a depot to machines over HTTP until it is stopped")
+    serve.add_argument("folder", metavar="DIR", type=Path)
+    serve.add_argument(
+        "--listen", metavar="ADDRESS:PORT", default=("127.0.0.1", 8080), type=_listen, help="default: 127.0.0.1:8080"
+    )
+    serve.add_argument("--certificate", metavar="FILE", type=Path, help="serve over HTTPS, with this PEM chain")
+    serve.add_argument("--key", metavar="FILE", type=Path, help="the certificate's private key, PEM")
+
+
+def _verb(verbs: argparse._SubParsersAction[argparse.ArgumentParser], name: str, text: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = verbs.add_parser(
+        name,
+        help=text,
+        description=f"{text[0].upper()}{text[1:]}.",
+        epilog=help_text(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    # Those of `depot` itself, which may be written after the verb as well.
+    parser.add_argument("--env", metavar="E", default=argparse.SUPPRESS, help="default: $LONGHAUL_ENV")
+    parser.add_argument("--project", metavar="DIR", default=argparse.SUPPRESS, help="the checkout")
+    return parser
+
+
+def _sources(text: str) -> tuple[str, Path]:
+    suite, equals, path = text.partition("=")
+    if not (suite and equals and path):
+        raise argparse.ArgumentTypeError(f"{text!r}: write SUITE=FILE, as in noble=noble.list")
+    return suite, Path(path)
+
+
+def _package(text: str) -> tuple[str, str]:
+    suite, equals, name = text.partition("=")
+    if not (suite and equals and re.fullmatch(r"[a-z0-9][a-z0-9.+-]*(=[A-Za-z0-9.+:~-]+)?", name)):
+        raise argparse.ArgumentTypeError(f"{text!r}: write SUITE=NAME or SUITE=NAME=VERSION")
+    return suite, name
+
+
+def _pull(text: str) -> Pull:
+    from longhaul.depot.wanted import parse_pull
+
+    try:
+        return parse_pull(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _digest(text: str) -> str:
+    plain = text.removeprefix("sha256:")
+    if len(plain) != 64 or set(plain) - set("0123456789abcdef"):
+        raise argparse.ArgumentTypeError(f"{text!r}: a digest is 64 hexadecimal digits in lower case")
+    return plain
+
+
+def _listen(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdecimal() or int(port) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r}: write ADDRESS:PORT, as in 10.0.0.5:80 or [::1]:8080")
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def run(invocation: Invocation) -> int:
+    """Do what the verb says."""
+    from longhaul.toolchain.errors import SetupError
+
+    verbs: dict[str, Callable[[Invocation], int]] = {"build": _build, "verify": _verify, "serve": _serve}
+    try:
+        return verbs[invocation.options.verb](invocation)
+    except SetupError as error:
+        raise CommandError(str(error)) from error
+
+
+def _build(invocation: Invocation) -> int:
+    from longhaul.depot.gather import assemble, gather
+    from longhaul.depot.publish import publish, require_place
+
+    options = invocation.options
+    wanted, sources = _asked(invocation)
+    require_place(options.to)  # before hours of fetching
+    parts = gather(wanted, sources)
+    found: list[Report] = []
+    fresh = publish(options.to, lambda into: found.append(assemble(into, wanted, parts, sources)), progress=say)
+    (report,) = found
+    if options.json:
+        print(json.dumps({"folder": str(options.to.absolute()), "changed": fresh, **report.plain()}, indent=2))
+        return Exit.OK
+    say(f"{options.to}: {report.files} files, {report.bytes / _MIB:,.0f} MiB" + ("" if fresh else "; nothing was new"))
+    say("its digest, to compare where it arrives (`longhaul depot verify DIR --digest …`):")
+    print(report.digest)
+    return Exit.OK
+
+
+def _asked(invocation: Invocation) -> tuple[Wanted, Sources]:
+    """What to put in, out of the environment and the options."""
+    from longhaul.depot import contents
+    from longhaul.depot.gather import Sources
+    from longhaul.depot.wanted import wanted
+    from longhaul.toolchain.spec import load
+
+    options = invocation.options
+    where = context(invocation)
+    environment = where.project.load(where.env)
+    if options.site is not None and options.site not in environment.sites:
+        known = ", ".join(environment.sites)
+        raise CommandError(f"{where.env} has no site {options.site!r}; it has {known}", code=Exit.USAGE)
+    spec = load()
+    asked = wanted(
+        environment,
+        contents.load(gpus=True),
+        spec,
+        site=options.site,
+        suites=options.suite,
+        extra=options.package,
+        more=options.image,
+        make_images=options.make_images,
+    )
+    for option in ("sources", "package"):
+        stray = {suite for suite, _ in getattr(options, option)} - set(asked.suites)
+        if stray:
+            told = ", ".join(sorted(stray))
+            raise CommandError(f"--{option} names {told}, which no --suite asks for", code=Exit.USAGE)
+    return asked, Sources(
+        spec=spec,
+        log_dir=where.project.root / ".lab" / "log",
+        progress=say,
+        archives={suite: _lines(path) for suite, path in options.sources},
+        refresh=options.refresh,
+    )
+
+
+def _lines(path: Path) -> tuple[str, ...]:
+    """Of a sources.list."""
+    lines = (line.strip() for line in path.read_text(encoding="utf-8").splitlines())
+    found = tuple(line for line in lines if line.startswith("deb "))
+    if not found:
+        raise CommandError(f"{path} names no archive: a line is `deb [signed-by=…] URL SUITE main`", code=Exit.USAGE)
+    return found
+
+
+def _verify(invocation: Invocation) -> int:
+    from longhaul.depot.manifest import verify
+
+    options = invocation.options
+    _require_depot(options.folder)
+    report = verify(options.folder, digest=options.digest or "", progress=say)
+    if options.json:
+        print(json.dumps(report.plain(), indent=2))
+    else:
+        for problem in report.problems:
+            print(f"{problem.kind:<12} {problem.path}: {problem.message}")
+        verdict = "as it should be" if report.good else f"{len(report.problems)} things are wrong"
+        print(f"{options.folder}: {report.files} files, {report.bytes / _MIB:,.0f} MiB: {verdict}")
+        if report.good and not options.digest:
+            print(f"its digest, which the builder said too: {report.digest}")
+    return Exit.OK if report.good else Exit.FAILED
+
+
+def _serve(invocation: Invocation) -> int:
+    from longhaul.depot.serving import Listen, serve
+
+    options = invocation.options
+    _require_depot(options.folder)
+    missing = [name for name in ("binaries", "debian", "images/index.json") if not (options.folder / name).exists()]
+    if missing:
+        raise CommandError(
+            f"{options.folder} lacks {', '.join(missing)}: `longhaul depot verify {options.folder}` says what else"
+        )
+    host, port = options.listen
+    tls = _tls(options.certificate, options.key)
+    if tls is None and host not in ("127.0.0.1", "::1", "localhost"):
+        say("over plain HTTP, everyone between here and the machines is root on them: see --certificate")
+    try:
+        asyncio.run(serve(options.folder, Listen(host=host, port=port, tls=tls), say=say))
+    except OSError as error:
+        raise CommandError(f"cannot listen at {host}:{port}: {error.strerror or error}") from error
+    return Exit.OK
+
+
+def _require_depot(folder: Path) -> None:
+    from longhaul.depot.manifest import is_depot
+
+    if not is_depot(folder):
+        raise CommandError(f"{folder} is no depot: `longhaul depot build --to {folder}` makes one", code=Exit.USAGE)
+
+
+def _tls(certificate: Path | None, key: Path | None) -> ssl.SSLContext | None:
+    if certificate is None and key is None:
+        return None
+    if certificate is None or key is None:
+        raise CommandError("--certificate and --key go together", code=Exit.USAGE)
+    found = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        found.load_cert_chain(certificate, key)
+    except (OSError, ssl.SSLError) as error:
+        reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or "unreadable"
+        raise CommandError(f"{certificate} and {key} cannot be used: {reason}", code=Exit.USAGE) from error
+    return found

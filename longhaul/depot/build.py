@@ -1,0 +1,73 @@
+"""What a depot is made of, and a folder filled with it::
+
+binaries/<name>/<version>/<name>    and SHA256SUMS of them
+debian/<suite>/                     a flat archive: every package that the roles add to a bare machine
+images/                             an OCI image layout
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from longhaul.depot.contents import ContainerImage
+from longhaul.depot.oci import Image, write_layout
+from longhaul.depot.pull import Pulled, add
+from longhaul.toolchain.cache import sha256_file
+from longhaul.toolchain.spec import Spec, load, machine_arch
+
+Place = Callable[[Path, Path], None]
+"""Has a file of the cache (the first) be at a path of the depot (the second), whose folder is there."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """Finished parts, each in the cache."""
+
+    binaries: Mapping[str, Path]
+    """By their names."""
+    archives: Mapping[str, Path]
+    """Folders that :func:`longhaul.toolchain.archive.index` has indexed, by suite."""
+    images: Sequence[Image]
+    pulled: Sequence[Pulled] = ()
+
+
+def fill(into: Path, parts: Parts, *, place: Place, spec: Spec | None = None) -> None:
+    """Lay the parts out in the folder ``into``. ``spec`` says the binaries' versions, by default this checkout's."""
+    versions = {binary.name: tool.version for tool in (spec or load()).tools for binary in tool.binaries}
+    sums = []
+    for kind in ("binaries", "debian"):
+        (into / kind).mkdir()
+    for name, path in sorted(parts.binaries.items()):
+        where = f"{name}/{versions[name]}/{name}"
+        _put(path, into / "binaries" / where, place)
+        sums.append(f"{sha256_file(path)}  {where}\n")
+    (into / "binaries" / "SHA256SUMS").write_text("".join(sums), encoding="ascii")
+    for suite, folder in sorted(parts.archives.items()):
+        for path in sorted(folder.iterdir()):
+            _put(path, into / "debian" / suite / path.name, place)
+    write_layout(into / "images", parts.images, arch=machine_arch())
+    for pulled in parts.pulled:
+        add(into / "images", pulled)
+
+
+def _put(source: Path, target: Path, place: Place) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    place(source, target)
+
+
+def made_image(
+    wanted: ContainerImage, *, binary: Path, libraries: Mapping[str, Path] | None = None, spec: Spec | None = None
+) -> Image:
+    """The image around its tool's binary, with ``libraries`` (files by their path in it) for one that is not static."""
+    (tool,) = (spec or load()).select([wanted.tool])
+    return Image(
+        name=f"{wanted.name}:{wanted.tag.format(version=tool.version)}",
+        binary=binary,
+        entrypoint=wanted.entrypoint,
+        command=wanted.command,
+        user=wanted.user,
+        capabilities=wanted.capabilities,
+        libraries=libraries or {},
+    )

@@ -1,0 +1,187 @@
+"""A depot's parts from where their makers publish them, kept in the cache: a run that was interrupted goes on.
+
+Binaries come as ``tools.toml`` says, packages with the machine's own apt, images with crane. Nothing is taken without a
+checksum: those of ``tools.toml`` and Go's sums, those of a signed archive, and images' digests.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from longhaul.depot import pull
+from longhaul.depot.build import Parts, fill, made_image
+from longhaul.depot.contents import ContainerImage
+from longhaul.depot.manifest import Report, seal, verify
+from longhaul.depot.oci import Image
+from longhaul.depot.pull import Pulled
+from longhaul.depot.wanted import Wanted
+from longhaul.toolchain import archive, debian, tools
+from longhaul.toolchain.cache import Progress, cache_root, digest, ensure_folder, remove, require_space, sha256_file
+from longhaul.toolchain.errors import SetupError
+from longhaul.toolchain.process import output_of
+from longhaul.toolchain.spec import Spec, machine_arch
+
+_LAYOUT = 1
+"""To be raised when the code below keeps other packages of the same names."""
+_PACKAGES_MIB = 600
+"""What packages and apt's lists take while they are fetched."""
+_SPARE_MIB = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sources:
+    """Where parts come from, and how it is told."""
+
+    spec: Spec
+    log_dir: Path
+    progress: Progress
+    archives: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Lines of a ``sources.list`` by suite; the machine's own for a suite that is not here."""
+    refresh: bool = False
+    """Whether archives are asked again for packages that are cached."""
+
+
+def gather(wanted: Wanted, sources: Sources) -> Parts:
+    """Have every part in the cache. Raises :class:`SetupError`."""
+    binaries = _tools(wanted.tools, sources) if wanted.tools else {}
+    archives = {}
+    for suite in wanted.suites:
+        extra = (name for of, name in wanted.extra if of == suite)
+        archives[suite] = _archive(suite, [*wanted.packages, *extra], sources)
+    return Parts(
+        binaries=binaries,
+        archives=archives,
+        images=[_made(image, archives[wanted.suites[0]], sources) for image in wanted.made],
+        pulled=_pulled(wanted, sources),
+    )
+
+
+def assemble(into: Path, wanted: Wanted, parts: Parts, sources: Sources) -> Report:
+    """Fill the folder with the parts, seal it and look at all of it. Raises :class:`SetupError`."""
+    need = sum(path.stat().st_size for path in _sources_of(parts)) >> 20
+    require_space(into, mib=need + _SPARE_MIB, doing="laying out the depot")
+    sources.progress(f"laying out {need} MiB")
+    # Copies, though links would be quicker: what is done to the depot must not be done to the cache.
+    fill(into, parts, place=_copy, spec=sources.spec)
+    seal(into, _about(into, wanted, parts, sources))
+    report = verify(into)
+    if not report.good:
+        told = "\n".join(f"  {problem.path}: {problem.message}" for problem in report.problems)
+        raise SetupError(f"the depot was not laid out as it should be; the cache or the disk is damaged:\n{told}")
+    return report
+
+
+def _copy(source: Path, target: Path) -> None:
+    shutil.copyfile(source, target)
+    target.chmod(0o755 if source.stat().st_mode & 0o100 else 0o644)
+
+
+def _sources_of(parts: Parts) -> list[Path]:
+    found = [*parts.binaries.values(), *(image.binary for image in parts.images)]
+    for folder in (*parts.archives.values(), *(pulled.layout for pulled in parts.pulled)):
+        found += [path for path in folder.rglob("*") if path.is_file()]
+    return found
+
+
+def _tools(names: Sequence[str], sources: Sources) -> dict[str, Path]:
+    found = tools.ensure(names, log_dir=sources.log_dir, progress=sources.progress, spec=sources.spec)
+    for name, path in found.items():
+        if sha256_file(path) != _note(path)["sha256"][name]:
+            raise SetupError(f"{path} was changed since it was fetched: remove {path.parent} and run it again")
+    return found
+
+
+def _note(path: Path) -> dict[str, Any]:
+    note: dict[str, Any] = json.loads((path.parent / "tool.json").read_text(encoding="utf-8"))
+    return note
+
+
+def _archive(suite: str, names: Sequence[str], sources: Sources) -> Path:
+    """Packages with all they need, whatever a machine has already: it may have less than another."""
+    lines = sources.archives.get(suite) or tuple(debian.host_sources(suite))
+    if not lines:
+        raise SetupError(
+            f"this machine has no archives of {suite} in its own sources: write a sources.list for it (`deb "
+            f"[signed-by=/path/of/keyring] URL {suite} main`, a line for each archive) and name it, "
+            f"--sources {suite}=FILE"
+        )
+    if shutil.which("apt-get") is None:
+        raise SetupError("this machine has no apt-get, which fetches packages: fill the depot on a Debian or Ubuntu")
+    place = cache_root() / "archives" / digest(_LAYOUT, suite, sorted(names), sorted(lines), machine_arch())
+    if sources.refresh:
+        remove(place)
+
+    def make(into: Path) -> None:
+        require_space(into, mib=_PACKAGES_MIB, doing=f"fetching packages of {suite}")
+        sources.progress(f"packages of {suite}: fetching {len(names)} and all they need")
+        base = into / "base"
+        (base / "rootfs/var/lib/dpkg").mkdir(parents=True)
+        (base / "rootfs/var/lib/dpkg/status").touch()
+        (base / "sources.list").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        debian.download(base, names, into=into, log=sources.log_dir / f"depot-{suite}.log")
+        remove(base)
+        archive.index(into, suite=suite, arch=machine_arch())
+
+    ensure_folder(place, make, what=f"packages of {suite}", progress=sources.progress)
+    return place
+
+
+def _made(wanted: ContainerImage, packages: Path, sources: Sources) -> Image:
+    binary = _tools([wanted.tool], sources)[wanted.tool]
+    libraries = _libraries(wanted.libraries, packages, sources) if wanted.libraries else {}
+    return made_image(wanted, binary=binary, libraries=libraries, spec=sources.spec)
+
+
+def _libraries(names: Sequence[str], packages: Path, sources: Sources) -> dict[str, Path]:
+    """What is in packages of the archive, unpacked in the cache."""
+    place = cache_root() / "libraries" / digest(_LAYOUT, packages.name, sorted(names))
+
+    def make(into: Path) -> None:
+        info = into / "var/lib/dpkg/info"
+        for name in names:
+            found = sorted(packages.glob(f"{name}_*.deb"))
+            if not found:
+                raise SetupError(f"{packages} has no package {name}, whose libraries an image needs")
+            output_of(["dpkg-deb", "--extract", str(found[-1]), str(into)])
+            info.mkdir(parents=True, exist_ok=True)
+            listed = output_of(["dpkg-deb", "--contents", str(found[-1])])
+            paths = re.findall(r" \.(/\S+?)(?: -> .*)?$", listed, re.MULTILINE)
+            (info / f"{name}.list").write_text("".join(f"{path}\n" for path in paths), encoding="utf-8")
+
+    ensure_folder(place, make, what="libraries for images", progress=sources.progress)
+    return debian.libraries(place, names)
+
+
+def _pulled(wanted: Wanted, sources: Sources) -> list[Pulled]:
+    if not wanted.pulls:
+        return []
+    crane = _tools(["crane"], sources)["crane"]
+    log = sources.log_dir / "depot-images.log"
+    return [
+        pull.pull(one, crane=crane, arch=machine_arch(), log=log, progress=sources.progress) for one in wanted.pulls
+    ]
+
+
+def _about(into: Path, wanted: Wanted, parts: Parts, sources: Sources) -> dict[str, Any]:
+    versions = {binary.name: tool.version for tool in sources.spec.tools for binary in tool.binaries}
+    pulled = {image.name for image in parts.pulled}
+    return {
+        "environment": wanted.environment,
+        "sites": list(wanted.sites),
+        "architecture": machine_arch(),
+        "binaries": [
+            {"name": name, "version": versions[name], "source": _note(path)["source"]}
+            for name, path in sorted(parts.binaries.items())
+        ],
+        "packages": {suite: archive.versions(folder) for suite, folder in sorted(parts.archives.items())},
+        "images": [
+            {"name": name, "digest": known, "source": "pulled" if name in pulled else "made"}
+            for name, known in sorted(pull.images_of(into / "images"))
+        ],
+    }

@@ -1,0 +1,75 @@
+"""A folder that is there whole or not at all, though it is made anew while machines read it.
+
+The new one is made beside the old and takes its name when it is finished. What a run that was killed left, the next one
+cleans up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from longhaul.depot.manifest import digest_of, is_depot, verify
+from longhaul.toolchain.cache import Progress, locked, remove
+from longhaul.toolchain.errors import SetupError, from_os
+
+
+def publish(to: Path, make: Callable[[Path], None], *, progress: Progress) -> bool:
+    """Have ``make(folder)`` fill a folder, and put it at ``to``. Returns whether another depot was there, a damaged one
+    or none.
+
+    Raises :class:`SetupError`.
+    """
+    to = to.absolute()
+    try:
+        to.parent.mkdir(parents=True, exist_ok=True)
+        with locked(_beside(to, "lock"), waiting=lambda: progress(f"{to}: another process is making it, waiting")):
+            _recover(to)
+            require_place(to)
+            return _exchange(to, make)
+    except OSError as error:
+        raise from_os(error, path=to.parent, doing=f"making the depot {to}") from error
+
+
+def require_place(to: Path) -> None:
+    """Raise :class:`SetupError` unless a depot may be put there: where nothing is, or an older one."""
+    if to.is_symlink() or (to.exists() and not to.is_dir()):
+        raise SetupError(f"{to} is no folder: name one that is to become the depot")
+    if to.is_mount():
+        raise SetupError(f"{to} is where a disk is mounted, and cannot be exchanged as a whole: name a folder below it")
+    if to.exists() and any(to.iterdir()) and not is_depot(to):
+        raise SetupError(f"{to} holds something that is no depot; name a new folder, or one that a depot is in")
+
+
+def _beside(to: Path, what: str) -> Path:
+    return to.parent / f".{to.name}.{what}"
+
+
+def _recover(to: Path) -> None:
+    """A run that was killed between taking the old one away and putting the new one there left none."""
+    _put_back(to)
+    remove(_beside(to, "old"))
+    remove(_beside(to, "part"))
+
+
+def _put_back(to: Path) -> None:
+    old = _beside(to, "old")
+    if old.exists() and not to.exists():
+        old.rename(to)
+
+
+def _exchange(to: Path, make: Callable[[Path], None]) -> bool:
+    part, old = _beside(to, "part"), _beside(to, "old")
+    part.mkdir(mode=0o755)
+    try:
+        make(part)
+        if is_depot(to) and digest_of(part) == digest_of(to) and verify(to).good:
+            return False
+        if to.exists():
+            to.rename(old)
+        part.rename(to)
+    finally:
+        _put_back(to)
+        remove(part)
+    remove(old)
+    return True

@@ -1,0 +1,146 @@
+"""What an environment's machines need of a depot: pure, from the environment and ``images/image.toml``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from components.model import Environment
+from longhaul.depot.contents import DIGEST, ContainerImage, Contents
+from longhaul.toolchain.errors import SetupError
+from longhaul.toolchain.spec import Spec
+
+_IMAGE = re.compile(r"(?P<name>[a-z0-9.-]+(:\d+)?(/[a-z0-9._-]+)+:[A-Za-z0-9_][A-Za-z0-9._-]{0,127})@(?P<digest>.+)")
+"""A whole name with registry and tag, and its digest (distribution's reference grammar)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pull:
+    """An image that its registry is asked for."""
+
+    name: str
+    """With registry and tag."""
+    digest: str
+    """Of its manifest, or of the index of all architectures."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What goes into a depot."""
+
+    environment: str
+    sites: tuple[str, ...]
+    tools: tuple[str, ...]
+    packages: tuple[str, ...]
+    suites: tuple[str, ...]
+    extra: tuple[tuple[str, str], ...] = ()
+    """Packages besides, each with the suite that has it."""
+    pulls: tuple[Pull, ...]
+    made: tuple[ContainerImage, ...]
+    """Images that are made around a tool."""
+
+
+def parse_pull(text: str) -> Pull:
+    """``REGISTRY/PATH:TAG@sha256:…``; raises ValueError for anything else."""
+    match = _IMAGE.fullmatch(text)
+    if match is None or not DIGEST.fullmatch(match["digest"]):
+        raise ValueError(
+            f"{text!r}: an image is REGISTRY/PATH:TAG@sha256:…; `crane digest REGISTRY/PATH:TAG` says the digest"
+        )
+    return Pull(name=match["name"], digest=match["digest"])
+
+
+def wanted(
+    environment: Environment,
+    contents: Contents,
+    spec: Spec,
+    *,
+    site: str | None = None,
+    suites: Sequence[str] = (),
+    extra: Sequence[tuple[str, str]] = (),
+    more: Sequence[Pull] = (),
+    make_images: bool = False,
+) -> Wanted:
+    """Of all sites or of one. ``contents`` are those for GPUs, too; ``extra`` are packages besides, each with its
+    suite, ``more`` images besides, each in place of ours of its name; ``make_images``: ours are made, none is pulled.
+
+    Raises :class:`SetupError`.
+    """
+    if site is not None and site not in environment.sites:
+        raise SetupError(f"{environment.name} has no site {site!r}; it has {', '.join(environment.sites)}")
+    _require_pins(environment, spec)
+    sites = (site,) if site else tuple(environment.sites)
+    packages, tools = _of_machines(environment, contents, sites)
+    gpus = _gpus(environment, sites)
+    tools |= set(contents.gpu_tools if gpus else ())
+    ours = [image for image in contents.images if not image.lab_only and (gpus or not image.gpus)]
+    given = {pull.name for pull in more}
+    pulls, made = _images(ours, spec, given=given, make=make_images)
+    return Wanted(
+        environment=environment.name,
+        sites=sites,
+        tools=tuple(sorted(tools)),
+        packages=tuple(sorted(packages.union(*(image.libraries for image in made)))),
+        suites=tuple(dict.fromkeys(suites)) or (contents.suite,),
+        extra=tuple(extra),
+        pulls=(*more, *pulls),
+        made=tuple(made),
+    )
+
+
+def _require_pins(environment: Environment, spec: Spec) -> None:
+    pinned = {tool.release: tool.version for tool in spec.tools}
+    for release in ("kubernetes", "etcd"):
+        declared = getattr(environment.versions, release)
+        if declared != pinned[release]:
+            raise SetupError(
+                f"{environment.name}: versions.{release} is {declared}, and tools.toml pins {pinned[release]}: a depot "
+                "would hold another than the machines expect. Leave the version out, or use the release that pins it"
+            )
+
+
+def _of_machines(environment: Environment, contents: Contents, sites: Iterable[str]) -> tuple[set[str], set[str]]:
+    """Packages and tools of the machines in the sites."""
+    racked = {host.site for host in environment.hosts}
+    packages: set[str] = set()
+    tools: set[str] = set()
+    for name in sites:
+        onprem = environment.sites[name].kind == "onprem"
+        if onprem:
+            packages |= set(contents.gateway)
+        if name in racked or not onprem:
+            packages |= set(contents.node)
+            # A cloud's machine may become any node.
+            tools |= set(contents.host_tools if onprem else contents.node_tools)
+    return packages, tools
+
+
+def _gpus(environment: Environment, sites: Collection[str]) -> bool:
+    """Whether any machine in the sites has GPUs."""
+    pools = (pool for pool in environment.pools.values() if pool.site in sites)
+    hosts = (host for host in environment.hosts if host.site in sites)
+    return any(host.gpus for host in hosts) or any(environment.machine_type(pool.machine_type).gpus for pool in pools)
+
+
+def _images(
+    images: Iterable[ContainerImage], spec: Spec, *, given: set[str], make: bool
+) -> tuple[list[Pull], list[ContainerImage]]:
+    pulls: list[Pull] = []
+    made: list[ContainerImage] = []
+    for image in images:
+        (tool,) = spec.select([image.tool])
+        tag = image.tag.format(version=tool.version)
+        name = f"{image.name}:{tag}"
+        if name in given:
+            continue
+        if tag in image.digests and not make:
+            pulls.append(Pull(name=name, digest=image.digests[tag]))
+        elif image.stand_in and not make:
+            raise SetupError(
+                f"images/image.toml has no digest of {name}, and what could be made here only stands for it: write its "
+                "digest there, name it with --image, or take the stand-in with --make-images"
+            )
+        else:
+            made.append(image)
+    return pulls, made

@@ -1,0 +1,58 @@
+"""What an image is made by: the playbook, its roles, images/ and the pins of this checkout."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+from pathlib import Path
+
+from longhaul.toolchain.spec import load as load_pins
+from longhaul.toolchain.spec import repository
+from longhaul.toolchain.trees import describe, files_of
+
+PARTS = ("playbooks/image.yml", "playbooks/roles", "playbooks/filter_plugins", "playbooks/lookup_plugins", "images")
+PINS = "tools.toml"
+
+
+def sources_digest(root: Path | None = None) -> str:
+    """SHA-256 of all of it, in hexadecimal: two checkouts of the same content have the same, whatever git says."""
+    root = root or repository()
+    files = [root / name for name in (*PARTS, PINS) if (root / name).is_file()]
+    trees = [root / name for name in PARTS if (root / name).is_dir()]
+    files += [path for _, path in files_of(trees)]
+    lines = sorted(f"{path.relative_to(root)} {describe(path)}\n" for path in files)
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def commit(root: Path | None = None) -> str:
+    """The checkout's commit, with ``-dirty`` when what makes images is not what was committed; ``unknown`` without
+    git."""
+    root = root or repository()
+    head = _git(root, "rev-parse", "HEAD")
+    if not head:
+        return "unknown"
+    changed = _git(root, "status", "--porcelain", "--", *PARTS, PINS)
+    return f"{head}-dirty" if changed else head
+
+
+def _git(root: Path, *words: str) -> str:
+    try:
+        done = subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, check=False)
+    except OSError:
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def left_out(root: Path | None = None) -> list[str]:
+    """Container images that belong inside and, without a depot, stay out, since images/image.toml has no digest to hold
+    them against: as ``playbooks/filter_plugins/images.py`` decides."""
+    from longhaul.depot.contents import load
+
+    wanted = load(root)
+    versions = {tool.name: tool.version for tool in load_pins().tools}
+    return [
+        f"{image.name}:{tag}"
+        for image in wanted.images
+        if image.tool in wanted.preloaded
+        and (tag := image.tag.format(version=versions[image.tool])) not in image.digests
+    ]

@@ -1,0 +1,106 @@
+"""What one bake needs beside Packer: a key of its own, Packer's variables, and the program that runs the playbook.
+
+All of it is in one folder that goes with the bake.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from longhaul.images.bake import Bake
+from longhaul.images.sources import commit, sources_digest
+from longhaul.toolchain.spec import repository
+
+PLAYBOOKS = repository() / "playbooks"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workshop:
+    """The folder, and what is in it."""
+
+    folder: Path
+    variables: Path
+    """Packer's ``-var-file``."""
+    result: Path
+    """Where Packer notes what it made."""
+    manifest: Path
+    """Where the playbook copies the image's manifest."""
+
+
+@contextmanager
+def workshop(bake: Bake) -> Iterator[Workshop]:
+    """Set it up; it is gone afterwards, whatever happens."""
+    with tempfile.TemporaryDirectory(prefix="longhaul-bake-") as name:
+        folder = Path(name)
+        shop = Workshop(
+            folder=folder,
+            variables=folder / "bake.pkrvars.json",
+            result=folder / "result.json",
+            manifest=folder / "manifest.json",
+        )
+        key = folder / "key"
+        public = _make_key(key)
+        made_by = {"commit": commit(), "sources": sources_digest()}
+        program = folder / "playbook"
+        _write_json(folder / "playbook.json", _of_ansible(bake, shop, key, made_by))
+        program.write_text(_program(folder / "playbook.json", key), encoding="utf-8")
+        program.chmod(0o700)
+        own = {
+            "commit": made_by["commit"],
+            "sources_digest": made_by["sources"],
+            "ssh_private_key_file": str(key),
+            "ssh_public_key": public,
+            "playbook_command": str(program),
+            "result": str(shop.result),
+        }
+        _write_json(shop.variables, {**bake.variables, **own})
+        yield shop
+
+
+def _make_key(path: Path) -> str:
+    """A key in a file that only its owner reads; its public half. RSA, which is what Azure's API says that it takes
+    (learn.microsoft.com, ``SshPublicKey``)."""
+    from cryptography.hazmat.primitives.asymmetric import rsa
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+
+    key = rsa.generate_private_key(public_exponent=65537, key_size=3072)
+    path.touch(mode=0o600)
+    path.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()))
+    return key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode() + " longhaul-bake"
+
+
+def _of_ansible(bake: Bake, shop: Workshop, key: Path, made_by: dict[str, str]) -> dict[str, Any]:
+    """The playbook's variables. The machine is minutes old and nobody could know its key before; it may not change."""
+    hosts = shop.folder / "known_hosts"
+    options = f"-o UserKnownHostsFile={hosts} -o StrictHostKeyChecking=accept-new -o IdentitiesOnly=yes"
+    return {
+        "ansible_ssh_private_key_file": str(key),
+        "ansible_ssh_common_args": options,
+        "purpose": bake.kind,
+        "release": {"version": bake.version, "copy_to": str(shop.manifest), **made_by},
+        **({"depot": bake.depot} if bake.depot else {}),
+    }
+
+
+def _program(variables: Path, key: Path) -> str:
+    """A program that takes HOST PORT USER."""
+    ansible = Path(sys.executable).with_name("ansible-playbook")
+    words = [str(ansible), "--private-key", str(key), "--extra-vars", f"@{variables}"]
+    place = """--inventory "$1," --extra-vars "ansible_port=$2" --user "$3" """
+    return (
+        "#!/bin/sh\n"
+        f"ANSIBLE_CONFIG={shlex.quote(str(PLAYBOOKS / 'ansible.cfg'))}\nexport ANSIBLE_CONFIG\n"
+        f"exec {shlex.join(words)} {place}{shlex.quote(str(PLAYBOOKS / 'image.yml'))}\n"
+    )
+
+
+def _write_json(path: Path, value: dict[str, Any]) -> None:
+    path.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")

@@ -1,0 +1,83 @@
+"""The verdicts for people and for programs."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict
+
+from longhaul.racks.verdicts import Account, State, Verdict
+from longhaul.status.table import GREEN, PLAIN, RED, YELLOW
+
+SHOWN = 40
+"""With more machines than these, only those that are not well are shown."""
+SLOWEST = 10
+"""Tasks in a profile."""
+_COLOURS = {
+    **dict.fromkeys((State.READY, State.CHANGED), GREEN),
+    **dict.fromkeys((State.HELD, State.NOT_BEGUN, State.UNFINISHED), YELLOW),
+}
+
+
+def to_json(env: str, mode: str, account: Account, *, profile: bool) -> str:
+    """An object by machine, and whether all is well; ``mode`` is what was asked for: run, check or preflight."""
+    found = {
+        "environment": env,
+        "mode": mode,
+        "well": all(verdict.state.well for verdict in account.verdicts.values()),
+        "hosts": {name: asdict(verdict) for name, verdict in account.verdicts.items()},
+    }
+    tasks = {"tasks": {name: asdict(took) for name, took in account.tasks.items()}} if profile else {}
+    return json.dumps({**found, **tasks}, indent=2)
+
+
+def to_text(env: str, mode: str, account: Account, *, colour: bool) -> str:
+    """A line or more for each machine, and one that sums up."""
+    verdicts = account.verdicts
+    shown = verdicts if len(verdicts) <= SHOWN else {n: one for n, one in verdicts.items() if not one.state.well}
+    width = max(map(len, verdicts), default=0)
+    lines = [line for name, verdict in shown.items() for line in _lines(name, verdict, mode, width, colour=colour)]
+    counts = Counter(word(verdict.state, mode) for verdict in verdicts.values())
+    return "\n".join([*lines, f"{env}: {', '.join(f'{count} {state}' for state, count in counts.items())}"])
+
+
+def profile(account: Account) -> str:
+    """The tasks that one host waited longest for."""
+    slowest = sorted(account.tasks.items(), key=lambda one: one[1].slowest, reverse=True)[:SLOWEST]
+    rows = [(f"{took.slowest:.1f}", f"{took.seconds:.1f}", str(took.hosts), name) for name, took in slowest]
+    head = ("SLOWEST HOST, S", "ALL HOSTS, S", "HOSTS", "TASK")
+    widths = [len(cell) for cell in head[:-1]]
+    return "\n".join(
+        "  ".join([*(cell.rjust(width) for cell, width in zip(row, widths, strict=False)), row[-1]])
+        for row in (head, *rows)
+    )
+
+
+def word(state: State, mode: str) -> str:
+    """The state as people read it, after what was asked for."""
+    if mode == "preflight" and state is State.READY:
+        return "fit"
+    if mode == "check" and state is State.CHANGED:
+        return "to change"
+    return str(state)
+
+
+def _lines(name: str, verdict: Verdict, mode: str, width: int, *, colour: bool) -> Iterator[str]:
+    state = word(verdict.state, mode).ljust(len(State.UNREACHABLE))
+    if colour:
+        state = f"{_COLOURS.get(verdict.state, RED)}{state}{PLAIN}"
+    first, *others = list(_reason(verdict, mode)) or [""]
+    yield f"{name.ljust(width)}  {state}  {first}".rstrip()
+    yield from (f"{' ' * (width + len(State.UNREACHABLE) + 4)}{line}" for line in others)
+
+
+def _reason(verdict: Verdict, mode: str) -> Iterator[str]:
+    if verdict.state.well:
+        changes = f"{verdict.changed} {'changes' if verdict.changed != 1 else 'change'}, " if verdict.changed else ""
+        yield f"{changes if mode != 'preflight' else ''}{verdict.seconds:.0f} s"
+        return
+    if verdict.task and verdict.state is not State.REFUSED:
+        yield f"at {f'{verdict.role} : ' if verdict.role else ''}{verdict.task}"
+    for message in verdict.messages:
+        yield from message.splitlines()

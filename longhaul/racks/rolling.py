@@ -1,0 +1,92 @@
+"""Runs of the racks' playbooks, one for each batch of machines.
+
+Ansible's own ``serial`` would do for batches, but not for a budget: its strategy ``free``, which the plays need, takes
+no ``max_fail_percentage`` (ansible-core 2.19, plugins/strategy/free.py), and a play ends early only where a whole batch
+failed (executor/playbook_executor.py).
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from longhaul.cluster import GIVEN
+from longhaul.context import Context
+from longhaul.engine.run import Result
+from longhaul.racks.inventory import RackMachine
+from longhaul.racks.run import LOOK, SITE, find_kubeconfig, run_playbook
+from longhaul.racks.verdicts import Account, read
+from longhaul.say import say
+
+if TYPE_CHECKING:
+    from components.model import Environment
+
+VERDICTS = "LONGHAUL_VERDICTS"
+"""Path that Ansible's callback writes to."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What is asked of Ansible, whatever the machines."""
+
+    words: Sequence[str]
+    """Its own options."""
+    look: bool
+    """Only look: preflight, and nothing else."""
+    budget: int
+    """How many machines may end up other than they should before no further batch begins."""
+    stdout: IO[bytes] | None
+    """Where its output goes; None for this process's own."""
+
+
+def roll(
+    where: Context,
+    environment: Environment,
+    turns: Sequence[Sequence[RackMachine]],
+    asked: Asked,
+    environ: Mapping[str, str],
+    *,
+    limited: bool,
+) -> Account:
+    """Take the machines batch by batch, until all had their turn, the budget is used up, or somebody interrupts.
+    ``limited`` says that they are not all that there are."""
+    account = Account()
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="longhaul-rack-")))
+        kubeconfig = "" if asked.look else find_kubeconfig(stack, where, environment, environ)
+        variables = {**environ, GIVEN: kubeconfig} if kubeconfig else dict(environ)
+        for number, turn in enumerate(turns):
+            path = folder / f"{number}.json"
+            names = ",".join(machine.name for machine in turn)
+            if len(turns) > 1:
+                say(f"batch {number + 1} of {len(turns)}: {names}")
+            words = [*asked.words, *(["--limit", names] if limited or len(turns) > 1 else [])]
+            result = run_playbook(
+                where,
+                environment,
+                [*words, LOOK if asked.look else SITE],
+                {**variables, VERDICTS: str(path)},
+                api=bool(kubeconfig),
+                stdout=asked.stdout,
+            )
+            account.add(read(path), turn, code=result.code)
+            if _ends(account, asked, result, after=turns[number + 1 :]):
+                break
+    return account
+
+
+def _ends(account: Account, asked: Asked, result: Result, *, after: Sequence[Sequence[RackMachine]]) -> bool:
+    """Whether no further batch begins; says so, and notes whose turn does not come."""
+    left = [machine for turn in after for machine in turn]
+    # What was done before a signal took effect is fine.
+    account.interrupted = result.interrupted and (result.code != 0 or bool(left))
+    if not account.interrupted and account.failures <= asked.budget:
+        return False
+    if left and not account.interrupted:
+        say(f"{account.failures} failed, and {asked.budget} may: no further batch begins, and {len(left)} are left")
+    account.leave(left)
+    return True

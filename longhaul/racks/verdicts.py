@@ -1,0 +1,159 @@
+"""One verdict for each machine of the racks, out of what playbooks/callback_plugins/verdicts.py wrote of a run."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from longhaul.exits import Exit
+from longhaul.racks.inventory import RackMachine
+
+PREFLIGHT = "preflight"
+"""The role that refuses machines."""
+WRONG_KEY = "Host key verification failed"
+"""What OpenSSH says when a machine shows another key than the pinned one (tried with 9.2)."""
+
+
+class State(StrEnum):
+    """What became of a machine."""
+
+    READY = "ready"
+    """As the environment says, and it was before: nothing was changed. Looked at only: nothing keeps it from being."""
+    CHANGED = "changed"
+    """As the environment says, after changes. With ``--check``: it would be changed."""
+    HELD = "held"
+    """A node that was left as it is: an upgrade would replace what its pods run on."""
+    FAILED = "failed"
+    REFUSED = "refused"
+    """Preflight found something wrong, and nothing was changed."""
+    UNREACHABLE = "unreachable"
+    UNFINISHED = "unfinished"
+    """The run ended before the machine's part did."""
+    NOT_BEGUN = "not-begun"
+    """The run stopped before its turn."""
+
+    @property
+    def well(self) -> bool:
+        """Whether there is nothing left to do."""
+        return self in (State.READY, State.CHANGED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What became of one machine."""
+
+    state: State
+    changed: int = 0
+    """How many tasks changed something."""
+    task: str | None = None
+    """The task that failed."""
+    role: str | None = None
+    messages: tuple[str, ...] = ()
+    """Why; of a refusal, all that is wrong, each by itself."""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Took:
+    """How long a task took, seconds."""
+
+    hosts: int
+    seconds: float
+    """Of all hosts together."""
+    slowest: float
+    """The most that one host took."""
+
+
+@dataclass(kw_only=True)
+class Account:
+    """What became of all machines, batch by batch."""
+
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
+    tasks: dict[str, Took] = field(default_factory=dict)
+    interrupted: bool = False
+    unexplained: int = 0
+    """What Ansible ended with when no machine's verdict says why; 0 for nothing."""
+
+    @property
+    def failures(self) -> int:
+        """How many machines of those that had their turn are not as they should be; one that is held is, for now."""
+        return sum(not (one.state.well or one.state is State.HELD) for one in self.verdicts.values())
+
+    def add(self, document: Mapping[str, Any] | None, machines: Iterable[RackMachine], *, code: int) -> None:
+        """What one run said of its machines; ``code`` is what Ansible ended with."""
+        hosts = document["hosts"] if document else {}
+        run_failed = document["failed"] if document else None
+        found = {one.name: _verdict(hosts.get(one.name), one, run_failed, code) for one in machines}
+        self.verdicts |= found
+        if code and all(verdict.state.well for verdict in found.values()):
+            self.unexplained = code
+        for name, took in (document["tasks"] if document else {}).items():
+            before = self.tasks.get(name, Took(hosts=0, seconds=0.0, slowest=0.0))
+            self.tasks[name] = Took(
+                hosts=before.hosts + took["hosts"],
+                seconds=round(before.seconds + took["seconds"], 3),
+                slowest=max(before.slowest, took["slowest"]),
+            )
+
+    def leave(self, machines: Iterable[RackMachine]) -> None:
+        """Machines whose turn did not come."""
+        self.verdicts |= {machine.name: Verdict(state=State.NOT_BEGUN) for machine in machines}
+
+    def exit_code(self) -> Exit:
+        """3 only where nothing at all could be reached: one machine is not the environment."""
+        states = {verdict.state for verdict in self.verdicts.values()}
+        if self.interrupted:
+            return Exit.INTERRUPTED
+        if all(state.well for state in states):
+            return Exit.FAILED if self.unexplained else Exit.OK
+        return Exit.UNREACHABLE if states <= {State.UNREACHABLE, State.NOT_BEGUN} else Exit.FAILED
+
+
+def read(path: Path) -> dict[str, Any] | None:
+    """What the callback wrote; None when it wrote nothing, as when Ansible was killed."""
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return None
+
+
+def _verdict(
+    host: Mapping[str, Any] | None, machine: RackMachine, run_failed: Mapping[str, Any] | None, code: int
+) -> Verdict:
+    if host is None or host["state"] == State.UNFINISHED:
+        why = _what(run_failed) if run_failed else {"messages": (f"ansible-playbook ended with {code} before it did",)}
+        done = {"changed": host["changed"], "seconds": host["seconds"]} if host else {}
+        return Verdict(state=State.UNFINISHED, **why, **done)
+    failed, held = host["failed"], host.get("held", [])
+    if host["state"] == State.HELD:
+        return Verdict(state=State.HELD, messages=tuple(held), seconds=host["seconds"])
+    return Verdict(
+        **(_failure(host["state"], failed, machine) if failed else {"state": _fine(host["state"])}),
+        changed=host["changed"],
+        seconds=host["seconds"],
+    )
+
+
+def _fine(state: str) -> State:
+    return State.CHANGED if state == "changed" else State.READY
+
+
+def _failure(state: str, failed: Mapping[str, Any], machine: RackMachine) -> dict[str, Any]:
+    what = _what(failed)
+    said = "\n".join(what["messages"])
+    if state == State.UNREACHABLE and WRONG_KEY in said:
+        shown = f", {found[0]}," if (found := re.search(r"SHA256:[\w+/]+", said)) else ""
+        line = f"its SSH host key{shown} is not the pinned one ({machine.pin_at}): find out who answers, and why"
+        return {**what, "state": State.REFUSED, "messages": (line,)}
+    refused = state == State.FAILED and failed["role"] == PREFLIGHT
+    return {**what, "state": State.REFUSED if refused else State(state)}
+
+
+def _what(failed: Mapping[str, Any]) -> dict[str, Any]:
+    messages: Sequence[str] = failed["messages"]
+    return {"task": failed["task"], "role": failed["role"], "messages": tuple(messages)}

@@ -1,0 +1,135 @@
+"""A pool on Azure: a scale set in uniform orchestration, whose upgrade policy leaves its machines to us.
+
+A machine is made anew in its place: it takes over the scale set's model, and is reimaged, without which its system
+disk and custom data would stay (learn.microsoft.com, "Reimage a virtual machine in a scale set"). Deleting it would
+make room too, but for anybody: who gives a GPU machine back may wait long for the next. Names: "Azure REST API
+reference", Virtual Machine Scale Sets (2024-07-01), `manualupgrade` and `virtualMachines/{id}/reimage`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Protocol
+
+from components.azure.session import MANAGEMENT, AzureError, shared
+from longhaul.rolling.cloud import CloudError, Group, Life, Machine
+
+COMPUTE_VERSION = "2024-07-01"
+PASSING = (0, 408, 409, 429, 500, 502, 503, 504)
+"""Statuses after which the same may be asked again; 409 is another operation on the machine."""
+LOOK_S = 5.0
+"""How often a machine is looked at that takes over a model, seconds."""
+TAKES_OVER_S = 900.0
+"""How long that may take, seconds."""
+LIVES = {"deleting": Life.GOING, "creating": Life.CHANGING, "updating": Life.CHANGING, "migrating": Life.CHANGING}
+
+
+class Asks(Protocol):
+    """What authorised requests go through."""
+
+    def request(self, method: str, url: str, *, body: Mapping[str, Any] | None = None) -> Any:
+        """One request; ``AzureError`` for anything but success."""
+
+
+class AzureGroup:
+    """A scale set."""
+
+    in_place = True
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        subscription: str,
+        resource_group: str,
+        session: Asks | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        wait: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._name, self._clock, self._wait = name, clock, wait
+        self._session = session or shared(MANAGEMENT)
+        self._root = (
+            f"{MANAGEMENT}/subscriptions/{subscription}/resourceGroups/{resource_group}"
+            f"/providers/Microsoft.Compute/virtualMachineScaleSets/{name}"
+        )
+
+    def look(self) -> Group:
+        """The scale set, and its machines page by page."""
+        document = self._ask("GET", "").json()
+        return Group(
+            target=target(document),
+            wanted=int(document["sku"]["capacity"]),
+            machines=tuple(machine for item in self._pages("/virtualMachines") if (machine := machine_of(item))),
+        )
+
+    def replace(self, machine: Machine) -> None:
+        """Let it take over the model; its disk is still the old one then."""
+        # Never without ids: that would mean every machine of the set.
+        self._ask("POST", "/manualupgrade", body={"instanceIds": [machine.id]})
+
+    def rebuild(self, machine: Machine) -> None:
+        """Give it a new system disk, and its custom data once more."""
+        self._ask("POST", f"/virtualMachines/{machine.id}/reimage", body={})
+
+    def remake(self, machine: Machine) -> None:
+        """Both, one after the other."""
+        self.replace(machine)
+        until = self._clock() + TAKES_OVER_S
+        while True:
+            item = self._ask("GET", f"/virtualMachines/{machine.id}").json()
+            seen = machine_of(item)
+            if seen is not None and seen.current and seen.life is Life.THERE:
+                break
+            if self._clock() > until:
+                raise CloudError(
+                    f"{machine.node} has not taken over the model of {self._name} after {TAKES_OVER_S:.0f} s: Azure "
+                    f"says {item.get('properties', {}).get('provisioningState')}",
+                    passing=False,
+                )
+            self._wait(LOOK_S)
+        self.rebuild(machine)
+
+    def _pages(self, path: str) -> Iterator[Mapping[str, Any]]:
+        page = self._ask("GET", path).json()
+        while True:
+            yield from page.get("value", [])
+            follow = page.get("nextLink")
+            if not follow:
+                return
+            page = self._request("GET", follow).json()
+
+    def _ask(self, method: str, path: str, *, body: Mapping[str, Any] | None = None) -> Any:
+        return self._request(method, f"{self._root}{path}?api-version={COMPUTE_VERSION}", body=body)
+
+    def _request(self, method: str, url: str, *, body: Mapping[str, Any] | None = None) -> Any:
+        try:
+            return self._session.request(method, url, body=body)
+        except AzureError as error:
+            raise CloudError(str(error), passing=error.status in PASSING) from None
+
+
+def target(document: Mapping[str, Any]) -> str:
+    """What machines are made from: the image's version, and a digest of all the rest, since Azure numbers no models."""
+    profile = document["properties"].get("virtualMachineProfile") or {}
+    image = str(profile.get("storageProfile", {}).get("imageReference", {}).get("id") or "")
+    model = json.dumps([document["sku"].get("name"), profile], sort_keys=True)
+    return f"{image.rpartition('/')[2] or 'image'}-{hashlib.sha256(model.encode()).hexdigest()[:8]}"
+
+
+def machine_of(item: Mapping[str, Any]) -> Machine | None:
+    """One machine; None while it has no name yet. A scale set's machine calls itself by its computer name."""
+    properties = item.get("properties") or {}
+    name = str((properties.get("osProfile") or {}).get("computerName") or "").lower()
+    if not name:
+        return None
+    protection = properties.get("protectionPolicy") or {}
+    return Machine(
+        id=str(item["instanceId"]),
+        node=name,
+        current=bool(properties.get("latestModelApplied")),
+        life=LIVES.get(str(properties.get("provisioningState", "")).lower(), Life.THERE),
+        held="it is protected from the scale set's actions" if protection.get("protectFromScaleSetActions") else "",
+    )

@@ -1,0 +1,137 @@
+"""What a roll sees of a pool: its group's machines, each with its Node, the pods on it, and what earlier steps noted
+there. All that a roll knows is in the cloud and the cluster, so that another run goes on where one ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from longhaul.drain import NODES, Pod, moment, pods_on
+from longhaul.kubernetes import Api, Object, path_of
+from longhaul.rolling.cloud import Cloud, Group, Life, Machine
+
+TARGET = "longhaul.dev/roll"
+"""Annotation of a Node that a roll cordoned: what it is to be replaced by. A cordon without it is somebody else's."""
+SINCE = "longhaul.dev/roll-since"
+"""When it was cordoned, RFC 3339, by the API servers' clock."""
+STAGE = "longhaul.dev/roll-stage"
+"""How far its machine's replacement is; not there while the machine is as it was."""
+ANNOTATIONS = (TARGET, SINCE, STAGE)
+
+REPLACING = "replacing"
+"""Noted before the cloud is told, so that no machine is ever half replaced without a note."""
+REBUILDING = "rebuilding"
+"""Noted after the cloud took the second step; its end makes the Node obsolete."""
+
+CORDON = "node.kubernetes.io/unschedulable"
+"""The taint that a cordon becomes (k8s.io/api/core/v1, ``TaintNodeUnschedulable``)."""
+STARTING = ("longhaul.dev/", "node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
+"""How taints begin that say a node is not fit for pods yet, or no longer: a GPU node's preflight, and Kubernetes' own
+(kubernetes.io, "Well-known labels, annotations and taints"). Others are somebody's wish for a node that is well."""
+
+AT_ONCE = 16
+"""Nodes whose pods are asked for at the same time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """One machine of the pool."""
+
+    machine: Machine
+    node: Object | None = None
+    pods: tuple[Pod, ...] = ()
+    """Those on its Node; asked for only while the machine is an old one."""
+    taints: frozenset[tuple[str, str]] = frozenset()
+    """Key and effect of the taints that the pool's nodes have for good."""
+
+    @property
+    def name(self) -> str:
+        """How people know it."""
+        return self.machine.node
+
+    @property
+    def cordoned(self) -> bool:
+        """Whether it takes no further pod, by whoever's wish."""
+        return bool(self.node and self.node.get("spec", {}).get("unschedulable"))
+
+    @property
+    def ours(self) -> bool:
+        """Whether a roll has taken it up."""
+        return bool(self._note(TARGET))
+
+    @property
+    def since(self) -> datetime | None:
+        """When it was taken up."""
+        return moment(self._note(SINCE))
+
+    @property
+    def stage(self) -> str:
+        """How far its replacement is; empty while it is as it was."""
+        return self._note(STAGE)
+
+    @property
+    def work(self) -> tuple[Pod, ...]:
+        """Pods that would lose something."""
+        return tuple(pod for pod in self.pods if pod.work)
+
+    @property
+    def left(self) -> tuple[Pod, ...]:
+        """Pods that would have to leave."""
+        return tuple(pod for pod in self.pods if not pod.stays)
+
+    @property
+    def unready(self) -> str:
+        """Why it takes no pods of the pool, apart from its cordon; empty when it does."""
+        if self.node is None:
+            return "it has not joined"
+        conditions = self.node.get("status", {}).get("conditions") or ()
+        ready: Mapping[str, Any] = next((one for one in conditions if one["type"] == "Ready"), {})
+        if ready.get("status") != "True":
+            return str(ready.get("message") or "it has never been ready")
+        found = self.node.get("spec", {}).get("taints") or ()
+        kept = {
+            taint["key"]
+            for taint in found
+            if taint["key"].startswith(STARTING)
+            and (taint["key"], taint["effect"]) not in self.taints
+            and taint["key"] != CORDON
+        }
+        return f"it is tainted: {', '.join(sorted(kept))}" if kept else ""
+
+    def _note(self, key: str) -> str:
+        annotations = self.node["metadata"].get("annotations") or {} if self.node else {}
+        return str(annotations.get(key, ""))
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """All of it, as of one moment."""
+
+    group: Group
+    in_place: bool
+    now: datetime
+    """By the API servers' clock."""
+    seen: tuple[Seen, ...]
+
+
+def observe(cloud: Cloud, api: Api, *, pool_label: str, taints: Iterable[tuple[str, str]]) -> View:
+    """Ask the cloud for its machines, the cluster for the pool's Nodes, and for the pods of those that are old."""
+    group = cloud.look()
+    nodes = {item["metadata"]["name"]: item for item in api.items(NODES, labelSelector=pool_label)}
+    usual = frozenset(taints)
+    with ThreadPoolExecutor(max_workers=AT_ONCE) as threads:
+        seen = list(threads.map(lambda machine: _seen(api, machine, nodes, usual), group.machines))
+    return View(group=group, in_place=cloud.in_place, now=api.now(), seen=tuple(seen))
+
+
+def _seen(api: Api, machine: Machine, nodes: Mapping[str, Object], taints: frozenset[tuple[str, str]]) -> Seen:
+    node = nodes.get(machine.node)
+    old = not machine.current and machine.life is not Life.GOING
+    if node is None and machine.life is not Life.GOING:
+        # A label may be missing, and work be there all the same: what is not in the list is asked for by its name.
+        node = api.find(NODES + path_of(machine.node))
+    asked: Sequence[Pod] = pods_on(api, machine.node) if old and node is not None else ()
+    return Seen(machine=machine, node=node, pods=tuple(asked), taints=taints)

@@ -1,0 +1,137 @@
+"""What a roll says while it goes on, a line for each event, and at its end."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+
+from longhaul.exits import Exit
+from longhaul.rolling.plan import State
+from longhaul.say import say
+
+SHOWN = 40
+"""Machines that are named at the end for people; ``--json`` has all."""
+
+
+class Kind(StrEnum):
+    """What can happen."""
+
+    CORDONED = "cordoned"
+    UNCORDONED = "uncordoned"
+    WAITING = "waiting"
+    RELEASED = "released"
+    EMPTYING = "emptying"
+    BLOCKED = "blocked"
+    REPLACING = "replacing"
+    JOINING = "joining"
+    READY = "ready"
+    KEPT = "kept"
+    FAILED = "failed"
+    RETRY = "retry"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """Something that happened."""
+
+    kind: Kind
+    detail: str
+    node: str = ""
+    machine: str = ""
+    """What the cloud calls it."""
+
+
+Tell = Callable[[Event], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """How a pool is when a roll ends, however it does."""
+
+    environment: str
+    pool: str
+    target: str
+    states: Mapping[str, State]
+    """By node's name."""
+    reasons: Mapping[str, str]
+    """Why a machine is not current, by node's name."""
+    failed: Mapping[str, str]
+    """Machines that were given up, with the reason."""
+    replaced: int
+    """Machines that this run has replaced, or begun to."""
+    stopped: str = ""
+    """Why it ended before all was done; empty when it did not."""
+    interrupted: bool = False
+
+    @property
+    def well(self) -> bool:
+        """Whether every machine is what the group now makes."""
+        return not (self.failed or self.stopped or self.interrupted or self.old)
+
+    @property
+    def old(self) -> list[str]:
+        """Nodes whose machine is not current, or not in service."""
+        return sorted(name for name, state in self.states.items() if state is not State.CURRENT)
+
+    def exit_code(self) -> Exit:
+        """What the command ends with."""
+        if self.interrupted:
+            return Exit.INTERRUPTED
+        return Exit.OK if self.well else Exit.FAILED
+
+
+def as_lines(event: Event) -> None:
+    """An event for people."""
+    say(f"{event.node}: {event.detail}" if event.node else event.detail)
+
+
+def as_json(event: Event) -> None:
+    """An event for programs: one object a line."""
+    at = datetime.now(UTC).isoformat(timespec="seconds")
+    found = {"event": str(event.kind), "at": at, "node": event.node, "machine": event.machine, "detail": event.detail}
+    _line({key: value for key, value in found.items() if value})
+
+
+def report_json(report: Report) -> None:
+    """The last line."""
+    _line(
+        {
+            "event": "report",
+            "environment": report.environment,
+            "pool": report.pool,
+            "target": report.target,
+            "well": report.well,
+            "replaced": report.replaced,
+            "nodes": {name: str(state) for name, state in sorted(report.states.items())},
+            "reasons": dict(sorted(report.reasons.items())),
+            "failed": dict(sorted(report.failed.items())),
+            "stopped": report.stopped,
+            "interrupted": report.interrupted,
+        }
+    )
+
+
+def report_text(report: Report) -> str:
+    """How it ended, with every machine that is not current."""
+    counts = Counter(report.states.values())
+    summary = ", ".join(f"{counts[state]} {state}" for state in State if counts[state]) or "no machines"
+    lines = [f"{report.environment}, pool {report.pool}, {report.target}: {summary}; {report.replaced} replaced"]
+    named = sorted({*report.old, *report.failed})
+    for name in named[:SHOWN]:
+        reason = report.failed.get(name) or report.reasons.get(name, "")
+        state = "failed" if name in report.failed else str(report.states.get(name, ""))
+        lines.append(f"  {name}  {state}{f': {reason}' if reason else ''}")
+    if len(named) > SHOWN:
+        lines.append(f"  and {len(named) - SHOWN} others: --json names them")
+    if report.stopped:
+        lines.append(f"stopped: {report.stopped}")
+    return "\n".join(lines)
+
+
+def _line(value: Mapping[str, object]) -> None:
+    print(json.dumps(value), file=sys.stdout, flush=True)

@@ -1,0 +1,288 @@
+"""The roll itself: look, decide, do, and again, until nothing is left to do.
+
+It holds nothing that another run would need. What was begun is noted on Nodes and in the cloud, each step may be done
+twice, and only how long things take is counted anew by each run.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+from longhaul.drain import NODES, annotate, cordon, let_go, told, uncordon
+from longhaul.kubernetes import Api, ApiError, path_of
+from longhaul.rolling.cloud import Cloud, CloudError, Life
+from longhaul.rolling.observed import ANNOTATIONS, REBUILDING, REPLACING, SINCE, STAGE, TARGET, Seen, View, observe
+from longhaul.rolling.plan import Action, Limits, Plan, State, Step, plan, why_kept, why_released
+from longhaul.rolling.report import Event, Kind, Tell
+
+LOOK_S = 3.0
+"""How often the pool is looked at, seconds."""
+LOOKS_A_SECOND = 100
+"""Machines that are looked at in a second at most: a large pool is looked at less often."""
+PATIENCE_S = 900.0
+"""How long the cloud or the cluster may not answer, seconds, before a run ends: nothing happens meanwhile, and nothing
+is lost by waiting."""
+
+
+class StoppedError(Exception):
+    """The roll cannot go on; the message says why."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What a roll was asked for."""
+
+    at_once: Callable[[int], int]
+    """Machines that may be out of service at a time, of so many."""
+    deadline: timedelta | None
+    within_s: float
+    """How long a machine may take to become empty, and again until its successor is in service, seconds."""
+    budget: int
+    """Machines that may fail in that before the roll stops."""
+    pool_label: str
+    """Selects the pool's Nodes."""
+    taints: frozenset[tuple[str, str]]
+    """Key and effect of the taints that the pool's nodes have for good."""
+
+    def limits(self, view: View) -> Limits:
+        """For the pool as it is."""
+        total = max(view.group.wanted, len(view.seen))
+        return Limits(at_once=max(1, self.at_once(total)), deadline=self.deadline)
+
+
+@dataclass(kw_only=True)
+class Roll:
+    """One run."""
+
+    cloud: Cloud
+    api: Api
+    settings: Settings
+    tell: Tell
+    clock: Callable[[], float] = time.monotonic
+    wait: Callable[[float], None] = time.sleep
+    held: Callable[[], bool] = lambda: True
+    """Whether it is still this run's turn."""
+    view: View | None = None
+    """What was last seen."""
+    plan: Plan = field(default_factory=Plan)
+    failed: dict[str, str] = field(default_factory=dict)
+    """Machines that are given up, by id, with the reason."""
+    replaced: set[str] = field(default_factory=set)
+    """Ids of machines whose replacement this run began."""
+    _states: dict[str, State] = field(default_factory=dict)
+    _begun: dict[tuple[str, str], float] = field(default_factory=dict)
+    """Since when something is waited for, by machine and what it is."""
+    _blocked: dict[str, str] = field(default_factory=dict)
+
+    def look(self) -> View:
+        """See all, and decide. Waits for whoever does not answer, up to :data:`PATIENCE_S`."""
+        until = self.clock() + PATIENCE_S
+        while True:
+            try:
+                view = observe(self.cloud, self.api, pool_label=self.settings.pool_label, taints=self.settings.taints)
+                break
+            except (ApiError, CloudError) as error:
+                if not error.passing or self.clock() > until:
+                    raise
+                self.tell(Event(kind=Kind.RETRY, detail=f"{error}; asked again"))
+                self.wait(LOOK_S)
+        # Together, so that who is interrupted can still say what was seen last.
+        self.plan, self.view = plan(view, self.settings.limits(view), failed=self.failed), view
+        return view
+
+    def run(self) -> None:
+        """Go on until all is done. ``StoppedError`` when more failed than may; what was taken up and not begun is given
+        back then, and the rest of the pool stays as it is."""
+        while True:
+            view = self.look()
+            if not self.held():
+                raise StoppedError("somebody else rolls the pool now: this run did not reach the API for too long")
+            self._notice(view)
+            self._judge(view)
+            if self.plan.done:
+                return
+            self._take(view)
+            self.wait(max(LOOK_S, len(view.seen) / LOOKS_A_SECOND))
+
+    def _take(self, view: View) -> None:
+        """Do the steps, and none any more once too many have failed, or the turn is lost. What one takes (a host's
+        upgrade may take minutes) is no time that others had: nobody asked after them meanwhile."""
+        began = self.clock()
+        for step in self.plan.steps:
+            if len(self.failed) > self.settings.budget or not self.held():
+                break
+            if step.seen.machine.id not in self.failed:
+                self._try(step, view)
+        spent = self.clock() - began
+        self._begun = {key: since + spent for key, since in self._begun.items()}
+
+    def _notice(self, view: View) -> None:
+        """Say what has changed since the last look."""
+        first = not self._states
+        limits = self.settings.limits(view)
+        for seen in view.seen:
+            state = self.plan.states[seen.machine.id]
+            if state is self._states.get(seen.machine.id):
+                continue
+            self._states[seen.machine.id] = state
+            if state is State.WAITING:
+                self._say(Kind.WAITING, seen, f"waits for {_names(seen)}")
+            elif state is State.RELEASED:
+                self._say(Kind.RELEASED, seen, why_released(seen, view, limits))
+            elif state is State.JOINING:
+                self._say(Kind.JOINING, seen, "is made from the new model, and not in service yet")
+            elif state is State.KEPT:
+                self._say(Kind.KEPT, seen, f"is left alone: {why_kept(seen)}")
+            elif state is State.CURRENT and not first:
+                self._say(Kind.READY, seen, "is in service")
+
+    def _judge(self, view: View) -> None:
+        """Give up what takes too long, and stop when that is too much."""
+        waited: dict[tuple[str, str], tuple[Seen | None, str]] = {
+            (seen.machine.id, what): (seen, reason) for seen, what, reason in self._awaited(view)
+        }
+        if self.plan.short:
+            waited["", "short"] = (None, f"{self.plan.short} machines are missing: the cloud has not made them")
+        now = self.clock()
+        self._begun = {key: self._begun.get(key, now) for key in waited}
+        for key, (seen, reason) in waited.items():
+            if now - self._begun[key] < self.settings.within_s:
+                continue
+            late = f"{reason}, after {self.settings.within_s / 60:.0f} min"
+            if seen is None:
+                self._stop(view, late)
+            else:
+                self._fail(seen, late)
+        if len(self.failed) > self.settings.budget:
+            self._stop(view, f"{len(self.failed)} failed, and {self.settings.budget} may")
+
+    def _awaited(self, view: View) -> Iterable[tuple[Seen, str, str]]:
+        """What should come about by itself now: machine, what is awaited, why it is not there."""
+        acting = {step.seen.machine.id: step.action for step in self.plan.steps}
+        for seen in view.seen:
+            if seen.machine.id in self.failed:
+                continue
+            state = self.plan.states[seen.machine.id]
+            if state is State.JOINING:
+                yield seen, "joining", seen.unready or "the cloud still makes it"
+            elif state is State.REPLACING:
+                yield seen, "replacing", "the cloud has not replaced it"
+            elif state is State.ABSENT and seen.machine.life is not Life.THERE:
+                yield seen, "absent", "the cloud still makes it"
+            elif acting.get(seen.machine.id) is Action.EMPTY:
+                blocked = self._blocked.get(seen.machine.id)
+                yield seen, "empty", f"it is not empty: {blocked or 'its pods have not ended'}"
+
+    def _try(self, step: Step, view: View) -> None:
+        """Do a step. What fails in passing comes again by itself; another failure is the machine's."""
+        try:
+            self._do(step, view)
+        except (ApiError, CloudError) as error:
+            if error.passing:
+                self._say(Kind.RETRY, step.seen, f"{error}; asked again")
+            else:
+                self._fail(step.seen, str(error))
+
+    def _do(self, step: Step, view: View) -> None:
+        seen, machine, node = step.seen, step.seen.machine, step.seen.node
+        match step.action, node:
+            case Action.REMAKE, _:
+                self.replaced.add(machine.id)
+                self._say(Kind.REPLACING, seen, f"is replaced: {step.reason}")
+                self.cloud.remake(machine)
+            case Action.REPLACE, _:
+                self._replace(step)
+            case Action.REBUILD, _:
+                self.cloud.rebuild(machine)
+                self._note(seen, REBUILDING)
+            case Action.EMPTY, _:
+                self._empty(step)
+            case _, None:
+                pass
+            case Action.CORDON, _:
+                since = view.now.isoformat(timespec="seconds")
+                if cordon(self.api, node, annotations={TARGET: view.group.target, SINCE: since}):
+                    self._say(Kind.CORDONED, seen, f"is cordoned: {step.reason}")
+            case Action.UNCORDON, _:
+                self._give_back(seen, step.reason)
+            case Action.FORGET, _:
+                self.api.delete(NODES + path_of(seen.name), uid=node["metadata"]["uid"])
+
+    def _replace(self, step: Step) -> None:
+        seen, machine = step.seen, step.seen.machine
+        if not seen.stage:
+            if not self._note(seen, REPLACING):
+                return
+            self._say(Kind.REPLACING, seen, "is replaced")
+        self.replaced.add(machine.id)
+        self.cloud.replace(machine)
+
+    def _empty(self, step: Step) -> None:
+        seen = step.seen
+        if seen.machine.id not in self._blocked:
+            self._blocked[seen.machine.id] = ""
+            self._say(Kind.EMPTYING, seen, f"is emptied: {step.reason}")
+        left = {pod: reason for pod, reason in let_go(self.api, seen.left).items() if reason}
+        blocked = told(left)
+        if blocked and blocked != self._blocked[seen.machine.id]:
+            self._say(Kind.BLOCKED, seen, f"may not be emptied yet: {blocked}")
+        self._blocked[seen.machine.id] = blocked
+
+    def _note(self, seen: Seen, stage: str) -> bool:
+        return seen.node is not None and annotate(self.api, seen.node, {STAGE: stage})
+
+    def _give_back(self, seen: Seen, reason: str) -> bool:
+        done = seen.node is not None and uncordon(self.api, seen.node, annotations=ANNOTATIONS)
+        if done:
+            self._say(Kind.UNCORDONED, seen, f"takes pods again: {reason}")
+        return done
+
+    def _fail(self, seen: Seen, reason: str) -> None:
+        """Give a machine up. One that was only taken up takes pods again."""
+        self.failed[seen.machine.id] = reason
+        self._say(Kind.FAILED, seen, reason)
+        self.give_back([seen], "it was given up")
+
+    def _stop(self, view: View, reason: str) -> None:
+        self.give_back(view.seen, "the roll has stopped")
+        raise StoppedError(reason)
+
+    def give_back(self, seen: Iterable[Seen], reason: str) -> None:
+        """Uncordon whatever was taken up and is as it was. Machines whose replacement was begun are no use to anybody;
+        another run goes on with them."""
+        for first in (one for one in seen if not one.machine.current):
+            one = first
+            try:
+                # Whoever changed it since it was seen may have cordoned it: it is looked at again.
+                while one.ours and one.cordoned and not one.stage and not self._give_back(one, reason):
+                    one = replace(one, node=self.api.find(NODES + path_of(one.name)))
+            except ApiError as error:
+                self._say(Kind.RETRY, one, f"stays cordoned: {error}")
+
+    def _say(self, kind: Kind, seen: Seen, detail: str) -> None:
+        self.tell(Event(kind=kind, node=seen.name, machine=seen.machine.id, detail=detail))
+
+
+def reasons(view: View, states: Mapping[str, State], limits: Limits) -> dict[str, str]:
+    """Why machines are not current, by node's name."""
+    found = {}
+    for seen in view.seen:
+        match states[seen.machine.id]:
+            case State.WAITING | State.BUSY:
+                found[seen.name] = f"works on {_names(seen)}"
+            case State.KEPT:
+                found[seen.name] = why_kept(seen)
+            case State.JOINING:
+                found[seen.name] = seen.unready
+            case State.RELEASED:
+                found[seen.name] = why_released(seen, view, limits)
+    return found
+
+
+def _names(seen: Seen) -> str:
+    """A machine's work in a few words."""
+    first = ", ".join(map(str, seen.work[:3]))
+    return f"{first} and {len(seen.work) - 3} others" if len(seen.work) > 3 else first

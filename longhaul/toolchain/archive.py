@@ -1,0 +1,50 @@
+"""A folder of Debian packages as a flat archive that apt reads: its index and Release file beside the packages."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import re
+from pathlib import Path
+
+from longhaul.toolchain.cache import sha256_file
+from longhaul.toolchain.process import output_of
+
+# apt refuses dates of the future and wonders at ones that go back; the index tells what is new by its checksums.
+_DATE = "Thu, 01 Jan 1970 00:00:00 UTC"
+
+
+def index(folder: Path, *, suite: str, arch: str) -> None:
+    """Write ``Packages``, ``Packages.gz`` and ``Release`` for the ``.deb`` files in ``folder``."""
+    packages = "\n".join(_stanza(path) for path in sorted(folder.glob("*.deb"))).encode()
+    files = {"Packages": packages, "Packages.gz": gzip.compress(packages, mtime=0)}
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    head = [
+        "Origin: Longhaul depot",
+        f"Suite: {suite}",
+        f"Codename: {suite}",
+        f"Date: {_DATE}",
+        f"Architectures: {arch}",
+        "Acquire-By-Hash: no",
+        "SHA256:",
+    ]
+    sums = [f" {hashlib.sha256(content).hexdigest()} {len(content)} {name}" for name, content in files.items()]
+    (folder / "Release").write_text("\n".join((*head, *sums)) + "\n", encoding="utf-8")
+
+
+def versions(folder: Path) -> dict[str, str]:
+    """The packages of an indexed folder and their versions; of several versions of one, all, between commas."""
+    text = (folder / "Packages").read_text(encoding="utf-8")
+    found: dict[str, str] = {}
+    for stanza in text.split("\n\n"):
+        fields = dict(line.split(": ", 1) for line in stanza.splitlines() if re.match(r"(Package|Version): ", line))
+        if fields:
+            name, version = fields["Package"], fields["Version"]
+            found[name] = f"{found[name]}, {version}" if name in found else version
+    return found
+
+
+def _stanza(path: Path) -> str:
+    control = output_of(["dpkg-deb", "--field", str(path)]).rstrip("\n")
+    return f"{control}\nFilename: ./{path.name}\nSize: {path.stat().st_size}\nSHA256: {sha256_file(path)}\n"

@@ -1,0 +1,44 @@
+"""Letting go of what a cache holds and nobody has used for long."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from longhaul.toolchain.cache import remove
+
+KEPT_S = 7 * 86400.0
+"""Since the last use: long enough for a branch that is put aside for some days."""
+
+
+def prune(folder: Path, *, kept_s: float = KEPT_S) -> list[str]:
+    """Remove the folders that were used last longer than ``kept_s`` seconds ago and that no mount of this machine
+    needs. Returns their names."""
+    if not folder.is_dir():
+        return []
+    limit = time.time() - kept_s
+    old = [place for place in folder.iterdir() if not place.name.startswith(".") and place.stat().st_mtime < limit]
+    needed = _mounts() if old else ""
+    gone = [place for place in old if _as_mounted(place) not in needed]
+    for place in gone:
+        remove(place)
+    return sorted(place.name for place in gone)
+
+
+def _as_mounted(place: Path) -> str:
+    """As mountinfo writes it (proc(5))."""
+    return str(place.resolve()).replace(" ", "\\040")
+
+
+def _mounts() -> str:
+    """All that any process sees mounted: a machine lies over its image in a mount namespace of its own."""
+    seen: dict[int, str] = {}
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit():
+            try:
+                namespace = (process / "ns/mnt").stat().st_ino
+                if namespace not in seen:
+                    seen[namespace] = (process / "mountinfo").read_text(encoding="utf-8", errors="replace")
+            except OSError:
+                continue
+    return "".join(seen.values())

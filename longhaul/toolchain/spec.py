@@ -1,0 +1,176 @@
+"""``tools.toml`` as types."""
+
+from __future__ import annotations
+
+import platform
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from longhaul.toolchain.errors import SetupError
+
+_ARCHES = {"x86_64": "amd64", "aarch64": "arm64"}
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Download:
+    """An official release file: an archive when ``folder`` is set, else the one binary itself."""
+
+    url: str
+    sha256: str
+    folder: str | None = None
+    """The folder of the archive that the binaries lie in."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Binary:
+    """One executable, and how to make it from a Go module: either compiled (``package``) or copied out (``file``)."""
+
+    name: str
+    module: str
+    """The folder below ``tools/`` whose go.mod and go.sum pin it."""
+    package: str = ""
+    file: str = ""
+    """Import path of a file in one of the module's dependencies."""
+    ldflags: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    cgo: bool = False
+    """Whether it is built with a C compiler too, which makes it need the C library that it was built with, or a newer
+    one."""
+    check: tuple[str, ...] = ()
+    """Arguments that make it say its version."""
+    answer: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tool:
+    """What is fetched or built, and cached, as one."""
+
+    name: str
+    release: str
+    version: str
+    binaries: tuple[Binary, ...]
+    downloads: Mapping[str, Download]
+    """By machine architecture."""
+    on_demand: bool = False
+    """Whether only who names it gets it: what most environments do without."""
+
+    def plain(self) -> dict[str, Any]:
+        """What it is made of as plain values, for hashing and printing."""
+        found = asdict(self)
+        del found["on_demand"]
+        for binary in found["binaries"]:
+            # Named where it is so, lest every other tool be built anew.
+            if not binary["cgo"]:
+                del binary["cgo"]
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Go:
+    """The pinned compiler."""
+
+    version: str
+    sums: Mapping[str, str]
+    """By machine architecture, the ``h1:`` sum of the module golang.org/toolchain."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spec:
+    """All of ``tools.toml``."""
+
+    go: Go
+    tools: tuple[Tool, ...]
+    modules_dir: Path
+    """``tools/``: one Go module folder per family."""
+
+    def select(self, names: Iterable[str]) -> tuple[Tool, ...]:
+        """The tools that ``names`` (of tools, binaries or releases) mean, each once; for no names, all but those that
+        have to be named."""
+        wanted = list(names)
+        if not wanted:
+            return tuple(tool for tool in self.tools if not tool.on_demand)
+        unknown = [name for name in wanted if not any(_means(tool, name) for tool in self.tools)]
+        if unknown:
+            known = ", ".join(tool.name for tool in self.tools)
+            raise SetupError(f"tools.toml has no {', '.join(unknown)}. It has: {known}.")
+        return tuple(tool for tool in self.tools if any(_means(tool, name) for name in wanted))
+
+
+def _means(tool: Tool, name: str) -> bool:
+    return name in (tool.name, tool.release) or any(binary.name == name for binary in tool.binaries)
+
+
+def repository() -> Path:
+    """The checkout this module lies in."""
+    return Path(__file__).resolve().parents[2]
+
+
+def machine_arch() -> str:
+    """This machine's architecture by Go's name."""
+    machine = platform.machine()
+    return _ARCHES.get(machine, machine)
+
+
+def load(path: Path | None = None) -> Spec:
+    """Read ``tools.toml``; ``tools/`` lies beside it. Raises :class:`SetupError` for anything it should not say."""
+    path = path or repository() / "tools.toml"
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+        go = Go(version=raw["go"]["version"], sums=raw["go"]["sums"])
+        tools = tuple(
+            _tool(name, value, release=release, common=common)
+            for release, common in raw["release"].items()
+            for name, value in common["tool"].items()
+        )
+    except OSError as error:
+        raise SetupError(f"{path} cannot be read: {error.strerror}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise SetupError(f"{path}: {error}") from error
+    except KeyError as error:
+        raise SetupError(f"{path}: the key {error} is missing somewhere; compare with its other entries") from error
+    except TypeError as error:
+        raise SetupError(f"{path}: {error}") from error
+    return Spec(go=go, tools=tools, modules_dir=path.parent / "tools")
+
+
+def _tool(name: str, raw: dict[str, Any], *, release: str, common: dict[str, Any]) -> Tool:
+    version = common["version"]
+    return Tool(
+        name=name,
+        release=release,
+        version=version,
+        binaries=tuple(_binary(key, value, common=common) for key, value in raw["binary"].items()),
+        downloads={
+            arch: _download(value, name=name, version=version) for arch, value in raw.get("download", {}).items()
+        },
+        on_demand=common.get("on_demand", False),
+    )
+
+
+def _download(raw: dict[str, str], *, name: str, version: str) -> Download:
+    filled = Download(**{key: value.format(version=version) for key, value in raw.items()})
+    if not _SHA256.fullmatch(filled.sha256):
+        raise SetupError(
+            f"tools.toml: {name}: `sha256` must be 64 hexadecimal digits; leave the download out if it is not known"
+        )
+    return filled
+
+
+def _binary(name: str, raw: dict[str, Any], *, common: dict[str, Any]) -> Binary:
+    version = common["version"]
+    return Binary(
+        name=name,
+        module=raw["module"],
+        package=raw.get("package", ""),
+        file=raw.get("file", ""),
+        ldflags=tuple(flag.format(version=version) for flag in (*common.get("ldflags", ()), *raw.get("ldflags", ()))),
+        tags=(*common.get("tags", ()), *raw.get("tags", ())),
+        cgo=raw.get("cgo", False),
+        check=tuple(raw.get("check", ())),
+        answer=raw.get("answer", "").format(version=version),
+    )

@@ -1,0 +1,193 @@
+"""The pinned tools of ``tools.toml``: fetched or built once, cached by version and by what they are made of.
+
+Needs nothing but Python 3.11: it runs before there is a virtual environment. ``LONGHAUL_TOOLS_FROM`` may be
+``download`` or ``module`` to allow only that source.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+
+from longhaul.toolchain.cache import Progress, cache_root, digest, ensure_folder, locked, sha256_file, write_json
+from longhaul.toolchain.download import Downloader, UnreachableError
+from longhaul.toolchain.errors import CommandError, SetupError
+from longhaul.toolchain.golang import Compiler, NoCError, NoGoError, find_compiler, make_binary
+from longhaul.toolchain.process import output_of
+from longhaul.toolchain.spec import Spec, Tool, load, machine_arch
+
+_SOURCES = {"": ("download", "module"), "download": ("download",), "module": ("module",)}
+
+
+def ensure(
+    names: Iterable[str] = (),
+    *,
+    log_dir: Path,
+    progress: Progress,
+    spec: Spec | None = None,
+    install_go: Callable[[], object] | None = None,
+    install_c: Callable[[], object] | None = None,
+) -> dict[str, Path]:
+    """Have the named tools, and return the path of each of their binaries by its name.
+
+    Names may be of tools, binaries or releases; none means all but those that are got on demand. A tool that is cached
+    costs no network and no compiler. ``install_go`` and ``install_c`` are called where a compiler of that language is
+    needed and the machine has none. Raises :class:`SetupError`.
+    """
+    spec = spec or load()
+    maker = _Maker(spec=spec, log_dir=log_dir, progress=progress, install_go=install_go, install_c=install_c)
+    found: dict[str, Path] = {}
+    for tool in spec.select(names):
+        place = tool_dir(tool, spec=spec)
+        ensure_folder(place, partial(maker.make, tool), what=f"{tool.name} {tool.version}", progress=progress)
+        found |= {binary.name: place / binary.name for binary in tool.binaries}
+    _link(found, bin_dir(spec=spec))
+    return found
+
+
+def tool_dir(tool: Tool, *, spec: Spec) -> Path:
+    """Where the tool is, or will be, in the cache: its name tells version and everything it is made of."""
+    sums = [
+        path.read_bytes()
+        for module in sorted({binary.module for binary in tool.binaries})
+        for path in sorted((spec.modules_dir / module).iterdir())
+    ]
+    return cache_root() / tool.name / tool.version / digest(machine_arch(), spec.go.version, tool.plain(), *sums)
+
+
+def bin_dir(*, spec: Spec | None = None) -> Path:
+    """A folder for PATH with a link to every tool that :func:`ensure` has got for this ``tools.toml``."""
+    spec = spec or load()
+    return cache_root() / "bin" / digest([str(tool_dir(tool, spec=spec)) for tool in spec.tools])
+
+
+def _link(found: dict[str, Path], folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder.parent / f".{folder.name}.lock", waiting=lambda: None):
+        for name, path in found.items():
+            link = folder / name
+            if not (link.is_symlink() and link.readlink() == path):
+                fresh = folder / f".{name}"
+                fresh.unlink(missing_ok=True)
+                fresh.symlink_to(path)
+                fresh.rename(link)
+
+
+class _Maker:
+    """Makes tools; remembers what it found out about this machine meanwhile."""
+
+    def __init__(
+        self,
+        *,
+        spec: Spec,
+        log_dir: Path,
+        progress: Progress,
+        install_go: Callable[[], object] | None,
+        install_c: Callable[[], object] | None,
+    ) -> None:
+        self._spec = spec
+        self._log_dir = log_dir
+        self._progress = progress
+        self._install_go = install_go
+        self._install_c = install_c
+        self._downloader = Downloader()
+        self._compiler: Compiler | None = None
+
+    def make(self, tool: Tool, into: Path) -> None:
+        """Put the tool's binaries and a note on where they are from into the folder ``into``."""
+        began = time.monotonic()
+        source = self._get(tool, into)
+        self._check(tool, into, source=source)
+        note = {
+            "tool": tool.name,
+            "version": tool.version,
+            "source": source,
+            "seconds": round(time.monotonic() - began, 1),
+            "sha256": {binary.name: sha256_file(into / binary.name) for binary in tool.binaries},
+        }
+        write_json(into / "tool.json", note)
+        self._progress(f"{tool.name} {tool.version}: {source}, {note['seconds']} s")
+
+    def _get(self, tool: Tool, into: Path) -> str:
+        chosen = os.environ.get("LONGHAUL_TOOLS_FROM", "")
+        if chosen not in _SOURCES:
+            raise SetupError(f"LONGHAUL_TOOLS_FROM is {chosen!r}; it can be download or module")
+        download = tool.downloads.get(machine_arch())
+        reason = "tools.toml has no checksum of an official download for this machine" if download is None else ""
+        if download is not None and "download" in _SOURCES[chosen]:
+            try:
+                self._downloader.fetch(tool, download, into=into)
+            except UnreachableError as error:
+                reason = str(error)
+            else:
+                return "downloaded"
+        if "module" not in _SOURCES[chosen]:
+            raise SetupError(f"{tool.name} {tool.version}: {reason}, and LONGHAUL_TOOLS_FROM forbids building it")
+        self._progress(
+            f"{tool.name} {tool.version}: building it from its Go module" + (f", since {reason}" if reason else "")
+        )
+        self._build(tool, into)
+        return "built"
+
+    def _build(self, tool: Tool, into: Path) -> None:
+        log = self._log_dir / f"tool-{tool.name}.log"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        compiler = self._get_compiler(log)
+        make = partial(make_binary, compiler=compiler, modules_dir=self._spec.modules_dir, into=into, log=log)
+        for binary in tool.binaries:
+            try:
+                make(binary)
+            except NoCError:
+                if self._install_c is None:
+                    raise
+                self._install_c()
+                make(binary)
+
+    def _get_compiler(self, log: Path) -> Compiler:
+        if self._compiler is None:
+            try:
+                self._compiler = find_compiler(self._spec.go, log=log, progress=self._progress)
+            except NoGoError:
+                if self._install_go is None:
+                    raise
+                self._install_go()
+                self._compiler = find_compiler(self._spec.go, log=log, progress=self._progress)
+        return self._compiler
+
+    def _check(self, tool: Tool, into: Path, *, source: str) -> None:
+        for binary in tool.binaries:
+            if not binary.check:
+                continue
+            try:
+                said = output_of([str(into / binary.name), *binary.check], env={"PULUMI_SKIP_UPDATE_CHECK": "true"})
+            except CommandError as error:
+                raise SetupError(f"{tool.name} {tool.version} was {source} but does not run: {error}") from error
+            if binary.answer not in said.splitlines():
+                raise SetupError(
+                    f"{binary.name} was {source} but says {said.strip()!r}, not {binary.answer!r}: correct tools.toml"
+                )
+
+
+def listing(spec: Spec | None = None) -> list[dict[str, object]]:
+    """Every tool: version, whether it is cached and where, and where it is from."""
+    spec = spec or load()
+    rows: list[dict[str, object]] = []
+    for tool in spec.tools:
+        place = tool_dir(tool, spec=spec)
+        note = json.loads((place / "tool.json").read_text(encoding="utf-8")) if place.is_dir() else None
+        binaries = [binary.name for binary in tool.binaries]
+        row = {
+            "tool": tool.name,
+            "version": tool.version,
+            "binaries": binaries,
+            "path": str(place),
+            "cached": note is not None,
+        }
+        rows.append(
+            row | ({"source": note["source"], "seconds": note["seconds"], "sha256": note["sha256"]} if note else {})
+        )
+    return rows

@@ -1,0 +1,173 @@
+"""`longhaul depot build` and `verify`: what they print, and what their exit codes mean."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longhaul.cli import main
+from longhaul.depot import contents, gather
+from longhaul.depot.build import Parts
+from longhaul.depot.gather import Sources
+from longhaul.depot.manifest import SUMS, digest_of
+from longhaul.depot.wanted import Pull, Wanted
+from longhaul.exits import Exit
+from tests.longhaul.conftest import Checkout
+
+DIGEST = f"sha256:{'a' * 64}"
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Wanted, Sources]]:
+    """What would be fetched; nothing is."""
+    found: list[tuple[Wanted, Sources]] = []
+
+    def nothing(wanted: Wanted, sources: Sources) -> Parts:
+        found.append((wanted, sources))
+        return Parts(binaries={}, archives={}, images=[])
+
+    monkeypatch.setattr(gather, "gather", nothing)
+    return found
+
+
+def build(checkout: Checkout, *words: str) -> int:
+    argv = ("depot", "build", "--env", "dev", "--project", str(checkout.path), "--to", str(checkout.path / "depot"))
+    return main([*argv, *words])
+
+
+def test_build_says_the_digest_that_verify_takes(
+    checkout: Checkout, asked: list[Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert build(checkout) == Exit.OK
+    digest = capsys.readouterr().out.strip()
+    folder = str(checkout.path / "depot")
+    assert digest == digest_of(checkout.path / "depot")
+    assert main(["depot", "verify", folder, "--digest", digest]) == Exit.OK
+    assert main(["depot", "verify", folder, "--digest", f"sha256:{digest}"]) == Exit.OK
+    assert main(["depot", "verify", folder, "--digest", "0" * 64]) == Exit.FAILED
+    assert f"{SUMS}: its SHA-256 is {digest}, not {'0' * 64}" in capsys.readouterr().out
+
+
+def test_build_and_verify_answer_programs(
+    checkout: Checkout, asked: list[Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert build(checkout, "--json") == Exit.OK
+    first = json.loads(capsys.readouterr().out)
+    assert (first["changed"], first["good"], first["folder"]) == (True, True, str(checkout.path / "depot"))
+    assert build(checkout, "--json") == Exit.OK
+    assert json.loads(capsys.readouterr().out) == {**first, "changed": False}
+    (checkout.path / "depot" / "more").touch()
+    assert main(["depot", "verify", "--json", first["folder"]]) == Exit.FAILED
+    report = json.loads(capsys.readouterr().out)
+    assert (report["good"], report["digest"]) == (False, first["digest"])
+    assert report["problems"] == [{"kind": "extra", "path": "more", "message": "is in no list"}]
+
+
+def test_options_say_what_goes_in(checkout: Checkout, asked: list[tuple[Wanted, Sources]]) -> None:
+    listed = checkout.path / "noble.list"
+    listed.write_text("# Ubuntu\ndeb [signed-by=/k] http://mirror.example noble main\n\n")
+    image = f"registry.example/team/train:v1@{DIGEST}"
+    words = ("--site", "weu", "--suite", "noble", "--sources", f"noble={listed}", "--image", image, "--make-images")
+    words += ("--package", "noble=dkms", "--package", "noble=nvidia-smi=535.1-1")
+    assert build(checkout, *words, "--refresh") == Exit.OK
+    ((wanted, sources),) = asked
+    assert (wanted.environment, wanted.sites, wanted.suites) == ("dev", ("weu",), ("noble",))
+    assert wanted.pulls == (Pull(name="registry.example/team/train:v1", digest=DIGEST),)
+    assert wanted.extra == (("noble", "dkms"), ("noble", "nvidia-smi=535.1-1"))
+    assert sources.archives == {"noble": ("deb [signed-by=/k] http://mirror.example noble main",)}
+    assert sources.refresh
+
+
+def test_without_options_it_is_the_releases_own(checkout: Checkout, asked: list[tuple[Wanted, Sources]]) -> None:
+    assert build(checkout) == Exit.OK
+    ((wanted, sources),) = asked
+    assert wanted.suites == (contents.load().suite,)
+    assert [pull.name.rpartition(":")[0] for pull in wanted.pulls] == ["registry.k8s.io/pause"]
+    assert (dict(sources.archives), sources.refresh) == ({}, False)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--site", "lost"), "dev has no site 'lost'; it has weu"),
+        (("--sources", "noble=noble.list"), "--sources names noble, which no --suite asks for"),
+        (("--package", "noble=dkms"), "--package names noble, which no --suite asks for"),
+    ],
+)
+def test_what_cannot_be_asked_is_said(
+    checkout: Checkout,
+    asked: list[Any],
+    capsys: pytest.CaptureFixture[str],
+    words: tuple[str, ...],
+    says: str,
+) -> None:
+    assert build(checkout, *words) == Exit.USAGE
+    assert says in capsys.readouterr().err
+    assert asked == []
+    assert not (checkout.path / "depot").exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("build",),
+        ("build", "--to", "d", "--image", "train:v1"),
+        ("build", "--to", "d", "--sources", "noble"),
+        ("build", "--to", "d", "--package", "dkms"),
+        ("build", "--to", "d", "--package", "noble=--config-file"),
+        ("verify",),
+        ("verify", "d", "--digest", "short"),
+        ("fly",),
+        (),
+    ],
+)
+def test_wrong_usage_is_2(words: tuple[str, ...]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["depot", *words])
+    assert ended.value.code == Exit.USAGE
+
+
+def test_a_sources_list_without_archives_is_refused(
+    checkout: Checkout, asked: list[Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    listed = checkout.path / "noble.list"
+    listed.write_text("Types: deb\n")
+    assert build(checkout, "--suite", "noble", "--sources", f"noble={listed}") == Exit.USAGE
+    assert "names no archive" in capsys.readouterr().err
+
+
+def test_what_cannot_be_had_fails_with_its_reason(
+    checkout: Checkout, asked: list[Any], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = contents.load(gpus=True)
+    bare = tuple(replace(image, digests={}) for image in ours.images)
+    monkeypatch.setattr(contents, "load", lambda **_: replace(ours, images=bare))
+    assert build(checkout) == Exit.FAILED
+    assert "has no digest of registry.k8s.io/pause" in capsys.readouterr().err
+
+
+def test_a_folder_of_somebody_elses_is_refused_before_anything_is_fetched(
+    checkout: Checkout, asked: list[Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (checkout.path / "depot").mkdir()
+    (checkout.path / "depot" / "thesis").touch()
+    assert build(checkout) == Exit.FAILED
+    assert "holds something that is no depot" in capsys.readouterr().err
+    assert asked == []
+
+
+def test_another_folder_is_no_depot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["depot", "verify", str(tmp_path)]) == Exit.USAGE
+    assert "is no depot" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", ["build", "verify", "serve"])
+def test_each_verb_has_help_with_its_exit_codes(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["depot", verb, "--help"])
+    assert ended.value.code == 0
+    assert "exit codes:" in capsys.readouterr().out

@@ -1,0 +1,97 @@
+"""What a bake is made by is told apart, and the playbook's program is a real run of Ansible."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from components.model import load
+from longhaul.images.bake import Asked, Bake, plan_bake
+from longhaul.images.sources import commit, sources_digest
+from longhaul.images.workshop import workshop
+from tests.support.project import REPOSITORY
+
+
+def bake() -> Bake:
+    environment = load(REPOSITORY / "stacks" / "Pulumi.lab.yaml")
+    return plan_bake(environment, Asked(site="use1"), now=datetime(2026, 11, 3, 9, 5, tzinfo=UTC))
+
+
+def test_a_version_of_the_clock_is_one_that_azure_takes() -> None:
+    assert bake().version == "2026.1103.905"
+
+
+def test_the_playbooks_program_takes_host_port_and_user(tmp_path: Path) -> None:
+    """Nobody answers there; that it says so means that Ansible took the playbook, its variables and the key."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    with workshop(bake()) as shop:
+        done = subprocess.run(
+            [str(shop.folder / "playbook"), "127.0.0.1", str(port), "somebody"],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "TMPDIR": str(tmp_path)},
+        )
+    said = done.stdout + done.stderr
+    assert done.returncode == 4, said
+    assert "UNREACHABLE" in said
+    assert f"connect to host 127.0.0.1 port {port}" in said
+
+
+@pytest.fixture(name="checkout_of_images")
+def _checkout_of_images(tmp_path: Path) -> Path:
+    """What images are made by, in a repository of its own."""
+    root = tmp_path / "checkout"
+    for name in ("playbooks", "images"):
+        shutil.copytree(REPOSITORY / name, root / name, symlinks=True)
+    shutil.copy(REPOSITORY / "tools.toml", root)
+    (root / "README.md").write_text("a\n")
+    git(root, "init", "--quiet")
+    git(root, "add", ".")
+    git(root, "commit", "--quiet", "--message=all")
+    return root
+
+
+def git(root: Path, *words: str) -> str:
+    who = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
+    done = subprocess.run(["git", "-C", str(root), *who, *words], check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def test_the_digest_is_of_what_makes_images_and_of_nothing_else(checkout_of_images: Path) -> None:
+    root = checkout_of_images
+    first = sources_digest(root)
+    (root / "README.md").write_text("b\n")
+    (root / "playbooks" / "site.yml").write_text("[]\n")
+    (root / "images" / "rootfs" / "usr" / "local" / "lib" / "__pycache__").mkdir(parents=True)
+    (root / "images" / "rootfs" / "usr" / "local" / "lib" / "__pycache__" / "a.pyc").touch()
+    assert sources_digest(root) == first
+    changed = set()
+    for name in (
+        "tools.toml",
+        "images/image.toml",
+        "images/packer/aws.pkr.hcl",
+        "playbooks/roles/rootfs/tasks/main.yml",
+    ):
+        path = root / name
+        path.write_text(path.read_text() + "\n")
+        changed.add(sources_digest(root))
+    assert len(changed | {first}) == 5
+
+
+def test_the_commit_says_when_it_is_not_all(checkout_of_images: Path, tmp_path: Path) -> None:
+    root = checkout_of_images
+    head = git(root, "rev-parse", "HEAD")
+    (root / "README.md").write_text("b\n")
+    assert commit(root) == head
+    (root / "images" / "image.toml").write_text("")
+    assert commit(root) == f"{head}-dirty"
+    (tmp_path / "elsewhere").mkdir()
+    shutil.copy(REPOSITORY / "tools.toml", tmp_path / "elsewhere")
+    assert commit(tmp_path / "elsewhere") == "unknown"

@@ -1,0 +1,47 @@
+"""What the first ``longhaul up`` does on racks beside the infrastructure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from longhaul.exits import Exit
+from tests.longhaul.conftest import Checkout, FakeEngine
+from tests.longhaul.fake_ansible import FakeAnsible
+
+ALL = ("up", "--env", "dev", "--yes")
+
+
+def test_the_first_run_prepares_the_racks_beside_the_infrastructure(
+    checkout: Checkout, engine: FakeEngine, ansible: FakeAnsible
+) -> None:
+    engine.forgets_stack()
+    done = checkout.run(*ALL)
+    assert done.returncode == Exit.OK, done.stderr
+    assert "preparation | a task\n" in done.stderr
+    assert "preparation: done" in done.stderr
+    assert [Path(words[-1]).name for words in ansible.all_words()] == ["prepare.yml", "site.yml"]
+
+
+def test_a_later_run_leaves_the_racks_to_their_phase(
+    checkout: Checkout, engine: FakeEngine, ansible: FakeAnsible
+) -> None:
+    checkout.run(*ALL)
+    assert [Path(words[-1]).name for words in ansible.all_words()] == ["site.yml"]
+
+
+def test_a_preparation_that_fails_decides_nothing(checkout: Checkout, engine: FakeEngine, ansible: FakeAnsible) -> None:
+    engine.forgets_stack()
+    ansible.fails("prepare.yml")
+    done = checkout.run(*ALL)
+    assert done.returncode == Exit.OK, done.stderr
+    assert "preparation: not done everywhere" in done.stderr
+
+
+def test_a_preparation_ends_with_a_failed_infrastructure(
+    checkout: Checkout, engine: FakeEngine, ansible: FakeAnsible
+) -> None:
+    engine.forgets_stack()
+    engine.fails("up")
+    ansible.waits()
+    # An Ansible that was left would hold the command until its limit.
+    assert checkout.run(*ALL).returncode == Exit.FAILED

@@ -1,0 +1,90 @@
+"""Racks as a group whose members are upgraded where they are: who is old, and what is awaited of an upgrade."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from longhaul.kubernetes import Api
+from longhaul.rolling.cloud import CloudError
+from longhaul.rolling.racks import TOLD_S, RackHosts, versions
+
+PINS = {"kubelet": "1.36.3", "containerd": "2.2.1"}
+
+
+def node(name: str, *, kubelet: str = "v1.36.3", runtime: str = "containerd://v2.2.1") -> dict[str, Any]:
+    info = {"kubeletVersion": kubelet, "containerRuntimeVersion": runtime}
+    return {"metadata": {"name": name}, "status": {"nodeInfo": info}}
+
+
+class Cluster(Api):
+    """Nodes in memory, asked for as the code asks."""
+
+    def __init__(self, *nodes: dict[str, Any], served: str = "v1.36.3") -> None:
+        self.nodes = {item["metadata"]["name"]: item for item in nodes}
+        self.served, self.seconds = served, 0.0
+        self.later: Callable[[], None] = lambda: None
+
+    def get(self, path: str, **query: str) -> dict[str, Any]:
+        assert not query
+        return {"gitVersion": self.served} if path == "/version" else self.nodes[path.rpartition("/")[2]]
+
+    def items(self, path: str, **query: str) -> Iterator[dict[str, Any]]:
+        assert (path, query) == ("/api/v1/nodes", {"labelSelector": "longhaul.dev/pool=bare-metal"})
+        return iter(self.nodes.values())
+
+    def pass_time(self, seconds: float) -> None:
+        self.seconds += seconds
+        self.later()
+
+    def hosts(self, *names: str, converge: Callable[[str], str]) -> RackHosts:
+        return RackHosts(names, self, pins=PINS, converge=converge, wait=self.pass_time, clock=lambda: self.seconds)
+
+
+def nothing(_name: str) -> str:
+    return ""
+
+
+def test_a_host_is_old_when_anything_it_runs_is_not_what_is_pinned() -> None:
+    old_runtime = node("b", runtime="containerd://2.1.0")
+    cluster = Cluster(node("a"), old_runtime, node("c", kubelet="v1.35.9"), node("another's"))
+    group = cluster.hosts("a", "b", "c", "not-joined", converge=nothing).look()
+    assert {machine.node: machine.current for machine in group.machines} == {"a": True, "b": False, "c": False}
+    assert (group.wanted, group.target) == (3, "kubelet 1.36.3, containerd 2.2.1")
+
+
+def test_a_kubelet_is_never_newer_than_its_api_servers() -> None:
+    with pytest.raises(CloudError, match=r"are v1\.35\.12, .*: `longhaul up` raises them to 1\.36\.3 first"):
+        Cluster(node("a"), served="v1.35.12").hosts("a", converge=nothing).look()
+    assert Cluster(node("a"), served="v1.37.0-eks-1").hosts("a", converge=nothing).look().machines
+
+
+def test_an_upgrade_is_done_once_the_node_says_so() -> None:
+    cluster = Cluster(node("a", kubelet="v1.36.2"))
+    hosts = cluster.hosts("a", converge=nothing)
+    cluster.later = lambda: cluster.nodes.update(a=node("a")) if cluster.seconds > 20 else None
+    (machine,) = hosts.look().machines
+    hosts.replace(machine)
+    assert 20 < cluster.seconds < TOLD_S
+
+
+def test_a_node_that_never_says_so_has_failed() -> None:
+    cluster = Cluster(node("a", kubelet="v1.36.2"))
+    hosts = cluster.hosts("a", converge=nothing)
+    with pytest.raises(CloudError, match=r"its node still says kubelet 1\.36\.2") as raised:
+        hosts.replace(hosts.look().machines[0])
+    assert not raised.value.passing
+
+
+def test_what_ansible_says_of_a_failure_is_the_reason() -> None:
+    cluster = Cluster(node("a", kubelet="v1.36.2"))
+    hosts = cluster.hosts("a", converge=lambda name: f"{name}: no room")
+    with pytest.raises(CloudError, match="a: no room"):
+        hosts.replace(hosts.look().machines[0])
+
+
+def test_versions_are_as_the_pins_write_them() -> None:
+    assert versions(node("a", runtime="containerd://2.2.1")) == PINS
+    assert versions(node("a", runtime="cri-o://1.30.0")) == {"kubelet": "1.36.3", "cri-o": "1.30.0"}

@@ -1,0 +1,263 @@
+"""What a roll does next, from what it sees."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from longhaul.drain import Pod
+from longhaul.rolling.cloud import Group, Life, Machine
+from longhaul.rolling.observed import SINCE, STAGE, TARGET, Seen, View
+from longhaul.rolling.plan import Action, Limits, Plan, State, plan, state_of
+from tests.support.pool import BEGIN
+
+ONE = Limits(at_once=1)
+OURS = {TARGET: "v2", SINCE: BEGIN.isoformat()}
+
+
+def node(
+    name: str, *, cordoned: bool = False, ready: bool = True, taint: str = "", **annotations: str
+) -> dict[str, Any]:
+    status = {"conditions": [{"type": "Ready", "status": "True" if ready else "Unknown", "message": "no word"}]}
+    spec: dict[str, Any] = {"taints": [{"key": taint, "effect": "NoSchedule"}] if taint else []}
+    if cordoned:
+        spec["unschedulable"] = True
+    return {"metadata": {"name": name, "annotations": annotations}, "spec": spec, "status": status}
+
+
+def work(name: str = "job", *, at: datetime | None = None, leaving: bool = False) -> Pod:
+    return Pod(
+        namespace="team", name=name, uid=name, stays=False, work=not leaving, leaving=leaving, checkpointed_at=at
+    )
+
+
+def light(name: str = "dns") -> Pod:
+    return Pod(namespace="kube-system", name=name, uid=name, stays=False, work=False, leaving=False)
+
+
+def old(name: str, *pods: Pod, life: Life = Life.THERE, held: str = "", **of_node: Any) -> Seen:
+    machine = Machine(id=f"id-{name}", node=name, current=False, life=life, held=held)
+    return Seen(machine=machine, node=node(name, **of_node), pods=pods)
+
+
+def new(name: str, life: Life = Life.THERE, **of_node: Any) -> Seen:
+    return Seen(machine=Machine(id=f"id-{name}", node=name, current=True, life=life), node=node(name, **of_node))
+
+
+def absent(name: str, *, current: bool = False) -> Seen:
+    return Seen(machine=Machine(id=f"id-{name}", node=name, current=current))
+
+
+def taken(name: str, *pods: Pod, stage: str = "", since: datetime = BEGIN, **more: Any) -> Seen:
+    notes = {TARGET: "v2", SINCE: since.isoformat(), **({STAGE: stage} if stage else {})}
+    return old(name, *pods, cordoned=True, **notes, **more)
+
+
+def view(*seen: Seen, wanted: int | None = None, in_place: bool = False, now: datetime = BEGIN) -> View:
+    machines = tuple(one.machine for one in seen)
+    group = Group(target="v2", wanted=len(seen) if wanted is None else wanted, machines=machines)
+    return View(group=group, in_place=in_place, now=now, seen=seen)
+
+
+def steps(found: Plan) -> list[tuple[Action, str]]:
+    return [(step.action, step.seen.name) for step in found.steps]
+
+
+def test_nothing_to_do_is_done() -> None:
+    found = plan(view(new("a"), new("b")), ONE)
+    assert (found.steps, found.done) == ((), True)
+
+
+def test_an_empty_pool_is_done() -> None:
+    assert plan(view(), ONE).done
+
+
+def test_the_free_one_goes_first_and_nobody_else_is_touched() -> None:
+    found = plan(view(old("a", work()), old("b"), old("c")), ONE)
+    assert steps(found) == [(Action.CORDON, "b")]
+
+
+def test_one_that_takes_no_pods_goes_before_one_that_does() -> None:
+    found = plan(view(old("a"), old("b", ready=False)), ONE)
+    assert steps(found) == [(Action.CORDON, "b")]
+
+
+def test_what_was_taken_up_is_emptied_before_another_is() -> None:
+    found = plan(view(old("a"), taken("b", light())), ONE)
+    assert steps(found) == [(Action.EMPTY, "b")]
+
+
+def test_what_is_empty_is_replaced() -> None:
+    assert steps(plan(view(old("a"), taken("b")), ONE)) == [(Action.REPLACE, "b")]
+
+
+def test_a_dead_nodes_pods_do_not_keep_its_machine() -> None:
+    """They are marked and nobody ends them; on a node that answers, they are waited for."""
+    gone = replace(work(leaving=True), ends_at=BEGIN)
+    later = BEGIN + timedelta(minutes=2)
+    assert steps(plan(view(taken("a", gone, ready=False), now=later), ONE)) == [(Action.REPLACE, "a")]
+    assert steps(plan(view(taken("a", gone, ready=False), now=BEGIN), ONE)) == [(Action.EMPTY, "a")]
+    assert steps(plan(view(taken("a", gone), now=later), ONE)) == [(Action.EMPTY, "a")]
+    assert steps(plan(view(taken("a", gone, work("b"), ready=False), now=later), ONE)) == []
+
+
+def test_work_that_came_before_the_cordon_took_hold_is_waited_for() -> None:
+    found = plan(view(taken("a", work(), light()), old("b")), ONE)
+    assert found.states["id-a"] is State.WAITING
+    assert steps(found) == [(Action.CORDON, "b")]
+
+
+def test_busy_ones_are_cordoned_only_when_no_free_one_is_left_and_only_so_many() -> None:
+    pods = [work("x"), work("y")]
+    found = plan(view(old("a", *pods), old("b", work()), old("c", work())), ONE)
+    assert steps(found) == [(Action.CORDON, "b")]
+    assert steps(plan(view(old("a", *pods), taken("b", work())), ONE)) == []
+    two = Limits(at_once=2)
+    assert steps(plan(view(old("a", *pods), taken("b", work())), two)) == [(Action.CORDON, "a")]
+
+
+def test_a_busy_one_is_not_closed_to_work_while_another_is_being_replaced() -> None:
+    replacing = taken("a", stage="replacing", life=Life.GOING)
+    assert steps(plan(view(replacing, absent("n", current=True), old("b", work()), wanted=2), ONE)) == []
+    assert steps(plan(view(taken("a"), old("b", work())), ONE)) == [(Action.REPLACE, "a")]
+
+
+def test_one_that_becomes_free_does_not_wait_for_those_that_wait() -> None:
+    assert steps(plan(view(taken("a", work()), old("b")), ONE)) == [(Action.CORDON, "b")]
+
+
+def test_only_so_many_are_out_of_service() -> None:
+    two = Limits(at_once=2)
+    assert len(plan(view(old("a"), old("b"), old("c")), two).steps) == 2
+    assert steps(plan(view(new("n", ready=False), old("a"), old("b")), two)) == [(Action.CORDON, "a")]
+    assert steps(plan(view(new("n", ready=False), new("m", ready=False), old("a")), two)) == []
+    assert steps(plan(view(old("a"), wanted=3), two)) == []
+
+
+def test_a_machine_that_goes_counts_once() -> None:
+    """It and its successor are one place in the pool."""
+    going = taken("a", stage="replacing", life=Life.GOING)
+    both = plan(view(going, absent("n", current=True), old("b"), old("c"), wanted=3), Limits(at_once=2))
+    assert steps(both) == [(Action.CORDON, "b")]
+    alone = plan(view(going, old("b"), old("c"), wanted=3), Limits(at_once=2))
+    assert (alone.short, steps(alone)) == (1, [(Action.CORDON, "b")])
+
+
+@pytest.mark.parametrize(
+    ("fresh", "state"),
+    [
+        (new("n"), State.CURRENT),
+        (new("n", ready=False), State.JOINING),
+        (new("n", taint="longhaul.dev/preflight"), State.JOINING),
+        (new("n", taint="node.kubernetes.io/not-ready"), State.JOINING),
+        (new("n", taint="nvidia.com/gpu"), State.CURRENT),
+        (new("n", cordoned=True, taint="node.kubernetes.io/unschedulable"), State.CURRENT),
+        (new("n", life=Life.CHANGING), State.JOINING),
+        (absent("n", current=True), State.JOINING),
+        (new("n", cordoned=True, **OURS), State.RETURNED),
+    ],
+)
+def test_when_a_new_machine_is_in_service(fresh: Seen, state: State) -> None:
+    assert state_of(fresh, view(fresh), ONE) is state
+
+
+def test_taints_that_the_pool_has_for_good_keep_nobody_waiting() -> None:
+    fresh = replace(new("n", taint="longhaul.dev/system"), taints=frozenset({("longhaul.dev/system", "NoSchedule")}))
+    assert state_of(fresh, view(fresh), ONE) is State.CURRENT
+
+
+def test_a_persons_cordon_is_respected() -> None:
+    found = plan(view(old("a", cordoned=True), new("b")), ONE)
+    assert (found.states["id-a"], found.steps, found.done) == (State.KEPT, (), True)
+
+
+def test_a_cordon_that_a_person_took_back_is_not_set_again() -> None:
+    found = plan(view(old("a", **OURS)), ONE)
+    assert (found.states["id-a"], found.steps) == (State.KEPT, ())
+
+
+def test_what_the_cloud_holds_back_is_left_alone() -> None:
+    assert plan(view(old("a", held="it is protected")), ONE).states["id-a"] is State.KEPT
+
+
+HOUR = timedelta(hours=1)
+
+
+@pytest.mark.parametrize(
+    ("pods", "released"),
+    [
+        ([work(at=BEGIN + HOUR)], True),
+        ([work(at=BEGIN)], True),
+        ([work(at=BEGIN - HOUR)], False),
+        ([work()], False),
+        ([work("x", at=BEGIN + HOUR), work("y")], False),
+        ([work("x", at=BEGIN + HOUR), work("y", at=BEGIN + HOUR)], True),
+        ([work("x", at=BEGIN + HOUR), light()], True),
+        ([work(at=BEGIN + 1000 * HOUR)], False),
+    ],
+)
+def test_work_is_over_at_a_checkpoint_of_all_of_it_since_the_cordon(pods: list[Pod], released: bool) -> None:
+    seen = taken("a", *pods)
+    found = plan(view(seen, now=BEGIN + 2 * HOUR), ONE)
+    assert found.states["id-a"] is (State.RELEASED if released else State.WAITING)
+    assert steps(found) == ([(Action.EMPTY, "a")] if released else [])
+
+
+def test_a_deadline_ends_work_and_without_one_nothing_does() -> None:
+    seen = taken("a", work())
+    later = view(seen, now=BEGIN + 1000 * HOUR)
+    assert steps(plan(later, ONE)) == []
+    assert steps(plan(later, Limits(at_once=1, deadline=6 * HOUR))) == [(Action.EMPTY, "a")]
+    sooner = view(seen, now=BEGIN + 5 * HOUR)
+    assert steps(plan(sooner, Limits(at_once=1, deadline=6 * HOUR))) == []
+
+
+def test_whoever_is_let_go_comes_before_whoever_is_free() -> None:
+    found = plan(view(old("a"), taken("b", work(at=BEGIN))), ONE)
+    assert steps(found) == [(Action.EMPTY, "b")]
+
+
+def test_what_was_begun_keeps_its_place() -> None:
+    begun = taken("b", work("x", at=BEGIN), work("y", leaving=True), since=BEGIN)
+    found = plan(view(taken("a", work(at=BEGIN)), begun), ONE)
+    assert steps(found) == [(Action.EMPTY, "b")]
+
+
+def test_an_old_machine_that_is_no_node_is_made_anew_at_once() -> None:
+    """The way out of an image whose machines never join: nobody loses anything."""
+    found = plan(view(old("a"), absent("b")), ONE)
+    assert steps(found) == [(Action.REMAKE, "b")]
+    assert found.states["id-b"] is State.ABSENT
+
+
+def test_an_ended_machines_replacement_that_was_noted_and_not_begun_is_begun() -> None:
+    assert steps(plan(view(taken("a", stage="replacing")), ONE)) == [(Action.REPLACE, "a")]
+    assert steps(plan(view(taken("a", stage="replacing", life=Life.GOING)), ONE)) == []
+
+
+def test_a_replacement_in_place_goes_on_wherever_it_was() -> None:
+    def onward(current: bool, stage: str, life: Life = Life.THERE) -> list[tuple[Action, str]]:
+        seen = taken("a", stage=stage)
+        seen = replace(seen, machine=replace(seen.machine, current=current, life=life))
+        return steps(plan(view(seen, in_place=True), ONE))
+
+    assert onward(current=False, stage="replacing") == [(Action.REPLACE, "a")]
+    assert onward(current=False, stage="replacing", life=Life.CHANGING) == []
+    assert onward(current=True, stage="replacing") == [(Action.REBUILD, "a")]
+    assert onward(current=True, stage="rebuilding", life=Life.CHANGING) == []
+    assert onward(current=True, stage="rebuilding") == [(Action.FORGET, "a")]
+
+
+def test_what_was_taken_up_and_is_current_again_takes_pods_again() -> None:
+    found = plan(view(new("a", cordoned=True, **OURS)), ONE)
+    assert steps(found) == [(Action.UNCORDON, "a")]
+    assert not found.done
+
+
+def test_what_was_given_up_is_neither_touched_nor_waited_for() -> None:
+    found = plan(view(new("n", ready=False), old("a")), ONE, failed={"id-n"})
+    assert steps(found) == [(Action.CORDON, "a")]
+    assert plan(view(new("n", ready=False), new("a")), ONE, failed={"id-n"}).done
