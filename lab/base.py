@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from lab.contents import Contents
-from lab.toolchain.cache import Progress, cache_root, digest, ensure_folder, write_json
-from lab.toolchain.debian import OPTIONS, debootstrap, package_versions
-from lab.toolchain.errors import SetupError
-from lab.toolchain.spec import machine_arch
+from longhaul.depot.contents import Contents
+from longhaul.toolchain.cache import Progress, cache_root, digest, ensure_folder, write_json
+from longhaul.toolchain.debian import OPTIONS, debootstrap, package_versions
+from longhaul.toolchain.errors import SetupError
+from longhaul.toolchain.spec import machine_arch
 
 _LAYOUT = 2
 """To be raised when the code below makes something else of the same sources."""

@@ -112,7 +112,7 @@ class Group:
                 os.kill(pid, number)
         return members
 
-    def remove(self, *, timeout_s: float = 10.0) -> None:
+    def remove(self, *, timeout_s: float = 60.0) -> None:
         """Remove the directories, deepest first, once they are empty.
 
         The kernel takes members out of a group a moment after they end, so a busy directory is tried again until the

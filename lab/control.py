@@ -17,7 +17,10 @@ from components.model import ConfigurationError
 from lab.hypervisor import LabHypervisor
 from lab.state import LabError, LabState
 
-_TIMEOUT_S = 10.0
+_ANSWER_S = 10.0
+"""What the daemon may take to tell."""
+_ACT_S = 120.0
+"""And to act: what is ordered waits for what is under way."""
 ACTIONS = ("off", "on", "cut", "reset")
 TUNNEL_ACTIONS = ("cut", "restore")
 
@@ -35,13 +38,16 @@ def short_path(path: Path) -> Iterator[str]:
 def request(state: LabState, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
     """Ask the daemon. Raises OSError when nobody listens, :class:`LabError` with the daemon's words when it refuses."""
     with socket.socket(socket.AF_UNIX) as connection, short_path(state.control_socket) as name:
-        connection.settimeout(_TIMEOUT_S)
+        connection.settimeout(_ANSWER_S if method == "GET" else _ACT_S)
         connection.connect(name)
         asked = http.client.HTTPConnection("lab")
         asked.sock = connection
         asked.request(method, path, body=json.dumps(body or {}), headers={"Content-Type": "application/json"})
-        answer = asked.getresponse()
-        content = json.loads(answer.read())
+        try:
+            answer = asked.getresponse()
+            content = json.loads(answer.read())
+        except (http.client.HTTPException, ValueError) as error:  # it died over its answer
+            raise ConnectionError("the daemon broke off its answer") from error
     if answer.status != 200:
         raise LabError(content.get("error", f"the daemon answered {answer.status}"))
     return dict(content)

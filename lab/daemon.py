@@ -99,7 +99,7 @@ class Sites:
 
 def depot_app(root: Path) -> web.Application:
     """What the depot serves; one application for each place that it is served at."""
-    app: web.Application = importlib.import_module("lab.depot.app").depot_app(root)
+    app: web.Application = importlib.import_module("longhaul.depot.app").depot_app(root)
     return app
 
 

@@ -227,6 +227,9 @@ class Hypervisor(Protocol):
         Raises TimeoutError.
         """
 
+    async def switch_on(self, machine_id: str) -> None:
+        """Have a machine run that is to run, whoever switched it off: a hand at its switch, or itself."""
+
     def tunnel_states(self, gateway_id: str) -> Mapping[str, TunnelState]:
         """Each tunnel of a gateway by its name; empty while there is no such gateway."""
 

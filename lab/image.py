@@ -18,21 +18,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lab import base, contents, tools
+from lab import base, depot
 from lab.ansible.runner import ansible_version, play
-from lab.contents import Contents
-from lab.depot import build as depot
-from lab.depot.serving import served
-from lab.toolchain.cache import Progress, cache_root, digest, ensure_folder, sha256_file, write_json
-from lab.toolchain.debian import package_versions, tidy
-from lab.toolchain.errors import SetupError
-from lab.toolchain.spec import repository
-from lab.toolchain.trees import copy_system, describe, files_of, lay, link_system
+from longhaul.depot import contents
+from longhaul.depot.contents import Contents
+from longhaul.depot.serving import served
+from longhaul.toolchain.cache import Progress, cache_root, digest, ensure_folder, sha256_file, write_json
+from longhaul.toolchain.debian import tidy
+from longhaul.toolchain.errors import SetupError
+from longhaul.toolchain.prune import prune
+from longhaul.toolchain.spec import repository
+from longhaul.toolchain.trees import copy_system, describe, files_of, lay, link_system
 
 _LAYOUT = 2
 """To be raised when the code below makes something else of the same sources."""
-_PLAYED_FILES = ("image.yml", "filter_plugins/pins.py", "lookup_plugins/tree.py")
+_PLAYED_FILES = ("image.yml", "filter_plugins/images.py", "filter_plugins/pins.py", "lookup_plugins/tree.py")
 """What the playbook's run depends on besides the roles."""
+_ROLES = {"images": "preloaded_images", "manifest": "image_manifest"}
+"""Roles by their tasks' tag, where that is not their name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,8 +48,8 @@ class Images:
     version: str
     """Changes with the content of any: a package's version, a binary, a file."""
     manifest: Mapping[str, Any]
-    """Of ``node``: ``version``, ``suite``, ``packages`` (name to version), ``binaries`` (name to SHA-256) and ``files``
-    (path to what :func:`lab.toolchain.trees.describe` says)."""
+    """Of ``node``: what it says of itself in usr/share/longhaul/image.json, with its ``suite`` and ``files`` (path to
+    what :func:`longhaul.toolchain.trees.describe` says)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +79,8 @@ def bake(*, log_dir: Path, progress: Progress, sources: Sources | None = None) -
     maker = _Maker(sources=sources or load_sources(), log_dir=log_dir, progress=progress)
     bare, gateway = maker.bare(), maker.gateway()
     node = maker.node()
+    for gone in prune(cache_root() / "image"):
+        progress(f"image: {gone} was not used for long and is gone")
     manifest = json.loads((node / "manifest.json").read_text(encoding="utf-8"))
     version = f"{maker.sources.contents.suite}-{digest(bare.name, gateway.name, manifest)}"
     return Images(
@@ -99,16 +104,18 @@ class _Maker:
         return self._with_lab_files("gateway", self._played("gateway-packages", ["packages"], {"kind": "gateway"}))
 
     def node(self) -> Path:
-        """The layers: packages and binaries, which take long and change seldom; then the tree, the other way about."""
-        under = self._played("node-packages", ["packages", "binaries"], {})
+        """The layers: packages, binaries and container images, which take long and change seldom; then the tree, the
+        other way about."""
+        under = self._played("node-packages", ["packages", "binaries", "images"], {})
         files = dict(files_of([self.sources.tree, self.sources.lab_tree]))
         described = {name: describe(path) for name, path in files.items()}
-        place = self._place("node", under.name, described, self._roles("rootfs"))
+        place = self._place("node", under.name, described, self._roles("rootfs", "manifest"))
 
         def make(into: Path) -> None:
             base.require_root("the image")
             link_system(under / "rootfs", into / "rootfs")
-            self._play(into / "rootfs", ["rootfs"], {"rootfs_tree": str(self.sources.tree)})
+            variables = {"rootfs_tree": str(self.sources.tree), "release": {"sources": place.name.partition("-")[2]}}
+            self._play(into / "rootfs", ["rootfs", "manifest"], variables)
             lay(self._lab_files, into / "rootfs")
             tidy(into / "rootfs")
             write_json(into / "manifest.json", self._manifest(into / "rootfs", described))
@@ -119,7 +126,8 @@ class _Maker:
 
     def _played(self, name: str, tags: list[str], variables: Mapping[str, object]) -> Path:
         """The base and what the playbook's tasks with those tags make of it."""
-        place = self._place(name, self._base.name, self._depot_parts(tags), variables, self._roles(*tags))
+        preloaded = self.sources.contents.preloaded if "images" in tags else ()
+        place = self._place(name, self._base.name, self._depot_parts(tags), variables, preloaded, self._roles(*tags))
 
         def make(into: Path) -> None:
             base.require_root("the image")
@@ -152,28 +160,23 @@ class _Maker:
     def _place(self, name: str, *made_of: object) -> Path:
         return cache_root() / "image" / f"{name}-{digest(_LAYOUT, *made_of)}"
 
-    def _roles(self, *names: str) -> dict[str, str]:
+    def _roles(self, *tags: str) -> dict[str, str]:
         """What a layer depends on of the playbook."""
         playbooks = self.sources.project / "playbooks"
-        roles = (playbooks / "roles" / name for name in names)
+        roles = (playbooks / "roles" / _ROLES.get(tag, tag) for tag in tags)
         files = [playbooks / name for name in _PLAYED_FILES] + [path for _, path in files_of(roles)]
         described = {str(path.relative_to(playbooks)): describe(path) for path in files}
         return {"ansible": ansible_version(), **described}
 
     def _depot_parts(self, tags: list[str]) -> dict[str, str]:
         """What tells the depot's parts that the tasks take from apart from others of the same kind."""
-        indexes = {"packages": "debian/Release", "binaries": "binaries/SHA256SUMS"}
+        indexes = {"packages": f"debian/{self.sources.contents.suite}/Release", "binaries": "binaries/SHA256SUMS"}
+        indexes["images"] = "images/index.json"
         return {tag: sha256_file(self._depot / indexes[tag]) for tag in tags}
 
     def _manifest(self, root: Path, files: Mapping[str, str]) -> dict[str, Any]:
-        binaries = tools.ensure(self.sources.contents.node_tools, log_dir=self._log_dir, progress=self._progress)
-        manifest = {
-            "suite": self.sources.contents.suite,
-            "packages": package_versions(root),
-            "binaries": {name: sha256_file(root / "usr/local/bin" / name) for name in sorted(binaries)},
-            "files": dict(files),
-        }
-        return {"version": f"{self.sources.contents.suite}-{digest(_LAYOUT, manifest)}", **manifest}
+        said = json.loads((root / "usr/share/longhaul/image.json").read_text(encoding="utf-8"))
+        return {**said, "suite": self.sources.contents.suite, "files": dict(files)}
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -14,9 +14,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab.toolchain.cache import Progress
-from lab.toolchain.errors import CommandError, SetupError, disk_full, is_disk_full, is_network
-from lab.toolchain.process import output_of, run_logged
+from longhaul.toolchain.cache import Progress
+from longhaul.toolchain.errors import CommandError, SetupError, disk_full, is_disk_full, is_network
+from longhaul.toolchain.process import output_of, run_logged
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +41,8 @@ HOST = (
 )
 GO = (Package(name="golang-go", shows="go"),)
 """Any Go: it fetches the pinned one. Wanted only where a tool has to be built and there is none."""
+C = (Package(name="gcc", shows="gcc"), Package(name="libc6-dev", shows="/usr/include/stdio.h"))
+"""A C compiler, for tools that are partly in C. Wanted only where one of those has to be built."""
 
 
 def ensure(wanted: Iterable[Package] = HOST, *, log_dir: Path, progress: Progress) -> tuple[str, ...]:

@@ -35,8 +35,9 @@ _DISK_BYTES = 3 << 30
 """Free space below which machines would soon fail with odd errors: images' package caches, logs, etcd's files."""
 _INOTIFY = 80
 """Inotify instances of a hybrid lab with two nodes: three a machine, ten more an API server, eight more a node."""
-_REPORT_S = 30.0
-_READY_S = 60.0
+_REPORT_S = 60.0
+_READY_S = 180.0
+"""How long process 1 and the daemon may take; one that ends instead is noticed at once."""
 
 
 def start(state: LabState, config: LabConfig, *, say: Callable[[str], None] = print) -> InitRecord:
@@ -58,6 +59,8 @@ def start(state: LabState, config: LabConfig, *, say: Callable[[str], None] = pr
             f"processes of an earlier lab {state.env} are left without a record of it: "
             f"`.venv/bin/python -m lab down --env {state.env}` ends them"
         )
+    # One that runs has what it needs: it must be found before its own use of them is counted.
+    _check_inotify()
     check_port_free(config.port)
     state.create()
     state.machines.mkdir(mode=0o700, exist_ok=True)
@@ -86,7 +89,6 @@ def check_host(state: LabState) -> None:
     for forbidden in ("/run", "/proc", "/sys"):
         if state.root.is_relative_to(forbidden):
             raise LabError(f"the state folder {state.root} lies under {forbidden}, which is another one inside the lab")
-    _check_inotify()
     place = next(folder for folder in (state.root, *state.root.parents) if folder.exists())
     free = shutil.disk_usage(place).free
     if free < _DISK_BYTES:

@@ -1,4 +1,4 @@
-"""The pinned tools of ``tools.toml``: fetched or built once, cached by version and by what they are made of.
+"""The pinned tools of ``tools.toml`` for the lab: :mod:`longhaul.toolchain.tools`, and Go installed where it is needed.
 
 From Python: :func:`ensure` and :func:`bin_dir`. From a shell::
 
@@ -6,174 +6,39 @@ From Python: :func:`ensure` and :func:`bin_dir`. From a shell::
     python3 -m lab.tools list [--json]
     python3 -m lab.tools bin-dir
 
-Needs nothing but Python 3.11: it runs before there is a virtual environment. ``LONGHAUL_TOOLS_FROM`` may be
-``download`` or ``module`` to allow only that source.
+Needs nothing but Python 3.11: it runs before there is a virtual environment.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
-import time
 from collections.abc import Callable, Iterable
-from functools import partial
 from pathlib import Path
 
 from lab import packages
-from lab.toolchain.cache import Progress, cache_root, digest, ensure_folder, locked, sha256_file, write_json
-from lab.toolchain.download import Downloader, UnreachableError
-from lab.toolchain.errors import CommandError, SetupError
-from lab.toolchain.golang import Compiler, NoGoError, find_compiler, make_binary
-from lab.toolchain.process import output_of
-from lab.toolchain.spec import Spec, Tool, load, machine_arch, repository
+from longhaul.toolchain import tools
+from longhaul.toolchain.cache import Progress
+from longhaul.toolchain.errors import SetupError
+from longhaul.toolchain.spec import Spec, repository
+from longhaul.toolchain.tools import bin_dir, listing, tool_dir
 
-_SOURCES = {"": ("download", "module"), "download": ("download",), "module": ("module",)}
+__all__ = ["bin_dir", "ensure", "listing", "tool_dir"]
 
 
 def ensure(
     names: Iterable[str] = (), *, log_dir: Path, progress: Progress, spec: Spec | None = None
 ) -> dict[str, Path]:
-    """Have the named tools, and return the path of each of their binaries by its name.
-
-    Names may be of tools, binaries or releases; none means all. A tool that is cached costs no network and no compiler.
-    Raises :class:`SetupError`.
-    """
-    spec = spec or load()
-    maker = _Maker(spec=spec, log_dir=log_dir, progress=progress)
-    found: dict[str, Path] = {}
-    for tool in spec.select(names):
-        place = tool_dir(tool, spec=spec)
-        ensure_folder(place, partial(maker.make, tool), what=f"{tool.name} {tool.version}", progress=progress)
-        found |= {binary.name: place / binary.name for binary in tool.binaries}
-    _link(found, bin_dir(spec=spec))
-    return found
-
-
-def tool_dir(tool: Tool, *, spec: Spec) -> Path:
-    """Where the tool is, or will be, in the cache: its name tells version and everything it is made of."""
-    sums = [
-        path.read_bytes()
-        for module in sorted({binary.module for binary in tool.binaries})
-        for path in sorted((spec.modules_dir / module).iterdir())
-    ]
-    return cache_root() / tool.name / tool.version / digest(machine_arch(), spec.go.version, tool.plain(), *sums)
-
-
-def bin_dir(*, spec: Spec | None = None) -> Path:
-    """A folder for PATH with a link to every tool that :func:`ensure` has got for this ``tools.toml``."""
-    spec = spec or load()
-    return cache_root() / "bin" / digest([str(tool_dir(tool, spec=spec)) for tool in spec.tools])
-
-
-def _link(found: dict[str, Path], folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder.parent / f".{folder.name}.lock", waiting=lambda: None):
-        for name, path in found.items():
-            link = folder / name
-            if not (link.is_symlink() and link.readlink() == path):
-                fresh = folder / f".{name}"
-                fresh.unlink(missing_ok=True)
-                fresh.symlink_to(path)
-                fresh.rename(link)
-
-
-class _Maker:
-    """Makes tools; remembers what it found out about this machine meanwhile."""
-
-    def __init__(self, *, spec: Spec, log_dir: Path, progress: Progress) -> None:
-        self._spec = spec
-        self._log_dir = log_dir
-        self._progress = progress
-        self._downloader = Downloader()
-        self._compiler: Compiler | None = None
-
-    def make(self, tool: Tool, into: Path) -> None:
-        """Put the tool's binaries and a note on where they are from into the folder ``into``."""
-        began = time.monotonic()
-        source = self._get(tool, into)
-        self._check(tool, into, source=source)
-        note = {
-            "tool": tool.name,
-            "version": tool.version,
-            "source": source,
-            "seconds": round(time.monotonic() - began, 1),
-            "sha256": {binary.name: sha256_file(into / binary.name) for binary in tool.binaries},
-        }
-        write_json(into / "tool.json", note)
-        self._progress(f"{tool.name} {tool.version}: {source}, {note['seconds']} s")
-
-    def _get(self, tool: Tool, into: Path) -> str:
-        chosen = os.environ.get("LONGHAUL_TOOLS_FROM", "")
-        if chosen not in _SOURCES:
-            raise SetupError(f"LONGHAUL_TOOLS_FROM is {chosen!r}; it can be download or module")
-        download = tool.downloads.get(machine_arch())
-        reason = "tools.toml has no checksum of an official download for this machine" if download is None else ""
-        if download is not None and "download" in _SOURCES[chosen]:
-            try:
-                self._downloader.fetch(tool, download, into=into)
-            except UnreachableError as error:
-                reason = str(error)
-            else:
-                return "downloaded"
-        if "module" not in _SOURCES[chosen]:
-            raise SetupError(f"{tool.name} {tool.version}: {reason}, and LONGHAUL_TOOLS_FROM forbids building it")
-        self._progress(
-            f"{tool.name} {tool.version}: building it from its Go module" + (f", since {reason}" if reason else "")
-        )
-        self._build(tool, into)
-        return "built"
-
-    def _build(self, tool: Tool, into: Path) -> None:
-        log = self._log_dir / f"tool-{tool.name}.log"
-        log.parent.mkdir(parents=True, exist_ok=True)
-        compiler = self._get_compiler(log)
-        for binary in tool.binaries:
-            make_binary(binary, compiler=compiler, modules_dir=self._spec.modules_dir, into=into, log=log)
-
-    def _get_compiler(self, log: Path) -> Compiler:
-        if self._compiler is None:
-            try:
-                self._compiler = find_compiler(self._spec.go, log=log, progress=self._progress)
-            except NoGoError:
-                packages.ensure(packages.GO, log_dir=self._log_dir, progress=self._progress)
-                self._compiler = find_compiler(self._spec.go, log=log, progress=self._progress)
-        return self._compiler
-
-    def _check(self, tool: Tool, into: Path, *, source: str) -> None:
-        for binary in tool.binaries:
-            if not binary.check:
-                continue
-            try:
-                said = output_of([str(into / binary.name), *binary.check], env={"PULUMI_SKIP_UPDATE_CHECK": "true"})
-            except CommandError as error:
-                raise SetupError(f"{tool.name} {tool.version} was {source} but does not run: {error}") from error
-            if binary.answer not in said.splitlines():
-                raise SetupError(
-                    f"{binary.name} was {source} but says {said.strip()!r}, not {binary.answer!r}: correct tools.toml"
-                )
-
-
-def listing(spec: Spec | None = None) -> list[dict[str, object]]:
-    """Every tool: version, whether it is cached and where, and where it is from."""
-    spec = spec or load()
-    rows: list[dict[str, object]] = []
-    for tool in spec.tools:
-        place = tool_dir(tool, spec=spec)
-        note = json.loads((place / "tool.json").read_text(encoding="utf-8")) if place.is_dir() else None
-        binaries = [binary.name for binary in tool.binaries]
-        row = {
-            "tool": tool.name,
-            "version": tool.version,
-            "binaries": binaries,
-            "path": str(place),
-            "cached": note is not None,
-        }
-        rows.append(
-            row | ({"source": note["source"], "seconds": note["seconds"], "sha256": note["sha256"]} if note else {})
-        )
-    return rows
+    """As :func:`longhaul.toolchain.tools.ensure`; a compiler that is missing is installed, which only root can."""
+    return tools.ensure(
+        names,
+        log_dir=log_dir,
+        progress=progress,
+        spec=spec,
+        install_go=lambda: packages.ensure(packages.GO, log_dir=log_dir, progress=progress),
+        install_c=lambda: packages.ensure(packages.C, log_dir=log_dir, progress=progress),
+    )
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -16,14 +16,17 @@ from pathlib import Path
 from types import FrameType
 
 from components.model import ConfigurationError
-from lab import image, packages, project, tools
-from lab.depot import build as depot
+from components.model.gpus import has_gpus
+from lab import depot, image, packages, project, tools
 from lab.project import LabProject
 from lab.start import start
 from lab.state import LabError, lock
 from lab.steps import Step, Steps
-from lab.toolchain.errors import SetupError
+from longhaul.depot import contents
+from longhaul.toolchain.errors import SetupError
 
+INTERRUPTED = 130
+"""Exit code of what somebody interrupted."""
 SETTLE_S = 60.0
 """How long a control plane that was made may take to be well, seconds."""
 
@@ -59,7 +62,7 @@ def main(argv: list[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         print("\ninterrupted; `make lab` goes on where this stopped, `make lab-down` removes it", file=sys.stderr)
-        return 130
+        return INTERRUPTED
     return 0
 
 
@@ -74,7 +77,8 @@ def bring_up(chosen: LabProject, steps: Steps) -> None:
         baked = image.bake(log_dir=steps.log_dir, progress=step.say)
         step.note = baked.version
     with steps.step("depot") as step:
-        filled = depot.ensure(log_dir=steps.log_dir, progress=step.say)
+        wanted = contents.load(gpus=has_gpus(environment))
+        filled = depot.ensure(log_dir=steps.log_dir, progress=step.say, wanted=wanted)
     with steps.step("the lab's cloud") as step:
         parts = project.Parts(
             node=baked.node, bare=baked.bare, gateway=baked.gateway, depot=filled, tools=tools.bin_dir()
@@ -123,6 +127,8 @@ def _longhaul(chosen: LabProject, step: Step, command: str, *arguments: str) -> 
             (step.say if _tells(line) else step.write)(line.strip())
     if interrupted:
         raise interrupted
+    if process.returncode == INTERRUPTED:
+        raise KeyboardInterrupt
     if process.returncode != 0:
         tail = "\n  ".join(line for line in lines[-25:] if line.strip())
         raise StepFailedError(f"longhaul {command} ended with {process.returncode} (all of it: {step.log}):\n  {tail}")
@@ -138,7 +144,9 @@ def _pass_on(interrupt: KeyboardInterrupt, process: subprocess.Popen[str], step:
 
 
 def _tells(line: str) -> bool:
-    """Whether a line of the engine's is worth the user's eyes while it works: machines that became ready."""
+    """Whether a line is worth the user's eyes meanwhile: a phase begins or ends, a machine became ready."""
+    if line.startswith("longhaul: "):
+        return True
     return "longhaul:Readiness" in line and (" created" in line or " updated" in line)
 
 

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 
-from lab.toolchain.errors import CommandError, SetupError, disk_full, is_disk_full
-from lab.toolchain.process import run_logged
-from lab.toolchain.spec import repository
+from longhaul.toolchain.errors import CommandError, SetupError, disk_full, is_disk_full
+from longhaul.toolchain.process import run_logged
+from longhaul.toolchain.spec import repository
 
 # As process 1 of a namespace whose end is the end of all: what packages' scripts expect of a running system, and
 # nothing of the host's. Services are not started, since there is no /run/systemd/system.

@@ -14,6 +14,7 @@ from aiohttp import web
 from lab.cloud.aws import metadata as aws_metadata
 from lab.cloud.aws.cloud import AwsCloud
 from lab.cloud.azure import access, arm, blob_data, identity, vault_data
+from lab.cloud.azure.attested import Attester
 from lab.cloud.azure.blobs import BlobStore
 from lab.cloud.azure.firewall import Peer
 from lab.cloud.azure.follower import Follower
@@ -104,7 +105,7 @@ class Cloud:
         self._vaults = vault_data.VaultData(store=self.store, secrets=self._secrets, identity=self._identity)
         self._blobs = BlobStore(state_dir / "blobs")
         self._blob_data = blob_data.BlobData(store=self.store, blobs=self._blobs, identity=self._identity)
-        self._metadata = Metadata(store=self.store, identity=self._identity)
+        self._metadata = Metadata(store=self.store, identity=self._identity, attester=Attester(state_dir / "ca"))
         self._aws_metadata = aws_metadata.Metadata(account=self.aws.account, changed=self.aws.changed)
 
     def internet_app(self) -> web.Application:

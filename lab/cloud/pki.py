@@ -45,9 +45,24 @@ def ensure_pki(folder: Path, names: tuple[str, ...]) -> Pki:
     if not (key_path.exists() and _valid(paths.ca_certificate)):
         _make_authority(paths.ca_certificate, key_path)
         paths.server_certificate.unlink(missing_ok=True)
+        _signer(folder).server_certificate.unlink(missing_ok=True)
     if not _valid(paths.server_certificate, names):
         _make_server(paths, key_path, names)
     return paths
+
+
+def ensure_signer(folder: Path, name: str) -> Pki:
+    """A certificate of ``name`` for signing documents, by the authority of :func:`ensure_pki` in ``folder``."""
+    paths = _signer(folder)
+    if not _valid(paths.server_certificate, (name,)):
+        _make_server(paths, folder / "ca-key.pem", (name,))
+    return paths
+
+
+def _signer(folder: Path) -> Pki:
+    return Pki(
+        ca_certificate=folder / "ca.pem", server_certificate=folder / "signer.pem", server_key=folder / "signer-key.pem"
+    )
 
 
 def _valid(path: Path, names: tuple[str, ...] | None = None) -> bool:

@@ -33,6 +33,8 @@ class Verdict:
     known: bool = False
     streak: int = 0
     """Answers in a row against the verdict."""
+    told: bool = False
+    """The verdict that the router's rules have been told of."""
 
     def hear(self, success: bool, threshold: int) -> bool:
         """Take one answer; whether the verdict changed."""
@@ -71,7 +73,7 @@ class Balancers:
                 key = (balancer.id, backend)
                 if key not in self._tasks:
                     up = bool(self._before.get(f"{balancer.id} {backend}"))
-                    self._verdicts[key] = Verdict(up=up, known=up)
+                    self._verdicts[key] = Verdict(up=up, known=up, told=up)
                     self._tasks[key] = asyncio.create_task(self._probe(balancer, backend))
 
     def _gone(self, key: tuple[str, IPv4Address], wanted: dict[str, LoadBalancer]) -> bool:
@@ -83,10 +85,10 @@ class Balancers:
         return tuple(key[1] for key, verdict in self._verdicts.items() if key[0] == balancer_id and verdict.up)
 
     def verdicts(self) -> dict[str, dict[str, bool]]:
-        """By load balancer and backend, whether it is up."""
+        """By load balancer and backend, whether it is given flows: up, and the router's rules say so."""
         shown: dict[str, dict[str, bool]] = {balancer: {} for balancer in self._balancers}
         for (balancer, backend), verdict in self._verdicts.items():
-            shown[balancer][str(backend)] = verdict.up
+            shown[balancer][str(backend)] = verdict.told
         return shown
 
     async def close(self) -> None:
@@ -105,6 +107,7 @@ class Balancers:
                     await self._changed(balancer.network)
                 except Exception:  # noqa: BLE001 - probing goes on; the next change renders the rules again
                     _LOG.exception("rules of network %s", balancer.network)
+                verdict.told = verdict.up
             await asyncio.sleep(balancer.probe.interval_s)
 
     def _remember(self) -> None:

@@ -81,8 +81,6 @@ class GatewayKeeper:
                 if str(error) != self.trouble:
                     _LOG.exception("gateway %s", self._name())
                 self.trouble = str(error) or type(error).__name__
-                for watched in self._watched.values():
-                    watched.see([])
                 await self._wait(_RETRY_S)
         await self._parts.destroy()
 
@@ -105,6 +103,9 @@ class GatewayKeeper:
                 await self._look(session, self._spec)
                 await self._wait(_LOOK_S * random.uniform(0.8, 1.2))  # noqa: S311
         finally:
+            # Whatever charon had is gone with it; a charon that lives on is asked again.
+            for watched in self._watched.values():
+                watched.see([])
             await session.close()
 
     def _name(self) -> str:
@@ -186,7 +187,7 @@ class Gateways:
             keeper.follow(None)
             self._later(keeper)
         for key, gateway in wanted.items():
-            keeper = self._keeper(key)
+            keeper = await self._fresh(key)
             network = networks[gateway.network]
             if self._linked.get(key) != (gateway, network):
                 try:
@@ -232,6 +233,14 @@ class Gateways:
             self._keepers[key] = GatewayKeeper(CharonParts(key, self._settings, self._networks))
         return self._keepers[key]
 
+    async def _fresh(self, key: str) -> GatewayKeeper:
+        """The keeper of a gateway that is wanted. A removal under way comes to its end first: it would take away what
+        is made for the gateway now."""
+        keeper = self._keepers.get(key)
+        if keeper is not None and keeper.spec is None and await keeper.gone() and self._keepers.get(key) is keeper:
+            del self._keepers[key]
+        return self._keeper(key)
+
     def _present(self) -> set[str]:
         folder = RUN / "gateways"
         named = {path.name.removeprefix(NAMESPACE) for path in (RUN / "netns").glob(f"{NAMESPACE}*")}
@@ -241,8 +250,8 @@ class Gateways:
 
     def _later(self, keeper: GatewayKeeper) -> None:
         async def forget() -> None:
-            if await keeper.gone():
-                self._keepers.pop(keeper.parts.key, None)
+            if await keeper.gone() and self._keepers.get(keeper.parts.key) is keeper:
+                del self._keepers[keeper.parts.key]
 
         task = asyncio.create_task(forget())
         self._removals.add(task)

@@ -222,8 +222,9 @@ class Keeper:
         return 0.0
 
     async def _exit_code(self) -> int | None:
-        """The last exit code; its writer is given a moment when the machine has only just ended."""
-        patience = 50 if self._seen_alive else 0
+        """The last exit code; its writer is given up to 10 s when the machine has only just ended: without the code,
+        one that powered itself off would be started again."""
+        patience = 500 if self._seen_alive else 0
         self._seen_alive = False
         while (code := self._parts.exit_code()) is None and patience > 0:
             patience -= 1

@@ -130,6 +130,12 @@ class LabHypervisor:
         """Press the power switch of a machine; raises KeyError for a name that is no machine's."""
         await self._keepers[name].power(action)
 
+    async def switch_on(self, machine_id: str) -> None:
+        """See :meth:`lab.desired.Hypervisor.switch_on`."""
+        keeper = self._by_id(machine_id)
+        if keeper is not None and keeper.state.phase == "stopped":
+            await keeper.power("on")
+
     async def cut(self, name: str) -> None:
         """Cut a gateway or a tunnel off the internet; LookupError when there is none of this name."""
         await self._internet.cut(name, find_cut(name, self._world))

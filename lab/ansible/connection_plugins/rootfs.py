@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
 from pathlib import Path
 
-from ansible.plugins.connection import ConnectionBase  # type: ignore[import-untyped]
+from lab.ansible.connection import LocalSystem
 
 DOCUMENTATION = """
 name: rootfs
@@ -30,32 +27,14 @@ _ENVIRONMENT = {
 }
 
 
-class Connection(ConnectionBase):  # type: ignore[misc]
+class Connection(LocalSystem):
     """What Ansible looks for."""
 
     transport = "rootfs"
-    has_pipelining = True
+    environment = _ENVIRONMENT
 
-    def _connect(self) -> Connection:
-        self._connected = True
-        return self
+    def argv(self, command: str) -> list[str]:
+        return ["chroot", self.get_option("root"), "/bin/sh", "-c", command]
 
-    def exec_command(self, cmd: str, in_data: bytes | None = None, sudoable: bool = True) -> tuple[int, bytes, bytes]:
-        super().exec_command(cmd, in_data=in_data, sudoable=sudoable)
-        argv = ["chroot", self.get_option("root"), "/bin/sh", "-c", cmd]
-        done = subprocess.run(argv, input=in_data or b"", capture_output=True, env=_ENVIRONMENT, check=False)
-        return done.returncode, done.stdout, done.stderr
-
-    def put_file(self, in_path: str, out_path: str) -> None:
-        super().put_file(in_path, out_path)
-        shutil.copyfile(in_path, self._inside(out_path))
-
-    def fetch_file(self, in_path: str, out_path: str) -> None:
-        super().fetch_file(in_path, out_path)
-        shutil.copyfile(self._inside(in_path), out_path)
-
-    def close(self) -> None:
-        self._connected = False
-
-    def _inside(self, path: str) -> Path:
-        return Path(self.get_option("root")) / os.path.normpath(f"/{path}").lstrip("/")
+    def root(self) -> Path:
+        return Path(self.get_option("root"))

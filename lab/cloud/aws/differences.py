@@ -87,6 +87,11 @@ CORRECTIONS = (
         test="test_scaling.py::test_sizes_keep_to_the_limits",
     ),
     Correction(
+        moto="says of every instance of a group that it was launched from the template's default version",
+        here="an instance keeps the version that it was launched from",
+        test="test_scaling.py::test_an_instance_keeps_the_version_it_was_launched_from",
+    ),
+    Correction(
         moto="ends instances at once",
         here="they are shutting-down, and in their group, until their machine is gone",
         test="test_scaling.py::test_an_instance_ends_when_its_machine_is_gone",

@@ -22,6 +22,20 @@ KEPT_ACTIVITIES = 100
 ENDING = "Terminating"
 
 
+class LabInstance(InstanceState):
+    """One instance of a group, which knows what it was launched from: moto tells the template's default version of all
+    of them."""
+
+    def __init__(self, instance: Any, *, version: Any, protected: bool | None) -> None:
+        super().__init__(instance, protected_from_scale_in=protected)
+        self._version = str(version.number)
+
+    @property
+    def launch_template(self) -> dict[str, Any] | None:
+        found = super().launch_template
+        return {**found, "Version": self._version} if found else None
+
+
 class LabGroup(FakeAutoScalingGroup):
     """One group; moto's own is turned into it right after it was made."""
 
@@ -85,10 +99,11 @@ class LabGroup(FakeAutoScalingGroup):
         tags = {**self.get_propagated_tags(), ASG_NAME_TAG: self.name}
         for subnet in sorted(subnets, key=lambda one: held[one.id]):
             try:
+                version = self.version()
                 instance = launch(
                     self.ec2_backend,
                     template=self.ec2_launch_template,
-                    version=self.version(),
+                    version=version,
                     subnet=subnet,
                     tags=tags,
                 )
@@ -97,7 +112,7 @@ class LabGroup(FakeAutoScalingGroup):
                 continue
             instance.autoscaling_group = self
             protected = self.new_instances_protected_from_scale_in
-            self.instance_states.append(InstanceState(instance, protected_from_scale_in=protected))
+            self.instance_states.append(LabInstance(instance, version=version, protected=protected))
             self._note(f"Launching a new EC2 instance: {instance.id}", cause, subnet)
             return True
         return False

@@ -155,6 +155,7 @@ class Machines:
             self._operations.succeed(operation)
             return
         await self._follower.applied(self._store.revision)
+        await self._hypervisor.switch_on(machine_id.lower())
         settled = await self._settled(machine_id, PROVISION_TIMEOUT_S)
         machine = self._store.get(machine_id)
         if settled.phase != "running" and machine:

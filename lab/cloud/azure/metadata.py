@@ -13,6 +13,7 @@ from typing import Any
 
 from aiohttp import web
 
+from lab.cloud.azure.attested import Attester, Facts
 from lab.cloud.azure.identity import MANAGED_LIFE_S, Identity
 from lab.cloud.azure.ids import parse_id
 from lab.cloud.azure.schema import virtual_machine
@@ -28,9 +29,10 @@ NOBODY = "0.0.0.0"  # noqa: S104 - nothing is bound to it
 class Metadata:
     """Answers machines, told apart by the address they call from."""
 
-    def __init__(self, *, store: Store, identity: Identity) -> None:
+    def __init__(self, *, store: Store, identity: Identity, attester: Attester) -> None:
         self._store = store
         self._identity = identity
+        self._attester = attester
 
     async def handle(self, request: web.Request, network: str) -> web.StreamResponse:
         """Answer one machine in the virtual network of id ``network``."""
@@ -53,6 +55,8 @@ class Metadata:
         path = request.path.rstrip("/").lower()
         if path == "/metadata/identity/oauth2/token":
             return self._token(request, machine)
+        if path == "/metadata/attested/document":
+            return self._attested(request, machine)
         if path == "/metadata/instance" or path.startswith("/metadata/instance/"):
             return _part(self._instance(machine), path.removeprefix("/metadata/instance"), request.query.get("format"))
         return _error(404, "not_found", f"The lab's metadata service does not have {request.path}")
@@ -104,6 +108,17 @@ class Metadata:
                 "token_type": "Bearer",
             }
         )
+
+    def _attested(self, request: web.Request, machine: Document) -> web.Response:
+        facts = Facts(
+            vm_id=machine.hidden["vmId"],
+            subscription=parse_id(machine.id).subscription,
+            size=machine.body["properties"]["hardwareProfile"]["vmSize"],
+        )
+        try:
+            return web.json_response(self._attester.document(facts, nonce=request.query.get("nonce")))
+        except ValueError as problem:
+            return _error(400, "invalid_request", str(problem))
 
     def _identities(self, machine: Document) -> list[Document]:
         keys = machine.body.get("identity", {}).get("userAssignedIdentities", {})

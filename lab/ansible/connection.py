@@ -1,0 +1,52 @@
+"""What ways into a system that this machine has the files of have in common, for Ansible's connection plugins."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from abc import abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+
+from ansible.plugins.connection import ConnectionBase  # type: ignore[import-untyped]
+
+
+class LocalSystem(ConnectionBase):  # type: ignore[misc]
+    """Commands run as a plugin says; files are copied below the system's root."""
+
+    has_pipelining = True
+    environment: Mapping[str, str] | None = None
+    """Of commands; None for this process's own."""
+
+    @abstractmethod
+    def argv(self, command: str) -> list[str]:
+        """What runs a shell's command in the system."""
+
+    @abstractmethod
+    def root(self) -> Path:
+        """Where the system's files are."""
+
+    def _connect(self) -> LocalSystem:
+        self._connected = True
+        return self
+
+    def exec_command(self, cmd: str, in_data: bytes | None = None, sudoable: bool = True) -> tuple[int, bytes, bytes]:
+        super().exec_command(cmd, in_data=in_data, sudoable=sudoable)
+        argv = self.argv(cmd)
+        done = subprocess.run(argv, input=in_data or b"", capture_output=True, env=self.environment, check=False)
+        return done.returncode, done.stdout, done.stderr
+
+    def put_file(self, in_path: str, out_path: str) -> None:
+        super().put_file(in_path, out_path)
+        shutil.copyfile(in_path, self._inside(out_path))
+
+    def fetch_file(self, in_path: str, out_path: str) -> None:
+        super().fetch_file(in_path, out_path)
+        shutil.copyfile(self._inside(in_path), out_path)
+
+    def close(self) -> None:
+        self._connected = False
+
+    def _inside(self, path: str) -> Path:
+        return self.root() / os.path.normpath(f"/{path}").lstrip("/")

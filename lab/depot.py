@@ -1,0 +1,68 @@
+"""The lab's depot, made of what is cached already: a folder of :mod:`longhaul.depot`, for any environment in a lab.
+
+Its container images are made around tools, since a machine with a lab may reach no registry, and its packages are those
+that the lab's base image lacks.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lab import base, tools
+from longhaul.depot import contents
+from longhaul.depot.build import Parts, fill, made_image
+from longhaul.depot.contents import Contents
+from longhaul.depot.oci import copy_of
+from longhaul.toolchain import archive, debian
+from longhaul.toolchain.cache import Progress, cache_root, digest, ensure_folder, require_space
+from longhaul.toolchain.spec import machine_arch
+
+_LAYOUT = 2
+"""To be raised when the code makes something else of the same sources."""
+_SPACE_MIB = 400
+"""What packages and images take while they are made."""
+
+
+def ensure(*, log_dir: Path, progress: Progress, wanted: Contents | None = None) -> Path:
+    """Have the depot's folder. Costs no network and no work when it is cached. Raises
+    :class:`longhaul.toolchain.errors.SetupError`."""
+    wanted = wanted or contents.load()
+    binaries = tools.ensure(
+        {*wanted.node_tools, *wanted.host_tools, *wanted.gpu_tools}, log_dir=log_dir, progress=progress
+    )
+    under = base.ensure(wanted, log_dir=log_dir, progress=progress) / "rootfs"
+    # No name would mean all tools.
+    named = {image.tool for image in wanted.images}
+    around = tools.ensure(named, log_dir=log_dir, progress=progress) if named else {}
+    images = [
+        made_image(image, binary=around[image.tool], libraries=debian.libraries(under, image.libraries))
+        for image in wanted.images
+    ]
+    debs = packages(wanted, log_dir=log_dir, progress=progress)
+    paths = {name: str(path) for name, path in binaries.items()}
+    place = cache_root() / "depot" / digest(_LAYOUT, debs.name, paths, [repr(image) for image in images])
+
+    def make(into: Path) -> None:
+        require_space(into, mib=_SPACE_MIB, doing="making the depot")
+        parts = Parts(binaries=binaries, archives={wanted.suite: debs}, images=images)
+        # In the cache as its parts are, and as little written to.
+        fill(into, parts, place=lambda source, target: copy_of(source, into=target))
+
+    if ensure_folder(place, make, what="depot", progress=progress):
+        progress(f"depot: {len(binaries)} binaries and {len(images)} container images")
+    return place
+
+
+def packages(wanted: Contents, *, log_dir: Path, progress: Progress) -> Path:
+    """The flat archive of what the roles install over the base image."""
+    under = base.ensure(wanted, log_dir=log_dir, progress=progress)
+    names = sorted({*wanted.node, *wanted.gateway})
+    place = cache_root() / "debs" / digest(_LAYOUT, under.name, names)
+
+    def make(into: Path) -> None:
+        debian.download(under, names, into=into, log=log_dir / "packages-of-machines.log")
+        archive.index(into, suite=wanted.suite, arch=machine_arch())
+        progress(f"packages for machines: {len(list(into.glob('*.deb')))} fetched")
+
+    ensure_folder(place, make, what="packages for machines", progress=progress)
+    return place

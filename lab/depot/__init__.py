@@ -1,1 +1,0 @@
-"""What machines are given instead of the internet: pinned binaries, Debian packages and container images over HTTP."""
