@@ -14,11 +14,15 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("components", "images", "lab", "longhaul", "playbooks", "stacks")
 """Folders with code of the project, tests left out."""
 
-PULUMI_FREE = ("components.azure.api", "components.azure.names", "components.render")
+PULUMI_FREE = ("components.azure.api", "components.azure.names", "components.azure.session", "components.render")
 """What Longhaul's command and the lab may use of the components besides the model."""
 
 PLUGINS = ("playbooks.inventory", "playbooks.lookup_plugins", "playbooks.filter_plugins")
 """What Ansible loads of ours: the command knows what they say."""
+
+SUPPLY = ("longhaul.depot", "longhaul.toolchain")
+"""How pinned things are had and kept in a folder: the lab, whose depot is one such folder, has them so as well. They
+know nothing of the rest of the command, nor does the lab."""
 
 LAB_SEAM = "longhaul.lab_seam"
 """The one module of the command that knows the lab."""
@@ -113,6 +117,8 @@ def forbidden(found: Import) -> bool:
         return not within(target, "components.model", *PULUMI_FREE)
     if within(module, "longhaul") and within(target, "lab"):
         return module != LAB_SEAM
+    if within(module, "lab", *SUPPLY) and within(target, "longhaul"):
+        return not within(target, *SUPPLY)
     if within(module, *PLUGINS):
         return not within(target, "longhaul.racks", "longhaul.exits")
     return not within(target, module.split(".")[0])
@@ -146,6 +152,10 @@ def test_imports_go_one_way() -> None:
         ("longhaul.cli", "from lab import state", True),
         ("longhaul.lab_seam", "from lab import state", False),
         ("lab.daemon", "from longhaul import cli", True),
+        ("lab.daemon", "from longhaul.depot.app import depot_app", False),
+        ("longhaul.depot.build", "from longhaul.toolchain import tools", False),
+        ("longhaul.depot.build", "from longhaul import cli", True),
+        ("longhaul.depot.build", "from lab import base", True),
         ("lab.daemon", "from components.cluster import Cluster", True),
         ("lab.daemon", "from pulumi.runtime.proto import provider_pb2", False),
     ],

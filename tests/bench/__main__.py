@@ -1,4 +1,4 @@
-"""``make bench``: times of the lab and of previews, boot to ready, peak memory; a table, or JSON with ``--json``.
+"""``make bench``: times of previews, images, the lab and racks, boot to ready, peak memory; a table, or ``--json``.
 
 ``make bench BENCH=--cold`` measures ``make lab`` from empty caches besides: tools compiled or downloaded anew.
 """
@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lab.state import LabState
-from tests.bench import hybrid
+from tests.bench import hybrid, image, racks
 from tests.support.hosts import production_with
 from tests.support.project import REPOSITORY, Project, environment, run
 
@@ -36,7 +36,8 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="longhaul-bench-") as folder:
-        measured = {**_previews(Path(folder)), **_lab(Path(folder)), **hybrid.measure(Path(folder))}
+        parts = (_previews, image.measure, _lab, hybrid.measure, racks.measure)
+        measured = {name: value for part in parts for name, value in part(Path(folder)).items()}
         if options.cold:
             measured |= _cold(Path(folder))
     if options.json:

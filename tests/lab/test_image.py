@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,13 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from lab import contents, image
+from lab import image
 from lab.image import Images
-from lab.toolchain import debian
-from lab.toolchain.cache import remove, sha256_file
-from lab.toolchain.debian import host_sources
-from lab.toolchain.errors import SetupError
-from lab.toolchain.trees import describe
+from longhaul.depot import contents
+from longhaul.toolchain import debian
+from longhaul.toolchain.cache import remove, sha256_file
+from longhaul.toolchain.debian import host_sources
+from longhaul.toolchain.errors import SetupError
+from longhaul.toolchain.trees import describe
 
 DEB822 = """\
 Types: deb deb-src
@@ -187,6 +189,24 @@ def test_the_pinned_binaries_are_in_the_node(baked: Images) -> None:
 
 
 @pytest.mark.lab
+def test_a_node_says_itself_what_it_is_of(baked: Images, sources: image.Sources) -> None:
+    said = json.loads((baked.node / "usr/share/longhaul/image.json").read_text())
+    assert {**said, "suite": "bookworm", "files": baked.manifest["files"]} == baked.manifest
+    assert re.fullmatch(r"bookworm-[0-9a-f]{16}", said["version"])
+    assert said["kind"] == "node"
+    for path in (baked.bare, baked.gateway):
+        assert not (path / "usr/share/longhaul").exists()
+
+
+@pytest.mark.lab
+def test_what_every_node_runs_came_with_its_image(baked: Images, sources: image.Sources) -> None:
+    declared = {image.tool: image.name for image in sources.contents.images}
+    found = {name.rpartition(":")[0] for name in baked.manifest["images"]}
+    assert found == {declared[tool] for tool in sources.contents.preloaded}
+    assert len(list((baked.node / "usr/share/longhaul/images").iterdir())) == len(found)
+
+
+@pytest.mark.lab
 def test_each_image_has_its_packages(baked: Images, sources: image.Sources) -> None:
     packages = baked.manifest["packages"]
     assert packages == debian.package_versions(baked.node)
@@ -245,6 +265,7 @@ def test_a_changed_unit_makes_another_node_over_the_same_packages(
     before = {name: (baked.node / name).read_bytes() for name in names}
     for name in ("images", "lab/rootfs", "playbooks"):
         shutil.copytree(sources.project / name, tmp_path / name, symlinks=True)
+    shutil.copy(sources.project / "tools.toml", tmp_path)
     write(tmp_path, "images/rootfs/etc/systemd/system/etcd.service", "# ours\n")
     write(tmp_path, "images/rootfs/opt/new/folder/file", "new\n")
     played: list[list[str]] = []
@@ -257,7 +278,7 @@ def test_a_changed_unit_makes_another_node_over_the_same_packages(
     monkeypatch.setattr(image, "play", noting)
     changed = image.bake(log_dir=tmp_path, progress=print, sources=replace(sources, project=tmp_path))
     try:
-        assert played == [["rootfs"]]
+        assert played == [["rootfs", "manifest"]]
         assert changed.version != baked.version
         assert (changed.bare, changed.gateway) == (baked.bare, baked.gateway)
         assert (changed.node / names[0]).read_text() == "# ours\n"

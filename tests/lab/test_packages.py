@@ -9,7 +9,7 @@ import pytest
 
 from lab import packages
 from lab.packages import Package
-from lab.toolchain.errors import SetupError
+from longhaul.toolchain.errors import SetupError
 
 THERE = Package(name="coreutils", shows="ls")
 KEYRING = Package(name="base-files", shows="/etc/os-release")

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from lab import contents, tools
-from lab.toolchain.golang import find_compiler
-from lab.toolchain.process import output_of
-from lab.toolchain.spec import Binary, Tool, load, repository
+from lab import tools
+from longhaul.depot import contents
+from longhaul.toolchain.golang import find_compiler
+from longhaul.toolchain.process import output_of
+from longhaul.toolchain.spec import Binary, Tool, load, repository
 
 ROOT = repository()
 SPEC = load()
@@ -77,7 +78,7 @@ def test_images_of_containers_are_of_what_the_pins_have() -> None:
 def test_every_machine_starts_pods_with_the_image_that_the_depot_has() -> None:
     pause = next(image for image in contents.load().images if image.tool == "pause")
     version = next(tool.version for tool in SPEC.tools if tool.name == "pause")
-    config = (ROOT / "images/rootfs/etc/containerd/config.toml").read_text(encoding="utf-8")
+    config = (ROOT / "images/rootfs/etc/containerd/conf.d/10-longhaul.toml").read_text(encoding="utf-8")
     assert f'"{pause.name}:{pause.tag.format(version=version)}"' in config
 
 
@@ -118,7 +119,8 @@ def test_go_sum_has_everything_that_go_mod_requires(module: str) -> None:
     sums = (SPEC.modules_dir / module / "go.sum").read_text(encoding="utf-8")
     text = go_mod(module)
     renamed = {
-        name: (new, version) for name, new, version in re.findall(r"^\t(\S+) => (\S+) (v\S+)$", text, re.MULTILINE)
+        name: (new, version)
+        for name, new, version in re.findall(r"^(?:replace |\t)(\S+) => (\S+) (v\S+)$", text, re.MULTILINE)
     }
     for name, version in required(module).items():
         wanted, exact = renamed.get(name, (name, version))

@@ -22,19 +22,22 @@ from pathlib import Path
 
 import pytest
 
-from lab import base, contents, image
+from lab import base, image
+from lab import depot as build
 from lab.ansible.runner import play
-from lab.depot import build
-from lab.depot.serving import served
-from lab.toolchain.cache import remove
-from lab.toolchain.errors import SetupError
-from lab.toolchain.process import output_of
-from lab.toolchain.spec import machine_arch, repository
-from lab.toolchain.trees import copy_system
+from longhaul.depot import contents
+from longhaul.depot.serving import served
+from longhaul.toolchain.cache import remove
+from longhaul.toolchain.errors import SetupError
+from longhaul.toolchain.process import output_of
+from longhaul.toolchain.spec import machine_arch, repository
+from longhaul.toolchain.trees import copy_system
 
 pytestmark = pytest.mark.lab
 
 PLAYBOOK = repository() / "playbooks" / "image.yml"
+TAGS = ("packages", "binaries", "images", "rootfs", "manifest")
+"""Of everything that makes a node."""
 
 
 @dataclass(frozen=True)
@@ -76,8 +79,8 @@ def tree(tmp_path: Path) -> Path:
 def test_a_second_run_changes_nothing_and_nothing_is_left_mounted(bare: System, tree: Path, tmp_path: Path) -> None:
     before = mounts()
     with served(build.ensure(log_dir=tmp_path, progress=print)) as depot:
-        assert bare.play("packages", "binaries", "rootfs", depot=depot, rootfs_tree=str(tree)) > 0
-        assert bare.play("packages", "binaries", "rootfs", depot=depot, rootfs_tree=str(tree)) == 0
+        assert bare.play(*TAGS, depot=depot, rootfs_tree=str(tree)) > 0
+        assert bare.play(*TAGS, depot=depot, rootfs_tree=str(tree)) == 0
     assert mounts() == before
     for name in ("proc", "run", "tmp"):
         assert list((bare.root / name).iterdir()) == []
@@ -92,7 +95,7 @@ def processes(word: str) -> list[str]:
     return [line for line in found if word in line]
 
 
-def awaited(condition: Callable[[], bool], *, seconds: float = 60.0) -> bool:
+def awaited(condition: Callable[[], bool], *, seconds: float = 300.0) -> bool:
     deadline = time.monotonic() + seconds
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 
 from lab import tools
-from lab.toolchain.download import Downloader, UnreachableError
-from lab.toolchain.errors import SetupError
-from lab.toolchain.spec import Binary, Download, Go, Spec, Tool, machine_arch
+from longhaul.toolchain.download import Downloader, UnreachableError
+from longhaul.toolchain.errors import SetupError
+from longhaul.toolchain.spec import Binary, Download, Go, Spec, Tool, machine_arch
 
 SCRIPT = b"#!/bin/sh\necho thing 1.0\n"
 

@@ -6,7 +6,6 @@ import json
 import os
 import secrets
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -16,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from components import issuing
+from tests.support.ports import free_ports
 
-READY_S = 120.0
+READY_S = 300.0
 DAYS = 1
 
 
@@ -27,16 +27,17 @@ class ApiServer:
     def __init__(self, folder: Path, *, tools: dict[str, Path], services: IPv4Network) -> None:
         self.folder, self._tools, self._services = folder, tools, services
         self._processes: list[subprocess.Popen[bytes]] = []
-        self.port = free_port()
+        self.port, self._etcd, self._peer, self._controllers = free_ports(4)
         self.kubeconfig = folder / "kubeconfig"
         self._authority = issuing.new_authority(common_name="test", days=DAYS, key=issuing.new_key())
 
     def start(self) -> None:
         """Start store and API server; returns when it is ready."""
-        etcd, peer = free_port(), free_port()
-        here = f"http://127.0.0.1:{etcd}"
+        here = f"http://127.0.0.1:{self._etcd}"
         words = ["--unsafe-no-fsync", f"--listen-client-urls={here}", f"--advertise-client-urls={here}"]
-        self._run("etcd", f"--data-dir={self.folder / 'etcd'}", *words, f"--listen-peer-urls=http://127.0.0.1:{peer}")
+        self._run(
+            "etcd", f"--data-dir={self.folder / 'etcd'}", *words, f"--listen-peer-urls=http://127.0.0.1:{self._peer}"
+        )
         serving = self._identity("serving", "kube-apiserver", usages=["server"])
         self._write_kubeconfig("admin", self.kubeconfig, organizations=["system:masters"])
         account = self.folder / "account.key"
@@ -66,7 +67,7 @@ class ApiServer:
             f"--kubeconfig={self.kubeconfig}",
             f"--service-account-private-key-file={self.folder / 'account.key'}",
             "--leader-elect=false",
-            f"--secure-port={free_port()}",
+            f"--secure-port={self._controllers}",
             "--bind-address=127.0.0.1",
             f"--cert-dir={self.folder / 'controllers'}",
         )
@@ -78,7 +79,7 @@ class ApiServer:
             input=stdin,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=READY_S,
             check=False,
         )
         if check and done.returncode != 0:
@@ -93,6 +94,22 @@ class ApiServer:
         """A kubeconfig of somebody else."""
         path = self.folder / f"{secrets.token_hex(4)}.kubeconfig"
         self._write_kubeconfig(name, path, organizations=list(organizations))
+        return path
+
+    def pem(self, name: str, *, server_name: str = "") -> Path:
+        """Certificate and key of a user, which is also a server called ``server_name`` if given."""
+        names = [server_name] if server_name else []
+        usages = ["server", "client"] if server_name else ["client"]
+        subject = issuing.Subject(common_name=name, dns_names=names, usages=usages, days=DAYS)
+        pair = issuing.issue(subject, authority=self._authority)
+        path = self.folder / f"{secrets.token_hex(4)}.pem"
+        path.write_text(pair.certificate + pair.key)
+        return path
+
+    def authority(self) -> Path:
+        """The authority that it believes clients by, with its key."""
+        path = self.folder / "authority.pem"
+        path.write_text(self._authority.certificate + self._authority.key)
         return path
 
     def bearer(self, token: str) -> Path:
@@ -178,10 +195,3 @@ def eventually(condition: Callable[[], Any], *, what: str) -> Any:
             return found
         time.sleep(0.1)
     raise AssertionError(f"never came about: {what}")
-
-
-def free_port() -> int:
-    """A port that was free a moment ago."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])

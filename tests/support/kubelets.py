@@ -38,11 +38,17 @@ class Kubelets:
     def _run(self) -> None:
         with suppress(CancelledError):
             while True:
-                for pod in self._client.items("v1", "Pod", namespace=None):
+                for pod in self._pods():
                     # A pod may be gone, or changed, by the time it is seen to.
                     with suppress(ApiError):
                         self._see_to(pod)
                 self._client.wait(0.1)
+
+    def _pods(self) -> list[dict[str, Any]]:
+        """None while the API server is too busy to say: kubelets ask again."""
+        with suppress(ApiError):
+            return list(self._client.items("v1", "Pod", namespace=None))
+        return []
 
     def _see_to(self, pod: dict[str, Any]) -> None:
         meta = pod["metadata"]

@@ -13,6 +13,7 @@ from components.aws.site import AwsWorkerSite, AwsWorkerSiteArgs
 from components.azure.pools import AzurePool, AzurePoolArgs
 from components.links import AwsEnd, AzureEnd, Links, LinksArgs
 from components.model import Environment, load, plan
+from components.model.scale_sets import pool_groups
 from components.model.sites import AwsSite, AzureSite
 from tests.support.declared import Declared, Outputs, Program, declare
 from tests.support.hosts import STACKS
@@ -114,7 +115,7 @@ def azure_pool(environment: Environment, name: str, **more: Any) -> AzurePool:
             pool_name=name,
             resource_group="group",
             subnet_id="subnet",
-            custom_data=f"of {name}",
+            custom_data={group.name: f"of {name}" for group in pool_groups(environment, name)},
             tags={},
             **more,
         ),

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -37,7 +38,7 @@ def hybrid(name: str, *, supernet: str, etcd: int = 3, events: int = 3, api: int
         raw["control_plane"][part][key] = count
     for site in raw["sites"].values():
         for gateway in site.get("gateways", ()):
-            gateway["host_key"] = _host_key(name, gateway["name"])
+            gateway["host_key"] = host_key(name, gateway["name"])
     return raw
 
 
@@ -91,7 +92,7 @@ class Project:
         """The lab's rack under this environment's name: its machines' keys follow from their names."""
         hosts = yaml.safe_load((REPOSITORY / "stacks" / "hosts.lab.yaml").read_text(encoding="utf-8"))
         for host in hosts["hosts"]:
-            host["host_key"] = _host_key(self.env, host["name"])
+            host["host_key"] = host_key(self.env, host["name"])
         path = self.stack_file.parent / raw["bare_metal"]
         path.write_text(yaml.safe_dump(hosts, sort_keys=False), encoding="utf-8")
 
@@ -116,6 +117,14 @@ class Project:
         executable = str(Path(sys.executable).with_name("longhaul"))
         return run([executable, command, "--project", str(self.path), "--env", self.env, *arguments], check=check)
 
+    def longhaul_in_background(self, command: str, *arguments: str) -> subprocess.Popen[str]:
+        """The same, running; what it says on both channels is in ``stdout``."""
+        executable = str(Path(sys.executable).with_name("longhaul"))
+        words = [executable, command, "--project", str(self.path), "--env", self.env, *arguments]
+        return subprocess.Popen(
+            words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=REPOSITORY, env=_environment()
+        )
+
     def shell_in_background(self, machine: str, *words: str) -> subprocess.Popen[str]:
         """A command on a machine, running; whoever asked ends it."""
         executable = str(Path(sys.executable).with_name("longhaul"))
@@ -126,12 +135,40 @@ class Project:
         """What ``longhaul status --json`` says, well or not."""
         return dict(json.loads(self.longhaul("status", "--json", check=False).stdout))
 
+    def await_well(self) -> dict[str, Any]:
+        """What status says once it finds everything well, which it may not at every moment: a tunnel is dialled, a load
+        balancer probes. AssertionError with what it finds instead."""
+        deadline = time.monotonic() + 300
+        while not (found := self.status())["well"]:
+            assert time.monotonic() < deadline, json.dumps(found, indent=1)
+            time.sleep(0.2)
+        return found
+
+    def phase(self, machine: str) -> str:
+        """What the lab says of a machine: starting, running, stopped…; empty for one that it has not, or while its
+        daemon does not answer."""
+        found = json.loads(self.lab("status", "--json", check=False).stdout).get("machines", ())
+        return next((str(one["phase"]) for one in found if one["name"] == machine), "")
+
+    def cut_power(self, *machines: str) -> None:
+        """Pull the plugs; returns when all are dead."""
+        for machine in machines:
+            self.lab("power", machine, "cut")
+        eventually(lambda: all(self.phase(machine) == "stopped" for machine in machines))
+
     def kubectl(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """kubectl from the host with the administrator's kubeconfig."""
         from lab import tools
 
         kubeconfig = self.longhaul("kubeconfig").stdout.strip()
         return run([str(tools.bin_dir() / "kubectl"), "--kubeconfig", kubeconfig, *arguments], check=check)
+
+    def create(self, value: object, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """Make an object, or a ``List`` of them, with further arguments for kubectl."""
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            json.dump(value, file)
+            file.flush()
+            return self.kubectl("create", "-f", file.name, *arguments, check=check)
 
     def on(self, machine: str, script: str, *, check: bool = True) -> subprocess.CompletedProcess[str]:
         """A shell script on a machine."""
@@ -143,7 +180,7 @@ class Project:
         return run([*enter, "pulumi", *arguments, "--stack", self.env], check=check, cwd=self.path)
 
 
-def eventually(true: Callable[[], bool], *, limit_s: float = 60.0) -> None:
+def eventually(true: Callable[[], bool], *, limit_s: float = 300.0) -> None:
     """Await a condition that nothing announces, asking again and again; AssertionError when it never comes."""
     deadline = time.monotonic() + limit_s
     while not true():
@@ -175,7 +212,7 @@ def _environment() -> dict[str, str]:
     return {key: value for key, value in os.environ.items() if not key.startswith(dropped)}
 
 
-def _host_key(env: str, name: str) -> str:
+def host_key(env: str, name: str) -> str:
     """The public host key of a rack's machine in the lab ``env``."""
     from lab.racks import host_key
     from lab.ssh import public_text

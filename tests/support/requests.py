@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import secrets
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from ipaddress import ip_address
 
 from cryptography import x509
@@ -26,18 +26,14 @@ class Requester:
 
     user: str
     groups: tuple[str, ...]
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    """What it writes on a request."""
 
 
-def pool_requester(project: Project, pool: str) -> Requester:
-    """Whoever holds a pool's join token."""
-    listed = json.loads(project.kubectl("get", "secrets", "--namespace=kube-system", "--output=json").stdout)
-    names = [
-        item["metadata"]["name"]
-        for item in listed["items"]
-        if item["metadata"].get("annotations", {}).get("longhaul.dev/pool") == pool
-    ]
-    token = names[0].removeprefix("bootstrap-token-")
-    return Requester(user=f"system:bootstrap:{token}", groups=("system:bootstrappers:longhaul", "system:bootstrappers"))
+def proved(machine: str, *, site: str = "use1") -> Requester:
+    """The join service, before which ``machine`` has proved what it is. Only the administrator can be taken for it."""
+    notes = {"longhaul.dev/site": site, "longhaul.dev/machine": machine}
+    return Requester(user="longhaul:join", groups=(), annotations=notes)
 
 
 def node_requester(name: str) -> Requester:
@@ -55,13 +51,11 @@ def ask_for(
     value = {
         "apiVersion": "certificates.k8s.io/v1",
         "kind": "CertificateSigningRequest",
-        "metadata": {"name": name},
+        "metadata": {"name": name, "annotations": dict(requester.annotations)},
         "spec": {"request": request, "signerName": signer, "usages": usages},
     }
-    path = project.path / f"{name}.json"
-    path.write_text(json.dumps(value), encoding="utf-8")
     groups = [f"--as-group={group}" for group in (*requester.groups, "system:authenticated")]
-    project.kubectl("create", "-f", str(path), f"--as={requester.user}", *groups)
+    project.create(value, f"--as={requester.user}", *groups)
     return name
 
 
@@ -76,8 +70,8 @@ def refusal(project: Project, name: str) -> str:
         found.update({c["type"]: c["message"] for c in status.get("conditions", ())})
         return "Denied" in found
 
-    eventually(denied, limit_s=30)
-    eventually(lambda: name in _events(project), limit_s=30)
+    eventually(denied)
+    eventually(lambda: name in _events(project))
     return found["Denied"]
 
 

@@ -26,9 +26,9 @@ class Talker:
         """What it answers the operator, by its own address."""
         return ask(self.project, f"http://{self.address}:{PORT}{path}", check=check, limit_s=limit_s)
 
-    def dial(self, host: str, request: str = "hostname") -> str:
+    def dial(self, host: str, request: str = "hostname", *, port: int = PORT) -> str:
         """What ``host`` (an address or a name) answers this pod; empty when it does not."""
-        query = urlencode({"host": host, "port": PORT, "protocol": "http", "request": request, "tries": 1})
+        query = urlencode({"host": host, "port": port, "protocol": "http", "request": request, "tries": 1})
         said = json.loads(self.get(f"/dial?{query}", limit_s=30))
         return str(said.get("responses", [""])[0])
 
@@ -41,10 +41,8 @@ class Talker:
 def talkers(project: Project, version: str, **sites: str) -> dict[str, Talker]:
     """A pod by each name on a node of each site; returns when all are ready."""
     objects = [item for name, site in sites.items() for item in (_pod(name, site, version), _service(name))]
-    path = project.path / "talkers.json"
-    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}), encoding="utf-8")
-    project.kubectl("apply", "-f", str(path))
-    project.kubectl("wait", "--for=condition=Ready", "--timeout=90s", *(f"pod/{name}" for name in sites))
+    project.create({"apiVersion": "v1", "kind": "List", "items": objects})
+    project.kubectl("wait", "--for=condition=Ready", "--timeout=300s", *(f"pod/{name}" for name in sites))
     found = {name: pod(project, name) for name in sites}
     return {
         name: Talker(project=project, name=name, address=it["status"]["podIP"], node=it["spec"]["nodeName"])

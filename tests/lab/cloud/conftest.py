@@ -57,7 +57,8 @@ class Live:
         self._ready.clear()
         self._thread = threading.Thread(target=self._loop.run_until_complete, args=(self._serve(),))
         self._thread.start()
-        assert self._ready.wait(20)
+        while not self._ready.wait(1):
+            assert self._thread.is_alive(), "the cloud did not start"
 
     def stop(self) -> None:
         """As the daemon's orderly end."""
@@ -67,7 +68,7 @@ class Live:
         self._loop.close()
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(30)
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(300)
 
     async def _serve(self) -> None:
         self._stop = asyncio.Event()
@@ -113,7 +114,7 @@ class Live:
             params={"api-version": "2024-05-01", **query},
             json=body,
             headers={"Authorization": f"Bearer {token}", "Prefer": f"wait={wait_s}"},
-            timeout=30,
+            timeout=300,
             verify=str(self.cloud.ca_certificate),
         )
 
@@ -147,7 +148,7 @@ class Live:
                 "client_secret": environment["AZURE_CLIENT_SECRET"],
                 "scope": f"{audience}/.default",
             },
-            timeout=10,
+            timeout=300,
             verify=str(self.cloud.ca_certificate),
         )
         return str(answer.json()["access_token"])

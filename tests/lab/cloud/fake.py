@@ -44,6 +44,11 @@ class FakeHypervisor:
             await asyncio.wait_for(self.hold.wait(), timeout_s)
         return self.machine_state(machine_id)
 
+    async def switch_on(self, machine_id: str) -> None:
+        machine = self.machine(machine_id)
+        if machine is not None:
+            self.phases.pop(machine.name, None)
+
     def tunnel_states(self, gateway_id: str) -> Mapping[str, TunnelState]:
         return self.tunnels.get(gateway_id, {})
 

@@ -242,10 +242,11 @@ def test_a_remote_end_is_not_the_gateway_itself(live: Live) -> None:
 
 def test_a_connection_waits_for_its_gateway(live: Live) -> None:
     links.build(live)
-    live.hypervisor.broken = 1
+    live.hypervisor.broken = 10**6
     being_made = live.arm("PUT", links.GATEWAY, links.gateway())
     assert being_made.json()["properties"]["provisioningState"] == "Updating"
     assert code(live.arm("PUT", links.CONNECTION, links.connection())) == "ReferencedResourceNotProvisioned"
+    live.hypervisor.broken = 0
     live.wait(being_made)
     live.put(links.CONNECTION, links.connection())
 

@@ -104,6 +104,14 @@ def test_power(live: Live) -> None:
         assert live.hypervisor.world.machines[0].running == running
 
 
+def test_a_start_presses_the_switch_that_a_hand_has_pressed(live: Live) -> None:
+    estate.build(live)
+    live.hypervisor.phases["api-0"] = MachineState(phase="stopped", reason="switched off")
+    assert powers(live)[1] == "PowerState/stopped"
+    live.wait(live.arm("POST", f"{estate.VM}/start"))
+    assert powers(live)[1] == "PowerState/running"
+
+
 def test_run_command_answers_as_linux_does(live: Live) -> None:
     """One status, both streams in its message, each cut to its last 4,096 bytes, and no exit code."""
     estate.build(live)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import base64
+import json
+import subprocess
+from pathlib import Path
 
 import jwt
 import pytest
 import requests
 
+from lab.cloud.app import SUBSCRIPTION
 from tests.lab.cloud import estate
 from tests.lab.cloud.conftest import GROUP, NETWORK, Live, Source
 
@@ -55,6 +59,7 @@ def test_requests_that_a_proxy_could_have_made_are_refused(
 
 def test_who_is_no_machine_is_told_nothing(built: Live) -> None:
     assert ask("/instance", source="127.8.0.11").status_code == 404
+    assert ask("/attested/document", source="127.8.0.11", nonce="0123456789").status_code == 404
 
 
 def test_tokens_are_of_the_machines_own_identities(live: Live) -> None:
@@ -91,3 +96,23 @@ def test_the_network_of_the_listener_decides(live: Live) -> None:
     live.put(nic, estate.interface(subnet_id=f"{other}/subnets/api"))
     live.put(machine, estate.machine(nic=nic))
     assert ask("/instance").json()["compute"]["resourceId"] == estate.VM
+
+
+def test_the_attested_document_is_signed_for_this_machine(built: Live, tmp_path: Path) -> None:
+    """As openssl checks it: by the lab's authority, for Azure's name."""
+    answer = ask("/attested/document", nonce="0123456789").json()
+    assert answer["encoding"] == "pkcs7"
+    signature, signer = tmp_path / "signature", tmp_path / "signer.pem"
+    signature.write_bytes(base64.b64decode(answer["signature"]))
+    check = ["openssl", "cms", "-verify", "-noverify", "-inform", "DER", "-in", signature, "-signer", signer]
+    said = json.loads(subprocess.run(check, capture_output=True, check=True).stdout)
+    assert (said["vmId"], said["nonce"]) == (built.hypervisor.world.machines[0].generation, "0123456789")
+    assert said["subscriptionId"] == SUBSCRIPTION
+    trust = ["openssl", "verify", "-CAfile", built.cloud.ca_certificate, "-verify_hostname", "metadata.azure.com"]
+    subprocess.run([*trust, "-purpose", "sslserver", signer], capture_output=True, check=True)
+
+
+@pytest.mark.parametrize("nonce", ["", "12345", "01234567890", "abcdefghij"])
+@pytest.mark.usefixtures("built")
+def test_a_nonce_has_ten_digits(nonce: str) -> None:
+    assert ask("/attested/document", nonce=nonce).status_code == 400

@@ -21,9 +21,9 @@ def write_hosts(path: Path, count: int) -> None:
 
 
 def tunnels(lab: Lab, name: str = "gw-near") -> dict[str, dict[str, Any]]:
-    """A gateway's tunnels by name."""
-    (found,) = [item for item in lab.status()["gateways"] if item["name"] == name]
-    return {item["name"]: item for item in found["tunnels"]}
+    """A gateway's tunnels by name; none before a new daemon has heard of it."""
+    gateways = [item for item in lab.status().get("gateways", ()) if item["name"] == name]
+    return {item["name"]: item for found in gateways for item in found["tunnels"]}
 
 
 def ssh(lab: Lab, address: str, command: str) -> subprocess.CompletedProcess[str]:

@@ -103,8 +103,8 @@ def killed(engine: AwsEngine) -> None:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    until(lambda: [len(client("ec2", one).describe_nat_gateways()["NatGateways"]) for one in REGIONS] == [2, 2], 120)
-    until(lambda: _quiet(engine), 120)
+    until(lambda: [len(client("ec2", one).describe_nat_gateways()["NatGateways"]) for one in REGIONS] == [2, 2])
+    until(lambda: _quiet(engine))
     up.kill()
     up.wait()
     held.handle = answer  # type: ignore[method-assign]
@@ -121,11 +121,11 @@ def killed(engine: AwsEngine) -> None:
 def _quiet(engine: AwsEngine) -> bool:
     """Whether the engine has written all that does not wait for the gateways: four of them and the two routes behind
     each zone's are missing."""
-    (path,) = (engine.folder.parent / ".pulumi" / "stacks").rglob("t.json")
     try:
+        (path,) = (engine.folder.parent / ".pulumi" / "stacks").rglob("t.json")
         state = json.loads(path.read_bytes())["checkpoint"]["latest"]
-    except ValueError:
-        return False  # it is being written
+    except (OSError, ValueError):
+        return False  # it is being written, or taken out of the way for what is
     made = {one["urn"].rpartition("::")[2] for one in state.get("resources", []) if one.get("id")}
     return {"aws-cpu-group", "aws-peer-route", "aws-peer-routes-1", "aws-peering-euw1-1", "aws-euw1-network-storage",
             "aws-use1-network-storage", "aws-euw1-network-pods-b-3", "aws-node-controller-policy"} <= made  # fmt: skip

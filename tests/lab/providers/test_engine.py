@@ -30,5 +30,5 @@ def _engine(tmp_path_factory: pytest.TempPathFactory) -> None:
 def test_scenario(module: str, name: str, tmp_path: Path, root: Path) -> None:
     inner = [sys.executable, "-m", module, name, str(tmp_path)]
     alone = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
-    done = subprocess.run([*alone, *inner], cwd=root, text=True, capture_output=True, timeout=900, check=False)
+    done = subprocess.run([*alone, *inner], cwd=root, text=True, capture_output=True, timeout=3600, check=False)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr[-6000:]}"

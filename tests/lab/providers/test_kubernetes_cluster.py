@@ -106,7 +106,7 @@ def test_a_namespace_that_is_made_beside_it_is_waited_for(client: Client) -> Non
             super().wait(seconds)
 
     def make() -> None:
-        asked.wait(60)
+        asked.wait(300)
         client.send("POST", "/api/v1/namespaces", body={"metadata": {"name": "late"}})
 
     made = threading.Thread(target=make)
@@ -135,7 +135,7 @@ def test_a_deletion_waits_for_finalizers(client: Client) -> None:
     merge = "application/merge-patch+json"
     letting_go = threading.Thread(target=lambda: client.send("PATCH", path, body=release, content_type=merge))
     letting_go.start()
-    await_deleted(client, live, timeout_s=60)
+    await_deleted(client, live, timeout_s=300)
     letting_go.join()
     assert not apply.delete(client, live, {}), "what is gone is gone"
 
@@ -184,10 +184,11 @@ def test_what_does_not_get_ready_says_what_it_lacks(client: Client, obj: Object,
 def test_what_waits_for_nothing_is_ready(server: ApiServer, client: Client, obj: Object) -> None:
     eventually(lambda: "default" in server.kubectl("get", "serviceaccounts", "--output=name"), what="pods can be made")
     live = create(client, obj)
-    assert await_ready(client, obj, live, timeout_s=60)["metadata"]["name"] == obj["metadata"]["name"]
+    assert await_ready(client, obj, live, timeout_s=300)["metadata"]["name"] == obj["metadata"]["name"]
 
 
 def test_a_service_is_ready_when_its_pods_are(client: Client, server: ApiServer) -> None:
+    eventually(lambda: "default" in server.kubectl("get", "serviceaccounts", "--output=name"), what="pods can be made")
     service = of("Service", "web", spec={"selector": {"app": "web"}, "ports": [{"port": 80}]})
     live = create(client, service)
     client.send("POST", "/api/v1/nodes", body={"metadata": {"name": "node"}})
@@ -211,7 +212,7 @@ def test_a_service_is_ready_when_its_pods_are(client: Client, server: ApiServer)
         await_ready(client, service, live, timeout_s=1)
     becoming = threading.Thread(target=ready, args=("True",))
     becoming.start()
-    await_ready(client, service, live, timeout_s=60)
+    await_ready(client, service, live, timeout_s=300)
     becoming.join()
 
 

@@ -116,7 +116,7 @@ def test_a_plugin_ends_with_the_engine_that_started_it(root: Path) -> None:
     int(parent.stdout.readline())
     parent.stdin.write("end\n")
     parent.stdin.close()
-    assert parent.wait(timeout=20) == -9
+    assert parent.wait(timeout=120) == -9
     # The end of the output comes when the last process that holds it, the plugin, is gone.
     assert parent.stdout.read() == ""
     parent.stdout.close()

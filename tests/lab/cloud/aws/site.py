@@ -36,7 +36,7 @@ def _loader() -> Any:
     return create_loader()
 
 
-def until(condition: Callable[[], Any], seconds: float = 20.0) -> Any:
+def until(condition: Callable[[], Any], seconds: float = 300.0) -> Any:
     """The cloud lives in a thread of its own: look again and again."""
     deadline = time.monotonic() + seconds
     while not (found := condition()):

@@ -10,6 +10,7 @@ from botocore.exceptions import ClientError
 
 from lab.desired import MachineState
 from tests.lab.cloud.aws.site import Site, until
+from tests.lab.cloud.conftest import AMI
 
 
 def size(site: Site, count: int) -> None:
@@ -106,6 +107,30 @@ def test_a_terminated_instance_is_replaced(site: Site) -> None:
         InstanceId=site.instances()[0]["InstanceId"], ShouldDecrementDesiredCapacity=True
     )
     until(lambda: len(machines(site)) == 1)
+
+
+def versions(site: Site) -> dict[str, str]:
+    group = site.scaling.describe_auto_scaling_groups(AutoScalingGroupNames=["pool"])["AutoScalingGroups"][0]
+    return {one["InstanceId"]: one["LaunchTemplate"]["Version"] for one in group["Instances"]}
+
+
+def test_an_instance_keeps_the_version_it_was_launched_from(site: Site) -> None:
+    template = site.template(name="pool")
+    site.pool(2, LaunchTemplate={"LaunchTemplateId": template, "Version": "1"})
+    first, second = sorted(versions(site))
+    site.ec2.create_launch_template_version(
+        LaunchTemplateId=template, LaunchTemplateData={"ImageId": AMI, "InstanceType": "m6id.2xlarge"}
+    )
+    site.ec2.modify_launch_template(LaunchTemplateId=template, DefaultVersion="2")
+    newer = {"LaunchTemplateId": template, "Version": "2"}
+    site.scaling.update_auto_scaling_group(AutoScalingGroupName="pool", LaunchTemplate=newer)
+    assert versions(site) == {first: "1", second: "1"}
+    site.scaling.terminate_instance_in_auto_scaling_group(InstanceId=first, ShouldDecrementDesiredCapacity=False)
+    found = until(lambda: first not in versions(site) and versions(site))
+    assert found.pop(second) == "1"
+    assert list(found.values()) == ["2"]
+    group = site.scaling.describe_auto_scaling_groups()["AutoScalingGroups"][0]
+    assert (group["DesiredCapacity"], group["LaunchTemplate"]["Version"]) == (2, "2")
 
 
 def test_a_group_with_instances_is_not_deleted(site: Site) -> None:

@@ -13,7 +13,7 @@ def test_a_restart_changes_nothing(site: Site) -> None:
     site.ec2.attach_vpn_gateway(VpcId=site.vpc, VpnGatewayId=gateway)
     site.ec2.create_vpn_connection_route(VpnConnectionId=connection, DestinationCidrBlock="10.64.0.0/16")
     away = client("ec2", "eu-west-1").create_vpc(CidrBlock="127.10.0.0/16")["Vpc"]["VpcId"]
-    until(lambda: len(site.live.hypervisor.world.networks) == 2, 30)
+    until(lambda: len(site.live.hypervisor.world.networks) == 2)
     before, key = site.live.hypervisor.world, shown(site, connection)["Options"]["TunnelOptions"][0]["PreSharedKey"]
     site.live.stop()
     site.live.start()

@@ -37,8 +37,9 @@ def test_networks_routes_and_egress(site: Site) -> None:
     route(site, table, "127.12.0.0/16", GatewayId=gateway)
 
     def subnet() -> tuple[Route, ...]:
-        network = next(one for one in site.live.hypervisor.world.networks if one.id == site.vpc)
-        return next(one for one in network.subnets if one.name == site.subnet).routes
+        """None yet, before the hypervisor has heard of it."""
+        subnets = (one for network in site.live.hypervisor.world.networks for one in network.subnets)
+        return next((one.routes for one in subnets if one.name == site.subnet), ())
 
     vpn = Route(destination=IPv4Network("127.12.0.0/16"), via=gateway)
     until(lambda: subnet() == (vpn,))

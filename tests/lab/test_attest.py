@@ -1,0 +1,161 @@
+"""Machines of a pool prove in the lab what they are, with what their cloud gives them; nothing else lets anybody in."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from components.model.versions import pinned
+from tests.support.cloud import instances, set_desired_capacity
+from tests.support.project import Project, eventually, hybrid
+from tests.support.workload import talkers
+
+pytestmark = pytest.mark.lab
+
+ENV = "att"
+GROUP = f"{ENV}-cpu"
+RACK = f"{ENV}-node-0"
+
+PROVE = """
+import dataclasses, json, sys
+from pathlib import Path
+sys.path.insert(0, "/usr/local/lib/longhaul")
+import node_attest, node_proofs
+node, changes = sys.argv[1], json.loads(sys.argv[2])
+settings = node_attest.Settings(**json.loads(Path("/etc/longhaul/node.json").read_text())["join"])
+folder = Path("/run/test-attest")
+paths = node_attest.Paths(key=folder / "key", folder=folder, kubeconfig=folder / "kubeconfig")
+prove = node_proofs.prover("aws")
+try:
+    node_attest.join(node, settings, lambda asked: prove(dataclasses.replace(asked, **changes)), paths=paths)
+except node_attest.JoinError as error:
+    print(error)
+    sys.exit(1)
+"""
+"""Joins once more, as ``node``; with ``changes`` it answers another question than was asked, as a thief has to."""
+
+
+@pytest.fixture(scope="module", name="project")
+def _project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    raw = hybrid(ENV, supernet="10.160.0.0/12", etcd=1, events=1)
+    project = Project.make(tmp_path_factory.mktemp("attest"), raw)
+    try:
+        project.up()
+        set_desired_capacity(project, GROUP, 2)
+        eventually(lambda: len(_ready(project)) == 3, limit_s=120)
+        yield project
+    finally:
+        project.lab("down", "--all", check=False)
+
+
+@pytest.fixture(name="machines")
+def _machines(project: Project) -> list[str]:
+    return instances(project, GROUP)
+
+
+def _items(project: Project, *what: str) -> list[dict[str, Any]]:
+    return list(json.loads(project.kubectl("get", *what, "--output=json").stdout)["items"])
+
+
+def _ready(project: Project) -> set[str]:
+    return {
+        item["metadata"]["name"]
+        for item in _items(project, "nodes")
+        if any(c["type"] == "Ready" and c["status"] == "True" for c in item["status"]["conditions"])
+    }
+
+
+def _join_again(project: Project, machine: str, node: str, **changes: str) -> str:
+    """What somebody who is root on ``machine`` is told."""
+    words = ["python3", "-B", "-c", PROVE, node, json.dumps(changes)]
+    done = project.on(machine, f"rm -rf /run/test-attest; {shlex.join(words)}", check=False)
+    assert done.returncode == 1, done.stdout
+    return done.stdout
+
+
+def _asked(project: Project) -> set[str]:
+    """Requests that the join service has made."""
+    return {item["metadata"]["name"] for item in _items(project, "csr") if item["spec"]["username"] == "longhaul:join"}
+
+
+def _told(project: Project, reason: str) -> list[str]:
+    return [item["message"] for item in _items(project, "events", "--all-namespaces") if item["reason"] == reason]
+
+
+def test_machines_of_a_pool_joined_by_proof(project: Project, machines: list[str]) -> None:
+    made = {
+        item["metadata"]["annotations"]["longhaul.dev/machine"]: item["metadata"]["annotations"]["longhaul.dev/site"]
+        for item in _items(project, "csr")
+        if item["spec"]["username"] == "longhaul:join" and item["status"].get("certificate")
+    }
+    assert made == dict.fromkeys(machines, "use1")
+    assert set(machines) <= _ready(project)
+
+
+def test_no_token_lets_anybody_in(project: Project, machines: list[str]) -> None:
+    secrets = _items(project, "secrets", "--namespace=kube-system")
+    assert [item for item in secrets if item["type"] == "bootstrap.kubernetes.io/token"] == []
+    for machine in machines:
+        left = project.on(machine, "ls /etc/longhaul /var/lib/kubelet/pki").stdout.split()
+        assert not {"join.kubeconfig", "longhaul-join.key"} & set(left)
+
+
+def test_a_restart_asks_nobody(project: Project, machines: list[str]) -> None:
+    before = _asked(project)
+    project.on(machines[0], "systemctl restart kubelet")
+    project.on(machines[0], "longhaul-node ready --wait 60")
+    assert _asked(project) == before
+
+
+def test_who_is_root_on_a_machine_cannot_be_another(project: Project, machines: list[str]) -> None:
+    thief, other = machines
+    assert "WrongMachine" in _join_again(project, thief, other)
+    assert any(other in message and thief in message for message in _told(project, "NodeRequestDenied"))
+
+
+def test_a_machine_s_identity_is_worth_nothing_while_it_lives(project: Project, machines: list[str]) -> None:
+    assert "NameIsLive" in _join_again(project, machines[0], machines[0])
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"fingerprint": "ab" * 32}, {"challenge": "0123456789"}, {"cluster": "prod"}],
+    ids=["key", "challenge", "cluster"],
+)
+def test_a_stolen_proof_is_of_another_question(project: Project, machines: list[str], changes: dict[str, str]) -> None:
+    assert "ForgedProof" in _join_again(project, machines[0], machines[0], **changes)
+    assert any(message.startswith("ForgedProof") for message in _told(project, "NodeProofRefused"))
+
+
+def test_only_machines_of_pools_reach_the_service(project: Project, machines: list[str]) -> None:
+    place = json.loads(project.on(machines[0], "cat /etc/longhaul/node.json").stdout)["join"]
+    ask = f"curl -ks --max-time 5 https://{place['address']}:{place['port']}/healthz"
+    assert project.on(machines[0], ask).stdout == "{}"
+    assert project.on(RACK, ask, check=False).stdout == ""
+
+
+def test_a_pod_gets_no_proof(project: Project) -> None:
+    pods = talkers(project, pinned("agnhost"), aws="use1", rack="rack")
+    # The machine is answered, if only that it shows no token: what the pod does not hear is there.
+    ask = "curl --silent --max-time 5 http://169.254.169.254/"
+    assert project.on(pods["aws"].node, ask).stdout
+    assert pods["aws"].dial("169.254.169.254", port=80) == ""
+
+
+def test_a_service_that_is_away_delays_and_refuses_nobody(project: Project, machines: list[str]) -> None:
+    """A machine that comes meanwhile joins once it is back; and either server will do."""
+    servers = [f"{ENV}-api-{index}" for index in range(2)]
+    for server in servers:
+        project.on(server, "systemctl stop longhaul-join")
+    set_desired_capacity(project, GROUP, 3)
+    eventually(lambda: len(instances(project, GROUP)) == 3)
+    (added,) = set(instances(project, GROUP)) - set(machines)
+    journal = "journalctl --unit=kubelet --output=cat"
+    eventually(lambda: "not yet: the join service" in project.on(added, journal, check=False).stdout)
+    project.on(servers[1], "systemctl start longhaul-join")
+    eventually(lambda: added in _ready(project))
+    project.on(servers[0], "systemctl start longhaul-join")

@@ -1,0 +1,152 @@
+"""A host of a rack becomes a node, and runs pods, with no way to anything but the depot and its own environment.
+
+A fence on the rack's router drops what the host sends anywhere else, and notes where it went. It stands before the host
+is there, so that nothing of the making is missed.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.model import load, plan
+from components.model.versions import pinned
+from lab.hypervisor import addresses
+from lab.hypervisor.networks import router_of
+from lab.racks import network_id
+from tests.support.project import LIMIT_S, Project, eventually, hybrid
+from tests.support.workload import talkers
+
+pytestmark = pytest.mark.lab
+
+ENV = "fenced"
+SITE = "rack"
+HOST = f"{ENV}-node-0"
+LINK = addresses.machine_link(HOST)
+LEAST_MIB = 100
+"""What a host installs is several times as much: kubelet alone is 50 MB."""
+
+RULES = f"""
+table ip fence {{
+  set tried {{ type ipv4_addr; size 4096; flags dynamic; }}
+  counter given {{ }}
+  chain from_host {{
+    type filter hook prerouting priority -350; policy accept;
+    iifname != "{LINK}" accept
+    ip daddr {addresses.DEPOT} tcp dport 80 accept
+    ip daddr {addresses.PLATFORM} udp dport 53 accept
+    ip daddr SUPERNET accept
+    update @tried {{ ip daddr }}
+    drop
+  }}
+  chain to_host {{
+    type filter hook postrouting priority 350; policy accept;
+    oifname "{LINK}" ip saddr {addresses.DEPOT} counter name given
+  }}
+}}
+"""
+
+
+@dataclass
+class Fence:
+    """The rules on the rack's router."""
+
+    project: Project
+    supernet: str
+    first: bool = field(default=False, init=False)
+    """Whether it stood before the host had a link."""
+    ended: threading.Event = field(default_factory=threading.Event, init=False)
+
+    def router(self) -> Path | None:
+        """The router's namespace, once the lab has one."""
+        try:
+            pid = int(json.loads((self.project.state / "lab.json").read_text())["pid"])
+        except (OSError, ValueError, KeyError):
+            return None
+        path = Path(f"/proc/{pid}/root{router_of(network_id(SITE)).path}")
+        # A plain file until it is made.
+        made = subprocess.run(["nsenter", f"--net={path}", "true"], capture_output=True, check=False)
+        return path if made.returncode == 0 else None
+
+    def inside(self, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        argv = ["nsenter", f"--net={self.router()}", *words]
+        return subprocess.run(argv, input=stdin, capture_output=True, text=True, check=False)
+
+    def stand(self) -> None:
+        """Put it up as soon as there is a router; for a thread."""
+        eventually(lambda: self.ended.is_set() or self.router() is not None, limit_s=LIMIT_S)
+        if not self.ended.is_set():
+            done = self.inside("nft", "-f", "-", stdin=RULES.replace("SUPERNET", self.supernet))
+            self.first = done.returncode == 0 and self.inside("ip", "link", "show", LINK).returncode != 0
+
+    def objects(self, kind: str) -> list[dict[str, Any]]:
+        shown = json.loads(self.inside("nft", "--json", "list", "table", "ip", "fence").stdout)["nftables"]
+        return [one[kind] for one in shown if kind in one]
+
+    def tried(self) -> set[IPv4Address]:
+        """Where else the host has sent something."""
+        (found,) = self.objects("set")
+        entries = (entry["elem"]["val"] if isinstance(entry, dict) else entry for entry in found.get("elem", ()))
+        return {IPv4Address(entry) for entry in entries}
+
+    def given_mib(self) -> float:
+        """What the depot has sent to the host."""
+        (found,) = self.objects("counter")
+        return float(found["bytes"]) / (1 << 20)
+
+
+@pytest.fixture(scope="module", name="fence")
+def _fence(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fence]:
+    raw = hybrid(ENV, supernet="10.144.0.0/12", etcd=1, events=1, api=1)
+    project = Project.make(tmp_path_factory.mktemp("fenced"), raw)
+    fence = Fence(project=project, supernet=str(plan(load(project.stack_file)).supernet))
+    standing = threading.Thread(target=fence.stand)
+    standing.start()
+    try:
+        project.up()
+        yield fence
+    finally:
+        fence.ended.set()
+        standing.join()
+        project.lab("down", "--all", check=False)
+
+
+def test_the_fence_stood_before_the_host(fence: Fence) -> None:
+    assert fence.first
+
+
+def test_the_host_is_a_node(fence: Fence) -> None:
+    def ready() -> bool:
+        node = fence.project.kubectl("get", "node", HOST, "--output=json", check=False)
+        conditions = json.loads(node.stdout)["status"]["conditions"] if node.returncode == 0 else []
+        return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+
+    eventually(ready)
+
+
+def test_it_runs_pods_whose_images_it_did_not_have(fence: Fence) -> None:
+    assert talkers(fence.project, pinned("agnhost"), rack=SITE)
+
+
+def test_all_of_it_came_from_the_depot(fence: Fence) -> None:
+    assert fence.given_mib() > LEAST_MIB
+
+
+def test_it_tried_nothing_else(fence: Fence) -> None:
+    """But what is on every link: a bare machine asks there whether it is in a cloud."""
+    assert {address for address in fence.tried() if not address.is_link_local} == set()
+
+
+def test_the_fence_would_have_noted_it(fence: Fence) -> None:
+    """The clouds' interfaces are reached through the site's NAT by who is not fenced in."""
+    script = f"timeout 3 bash -c 'exec 3<>/dev/tcp/{addresses.SERVICES}/443'"
+    assert fence.project.on(HOST, script, check=False).returncode != 0
+    assert addresses.SERVICES in fence.tried()

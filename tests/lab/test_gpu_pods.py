@@ -1,0 +1,172 @@
+"""Pods with GPUs in the lab: the device plugin, the container toolkit, containerd and the kubelet are the real ones;
+the GPUs are the stand-in of tests/support/nvml, with device nodes that are /dev/null's.
+
+What makes a machine one with a driver is put on an ordinary rack host here, by hand: roles would refuse it, since it
+has no GPU on its PCI bus.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import platform
+from collections.abc import Iterator
+from typing import Any
+
+import jinja2
+import pytest
+
+from components.model.nodes import GPU_LABEL, PREFLIGHT_TAINT
+from components.model.versions import pinned
+from components.objects import gpus
+from longhaul.toolchain.spec import repository
+from tests.support.nvml.library import NAME, build
+from tests.support.nvml.machine import DEFAULT, DRIVER, VARIABLE, Machine, gpu
+from tests.support.project import Project, eventually, hybrid
+from tests.support.workload import IMAGE, pod
+
+pytestmark = pytest.mark.lab
+
+ENV = "gpupods"
+HOST = f"{ENV}-node-0"
+FOLDER = "/var/lib/nvml-stand-in"
+"""A folder, since a file that is mounted is not seen to be replaced."""
+DEVICES = ("nvidia0", "nvidia1")
+ROLE = repository() / "playbooks" / "roles" / "nvidia_container_toolkit"
+PLUGIN = ("daemonset", gpus.NAME, "--namespace=kube-system")
+
+TOOLKIT = """\
+set -eu
+for name in nvidia-ctk nvidia-cdi-hook nvidia-container-runtime; do
+  curl --fail --silent --show-error --output "/usr/local/bin/$name" "{depot}/binaries/$name/{version}/$name"
+  chmod 755 "/usr/local/bin/$name"
+done
+"""
+STAND_INS = f"""\
+set -eu
+libraries="/usr/lib/$(uname -m)-linux-gnu"
+base64 --decode /root/library > "$libraries/libnvidia-ml.so.{DRIVER}"
+ln -sf "libnvidia-ml.so.{DRIVER}" "$libraries/{NAME}"
+# Any library: nobody calls it.
+cp --dereference "$libraries/libutil.so.1" "$libraries/libcuda.so.{DRIVER}"
+ldconfig
+for name in {" ".join(DEVICES)} nvidiactl nvidia-uvm nvidia-uvm-tools; do
+  [ -e "/dev/$name" ] || mknod -m 666 "/dev/$name" c 1 3
+done
+mkdir -p {FOLDER}
+ln -sf {FOLDER}/machine {DEFAULT}
+"""
+
+
+@pytest.fixture(scope="module", name="project")
+def _project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    raw = hybrid(ENV, supernet="10.192.0.0/12", etcd=1, events=1, api=1)
+    # Of no machines: it makes the environment one with GPUs.
+    raw["pools"]["gpu"] = {"site": "use1", "machine_type": "g5.xlarge", "min": 0, "max": 1}
+    project = Project.make(tmp_path_factory.mktemp(ENV), raw)
+    try:
+        project.up()
+        yield project
+    finally:
+        project.lab("down", "--all", check=False)
+
+
+@pytest.fixture(scope="module", name="equipped")
+def _equipped(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """With two GPUs on the rack's host."""
+    depot = project.read()["sites"]["rack"]["depot"]
+    project.on(HOST, TOOLKIT.format(depot=depot, version=pinned("nvidia-container-toolkit")))
+    library = base64.b64encode(build(tmp_path_factory.mktemp("nvml")).read_bytes()).decode()
+    project.on(HOST, f"cat > /root/library <<'END'\n{library}\nEND")
+    project.on(HOST, STAND_INS)
+    has(project, Machine())
+    settings = "/etc/containerd/conf.d/50-nvidia.toml"
+    project.on(HOST, f"cat > {settings} <<'END'\n{_handler(project)}\nEND\nsystemctl restart containerd")
+    project.kubectl("patch", *PLUGIN, "--type=json", f"--patch={json.dumps(_stand_in())}")
+    project.kubectl("label", "node", HOST, f"{GPU_LABEL}=true")
+    return project
+
+
+def _handler(project: Project) -> str:
+    """containerd's handler as the role writes it."""
+    look = (ROLE / "files" / "look.py").read_text(encoding="utf-8")
+    facts = json.loads(project.on(HOST, f"python3 - <<'END'\n{look}\nEND").stdout)
+    template = jinja2.Template((ROLE / "templates" / "containerd.toml.j2").read_text(encoding="utf-8"))
+    return str(template.render(nvidia_container_toolkit_facts=facts, nvidia_container_toolkit_path="/usr/local/bin"))
+
+
+def _stand_in() -> list[dict[str, Any]]:
+    """What the plugin's pods need for the stand-in's file to be seen in their container."""
+    pod, name = "/spec/template/spec", "stand-in"
+    values = {
+        f"{pod}/volumes/-": {"name": name, "hostPath": {"path": FOLDER}},
+        f"{pod}/containers/0/volumeMounts/-": {"name": name, "mountPath": FOLDER, "readOnly": True},
+        f"{pod}/containers/0/env/-": {"name": VARIABLE, "value": f"{FOLDER}/machine"},
+    }
+    return [{"op": "add", "path": path, "value": value} for path, value in values.items()]
+
+
+def has(project: Project, machine: Machine) -> None:
+    """Say what the host has."""
+    project.on(HOST, f"cat > {FOLDER}/new <<'END'\n{machine.text()}END\nmv {FOLDER}/new {FOLDER}/machine")
+
+
+def offered(project: Project) -> tuple[str, str]:
+    """How many GPUs the host has, and how many of them are well."""
+    status = json.loads(project.kubectl("get", "node", HOST, "--output=json").stdout)["status"]
+    return status["capacity"].get(gpus.RESOURCE, ""), status["allocatable"].get(gpus.RESOURCE, "")
+
+
+def make(project: Project, name: str, *, asks_for: int) -> None:
+    """A pod on the host."""
+    limits = {"limits": {gpus.RESOURCE: str(asks_for)}} if asks_for else {}
+    container = {"name": "agnhost", "image": f"{IMAGE}:{pinned('agnhost')}", "args": ["pause"], "resources": limits}
+    spec = {
+        "nodeSelector": {"kubernetes.io/hostname": HOST},
+        # No test of the host's GPUs is to be waited for: by its own files it has none.
+        "tolerations": [{"key": PREFLIGHT_TAINT, "operator": "Exists"}],
+        "containers": [container],
+        "terminationGracePeriodSeconds": 1,
+    }
+    project.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec})
+
+
+def seen_by(project: Project, name: str) -> set[str]:
+    """Device nodes of GPUs in a pod's container."""
+    look = ("exec", name, "--", "/agnhost", "mounttest")
+    return {one for one in DEVICES if not project.kubectl(*look, f"--file_mode=/dev/{one}", check=False).returncode}
+
+
+def test_the_hosts_gpus_are_offered(equipped: Project) -> None:
+    eventually(lambda: offered(equipped) == ("2", "2"))
+    listed = json.loads(equipped.kubectl("get", *PLUGIN, "--output=json").stdout)["status"]
+    assert listed["desiredNumberScheduled"] == 1, "it is on no machine without GPUs"
+
+
+def test_each_pod_sees_the_gpu_that_it_was_given_and_others_see_none(equipped: Project) -> None:
+    eventually(lambda: offered(equipped) == ("2", "2"))
+    for name, count in (("first", 1), ("second", 1), ("without", 0)):
+        make(equipped, name, asks_for=count)
+    equipped.kubectl("wait", "--for=condition=Ready", "--timeout=120s", "pod/first", "pod/second", "pod/without")
+    assert seen_by(equipped, "without") == set()
+    first, second = (seen_by(equipped, name) for name in ("first", "second"))
+    assert len(first) == len(second) == 1
+    assert first | second == set(DEVICES)
+    driver = f"--file_mode=/usr/lib/{platform.machine()}-linux-gnu/libcuda.so.{DRIVER}"
+    equipped.kubectl("exec", "first", "--", "/agnhost", "mounttest", driver)
+
+    make(equipped, "third", asks_for=1)
+    eventually(lambda: f"Insufficient {gpus.RESOURCE}" in json.dumps(pod(equipped, "third")["status"]))
+    equipped.kubectl("delete", "pod", "first")
+    equipped.kubectl("wait", "--for=condition=Ready", "--timeout=120s", "pod/third")
+    assert seen_by(equipped, "third") == first
+    equipped.kubectl("delete", "pod", "second", "third", "without")
+
+
+def test_a_gpu_that_had_an_xid_is_offered_no_more(equipped: Project) -> None:
+    eventually(lambda: offered(equipped) == ("2", "2"))
+    has(equipped, Machine(gpus=(gpu(0, xid=79), gpu(1))))
+    eventually(lambda: offered(equipped) == ("2", "1"))
+    make(equipped, "left", asks_for=1)
+    equipped.kubectl("wait", "--for=condition=Ready", "--timeout=120s", "pod/left")
+    assert seen_by(equipped, "left") == {"nvidia1"}

@@ -1,0 +1,197 @@
+"""Rack hosts with GPUs in the lab: out of reach until their test is passed, each time they start. The GPUs are the
+stand-in of tests/support/nvml, and so is the driver's file; everything else is what ships.
+
+The hosts join as ordinary ones, since roles would refuse machines without a GPU on their PCI bus. Then they are given
+the files of hosts with GPUs, and register anew.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from components.model import load, plan
+from components.model.versions import pinned
+from components.render.nodes import rack_files
+from tests.support.nvml.library import NAME, build
+from tests.support.nvml.machine import DEFAULT, DRIVER, Machine, gpu
+from tests.support.project import Project, eventually, hybrid
+from tests.support.racks import add_hosts
+from tests.support.workload import IMAGE, pod
+
+pytestmark = pytest.mark.lab
+
+ENV = "gpus"
+WELL, ILL = f"{ENV}-gpu-0", f"{ENV}-gpu-1"
+GOOD = Machine()
+BAD = Machine(gpus=(gpu(0), gpu(1, volatile_uncorrected=3)))
+
+TAINT = "longhaul.dev/preflight"
+HEALTHY = "longhaul.dev/GpuHealthy"
+BOOT = "longhaul.dev/gpu-preflight-boot"
+
+DRIVER_FILE = f"NVRM version: NVIDIA UNIX x86_64 Kernel Module  {DRIVER}  Thu Jan  1 00:00:00 UTC 2026"
+DRIVER_UNIT = """\
+[Unit]
+Description=Stand-in for the file that NVIDIA's kernel module has in /proc
+Before=longhaul-gpu-preflight.service
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=mount -t tmpfs tmpfs /proc/driver
+ExecStart=mkdir /proc/driver/nvidia
+ExecStart=cp /etc/longhaul-test-driver /proc/driver/nvidia/version
+[Install]
+WantedBy=multi-user.target
+"""
+
+
+@pytest.fixture(scope="module", name="project")
+def _project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    raw = hybrid(ENV, supernet="10.176.0.0/12", etcd=1, events=1, api=1)
+    project = Project.make(tmp_path_factory.mktemp("gpus"), raw)
+    add_hosts(project, "gpu-0", "gpu-1")
+    try:
+        project.up()
+        _promise(project)
+        yield project
+    finally:
+        project.lab("down", "--all", check=False)
+
+
+def _promise(project: Project) -> None:
+    """Two GPUs of each; the first host's are tried by a program, too."""
+    environment = load(project.stack_file)
+    tried = {WELL: ("test", "-e", str(DEFAULT))}
+    hosts = []
+    for host in environment.hosts:
+        name = f"{ENV}-{host.name}"
+        gpus = {"gpus": 2, "gpu_model": "H100", "gpu_nvlinks": 18, "gpu_check": tried.get(name, ())}
+        hosts.append(host.model_copy(update=gpus) if name in (WELL, ILL) else host)
+    promising = environment.model_copy(update={"hosts": tuple(hosts)})
+    for name in (WELL, ILL):
+        files = rack_files(promising, plan(promising), name.removeprefix(f"{ENV}-"), kubernetes_ca="as it is")
+        project.on(name, "systemctl stop kubelet")
+        for path in ("/etc/longhaul/node.json", "/etc/longhaul/kubelet.yaml"):
+            project.on(name, f"cat > {path} <<'END'\n{files[path].content}END")
+        project.kubectl("delete", "node", name)
+        project.on(name, "systemctl restart longhaul-node-place && systemctl start kubelet")
+        project.on(name, "systemctl restart longhaul-gpu-preflight")
+
+
+@pytest.fixture(scope="module", name="equipped")
+def _equipped(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """With a driver and its library on both hosts, by stand-ins; the second one's GPUs are not well."""
+    library = base64.b64encode(build(tmp_path_factory.mktemp("nvml")).read_bytes()).decode()
+    unit = "/etc/systemd/system/longhaul-test-driver.service"
+    for name, machine in ((WELL, GOOD), (ILL, BAD)):
+        project.on(name, f"echo {library} | base64 -d > /usr/local/lib/{NAME} && ldconfig")
+        project.on(name, f"echo '{DRIVER_FILE}' > /etc/longhaul-test-driver; cat > {unit} <<'END'\n{DRIVER_UNIT}END")
+        project.on(name, "systemctl daemon-reload; systemctl enable --quiet --now longhaul-test-driver")
+        has(project, name, machine)
+    return project
+
+
+def has(project: Project, name: str, machine: Machine, *, look: bool = True) -> None:
+    """Say what a machine has, and with ``look`` have it looked at now."""
+    project.on(name, f"cat > {DEFAULT}.new <<'END'\n{machine.text()}END\nmv {DEFAULT}.new {DEFAULT}")
+    if look:
+        project.on(name, "systemctl restart longhaul-gpu-preflight")
+
+
+def node(project: Project, name: str) -> dict[str, Any]:
+    """As the API has it; empty while it is not registered."""
+    done = project.kubectl("get", "node", name, "--ignore-not-found", "--output=json")
+    return dict(json.loads(done.stdout or "{}"))
+
+
+def held_back(project: Project, name: str) -> bool:
+    return any(taint["key"] == TAINT for taint in node(project, name)["spec"].get("taints", ()))
+
+
+def verdict(project: Project, name: str) -> tuple[str, str]:
+    """Status and reason."""
+    conditions = node(project, name).get("status", {}).get("conditions", ())
+    return next(((one["status"], one["reason"]) for one in conditions if one["type"] == HEALTHY), ("", ""))
+
+
+def events(project: Project, name: str) -> set[str]:
+    selector = f"--field-selector=involvedObject.kind=Node,involvedObject.name={name}"
+    listed = json.loads(project.kubectl("get", "events", selector, "--output=json").stdout)["items"]
+    return {event["reason"] for event in listed}
+
+
+@pytest.mark.parametrize("name", [WELL, ILL])
+def test_a_host_without_its_driver_is_ready_and_held_back(project: Project, name: str) -> None:
+    eventually(lambda: verdict(project, name) == ("False", "NvmlMissing"), limit_s=90)
+    assert held_back(project, name)
+    project.kubectl("wait", "--for=condition=Ready", "--timeout=90s", f"node/{name}")
+    eventually(lambda: "NvmlMissing" in events(project, name))
+    assert not held_back(project, f"{ENV}-node-0"), "it has no GPUs"
+
+
+def test_it_is_let_go_once_the_test_is_passed(equipped: Project) -> None:
+    eventually(lambda: not held_back(equipped, WELL), limit_s=90)
+    assert verdict(equipped, WELL) == ("True", "GpusHealthy")
+    labels = node(equipped, WELL)["metadata"]["labels"]
+    assert labels["nvidia.com/gpu.product"] == "NVIDIA-H100-80GB-HBM3"
+    assert labels["nvidia.com/gpu.count"] == "2"
+    assert labels["nvidia.com/cuda.driver-version.full"] == DRIVER
+    eventually(lambda: {"GpusHealthy", "GpusSchedulable"} <= events(equipped, WELL))
+
+
+def test_a_failing_gpu_keeps_its_host_back_and_everybody_is_told_why(equipped: Project) -> None:
+    eventually(lambda: verdict(equipped, ILL) == ("False", "EccUncorrected"), limit_s=90)
+    assert held_back(equipped, ILL)
+    eventually(lambda: "EccUncorrected" in events(equipped, ILL))
+    status = equipped.status()
+    assert status["well"] is False
+    [told] = [one for one in status["nodes"] if one["name"] == ILL]
+    assert told["verdict"] == "unwell"
+    assert gpu(1).uuid in told["reason"]
+
+
+def test_pods_go_where_the_gpus_are_well_and_stay_when_they_are_no_longer(equipped: Project) -> None:
+    equipped.kubectl("delete", "pod", WELL, ILL, "--ignore-not-found", "--now")
+    for name in (WELL, ILL):
+        equipped.create(_pod(name))
+    equipped.kubectl("wait", "--for=condition=Ready", "--timeout=180s", f"pod/{WELL}")
+    equipped.kubectl("wait", "--for=condition=PodScheduled=False", "--timeout=180s", f"pod/{ILL}")
+    [scheduled] = [one for one in pod(equipped, ILL)["status"]["conditions"] if one["type"] == "PodScheduled"]
+    assert (scheduled["status"], "untolerated taint" in scheduled["message"]) == ("False", True)
+    before = pod(equipped, WELL)["metadata"]["uid"]
+    has(equipped, WELL, BAD)
+    eventually(lambda: held_back(equipped, WELL), limit_s=90)
+    found = pod(equipped, WELL)
+    assert (found["metadata"]["uid"], found["status"]["phase"]) == (before, "Running")
+    has(equipped, WELL, GOOD)
+    eventually(lambda: not held_back(equipped, WELL), limit_s=90)
+
+
+def test_a_start_is_tested_anew(equipped: Project) -> None:
+    boot = node(equipped, WELL)["metadata"]["annotations"][BOOT]
+    assert not held_back(equipped, WELL)
+    has(equipped, WELL, BAD, look=False)
+    equipped.lab("power", WELL, "reset")
+    eventually(lambda: held_back(equipped, WELL), limit_s=180)
+    eventually(lambda: verdict(equipped, WELL) == ("False", "EccUncorrected"), limit_s=180)
+    found = node(equipped, WELL)
+    assert found["metadata"]["annotations"][BOOT] == found["status"]["nodeInfo"]["bootID"] != boot
+    has(equipped, WELL, GOOD)
+    eventually(lambda: not held_back(equipped, WELL), limit_s=120)
+
+
+def _pod(node_name: str) -> dict[str, Any]:
+    """One for that node, named as it is."""
+    container = {"name": "agnhost", "image": f"{IMAGE}:{pinned('agnhost')}", "args": ["pause"]}
+    spec = {"nodeSelector": {"kubernetes.io/hostname": node_name}, "containers": [container]}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": node_name, "labels": {"longhaul.dev/outlive-network-cuts": "true"}},
+        "spec": {**spec, "terminationGracePeriodSeconds": 1},
+    }

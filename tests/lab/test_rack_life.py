@@ -1,0 +1,126 @@
+"""A bare host in a rack, from its first day on: unplugged in the middle of each phase, held when an upgrade would take
+what its pods run on, and upgraded once their work is over."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from components.model.versions import pinned
+from tests.support.project import Project
+from tests.support.racks import add_hosts, await_ssh, deliver, rack_alone
+from tests.support.workload import IMAGE
+
+pytestmark = pytest.mark.lab
+
+ENV = "life"
+HOST = "life-new"
+OLDER = "v1.36.0"
+"""The same kubelet by an older version: as many letters, so that it can be written over the right one."""
+
+PHASES = (
+    pytest.param("packages : Install packages", id="while packages are installed"),
+    pytest.param("binaries : Install binaries from the depot", id="while binaries are fetched"),
+    pytest.param("node : Let it ask for a certificate", id="while it joins"),
+)
+
+
+@pytest.fixture(scope="module", name="project")
+def _project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    project = Project.make(tmp_path_factory.mktemp(ENV), rack_alone(ENV, supernet="10.160.0.0/12"))
+    try:
+        add_hosts(project, "node-1")
+        project.up()
+        deliver(project, "new")
+        yield project
+    finally:
+        project.lab("down", "--all", check=False)
+
+
+def rack(project: Project, *, check: bool = True) -> dict[str, object]:
+    """The host's verdict of one run."""
+    done = project.longhaul("rack", "--limit", HOST, "--json", check=check)
+    return dict(json.loads(done.stdout)["hosts"][HOST])
+
+
+def await_line(process: subprocess.Popen[str], words: str) -> None:
+    """Until it says them; an end before that fails the test."""
+    said = []
+    for line in process.stdout or ():
+        if words in line:
+            return
+        said.append(line)
+    raise AssertionError(f"it ended before it said {words!r}:\n{''.join(said[-60:])}")
+
+
+@pytest.mark.parametrize("task", PHASES)
+def test_it_is_unplugged(project: Project, task: str) -> None:
+    # A host that does not answer is tried for long, in case it boots: of no use here.
+    impatient = "ansible_ssh_retries=0 ansible_timeout=2"
+    process = project.longhaul_in_background("rack", "--limit", HOST, "--", "--extra-vars", impatient)
+    try:
+        await_line(process, f"[{task}]")
+        project.cut_power(HOST)
+        said, _ = process.communicate()
+    finally:
+        process.kill()
+    assert process.returncode == 3, said
+    assert f"{HOST}  unreachable" in said
+    project.lab("power", HOST, "on")
+    await_ssh(project, HOST)
+
+
+def test_the_next_run_finishes_it_and_one_more_changes_nothing(project: Project) -> None:
+    assert rack(project)["state"] == "changed"
+    project.kubectl("wait", "--for=condition=Ready", "--timeout=60s", f"node/{HOST}")
+    assert rack(project)["state"] == "ready"
+
+
+def kubelet_of(project: Project) -> str:
+    found = project.kubectl("get", "node", HOST, "--output=jsonpath={.status.nodeInfo.kubeletVersion}")
+    return found.stdout
+
+
+def test_a_node_with_an_older_kubelet_is_held(project: Project) -> None:
+    pinned = kubelet_of(project)
+    assert len(pinned) == len(OLDER)
+    path = "/usr/local/bin/kubelet"
+    project.on(
+        HOST,
+        f"sed 's/{pinned}/{OLDER}/g' {path} >{path}.old && chmod 755 {path}.old && mv {path}.old {path} && "
+        "systemctl restart kubelet.service",
+    )
+    project.kubectl(
+        "wait", f"--for=jsonpath={{.status.nodeInfo.kubeletVersion}}={OLDER}", "--timeout=120s", f"node/{HOST}"
+    )
+    verdict = rack(project, check=False)
+    assert (verdict["state"], verdict["messages"]) == ("held", [f"kubelet {OLDER[1:]} -> {pinned[1:]}"])
+    assert kubelet_of(project) == OLDER
+
+
+def pod() -> dict[str, object]:
+    """Work of somebody's on the host."""
+    container = {"name": "train", "image": f"{IMAGE}:{pinned('agnhost')}", "args": ["pause"]}
+    selector = {"kubernetes.io/hostname": HOST}
+    spec = {"containers": [container], "nodeSelector": selector, "terminationGracePeriodSeconds": 0}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "train", "namespace": "default"}, "spec": spec}
+
+
+def test_it_is_upgraded_once_its_work_is_over(project: Project) -> None:
+    project.create(pod())
+    project.kubectl("wait", "--for=condition=Ready", "--timeout=120s", "pod/train")
+    roll = project.longhaul_in_background("roll", "--pool", "bare-metal")
+    try:
+        await_line(roll, "waits for default/train")
+        assert kubelet_of(project) == OLDER
+        project.kubectl("delete", "pod", "train")
+        said, _ = roll.communicate()
+    finally:
+        roll.kill()
+    assert roll.returncode == 0, said
+    assert kubelet_of(project) != OLDER
+    assert not json.loads(project.kubectl("get", "node", HOST, "--output=json").stdout)["spec"].get("unschedulable")
+    assert rack(project)["state"] == "ready"

@@ -1,0 +1,140 @@
+"""A pool is rolled in the lab: the free machine first, the one at work at its checkpoint, and a run that was killed is
+gone on with."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.model.versions import pinned
+from tests.support.cloud import instances, set_desired_capacity
+from tests.support.project import REPOSITORY, Project, eventually, hybrid
+from tests.support.workload import IMAGE, pod
+
+pytestmark = pytest.mark.lab
+
+ENV = "roll"
+GROUP = f"{ENV}-cpu"
+JOB = "job"
+
+
+@pytest.fixture(scope="module", name="project")
+def _project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    raw = hybrid(ENV, supernet="10.144.0.0/12", etcd=1, events=1, api=1)
+    project = Project.make(tmp_path_factory.mktemp("roll"), raw)
+    try:
+        project.up()
+        set_desired_capacity(project, GROUP, 2)
+        eventually(lambda: len(_ready(project)) == 2, limit_s=120)
+        yield project
+    finally:
+        project.lab("down", "--all", check=False)
+
+
+@pytest.fixture(scope="module", name="before")
+def _before(project: Project) -> list[str]:
+    """The machines that are to be replaced."""
+    return instances(project, GROUP)
+
+
+@pytest.fixture(scope="module", name="busy")
+def _busy(project: Project, before: list[str]) -> str:
+    """The one of them that works."""
+    busy = before[0]
+    spec = {
+        "nodeName": busy,
+        "terminationGracePeriodSeconds": 1,
+        "containers": [{"name": "main", "image": f"{IMAGE}:{pinned('agnhost')}", "args": ["pause"]}],
+    }
+    project.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": JOB}, "spec": spec})
+    project.kubectl("wait", "--for=condition=Ready", "--timeout=120s", f"pod/{JOB}")
+    return busy
+
+
+def _ready(project: Project) -> dict[str, dict[str, Any]]:
+    """Ready nodes of the pool by name."""
+    listed = project.kubectl("get", "nodes", "--selector=longhaul.dev/pool=cpu", "--output=json").stdout
+    return {
+        item["metadata"]["name"]: item
+        for item in json.loads(listed)["items"]
+        if any(c["type"] == "Ready" and c["status"] == "True" for c in item["status"]["conditions"])
+    }
+
+
+def _dry_run(project: Project) -> dict[str, Any]:
+    lines = project.longhaul("roll", "--pool", "cpu", "--dry-run", "--json").stdout.splitlines()
+    return dict(json.loads(lines[-1]))
+
+
+def test_a_pool_that_is_as_it_should_be_is_left_alone(project: Project, before: list[str]) -> None:
+    done = project.longhaul("roll", "--pool", "cpu")
+    assert "2 current; 0 replaced" in done.stdout
+    assert instances(project, GROUP) == before
+
+
+def test_up_changes_what_machines_are_made_from_and_no_machine(project: Project, before: list[str], busy: str) -> None:
+    """Another image and other user data come to the same: a new version of the launch template."""
+    raw = project.read()
+    raw["pools"]["cpu"]["labels"] = {"longhaul.test/generation": "2"}
+    project.write(raw)
+    project.longhaul("up", "--yes", "--only", "infrastructure")
+    assert instances(project, GROUP) == before
+    (free,) = set(before) - {busy}
+    assert _dry_run(project)["nodes"] == {free: "free", busy: "busy"}
+
+
+def test_the_free_one_goes_first_and_the_run_is_killed_while_the_other_waits(
+    project: Project, before: list[str], busy: str
+) -> None:
+    executable = str(Path(sys.executable).with_name("longhaul"))
+    words = [executable, "roll", "--project", str(project.path), "--env", ENV, "--pool", "cpu", "--json"]
+    with subprocess.Popen(words, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
+        try:
+            assert process.stdout is not None
+            events = []
+            for line in process.stdout:
+                events.append(json.loads(line))
+                if events[-1]["event"] == "waiting":
+                    break
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+    assert (events[-1]["node"], events[-1]["detail"]) == (busy, f"waits for default/{JOB}")
+    (free,) = set(before) - {busy}
+    assert [event["node"] for event in events if event["event"] == "replacing"] == [free]
+    left = instances(project, GROUP)
+    assert free not in left
+    assert busy in left
+    assert pod(project, JOB)["status"]["phase"] == "Running"
+    assert _ready(project)[busy]["spec"]["unschedulable"] is True
+
+
+def test_the_next_run_goes_on_and_takes_the_other_at_its_checkpoint(project: Project, busy: str) -> None:
+    uid = pod(project, JOB)["metadata"]["uid"]
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    project.kubectl("annotate", "pod", JOB, f"longhaul.dev/checkpointed-at={now}")
+    done = project.longhaul("roll", "--pool", "cpu", "--json")
+    *events, report = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [event["node"] for event in events if event["event"] in ("released", "replacing")] == [busy, busy]
+    assert (report["well"], report["replaced"]) == (True, 1)
+    assert uid not in project.kubectl("get", "pods", "--output=jsonpath={.items[*].metadata.uid}").stdout
+
+
+def test_the_pool_is_another(project: Project, before: list[str]) -> None:
+    after = instances(project, GROUP)
+    assert len(after) == 2
+    assert not set(after) & set(before)
+    # The controller removes a Node in its own time once the machine is gone.
+    eventually(lambda: set(_ready(project)) == set(after))
+    ready = _ready(project)
+    assert {item["metadata"]["labels"]["longhaul.test/generation"] for item in ready.values()} == {"2"}
+    assert not any(item["spec"].get("unschedulable") for item in ready.values())
+    assert set(_dry_run(project)["nodes"].values()) == {"current"}

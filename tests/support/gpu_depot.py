@@ -1,0 +1,111 @@
+"""What a depot has for machines with GPUs, as far as tests need it: NVIDIA's driver as Debian's archives have it, the
+headers of one of Debian's own kernels, and the container toolkit."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from lab import base, tools
+from longhaul.depot import contents
+from longhaul.toolchain import archive, debian
+from longhaul.toolchain.cache import cache_root, digest, ensure_folder, sha256_file
+from longhaul.toolchain.spec import load, machine_arch, repository
+
+TOOLKIT = "nvidia-container-toolkit"
+_LAYOUT = 1
+"""To be raised when the code below makes something else of the same sources."""
+_COMPONENTS = "main contrib non-free non-free-firmware"
+
+
+@dataclass(frozen=True, kw_only=True)
+class GpuDepot:
+    """A folder with ``binaries`` and ``debian``, laid out as a depot's."""
+
+    root: Path
+    base: Path
+    """The lab's base image, which the packages are installed over."""
+
+    @property
+    def packages(self) -> Path:
+        return self.root / "debian" / contents.load().suite
+
+    @property
+    def kernel(self) -> str:
+        """The release of the kernel whose headers it has."""
+        pattern = re.compile(r"linux-headers-(\d.*-cloud-[a-z0-9]+)_")
+        (found,) = {match[1] for path in self.packages.iterdir() if (match := pattern.match(path.name))}
+        return found
+
+    def version(self, package: str) -> str:
+        """Of a package, without Debian's part, as in ``535.309.01``."""
+        (path,) = self.packages.glob(f"{package}_*.deb")
+        return path.name.split("_")[1].rsplit("-", 1)[0]
+
+
+def pins() -> dict[str, Any]:
+    """Of Debian 12, in images/image.toml."""
+    import tomllib
+
+    text = (repository() / "images" / "image.toml").read_text(encoding="utf-8")
+    found: dict[str, Any] = tomllib.loads(text)["nvidia"]["debian-12"]
+    return found
+
+
+def ensure(log_dir: Path) -> GpuDepot:
+    """Have it; 160 MB are fetched where it is not cached. Raises :class:`longhaul.toolchain.errors.SetupError`."""
+    wanted = contents.load()
+    under = base.ensure(wanted, log_dir=log_dir, progress=print)
+    found = tools.ensure([TOOLKIT], log_dir=log_dir, progress=print)
+    (tool,) = load().select([TOOLKIT])
+    names = [*pins()["proprietary"], *pins()["libraries"], f"linux-headers-cloud-{machine_arch()}"]
+    place = cache_root() / "gpu-depot" / digest(_LAYOUT, under.name, names, {k: str(v) for k, v in found.items()})
+
+    def make(into: Path) -> None:
+        packages = into / "debian" / wanted.suite
+        packages.mkdir(parents=True)
+        with_all = into / "base"
+        with_all.mkdir()
+        (with_all / "rootfs").symlink_to(under / "rootfs")
+        sources = (under / "sources.list").read_text(encoding="utf-8")
+        (with_all / "sources.list").write_text(re.sub(r" main$", f" {_COMPONENTS}", sources, flags=re.MULTILINE))
+        debian.download(with_all, names, into=packages, log=log_dir / "gpu-depot.log")
+        shutil.rmtree(with_all)
+        archive.index(packages, suite=wanted.suite, arch=machine_arch())
+        sums = []
+        for name, path in sorted(found.items()):
+            where = f"{name}/{tool.version}/{name}"
+            (into / "binaries" / where).parent.mkdir(parents=True)
+            shutil.copy(path, into / "binaries" / where)
+            sums.append(f"{sha256_file(path)}  {where}\n")
+        (into / "binaries" / "SHA256SUMS").write_text("".join(sums), encoding="ascii")
+
+    ensure_folder(place, make, what="packages for GPUs", progress=print)
+    return GpuDepot(root=place, base=under)
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@contextmanager
+def served(root: Path) -> Iterator[str]:
+    """Its address on loopback."""
+    http = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(root)))
+    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{http.server_port}"
+    finally:
+        http.shutdown()
+        http.server_close()
+        thread.join()

@@ -1,0 +1,29 @@
+"""Build the stand-in for NVIDIA's management library, named as a driver's packages name theirs."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+SOURCES = Path(__file__).parent
+NAME = "libnvidia-ml.so.1"
+
+FLAGS = ("-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O1", "-fPIC", "-shared", "-fvisibility=hidden")
+
+
+class NoCompilerError(Exception):
+    """There is no gcc to build it with."""
+
+
+def build(folder: Path) -> Path:
+    """Compile the library into ``folder``; returns its path. ``NoCompilerError`` where gcc is missing, and gcc's own
+    words on standard error when it fails."""
+    gcc = shutil.which("gcc")
+    if gcc is None:
+        raise NoCompilerError("gcc is missing, which the NVML stand-in of the tests is built with: apt-get install gcc")
+    target = folder / NAME
+    sources = sorted(str(path) for path in SOURCES.glob("*.c"))
+    command = [gcc, *FLAGS, f"-Wl,-soname,{NAME}", "-o", str(target), *sources, "-lpthread"]
+    subprocess.run(command, check=True)
+    return target

@@ -1,0 +1,46 @@
+"""Bare-metal hosts that come to a lab while it runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from lab import control
+from lab.state import LabState
+from tests.support.project import Project, eventually, host_key, hybrid
+
+
+def rack_alone(env: str, *, supernet: str) -> dict[str, Any]:
+    """A small control plane, a rack with its gateway, and nothing in AWS."""
+    raw = hybrid(env, supernet=supernet, etcd=1, events=1, api=1)
+    del raw["sites"]["use1"], raw["pools"]
+    return raw
+
+
+def add_hosts(project: Project, *names: str, **more: Any) -> None:
+    """Write hosts into the environment's list, before its lab is up; ``more`` is said of each."""
+    raw = project.read()
+    path = project.stack_file.parent / raw["bare_metal"]
+    hosts = yaml.safe_load(path.read_text(encoding="utf-8"))
+    hosts["hosts"] += [
+        {"name": name, "site": "rack", "host_key": host_key(project.env, name), **more} for name in names
+    ]
+    path.write_text(yaml.safe_dump(hosts, sort_keys=False), encoding="utf-8")
+
+
+def deliver(project: Project, *names: str, **more: Any) -> list[str]:
+    """Hosts that come to a lab that is up, bare and switched on, and known to the cluster; their nodes' names."""
+    add_hosts(project, *names, **more)
+    control.request(LabState.of(project.env, root=project.path / ".lab"), "POST", "/refresh")
+    project.longhaul("up", "--yes", "--only", "objects", "--", "--skip-preview")
+    nodes = [f"{project.env}-{name}" for name in names]
+    for node in nodes:
+        await_ssh(project, node)
+    return nodes
+
+
+def await_ssh(project: Project, node: str) -> None:
+    """Until a machine that was switched on takes connections."""
+    words = (node, "--", "systemctl", "is-active", "ssh.service")
+    eventually(lambda: project.longhaul("shell", *words, check=False).returncode == 0)

@@ -1,0 +1,60 @@
+"""A pool in memory, and rolls of it as fast as they can go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from longhaul.rolling.report import Event, Kind
+from longhaul.rolling.run import Roll, Settings
+from tests.support.pool import POOL, FakeCluster, FakeGroup
+
+
+class Pool:
+    """A pool, and rolls of it."""
+
+    def __init__(self, *, in_place: bool = False) -> None:
+        self.cluster = FakeCluster()
+        self.cloud = FakeGroup(cluster=self.cluster, in_place=in_place)
+        self.events: list[Event] = []
+        self.meanwhile: dict[float, Callable[[], Any]] = {}
+        """What happens at a time, seconds."""
+
+    def roll(self, **changes: Any) -> Roll:
+        settings: dict[str, Any] = {
+            "at_once": lambda total: 1,
+            "deadline": None,
+            "within_s": 600.0,
+            "budget": 0,
+            "pool_label": f"{POOL}=cpu",
+            "taints": frozenset(),
+            **changes,
+        }
+        return Roll(
+            cloud=self.cloud,
+            api=self.cluster,
+            settings=Settings(**settings),
+            tell=self.events.append,
+            clock=lambda: self.cluster.seconds,
+            wait=self._wait,
+        )
+
+    def _wait(self, seconds: float) -> None:
+        assert self.cluster.seconds < 10_000, "it goes on for ever"
+        self.cloud.wait(seconds)
+        for at in [at for at in self.meanwhile if at <= self.cluster.seconds]:
+            self.meanwhile.pop(at)()
+
+    def said(self, kind: Kind) -> list[str]:
+        return [event.node for event in self.events if event.kind is kind]
+
+    def first(self, kind: Kind) -> str:
+        return next(event.detail for event in self.events if event.kind is kind)
+
+    def all_new(self) -> bool:
+        ready = all(machine.node in self.cluster.nodes for machine in self.cloud.machines.values())
+        return ready and all(machine.current for machine in self.cloud.machines.values())
+
+    def notes(self) -> dict[str, dict[str, str]]:
+        found = {name: node["metadata"].get("annotations", {}) for name, node in self.cluster.nodes.items()}
+        return {name: notes for name, notes in found.items() if notes}
