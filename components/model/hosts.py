@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ipaddress import IPv4Address
+from typing import Literal
 
 from pydantic import Field
 
@@ -33,6 +34,8 @@ class BareMetalHost(Section):
     """NVLinks of each GPU that have to be active, as a machine type's."""
     gpu_check: GpuCheck = ()
     """Program that tries the GPUs before they get work, as a pool's."""
+    gpu_driver: Literal["installed", "provided"] = "installed"
+    """Who brings NVIDIA's driver: Longhaul (the pinned branch), or the host's own system provides one (DGX OS)."""
     huge_pages_gib: int = Field(default=0, ge=0)
     """Memory that is set aside as huge pages of 1 GiB, GiB, as a pool's."""
 

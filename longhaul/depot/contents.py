@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -64,9 +65,7 @@ class Contents:
 def load(root: Path | None = None, *, gpus: bool = False) -> Contents:
     """What a checkout (this one by default) says, with or without what only environments with GPUs need. Raises
     :class:`SetupError`."""
-    path = (root or repository()) / "images" / "image.toml"
-    try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    with _read(root) as raw:
         return Contents(
             suite=raw["suite"],
             **{kind: _names(raw["packages"][kind]) for kind in ("bare", "node", "gateway")},
@@ -78,6 +77,20 @@ def load(root: Path | None = None, *, gpus: bool = False) -> Contents:
             preloaded=_names(raw["preloaded"]["node"]),
             gpu_tools=_names(raw["binaries"]["gpu"]) if gpus else (),
         )
+
+
+def driver_branches(root: Path | None = None) -> dict[str, str]:
+    """The pinned branch of NVIDIA's driver by system, as in ``debian-12``. Raises :class:`SetupError`."""
+    with _read(root) as raw:
+        return {system: str(pin["branch"]) for system, pin in raw["nvidia"].items()}
+
+
+@contextmanager
+def _read(root: Path | None) -> Iterator[dict[str, Any]]:
+    """The file; what is wrong with it or with what is taken from it is a :class:`SetupError`."""
+    path = (root or repository()) / "images" / "image.toml"
+    try:
+        yield tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, tomllib.TOMLDecodeError, TypeError) as error:
         raise SetupError(f"{path}: {error}") from error
     except KeyError as error:

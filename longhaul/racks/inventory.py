@@ -43,6 +43,8 @@ class RackMachine:
     """Where its host key is to be written."""
     gpus: int = 0
     """Of NVIDIA's."""
+    gpu_driver: str = "installed"
+    """Or ``provided``, by the host's own system."""
 
     @property
     def reached_at(self) -> IPv4Address:
@@ -87,6 +89,7 @@ def machines(environment: Environment, addresses: AddressPlan) -> Iterator[RackM
             host_key=hosts[place.name].host_key,
             pin_at=f"hosts, {place.name}, in stacks/{environment.bare_metal}",
             gpus=hosts[place.name].gpus,
+            gpu_driver=hosts[place.name].gpu_driver,
         )
 
 
@@ -139,7 +142,7 @@ def _host(machine: RackMachine, reach: Reach) -> dict[str, Any]:
         "host_key_place": machine.pin_at,
     }
     if machine.gpus:
-        found["gpus"] = machine.gpus
+        found |= {"gpus": machine.gpus, "gpu_driver": machine.gpu_driver}
     if machine.public_address is not None:
         found["public_address"] = str(machine.public_address)
     return found

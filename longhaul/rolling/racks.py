@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 import tempfile
 import time
@@ -12,25 +11,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from components.model.nodes import BARE_METAL_POOL, POOL_LABEL
-from components.model.versions import pinned
 from longhaul.context import Context
 from longhaul.drain import NODES
 from longhaul.exits import CommandError, Exit
-from longhaul.kubernetes import Api, Object, path_of
+from longhaul.kubernetes import Api, path_of
 from longhaul.rolling.cloud import CloudError, Group, Machine
+from longhaul.rolling.rack_pins import RackPins, numbers, rack_pins
 
 if TYPE_CHECKING:
     from components.model import Environment
 
-UPGRADED = {"kubelet": "kubernetes", "containerd": "containerd"}
-"""What pods run on, by its release in tools.toml: what role node replaces on a node only when it is told to."""
-
 TOLD_S = 90.0
 """How long a node may take to say what it runs now, seconds: its kubelet restarts, and tells every ten (kubernetes.io,
 "Nodes")."""
+GPUS_TOLD_S = 1200.0
+"""The same where the driver is ours, seconds: a node tells its driver once its GPUs passed their test, whose trial of
+memory and compute may take 900 (images/rootfs, ``gpu/trial.py``)."""
 LOOK_S = 1.0
-
-_VERSION = re.compile(r"v?(\d+(?:\.\d+)*)")
 
 
 def rack_hosts(where: Context, environment: Environment, environ: Mapping[str, str]) -> Callable[[Api], RackHosts]:
@@ -38,15 +35,17 @@ def rack_hosts(where: Context, environment: Environment, environ: Mapping[str, s
     from components.model import plan
     from components.model.nodes import racks
 
-    names = [rack.node_name for rack in racks(environment, plan(environment)).values()]
-    if not names:
+    hosts = {rack.node_name: name for name, rack in racks(environment, plan(environment)).items()}
+    if not hosts:
         raise CommandError(f"{environment.name} has no bare-metal hosts", code=Exit.USAGE)
+    ours = {host.name for host in environment.hosts if host.gpus and host.gpu_driver == "installed"}
+    drivers = frozenset(node for node, name in hosts.items() if name in ours)
 
     def converge(name: str) -> str:
         return _upgrade(where, environment, name, environ)
 
-    pins = {tool: pinned(release) for tool, release in UPGRADED.items()}
-    return lambda api: RackHosts(names, api, pins=pins, converge=converge)
+    pins = rack_pins(drivers)
+    return lambda api: RackHosts(list(hosts), api, pins=pins, converge=converge)
 
 
 def _upgrade(where: Context, environment: Environment, name: str, environ: Mapping[str, str]) -> str:
@@ -79,13 +78,12 @@ class RackHosts:
         hosts: Sequence[str],
         api: Api,
         *,
-        pins: Mapping[str, str],
+        pins: RackPins,
         converge: Callable[[str], str],
         wait: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``hosts`` are names of nodes, ``pins`` versions by what :func:`versions` calls things, and ``converge`` runs
-        Ansible on one host: what went wrong, or nothing."""
+        """``hosts`` are names of nodes, and ``converge`` runs Ansible on one host: what went wrong, or nothing."""
         self._hosts, self._api, self._pins, self._converge = hosts, api, pins, converge
         self._wait, self._clock = wait, clock
 
@@ -98,20 +96,19 @@ class RackHosts:
             for node in self._api.items(NODES, labelSelector=f"{POOL_LABEL}={BARE_METAL_POOL}")
         }
         machines = tuple(
-            Machine(id=name, node=name, current=not self._outdated(nodes[name]))
+            Machine(id=name, node=name, current=not self._pins.outdated(nodes[name]))
             for name in self._hosts
             if name in nodes
         )
-        target = ", ".join(f"{name} {version}" for name, version in self._pins.items())
-        return Group(target=target, wanted=len(machines), machines=machines)
+        return Group(target=self._pins.target, wanted=len(machines), machines=machines)
 
     def replace(self, machine: Machine) -> None:
         """Have Ansible upgrade a host on which nothing runs, and await that its node says so."""
         said = self._converge(machine.node)
         if said:
             raise CloudError(said, passing=False)
-        until = self._clock() + TOLD_S
-        while found := self._outdated(self._api.get(NODES + path_of(machine.node))):
+        until = self._clock() + (TOLD_S if machine.node not in self._pins.drivers else GPUS_TOLD_S)
+        while found := self._pins.outdated(self._api.get(NODES + path_of(machine.node))):
             if self._clock() > until:
                 raise CloudError(f"it was upgraded, and its node still says {', '.join(found)}", passing=False)
             self._wait(LOOK_S)
@@ -124,28 +121,12 @@ class RackHosts:
         """A host without a Node is not in the group."""
         raise CloudError(f"{machine.node} is no node any more: `longhaul rack` lets it join", passing=False)
 
-    def _outdated(self, node: Object) -> list[str]:
-        there = versions(node)
-        return [f"{name} {there.get(name)}" for name, pin in self._pins.items() if there.get(name) != pin]
-
     def _require_newer_api(self) -> None:
         served = str(self._api.get("/version")["gitVersion"])
-        if _numbers(served) < _numbers(self._pins["kubelet"]):
+        kubelet = self._pins.programs["kubelet"]
+        if numbers(served) < numbers(kubelet):
             raise CloudError(
-                f"the API servers are {served}, and a kubelet may not be newer: `longhaul up` raises them to "
-                f"{self._pins['kubelet']} first",
+                f"the API servers are {served}, and a kubelet may not be newer: `longhaul up` raises them to {kubelet} "
+                "first",
                 passing=False,
             )
-
-
-def versions(node: Object) -> dict[str, str]:
-    """What a node says that it runs, ``kubelet`` and ``containerd``, as tools.toml writes versions."""
-    info = node["status"]["nodeInfo"]
-    runtime, _, version = info["containerRuntimeVersion"].partition("://")
-    return {"kubelet": info["kubeletVersion"].removeprefix("v"), runtime: version.removeprefix("v")}
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    """Of ``v1.36.3`` or ``1.36.3-eks-1``, what is compared."""
-    found = _VERSION.match(version)
-    return tuple(map(int, found[1].split("."))) if found else ()

@@ -1,10 +1,11 @@
 """Filters of role nvidia_driver: ``nvidia_plan`` says what a machine needs and what is in the way, ``nvidia_state``
-what became of it. Both take what ``look.py`` of the role saw."""
+what became of it; both take what ``look.py`` of the role saw. ``driver_replaced_by`` tells role node what the pinned
+branch would replace."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 TURING = 0x1E00
@@ -18,12 +19,19 @@ DRIVER = re.compile(r"nvidia-(.+-)?dkms(-.+)?")
 """Names of packages with kernel modules: Debian's nvidia-kernel-dkms and nvidia-tesla-…-kernel-dkms, Ubuntu's and
 NVIDIA's nvidia-dkms-…; one of them can be there."""
 
+RUNS = "nvidia:"
+"""What ``versions.sh`` of role node has before the system of a machine whose driver runs."""
+
 
 class FilterModule:
     """What Ansible looks for."""
 
     def filters(self) -> dict[str, Any]:
-        return {"nvidia_plan": nvidia_plan, "nvidia_state": nvidia_state}
+        return {
+            "driver_replaced_by": driver_replaced_by,
+            "nvidia_plan": nvidia_plan,
+            "nvidia_state": nvidia_state,
+        }
 
 
 def nvidia_plan(seen: Mapping[str, Any], pins: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
@@ -140,6 +148,18 @@ def upstream(version: str) -> str:
 def of_branch(version: str, branch: str) -> bool:
     """Whether the driver's version is of the branch."""
     return version.partition(".")[0] == branch
+
+
+def driver_replaced_by(runs: Iterable[str], pins: Mapping[str, Any]) -> list[str]:
+    """What the pinned branch would replace of what a machine runs (the line of ``nvidia:SYSTEM`` and a version): a few
+    words. Nothing for a system that no branch is pinned for: the role says so itself."""
+    lines = (line.split(maxsplit=1) for line in runs if line.startswith(RUNS))
+    found = ((pins.get(name.removeprefix(RUNS)), version) for name, version in lines)
+    return [
+        f"driver {version} -> {pin['branch']}"
+        for pin, version in found
+        if pin and not of_branch(version, pin["branch"])
+    ]
 
 
 def nvidia_state(seen: Mapping[str, Any], plan: Mapping[str, Any]) -> dict[str, Any]:

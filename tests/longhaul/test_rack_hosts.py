@@ -9,14 +9,25 @@ import pytest
 
 from longhaul.kubernetes import Api
 from longhaul.rolling.cloud import CloudError
-from longhaul.rolling.racks import TOLD_S, RackHosts, versions
+from longhaul.rolling.rack_pins import DRIVER_LABEL, RackPins, versions
+from longhaul.rolling.racks import GPUS_TOLD_S, TOLD_S, RackHosts
 
 PINS = {"kubelet": "1.36.3", "containerd": "2.2.1"}
+BRANCHES = {"debian-12": "535", "ubuntu-24.04": "580"}
+DEBIAN, UBUNTU = "Debian GNU/Linux 12 (bookworm)", "Ubuntu 24.04.3 LTS"
 
 
-def node(name: str, *, kubelet: str = "v1.36.3", runtime: str = "containerd://v2.2.1") -> dict[str, Any]:
-    info = {"kubeletVersion": kubelet, "containerRuntimeVersion": runtime}
-    return {"metadata": {"name": name}, "status": {"nodeInfo": info}}
+def node(
+    name: str,
+    *,
+    kubelet: str = "v1.36.3",
+    runtime: str = "containerd://v2.2.1",
+    system: str = DEBIAN,
+    driver: str | None = None,
+) -> dict[str, Any]:
+    info = {"kubeletVersion": kubelet, "containerRuntimeVersion": runtime, "osImage": system}
+    labels = {DRIVER_LABEL: driver} if driver else {}
+    return {"metadata": {"name": name, "labels": labels}, "status": {"nodeInfo": info}}
 
 
 class Cluster(Api):
@@ -39,8 +50,9 @@ class Cluster(Api):
         self.seconds += seconds
         self.later()
 
-    def hosts(self, *names: str, converge: Callable[[str], str]) -> RackHosts:
-        return RackHosts(names, self, pins=PINS, converge=converge, wait=self.pass_time, clock=lambda: self.seconds)
+    def hosts(self, *names: str, converge: Callable[[str], str], drivers: frozenset[str] = frozenset()) -> RackHosts:
+        pins = RackPins(programs=PINS, branches=BRANCHES, drivers=drivers)
+        return RackHosts(names, self, pins=pins, converge=converge, wait=self.pass_time, clock=lambda: self.seconds)
 
 
 def nothing(_name: str) -> str:
@@ -53,6 +65,30 @@ def test_a_host_is_old_when_anything_it_runs_is_not_what_is_pinned() -> None:
     group = cluster.hosts("a", "b", "c", "not-joined", converge=nothing).look()
     assert {machine.node: machine.current for machine in group.machines} == {"a": True, "b": False, "c": False}
     assert (group.wanted, group.target) == (3, "kubelet 1.36.3, containerd 2.2.1")
+
+
+def test_a_host_is_old_when_its_driver_is_of_another_branch() -> None:
+    cluster = Cluster(
+        node("old", driver="525"),
+        node("new", driver="535"),
+        node("ubuntu", driver="580", system=UBUNTU),
+        node("old-ubuntu", driver="535", system=UBUNTU),
+        node("its-own", driver="525"),
+        node("silent"),
+        node("unknown", driver="525", system="Debian GNU/Linux 13 (trixie)"),
+    )
+    ours = frozenset(cluster.nodes) - {"its-own"}
+    group = cluster.hosts(*cluster.nodes, converge=nothing, drivers=ours).look()
+    assert [machine.node for machine in group.machines if not machine.current] == ["old", "old-ubuntu"]
+    assert group.target == "kubelet 1.36.3, containerd 2.2.1, driver 535 (debian-12), driver 580 (ubuntu-24.04)"
+
+
+def test_a_driver_is_told_of_after_the_trial_of_its_gpus() -> None:
+    cluster = Cluster(node("a", driver="525"))
+    hosts = cluster.hosts("a", converge=nothing, drivers=frozenset("a"))
+    cluster.later = lambda: cluster.nodes.update(a=node("a", driver="535")) if cluster.seconds > 1000 else None
+    hosts.replace(hosts.look().machines[0])
+    assert 1000 < cluster.seconds < GPUS_TOLD_S
 
 
 def test_a_kubelet_is_never_newer_than_its_api_servers() -> None:

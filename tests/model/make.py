@@ -99,7 +99,8 @@ def hosts() -> dict[str, Any]:
     return {
         "hosts": [
             {"name": "rack-0", "site": "colo", "address": "10.68.128.200", "host_key": KEY, "gpus": 8}
-            | {"huge_pages_gib": 64, "gpu_model": "H100", "gpu_nvlinks": 18, "gpu_check": ["/usr/local/bin/burn"]},
+            | {"huge_pages_gib": 64, "gpu_model": "H100", "gpu_nvlinks": 18, "gpu_check": ["/usr/local/bin/burn"]}
+            | {"gpu_driver": "provided"},
             {"name": "rack-1", "site": "colo"},
         ]
     }

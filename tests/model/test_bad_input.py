@@ -42,6 +42,7 @@ from tests.model.files import only, problems_of, write
         (make.rack(make.host("a", gpu_model="H100")), "hosts.0.gpu_model", "is about GPUs, and there are none"),
         (make.rack(make.host("a", gpu_nvlinks=0)), "hosts.0.gpu_nvlinks", "is about GPUs, and there are none"),
         (make.rack(make.host("a", gpu_check=["burn"])), "hosts.0.gpu_check", "is about GPUs, and there are none"),
+        (make.rack(make.host("a", gpu_driver="provided")), "hosts.0.gpu_driver", "is about GPUs, and there are none"),
         (make.rack(make.host("a", gpus=1, gpu_nvlinks=19)), "hosts.0.gpu_nvlinks", "19"),
         (make.rack(make.host("a", gpus=1, gpu_model="H100\n")), "hosts.0.gpu_model", "H100"),
     ],

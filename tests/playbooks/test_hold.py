@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import platform
 from pathlib import Path
 
 import pytest
 import yaml
 
-from longhaul.rolling.racks import UPGRADED
+from longhaul.rolling.rack_pins import UPGRADED
 from tests.playbooks.test_pins_filter import PINS, PLUGIN
 from tests.playbooks.test_scripts import ROLES, program, sh
+from tests.support.modules import module_at
+
+NVIDIA = module_at(ROLES.parent / "filter_plugins" / "nvidia.py")
 
 SCRIPT = (ROLES / "node" / "files" / "versions.sh").read_text()
 PINNED = {one["name"]: one["version"] for one in PLUGIN.pinned_binaries(PINS, ["kubelet", "containerd"], "amd64")}
@@ -19,7 +23,7 @@ def asked(folder: Path, *, node: bool = True) -> list[str]:
     certificate = folder / "certificate"
     if node:
         certificate.touch()
-    script = SCRIPT.replace("/usr/local/bin", str(folder))
+    script = SCRIPT.replace("/usr/local/bin", str(folder)).replace("/sys/module", str(folder / "module"))
     return sh(script, str(certificate), "kubelet", "containerd").stdout.splitlines()
 
 
@@ -37,6 +41,22 @@ def test_what_does_not_answer_is_repaired_and_not_held(tmp_path: Path) -> None:
 def test_what_is_held_is_what_a_roll_upgrades() -> None:
     variables = yaml.safe_load((ROLES / "node" / "vars" / "main.yml").read_text())
     assert variables["node_held_programs"] == list(UPGRADED)
+
+
+def test_a_node_says_which_driver_runs_and_on_what(tmp_path: Path) -> None:
+    version = tmp_path / "module" / "nvidia" / "version"
+    version.parent.mkdir(parents=True)
+    version.write_text("525.147.05\n")
+    (line,) = asked(tmp_path)
+    system, _, driver = line.removeprefix(NVIDIA.RUNS).partition(" ")
+    assert driver == "525.147.05"
+    assert system.startswith(platform.freedesktop_os_release()["ID"])
+    assert NVIDIA.driver_replaced_by([line], {system: {"branch": "535"}}) == ["driver 525.147.05 -> 535"]
+
+
+@pytest.mark.parametrize("line", ["nvidia:debian-12 535.309.01", "nvidia:debian-13 525.147.05", "kubelet 1.36.2"])
+def test_a_driver_of_the_branch_stays_as_it_is(line: str) -> None:
+    assert NVIDIA.driver_replaced_by([line], {"debian-12": {"branch": "535"}}) == []
 
 
 def test_who_is_no_node_is_asked_nothing(tmp_path: Path) -> None:

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.support.modules import module_at
+
 ROLE = Path(__file__).resolve().parents[2] / "playbooks" / "roles" / "nvidia_container_toolkit"
+LOOK = module_at(ROLE / "files" / "look.py")
 RUNC = "[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]\nSystemdCgroup = {}\n"
-
-
-def look() -> Any:
-    spec = importlib.util.spec_from_file_location("look", ROLE / "files" / "look.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.mark.parametrize(
@@ -40,7 +32,7 @@ def test_the_last_file_counts(tmp_path: Path, files: dict[str, str], said: bool)
     for name, value in files.items():
         with (tmp_path / name).open("a") as file:
             file.write(RUNC.format(value))
-    assert look().systemd_cgroup(tmp_path / "config.toml", f"{tmp_path}/conf.d/*.toml") is said
+    assert LOOK.systemd_cgroup(tmp_path / "config.toml", f"{tmp_path}/conf.d/*.toml") is said
 
 
 @pytest.mark.parametrize("text", [None, "", "imports = 3", "version ="])
@@ -50,4 +42,4 @@ def test_longhauls_folder_counts_before_containerd_was_ever_started(tmp_path: Pa
     (tmp_path / "conf.d/50.toml").write_text("broken = ")
     if text is not None:
         (tmp_path / "config.toml").write_text(text)
-    assert look().systemd_cgroup(tmp_path / "config.toml", f"{tmp_path}/conf.d/*.toml") is True
+    assert LOOK.systemd_cgroup(tmp_path / "config.toml", f"{tmp_path}/conf.d/*.toml") is True

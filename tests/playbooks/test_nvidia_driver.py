@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.support.modules import module_at
 
 PLAYBOOKS = Path(__file__).resolve().parents[2] / "playbooks"
 PINS = tomllib.loads((PLAYBOOKS.parent / "images" / "image.toml").read_text())["nvidia"]
@@ -17,16 +18,7 @@ KERNEL = "6.1.0-56-amd64"
 H100, V100, B200, P100 = "2330", "1DB4", "2901", "15F8"
 
 
-def load(path: Path) -> Any:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-NVIDIA = load(PLAYBOOKS / "filter_plugins" / "nvidia.py")
+NVIDIA = module_at(PLAYBOOKS / "filter_plugins" / "nvidia.py")
 
 
 def seen(**changed: Any) -> dict[str, Any]:

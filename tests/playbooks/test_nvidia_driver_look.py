@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
+
+from tests.support.modules import module_at
 
 FILES = Path(__file__).resolve().parents[2] / "playbooks" / "roles" / "nvidia_driver" / "files"
 
 
-def load(path: Path) -> Any:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-LOOK = load(FILES / "look.py")
+LOOK = module_at(FILES / "look.py")
 
 
 def write(root: Path, name: str, text: str) -> None:

@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
-from types import ModuleType
-
 import pytest
 from ansible.errors import AnsibleFilterError
 
 from longhaul.toolchain.spec import load, repository
+from tests.support.modules import module_at
 
-
-def plugin() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("pins", repository() / "playbooks" / "filter_plugins" / "pins.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-PLUGIN = plugin()
+PLUGIN = module_at(repository() / "playbooks" / "filter_plugins" / "pins.py")
 PINS = PLUGIN.from_toml((repository() / "tools.toml").read_text(encoding="utf-8"))
 SPEC = load()
 

@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,6 +14,7 @@ from components.model import load
 from components.model.certificates import NODES, authorities
 from longhaul.racks.inventory import Reach, inventory
 from tests.playbooks.test_scripts import ROLES, program, sh
+from tests.support.modules import module_at
 
 FILES = ROLES / "preflight" / "files"
 API = "https://10.0.3.5:6443"
@@ -161,18 +161,7 @@ def test_a_gateway_that_does_not_answer_yet_is_no_problem_of_the_node(machine: M
     assert machine.problems(gateways="10.0.0.2") == []
 
 
-def module(path: Path) -> Any:
-    import importlib.util
-
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    made = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)
-    return made
-
-
-DUPLICATE = module(FILES / "duplicate.py")
+DUPLICATE = module_at(FILES / "duplicate.py")
 OWN, OTHER = bytes.fromhex("020000000001"), bytes.fromhex("020000000002")
 ADDRESS = socket.inet_aton("10.0.0.1")
 

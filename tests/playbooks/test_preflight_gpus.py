@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.playbooks.test_preflight import FILES, module
+from tests.playbooks.test_preflight import FILES
+from tests.support.modules import module_at
 
-GPUS = module(FILES / "gpus.py")
+GPUS = module_at(FILES / "gpus.py")
 PLACE = "hosts, gpu-0, in stacks/hosts.yaml"
 SLOTS = ("0000:18:00.0", "0000:3b:00.0")
 REMEDY = "see that each is seated, has power and is on in the firmware, or correct the number"

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import json
 import socket
-import sys
 import tarfile
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -23,25 +20,15 @@ from longhaul.depot.oci import Image, write_layout
 from longhaul.depot.serving import served
 from longhaul.images.sources import left_out
 from longhaul.toolchain.spec import load, machine_arch, repository
+from tests.support.modules import module_at
 
 PLAYBOOKS = repository() / "playbooks"
 NAME = "registry.example/tools/thing:1.0"
 
 
-def module(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    found = importlib.util.module_from_spec(spec)
-    # A dataclass looks its module up.
-    sys.modules[path.stem] = found
-    spec.loader.exec_module(found)
-    return found
-
-
-PULL = module(PLAYBOOKS / "roles/preloaded_images/files/pull_images.py")
-FILTER = module(PLAYBOOKS / "filter_plugins/images.py")
-PINS = module(PLAYBOOKS / "filter_plugins/pins.py")
+PULL = module_at(PLAYBOOKS / "roles/preloaded_images/files/pull_images.py")
+FILTER = module_at(PLAYBOOKS / "filter_plugins/images.py")
+PINS = module_at(PLAYBOOKS / "filter_plugins/pins.py")
 
 
 def sha(content: bytes) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import subprocess
 from hashlib import sha256
@@ -10,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.support.modules import module_at
 
 ROLES = Path(__file__).resolve().parents[2] / "playbooks" / "roles"
 
@@ -24,16 +25,6 @@ def sh(script: str, *arguments: str, path: Path | None = None) -> subprocess.Com
 def program(folder: Path, name: str, text: str) -> None:
     (folder / name).write_text(f"#!/bin/sh\n{text}\n")
     (folder / name).chmod(0o755)
-
-
-def plugin(kind: str, name: str) -> Any:
-    path = ROLES.parent / f"{kind}_plugins" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(name="wanted")
@@ -56,7 +47,7 @@ def lay(wanted: dict[str, dict[str, Any]]) -> None:
 
 
 def test_files_that_are_as_wanted_do_not_differ(wanted: dict[str, dict[str, Any]]) -> None:
-    differing = plugin("filter", "files").differing
+    differing = module_at(ROLES.parent / "filter_plugins" / "files.py").differing
     assert differing(wanted, look(wanted)) == wanted
     lay(wanted)
     assert differing(wanted, look(wanted)) == {}
@@ -72,7 +63,7 @@ def test_whatever_differs_is_found_and_nothing_else(wanted: dict[str, dict[str, 
         path.chmod(0o600)
     else:
         path.unlink()
-    assert list(plugin("filter", "files").differing(wanted, look(wanted))) == [str(path)]
+    assert list(module_at(ROLES.parent / "filter_plugins" / "files.py").differing(wanted, look(wanted))) == [str(path)]
 
 
 def settle(folder: Path, *files: Path, unit: str = "thing", command: str = "echo ran >&2") -> tuple[int, str]:
@@ -139,7 +130,7 @@ def test_what_is_down_is_dialled_until_the_time_is_over(tmp_path: Path) -> None:
 def test_packed_files_keep_content_mode_and_owner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import tarfile
 
-    archive = plugin("lookup", "longhaul_archive")
+    archive = module_at(ROLES.parent / "lookup_plugins" / "longhaul_archive.py")
     monkeypatch.setattr(archive.constants, "DEFAULT_LOCAL_TMP", str(tmp_path))
     files = {"/etc/x": {"content": "é", "mode": "0640", "owner": "root:adm", "secret": False}}
     with tarfile.open(archive._pack(files)) as packed:

@@ -1,5 +1,6 @@
 #!/bin/sh
-# What a node runs: "NAME VERSION" for each of the named programs, when this machine is a node at all. Its certificate's path first.
+# What a node runs: "NAME VERSION" for each of the named programs, and for NVIDIA's driver, when this machine is a node at all. Its
+# certificate's path first.
 test -e "$1" || exit 0
 shift
 for name; do
@@ -8,3 +9,8 @@ for name; do
   # One that cannot say it is broken: that is repaired, not kept.
   if [ -n "$version" ]; then echo "$name $version"; fi
 done
+# As "nvidia:debian-12 535.309.01": which branch is pinned, hangs on the system.
+if [ -e /sys/module/nvidia/version ]; then
+  # shellcheck source=/dev/null
+  (. /etc/os-release && echo "nvidia:$ID-$VERSION_ID $(cat /sys/module/nvidia/version)")
+fi

@@ -45,7 +45,7 @@ def look(root: Path, *, declared: int, provided: bool, place: str) -> Iterator[s
         yield f"{'unwell' if node else 'problem'} {miscounted(there, declared, place)}"
     if provided and not (node or loaded):
         yield (
-            "problem its own system is to bring NVIDIA's driver (node_gpu_driver: provided), and no module of it runs: "
+            "problem its own system is to bring NVIDIA's driver (gpu_driver: provided), and no module of it runs: "
             "install it, or have role nvidia_driver do so"
         )
     # Without a driver, one that is no node yet is as it should be.
