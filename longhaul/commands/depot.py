@@ -5,21 +5,22 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import re
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from longhaul.cli import Invocation
 from longhaul.context import context
+from longhaul.depot import arguments
 from longhaul.exits import CommandError, Exit, help_text
 from longhaul.say import say
 
 if TYPE_CHECKING:
+    from longhaul.depot.drivers import Asked
     from longhaul.depot.gather import Sources
     from longhaul.depot.manifest import Report
-    from longhaul.depot.wanted import Pull, Wanted
+    from longhaul.depot.wanted import Wanted
 
 HELP = "fill, check or serve a folder with all that machines install, for sites without the internet"
 TAKES_REST = False
@@ -40,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SUITE=FILE",
         action="append",
         default=[],
-        type=_sources,
+        type=arguments.sources,
         help="a sources.list with the release's archives (default: this machine's own, if it runs that release)",
     )
     build.add_argument(
@@ -48,15 +49,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SUITE=NAME",
         action="append",
         default=[],
-        type=_package,
-        help="a package besides those of the roles, with all it needs: a driver, kernel headers",
+        type=arguments.package,
+        help="a package besides those of the roles, with all it needs",
+    )
+    build.add_argument(
+        "--driver",
+        metavar="SUITE=KERNEL",
+        action="append",
+        default=[],
+        type=arguments.driver,
+        help="NVIDIA's driver of the pinned branch, for hosts with this kernel (`uname -r`)",
     )
     build.add_argument(
         "--image",
         metavar="NAME:TAG@DIGEST",
         action="append",
         default=[],
-        type=_pull,
+        type=arguments.pull,
         help="a container image besides Longhaul's own, with registry and digest",
     )
     build.add_argument(
@@ -66,12 +75,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     build.add_argument("--json", action="store_true", help="for programs")
     verify = _verb(verbs, "verify", "hold every file of a depot against its checksum")
     verify.add_argument("folder", metavar="DIR", type=Path)
-    verify.add_argument("--digest", metavar="SHA256", type=_digest, help="what `depot build` said it is")
+    verify.add_argument("--digest", metavar="SHA256", type=arguments.digest, help="what `depot build` said it is")
     verify.add_argument("--json", action="store_true", help="for programs")
     serve = _verb(verbs, "serve", "serve a depot to machines over HTTP until it is stopped")
     serve.add_argument("folder", metavar="DIR", type=Path)
     serve.add_argument(
-        "--listen", metavar="ADDRESS:PORT", default=("127.0.0.1", 8080), type=_listen, help="default: 127.0.0.1:8080"
+        "--listen",
+        metavar="ADDRESS:PORT",
+        default=("127.0.0.1", 8080),
+        type=arguments.listen,
+        help="default: 127.0.0.1:8080",
     )
     serve.add_argument("--certificate", metavar="FILE", type=Path, help="serve over HTTPS, with this PEM chain")
     serve.add_argument("--key", metavar="FILE", type=Path, help="the certificate's private key, PEM")
@@ -90,43 +103,6 @@ def _verb(verbs: argparse._SubParsersAction[argparse.ArgumentParser], name: str,
     parser.add_argument("--env", metavar="E", default=argparse.SUPPRESS, help="default: $LONGHAUL_ENV")
     parser.add_argument("--project", metavar="DIR", default=argparse.SUPPRESS, help="the checkout")
     return parser
-
-
-def _sources(text: str) -> tuple[str, Path]:
-    suite, equals, path = text.partition("=")
-    if not (suite and equals and path):
-        raise argparse.ArgumentTypeError(f"{text!r}: write SUITE=FILE, as in noble=noble.list")
-    return suite, Path(path)
-
-
-def _package(text: str) -> tuple[str, str]:
-    suite, equals, name = text.partition("=")
-    if not (suite and equals and re.fullmatch(r"[a-z0-9][a-z0-9.+-]*(=[A-Za-z0-9.+:~-]+)?", name)):
-        raise argparse.ArgumentTypeError(f"{text!r}: write SUITE=NAME or SUITE=NAME=VERSION")
-    return suite, name
-
-
-def _pull(text: str) -> Pull:
-    from longhaul.depot.wanted import parse_pull
-
-    try:
-        return parse_pull(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-
-
-def _digest(text: str) -> str:
-    plain = text.removeprefix("sha256:")
-    if len(plain) != 64 or set(plain) - set("0123456789abcdef"):
-        raise argparse.ArgumentTypeError(f"{text!r}: a digest is 64 hexadecimal digits in lower case")
-    return plain
-
-
-def _listen(text: str) -> tuple[str, int]:
-    host, _, port = text.rpartition(":")
-    if not host or not port.isdecimal() or int(port) > 65535:
-        raise argparse.ArgumentTypeError(f"{text!r}: write ADDRESS:PORT, as in 10.0.0.5:80 or [::1]:8080")
-    return host.removeprefix("[").removesuffix("]"), int(port)
 
 
 def run(invocation: Invocation) -> int:
@@ -180,12 +156,17 @@ def _asked(invocation: Invocation) -> tuple[Wanted, Sources]:
         spec,
         site=options.site,
         suites=options.suite,
-        extra=options.package,
+        extra=[*options.package, *_of_drivers(options.driver)],
         more=options.image,
         make_images=options.make_images,
     )
-    for option in ("sources", "package"):
-        stray = {suite for suite, _ in getattr(options, option)} - set(asked.suites)
+    named = {
+        "sources": {suite for suite, _ in options.sources},
+        "package": {suite for suite, _ in options.package},
+        "driver": {driver.suite for driver in options.driver},
+    }
+    for option, suites in named.items():
+        stray = suites - set(asked.suites)
         if stray:
             told = ", ".join(sorted(stray))
             raise CommandError(f"--{option} names {told}, which no --suite asks for", code=Exit.USAGE)
@@ -196,6 +177,17 @@ def _asked(invocation: Invocation) -> tuple[Wanted, Sources]:
         archives={suite: _lines(path) for suite, path in options.sources},
         refresh=options.refresh,
     )
+
+
+def _of_drivers(asked: Iterable[Asked]) -> list[tuple[str, str]]:
+    from longhaul.depot.drivers import driver_packages, drivers
+    from longhaul.toolchain.errors import SetupError
+
+    known = drivers()
+    try:
+        return [package for driver in asked for package in driver_packages(driver, known)]
+    except SetupError as error:
+        raise CommandError(str(error), code=Exit.USAGE) from error
 
 
 def _lines(path: Path) -> tuple[str, ...]:

@@ -65,7 +65,7 @@ class Contents:
 def load(root: Path | None = None, *, gpus: bool = False) -> Contents:
     """What a checkout (this one by default) says, with or without what only environments with GPUs need. Raises
     :class:`SetupError`."""
-    with _read(root) as raw:
+    with reading(root) as raw:
         return Contents(
             suite=raw["suite"],
             **{kind: _names(raw["packages"][kind]) for kind in ("bare", "node", "gateway")},
@@ -79,14 +79,8 @@ def load(root: Path | None = None, *, gpus: bool = False) -> Contents:
         )
 
 
-def driver_branches(root: Path | None = None) -> dict[str, str]:
-    """The pinned branch of NVIDIA's driver by system, as in ``debian-12``. Raises :class:`SetupError`."""
-    with _read(root) as raw:
-        return {system: str(pin["branch"]) for system, pin in raw["nvidia"].items()}
-
-
 @contextmanager
-def _read(root: Path | None) -> Iterator[dict[str, Any]]:
+def reading(root: Path | None) -> Iterator[dict[str, Any]]:
     """The file; what is wrong with it or with what is taken from it is a :class:`SetupError`."""
     path = (root or repository()) / "images" / "image.toml"
     try:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from components.model.versions import pinned
-from longhaul.depot.contents import driver_branches
+from longhaul.depot.drivers import drivers as pinned_drivers
 from longhaul.kubernetes import Object
 
 UPGRADED = {"kubelet": "kubernetes", "containerd": "containerd"}
@@ -56,8 +56,9 @@ class RackPins:
 
 def rack_pins(drivers: frozenset[str]) -> RackPins:
     """This release's."""
+    branches = {system: driver.branch for system, driver in pinned_drivers().items()}
     programs = {tool: pinned(release) for tool, release in UPGRADED.items()}
-    return RackPins(programs=programs, branches=driver_branches(), drivers=drivers)
+    return RackPins(programs=programs, branches=branches, drivers=drivers)
 
 
 def versions(node: Object) -> dict[str, str]:

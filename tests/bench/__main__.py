@@ -1,6 +1,8 @@
-"""``make bench``: times of previews, images, the lab and racks, boot to ready, peak memory; a table, or ``--json``.
+"""``make bench``: times of previews, images, the lab and racks, boot to ready, peak memory; a line each as they come,
+or ``--json`` at the end.
 
-``make bench BENCH=--cold`` measures ``make lab`` from empty caches besides: tools compiled or downloaded anew.
+``make bench BENCH="racks image"`` measures those parts alone. ``BENCH=cold``, ``make lab`` from empty caches with tools
+compiled or downloaded anew, is the one part that has to be asked for.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,33 +26,46 @@ from tests.support.project import REPOSITORY, Project, environment, run
 
 HOSTS = (40, 750, 7500)
 REPEATS = 3
+COLD = "cold"
+WIDTH = 64
 READY = "until longhaul-node ready >/dev/null 2>&1; do :; done"
 
 
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="make bench", description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument(
-        "--cold", action="store_true", help="also from empty caches, which compiles or downloads all tools"
-    )
+    parts = _parts()
+    parser.add_argument("part", nargs="*", help=f"{', '.join(parts)}; without any, all but {COLD}")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
+    if unknown := sorted({*options.part} - {*parts}):
+        parser.error(f"there is no {', '.join(unknown)}: {', '.join(parts)}")
+    measured: dict[str, float] = {}
     with tempfile.TemporaryDirectory(prefix="longhaul-bench-") as folder:
-        parts = (_previews, image.measure, _lab, hybrid.measure, racks.measure)
-        measured = {name: value for part in parts for name, value in part(Path(folder)).items()}
-        if options.cold:
-            measured |= _cold(Path(folder))
+        for name in options.part or [name for name in parts if name != COLD]:
+            print(f"measuring: {name}", file=sys.stderr, flush=True)
+            for figure, value in parts[name](Path(folder)):
+                measured[figure] = value
+                if not options.json:
+                    print(f"{figure:<{WIDTH}}  {value:10.1f}", flush=True)
     if options.json:
         print(json.dumps(measured))
-    else:
-        width = max(len(name) for name in measured)
-        print("\n".join(f"{name:<{width}}  {value:10.1f}" for name, value in measured.items()))
     return 0
 
 
-def _previews(folder: Path) -> dict[str, float]:
+def _parts() -> dict[str, Callable[[Path], Iterable[tuple[str, float]]]]:
+    return {
+        "previews": _previews,
+        "image": lambda folder: image.measure(folder).items(),
+        "lab": lambda folder: _lab(folder).items(),
+        "hybrid": lambda folder: hybrid.measure(folder).items(),
+        "racks": racks.measure,
+        COLD: lambda folder: _cold(folder).items(),
+    }
+
+
+def _previews(folder: Path) -> Iterator[tuple[str, float]]:
     """Seconds (median of three) and resources of a preview by bare-metal hosts."""
-    measured: dict[str, float] = {}
     for hosts in HOSTS:
         project = Project.empty(folder / f"hosts-{hosts}", env="prod")
         production_with(hosts, directory=project.stack_file.parent)
@@ -60,9 +75,8 @@ def _previews(folder: Path) -> dict[str, float]:
             summary = json.loads(project.longhaul("preview", "--json").stdout)
             seconds.append(time.monotonic() - began)
             resources = float(summary["resources"])
-        measured |= {f"preview, {hosts} hosts, s": statistics.median(seconds)}
-        measured |= {f"preview, {hosts} hosts, resources": resources}
-    return measured
+        yield f"preview, {hosts} hosts, s", statistics.median(seconds)
+        yield f"preview, {hosts} hosts, resources", resources
 
 
 def _lab(folder: Path) -> dict[str, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from tests.support.project import Project
@@ -11,17 +12,17 @@ from tests.support.racks import add_hosts, deliver, rack_alone
 
 ENV = "bench"
 HOSTS = (1, 3, 8)
+SHOWN = 5
+"""Of the tasks that took longest."""
 
 
-def measure(folder: Path) -> dict[str, float]:
+def measure(folder: Path) -> Iterator[tuple[str, float]]:
     """The figures by name."""
-    measured: dict[str, float] = {}
     for count in HOSTS:
-        measured |= _hosts(folder, count)
-    return measured
+        yield from _hosts(folder, count)
 
 
-def _hosts(folder: Path, count: int) -> dict[str, float]:
+def _hosts(folder: Path, count: int) -> Iterator[tuple[str, float]]:
     """``count`` bare hosts come to an environment that is up: two nodes for its DNS, a small control plane, and no AWS,
     since 128 inotify instances have no room for more."""
     project = Project.make(folder / f"racks-{count}", rack_alone(ENV, supernet="10.160.0.0/12"))
@@ -31,18 +32,18 @@ def _hosts(folder: Path, count: int) -> dict[str, float]:
         new = deliver(project, *(f"new-{index}" for index in range(count)))
         seconds, tasks = _rack(project, new)
         again, _ = _rack(project, new)
-        return {
-            f"{count} bare hosts to Ready, s": seconds,
-            f"{count} bare hosts to Ready, tasks": tasks,
-            f"{count} hosts with nothing to do, s": again,
-        }
+        yield f"{count} bare hosts to Ready, s", seconds
+        yield f"{count} bare hosts to Ready, tasks", float(len(tasks))
+        for task in sorted(tasks, key=lambda name: -tasks[name])[:SHOWN]:
+            yield f"{count} bare hosts, {task}, s", tasks[task]
+        yield f"{count} hosts with nothing to do, s", again
     finally:
         project.lab("down", "--all", check=False)
 
 
-def _rack(project: Project, nodes: list[str]) -> tuple[float, float]:
-    """Seconds of a run for the nodes, which must end well, and how many tasks it had."""
+def _rack(project: Project, nodes: list[str]) -> tuple[float, dict[str, float]]:
+    """Seconds of a run for the nodes, which must end well, and of each task on the host that took longest."""
     began = time.monotonic()
     done = project.longhaul("rack", "--limit", ",".join(nodes), "--json", "--profile")
     seconds = time.monotonic() - began
-    return seconds, float(len(json.loads(done.stdout)["tasks"]))
+    return seconds, {name: took["slowest"] for name, took in json.loads(done.stdout)["tasks"].items()}

@@ -72,12 +72,16 @@ def test_options_say_what_goes_in(checkout: Checkout, asked: list[tuple[Wanted, 
     listed.write_text("# Ubuntu\ndeb [signed-by=/k] http://mirror.example noble main\n\n")
     image = f"registry.example/team/train:v1@{DIGEST}"
     words = ("--site", "weu", "--suite", "noble", "--sources", f"noble={listed}", "--image", image, "--make-images")
-    words += ("--package", "noble=dkms", "--package", "noble=nvidia-smi=535.1-1")
+    words += ("--package", "noble=dkms", "--package", "noble=nvidia-smi=535.1-1", "--driver", "noble=6.8.0-60-generic")
     assert build(checkout, *words, "--refresh") == Exit.OK
     ((wanted, sources),) = asked
     assert (wanted.environment, wanted.sites, wanted.suites) == ("dev", ("weu",), ("noble",))
     assert wanted.pulls == (Pull(name="registry.example/team/train:v1", digest=DIGEST),)
-    assert wanted.extra == (("noble", "dkms"), ("noble", "nvidia-smi=535.1-1"))
+    assert wanted.extra[:3] == (
+        ("noble", "dkms"),
+        ("noble", "nvidia-smi=535.1-1"),
+        ("noble", "linux-headers-6.8.0-60-generic"),
+    )
     assert sources.archives == {"noble": ("deb [signed-by=/k] http://mirror.example noble main",)}
     assert sources.refresh
 
@@ -96,6 +100,9 @@ def test_without_options_it_is_the_releases_own(checkout: Checkout, asked: list[
         (("--site", "lost"), "dev has no site 'lost'; it has weu"),
         (("--sources", "noble=noble.list"), "--sources names noble, which no --suite asks for"),
         (("--package", "noble=dkms"), "--package names noble, which no --suite asks for"),
+        (("--driver", "noble=6.8.0-60-generic"), "--driver names noble, which no --suite asks for"),
+        (("--driver", "trixie=6.12.0-1-amd64"), "no branch of NVIDIA's driver is pinned for trixie"),
+        (("--driver", "bookworm=6.1.0-56-amd64=open"), "bookworm has no open modules of branch"),
     ],
 )
 def test_what_cannot_be_asked_is_said(

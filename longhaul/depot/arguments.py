@@ -1,0 +1,64 @@
+"""Values of ``longhaul depot``'s options; ``argparse.ArgumentTypeError`` says what to write."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from longhaul.depot.drivers import Asked
+    from longhaul.depot.wanted import Pull
+
+
+def sources(text: str) -> tuple[str, Path]:
+    """``SUITE=FILE``."""
+    suite, equals, path = text.partition("=")
+    if not (suite and equals and path):
+        raise argparse.ArgumentTypeError(f"{text!r}: write SUITE=FILE, as in noble=noble.list")
+    return suite, Path(path)
+
+
+def package(text: str) -> tuple[str, str]:
+    """``SUITE=NAME`` or ``SUITE=NAME=VERSION``."""
+    suite, equals, name = text.partition("=")
+    if not (suite and equals and re.fullmatch(r"[a-z0-9][a-z0-9.+-]*(=[A-Za-z0-9.+:~-]+)?", name)):
+        raise argparse.ArgumentTypeError(f"{text!r}: write SUITE=NAME or SUITE=NAME=VERSION")
+    return suite, name
+
+
+def driver(text: str) -> Asked:
+    """``SUITE=KERNEL`` or ``SUITE=KERNEL=KIND``."""
+    from longhaul.depot.drivers import parse_asked
+
+    try:
+        return parse_asked(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def pull(text: str) -> Pull:
+    """``REGISTRY/PATH:TAG@sha256:…``."""
+    from longhaul.depot.wanted import parse_pull
+
+    try:
+        return parse_pull(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def digest(text: str) -> str:
+    """A SHA-256, with its algorithm before it or not."""
+    plain = text.removeprefix("sha256:")
+    if len(plain) != 64 or set(plain) - set("0123456789abcdef"):
+        raise argparse.ArgumentTypeError(f"{text!r}: a digest is 64 hexadecimal digits in lower case")
+    return plain
+
+
+def listen(text: str) -> tuple[str, int]:
+    """``ADDRESS:PORT``."""
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdecimal() or int(port) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r}: write ADDRESS:PORT, as in 10.0.0.5:80 or [::1]:8080")
+    return host.removeprefix("[").removesuffix("]"), int(port)
