@@ -32,11 +32,12 @@ def _hosts(folder: Path, count: int) -> Iterator[tuple[str, float]]:
         new = deliver(project, *(f"new-{index}" for index in range(count)))
         seconds, tasks = _rack(project, new)
         again, _ = _rack(project, new)
-        yield f"{count} bare hosts to Ready, s", seconds
-        yield f"{count} bare hosts to Ready, tasks", float(len(tasks))
+        hosts = "1 bare host" if count == 1 else f"{count} bare hosts"
+        yield f"{hosts} to Ready, s", seconds
+        yield f"{hosts} to Ready, tasks", float(len(tasks))
         for task in sorted(tasks, key=lambda name: -tasks[name])[:SHOWN]:
-            yield f"{count} bare hosts, {task}, s", tasks[task]
-        yield f"{count} hosts with nothing to do, s", again
+            yield f"{hosts}, {task}, s", tasks[task]
+        yield f"{hosts.replace('bare ', '')} with nothing to do, s", again
     finally:
         project.lab("down", "--all", check=False)
 
