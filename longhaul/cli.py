@@ -46,16 +46,20 @@ def commands() -> dict[str, Command]:
         depot,
         destroy,
         image,
+        init,
         kubeconfig,
         preview,
+        prices,
         rack,
         roll,
         schema,
         shell,
+        show,
         status,
         up,
         validate,
     )
+    from longhaul.commands import map as map_command
 
     return {
         "up": up,
@@ -69,6 +73,10 @@ def commands() -> dict[str, Command]:
         "ansible": ansible,
         "kubeconfig": kubeconfig,
         "shell": shell,
+        "init": init,
+        "show": show,
+        "map": map_command,
+        "prices": prices,
         "validate": validate,
         "schema": schema,
     }

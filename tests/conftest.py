@@ -13,6 +13,10 @@ settings.register_profile("longhaul", deadline=None, derandomize=True, database=
 settings.load_profile("longhaul")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="write golden files anew")
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     """The top of the project."""

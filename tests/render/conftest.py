@@ -1,4 +1,4 @@
-"""The environments of ``stacks/``, and the switch that writes golden files anew."""
+"""The environments of ``stacks/``."""
 
 from __future__ import annotations
 
@@ -81,10 +81,6 @@ def node_cases() -> list[NodeCase]:
         first = {host.site: host.name for host in reversed(environment.hosts)}
         found += [NodeCase(**shared, host=name) for name in first.values()]
     return found
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--update-golden", action="store_true", help="write tests/render/golden anew")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

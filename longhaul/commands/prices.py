@@ -1,0 +1,116 @@
+"""``longhaul prices``: read the clouds' public prices of what an environment uses into a file of the user's."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from longhaul.cli import Invocation
+from longhaul.context import context
+from longhaul.exits import CommandError, Exit
+from longhaul.prices import OLD_DAYS
+from longhaul.say import say
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from components.model import Environment
+
+HELP = "read the clouds' public prices of what an environment uses into a file, and say what it costs"
+TAKES_REST = False
+
+FILE = "prices.yaml"
+"""In ``stacks/``, for all environments there."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of ``prices``."""
+    parser.add_argument("--to", metavar="FILE", type=Path, help=f"the price file (default: stacks/{FILE})")
+    parser.add_argument("--check", action="store_true", help="read nothing: say which prices are missing or old")
+    parser.add_argument(
+        "--days",
+        metavar="N",
+        type=_days,
+        default=OLD_DAYS,
+        help=f"with --check: prices are old beyond so many (default: {OLD_DAYS})",
+    )
+    parser.add_argument("--again", action="store_true", help="also what was read today already")
+    parser.add_argument("--azure-url", metavar="URL", help="another address of Azure's Retail Prices API (a mirror)")
+    parser.add_argument("--aws-url", metavar="URL", help="another address of AWS's price list files (a mirror)")
+    parser.add_argument("--json", action="store_true", help="for programs")
+
+
+def run(invocation: Invocation) -> int:
+    """Read and sum up, or check."""
+    from datetime import UTC, datetime
+
+    where = context(invocation)
+    environment = where.project.load(where.env)
+    path = _shown(invocation.options.to or where.project.stacks / FILE)
+    now = datetime.now(UTC)
+    return (
+        _check(environment, path, invocation, now)
+        if invocation.options.check
+        else _read(environment, path, invocation, now)
+    )
+
+
+def _check(environment: Environment, path: Path, invocation: Invocation, now: datetime) -> Exit:
+    from longhaul.prices.age import check
+    from longhaul.prices.book import PriceBook
+    from longhaul.prices.report import check_json, check_text
+
+    days = invocation.options.days
+    if not path.exists():
+        to = f" --to {path}" if invocation.options.to else ""
+        say(f"{path} does not exist; `longhaul prices --env {environment.name}{to}` writes it")
+    found = check(environment, PriceBook.load(path) if path.exists() else PriceBook(), today=now.date(), days=days)
+    if invocation.options.json:
+        print(json.dumps(check_json(found, path=path, days=days)))
+    else:
+        print(check_text(found, path=path, days=days))
+    return Exit.OK if found.well else Exit.FAILED
+
+
+def _read(environment: Environment, path: Path, invocation: Invocation, now: datetime) -> Exit:
+    """0 when every interface answered, whether or not it has every price."""
+    from longhaul.prices import aws, azure, spot
+    from longhaul.prices.cost import price_of
+    from longhaul.prices.gather import Sources, gather
+    from longhaul.prices.report import cost_text, gathered_json, gathered_text
+
+    if not path.parent.is_dir():
+        raise CommandError(f"--to {path}: there is no folder {path.parent}", code=Exit.USAGE)
+    options = invocation.options
+    sources = Sources(
+        now=now,
+        ec2=spot.client() if _asks_for_spot(environment) else None,
+        azure_url=(options.azure_url or azure.URL).rstrip("/"),
+        aws_url=(options.aws_url or aws.URL).rstrip("/"),
+    )
+    result = gather(environment, to=path, sources=sources, again=options.again, say=say)
+    cost = price_of(environment, result.book)
+    if options.json:
+        print(json.dumps(gathered_json(result, to=path, cost=cost)))
+    else:
+        print(f"{gathered_text(result, to=path)}\n\n{cost_text(cost)}")
+    return Exit.FAILED if result.failed else Exit.OK
+
+
+def _asks_for_spot(environment: Environment) -> bool:
+    """Whether AWS credentials are of any use: looking for them may take seconds."""
+    return any(pool.spot and environment.sites[pool.site].kind == "aws" for pool in environment.pools.values())
+
+
+def _shown(path: Path) -> Path:
+    """As seen from here, where it lies below."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
+def _days(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of days")
+    return int(text)

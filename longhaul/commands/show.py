@@ -1,0 +1,81 @@
+"""``longhaul show``: an environment at a glance, from its file alone."""
+
+from __future__ import annotations
+
+import argparse
+import codecs
+import sys
+from typing import TYPE_CHECKING
+
+from longhaul.cli import Invocation
+from longhaul.commands.prices import FILE
+from longhaul.exits import CommandError, Exit
+from longhaul.project import find_project
+
+if TYPE_CHECKING:
+    from components.model import Environment
+    from longhaul.prices.cost import EnvironmentCost
+
+HELP = "show sites, addresses, machines, pools, GPUs, links and cost, from the environment file alone"
+TAKES_REST = False
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of ``show``."""
+    parser.add_argument("--example", metavar="NAME", help="a built-in example in place of a file: hybrid")
+    parser.add_argument("--all", action="store_true", help="fold nothing: every pool, zone and control-plane machine")
+    parser.add_argument("--json", action="store_true", help="all of it for programs")
+
+
+def run(invocation: Invocation) -> int:
+    """Read, check and show; ``ConfigurationError`` with all that is wrong with the file, as ``validate`` has it."""
+    environment = _environment(invocation)
+
+    from longhaul.prices.report import cost_text
+    from longhaul.show.survey import survey
+    from longhaul.show.text import to_text
+    from longhaul.show.to_json import to_json
+
+    options = invocation.options
+    overview, cost = survey(environment), _cost(environment, invocation)
+    if options.json:
+        print(to_json(overview, cost=cost))
+        return Exit.OK
+    own = "E" if options.example else environment.name
+    unpriced = f"no prices are known; `longhaul prices --env {own}` reads those of your machine types"
+    told = cost_text(cost) if cost else unpriced
+    print(to_text(overview, cost=told, everything=options.all, unicode=_has_utf8()))
+    return Exit.OK
+
+
+def _cost(environment: Environment, invocation: Invocation) -> EnvironmentCost | None:
+    """By the project's own prices; None where there are none, as for an example."""
+    from longhaul.prices.book import PriceBook
+    from longhaul.prices.cost import price_of
+
+    if invocation.options.example:
+        return None
+    path = find_project(invocation.options.project).stacks / FILE
+    book = PriceBook.load(path) if path.exists() else PriceBook()
+    return price_of(environment, book) if book.prices else None
+
+
+def _environment(invocation: Invocation) -> Environment:
+    """The example, or the environment of the file. Whether it is a lab's is of no interest here: a lab's folder may be
+    root's alone, and its file is not."""
+    options = invocation.options
+    if options.example:
+        from longhaul.show.examples import example
+
+        return example(options.example)
+    project = find_project(options.project)
+    if not options.env:
+        known = ", ".join(project.environments()) or "none has a file yet"
+        message = f"which environment? --env E, or set LONGHAUL_ENV (here: {known}); --example hybrid needs no file"
+        raise CommandError(message, code=Exit.USAGE)
+    return project.load(options.env)
+
+
+def _has_utf8() -> bool:
+    """Whether who reads takes UTF-8, by what the locale says of stdout."""
+    return codecs.lookup(sys.stdout.encoding or "ascii").name == "utf-8"

@@ -1,0 +1,5 @@
+"""`longhaul init`: a few answers in, a small valid environment out.
+
+Answers come from flags or from a person (:mod:`longhaul.init.interview`), become text (:mod:`longhaul.init.document`),
+and are written once they are valid (:mod:`longhaul.init.writing`).
+"""

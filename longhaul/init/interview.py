@@ -1,0 +1,150 @@
+"""Where answers come from: flags first, then a person at a terminal, then what is the default."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, cast
+
+from longhaul.exits import CommandError, Exit
+from longhaul.init import parsing
+from longhaul.init.questions import Question
+
+AnswerT = TypeVar("AnswerT")
+COLUMNS = 100
+"""Of the terminal that lines are broken for."""
+
+
+def ask_on_stderr(prompt: str) -> str:
+    """One line from a person. What is asked goes to stderr: what a program reads stays clean."""
+    print(prompt, end="", file=sys.stderr, flush=True)
+    try:
+        line = sys.stdin.readline()
+    except KeyboardInterrupt:
+        print("\nlonghaul: nothing was written", file=sys.stderr)
+        raise
+    if not line:
+        raise CommandError("the answers ended before the questions; nothing was written", code=Exit.USAGE)
+    return line.strip()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interview:
+    """One run of questions."""
+
+    options: argparse.Namespace
+    ask: Callable[[str], str] | None
+    """Asks a person; None when there is nobody."""
+    problems: list[str] = field(default_factory=list)
+    """What is wrong with flags, and which are missing: said all at once, at the end."""
+
+    def begin(self) -> None:
+        """Tell a person how it goes."""
+        if self.ask is not None:
+            print("Enter takes what is in [brackets]; Ctrl-C leaves nothing behind.", file=sys.stderr)
+
+    def check_flags(self, questions: Iterable[Question[Any]]) -> None:
+        """Before anybody is asked anything: ``CommandError`` when a flag is wrong. Without anybody to ask, that is
+        said with what is missing."""
+        if self.ask is not None:
+            for question in questions:
+                for text in self._flag(question):
+                    self._parsed(question, text)
+            self.finish()
+
+    def is_given(self, question: Question[Any]) -> bool:
+        """Whether a flag answers it."""
+        return bool(self._flag(question))
+
+    def one(self, question: Question[AnswerT]) -> AnswerT:
+        """The answer; after a problem, nothing that may be used."""
+        for text in self._flag(question):
+            return self._parsed(question, text)
+        if self.ask is not None:
+            return self._asked(question, self.ask)
+        if question.default:
+            return self._parsed(question, question.default)
+        self.problems.append(f"--{question.flag} {question.metavar} is missing")
+        return cast(AnswerT, None)
+
+    def given(self, question: Question[AnswerT]) -> AnswerT | None:
+        """The answer that a flag gives, if one does: nobody is asked."""
+        return self.one(question) if self.is_given(question) else None
+
+    def several(self, question: Question[AnswerT], *, least: int = 1, most: int | None = None) -> tuple[AnswerT, ...]:
+        """All answers to a question that has several."""
+        texts = self._flag(question)
+        if texts or self.ask is None:
+            if len(texts) < least:
+                self.problems.append(f"--{question.flag} {question.metavar} is missing")
+            if most is not None and len(texts) > most:
+                self.problems.append(f"--{question.flag} is given {len(texts)} times: at most {most}")
+            return tuple(self._parsed(question, text) for text in texts)
+        return self._asked_for_lines(question, self.ask, least=least, most=most)
+
+    def wants(self, text: str, flags: Sequence[Question[Any]]) -> bool:
+        """Whether an optional part is wanted: a flag of it says so, or a person does."""
+        if any(self.is_given(question) for question in flags):
+            return True
+        if self.ask is None:
+            return False
+        return self._asked(Question(flag="", metavar="", text=text, parse=parsing.yes, default="no"), self.ask)
+
+    def finish(self) -> None:
+        """``CommandError`` with everything that was wrong or missing."""
+        if not self.problems:
+            return
+        lines = [f"  {problem}" for problem in self.problems]
+        if self.ask is None:
+            lines.append("on a terminal, and without --yes, `longhaul init` asks")
+        raise CommandError("\n".join(["nothing was written:", *lines]), code=Exit.USAGE)
+
+    def _flag(self, question: Question[Any]) -> Sequence[str]:
+        found = getattr(self.options, question.dest, None)
+        if not found:
+            return ()
+        return (found,) if isinstance(found, str) else tuple(found)
+
+    def _parsed(self, question: Question[AnswerT], text: str) -> AnswerT:
+        try:
+            return question.parse(text)
+        except ValueError as error:
+            self.problems.append(f"--{question.flag}: {error}")
+            return cast(AnswerT, None)
+
+    def _asked(self, question: Question[AnswerT], ask: Callable[[str], str]) -> AnswerT:
+        default = f" [{question.default}]" if question.default else ""
+        while True:
+            text = ask(f"{question.text}{default}: ") or question.default
+            try:
+                return question.parse(text)
+            except ValueError as error:
+                _reject(error if text else "it needs an answer")
+
+    def _asked_for_lines(
+        self, question: Question[AnswerT], ask: Callable[[str], str], *, least: int, most: int | None
+    ) -> tuple[AnswerT, ...]:
+        found: list[AnswerT] = []
+        print(f"{question.text}\n  one a line, an empty line ends", file=sys.stderr)
+        while most is None or len(found) < most:
+            text = ask("  > ")
+            if not text and len(found) >= least:
+                break
+            try:
+                found.append(question.parse(text))
+            except ValueError as error:
+                _reject(error if text else f"{least} at least")
+        return tuple(found)
+
+
+def _reject(why: object) -> None:
+    wrapped = textwrap.wrap(str(why), width=COLUMNS - 2, break_long_words=False, break_on_hyphens=False)
+    print(textwrap.indent("\n".join(wrapped), "  "), file=sys.stderr)
+
+
+def nobody(options: argparse.Namespace) -> bool:
+    """Whether there is nobody to ask."""
+    return bool(options.yes) or not sys.stdin.isatty()

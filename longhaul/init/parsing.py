@@ -1,0 +1,261 @@
+"""One answer's text, checked by the environment's own types the moment it is given.
+
+Every function here raises ``ValueError`` with what is wrong and what to write, for a person to read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from ipaddress import IPv4Address, IPv4Network
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from longhaul.init.answers import SIZES, Gateway, Host, PrincipalKind, Size
+
+if TYPE_CHECKING:
+    from components.model.base import Section
+
+PRINCIPALS: dict[str, PrincipalKind] = {"user": "user", "service": "service"}
+_KEY_TYPES = ("ssh-", "ecdsa-")
+YES, NO = ("y", "yes"), ("n", "no")
+
+
+def of_field(section: type[Section], field: str, text: str) -> str:
+    """``text`` as the value of a section's field."""
+    from pydantic import TypeAdapter, ValidationError
+
+    info = section.model_fields[field]
+    declared: Any = Annotated[info.annotation, info]
+    adapter: TypeAdapter[Any] = TypeAdapter(declared)
+    try:
+        adapter.validate_python(text)
+    except ValidationError:
+        raise ValueError(f"{text!r} is not {_words(adapter.json_schema())}") from None
+    return text
+
+
+def _words(schema: dict[str, Any]) -> str:
+    """What a value has to look like: the first of the choices where it may be nothing as well."""
+    first: dict[str, Any] = next(iter(schema.get("anyOf", ())), schema)
+    described = first.get("patternErrorMessage") or f"text that matches {first.get('pattern')}"
+    example = schema.get("examples", first.get("examples", ()))
+    return f"{described}, for example {example[0]}" if example and "for example" not in described else str(described)
+
+
+def name(text: str) -> str:
+    """An environment's name."""
+    from components.model.checks import OBJECTS
+    from components.model.environment import Environment
+
+    if text.endswith(OBJECTS):
+        raise ValueError(f"{text!r} ends with {OBJECTS!r}, as second stacks do: choose another name")
+    return of_field(Environment, "name", text)
+
+
+def domain(text: str) -> str:
+    """A private DNS zone."""
+    from components.model.environment import Environment
+
+    return of_field(Environment, "domain", text)
+
+
+def network(text: str) -> IPv4Network:
+    """An IPv4 range; a single address is one of /32."""
+    try:
+        return IPv4Network(text)
+    except ValueError:
+        pass
+    try:
+        write = str(IPv4Network(text, strict=False))
+    except ValueError:
+        write = "for example 198.51.100.0/24"
+    raise ValueError(f"{text!r} is not an IPv4 range: write {write}")
+
+
+def supernet(text: str, *, taken: Sequence[IPv4Network]) -> IPv4Network:
+    """The environment's range, disjoint from those that are ``taken``."""
+    from components.model.network import PRIVATE
+
+    found = network(text)
+    if found.prefixlen > 16:
+        raise ValueError(f"{found} is smaller than /16")
+    if not any(found.subnet_of(private) for private in PRIVATE):
+        raise ValueError(f"{found} is not private: choose inside one of {', '.join(map(str, PRIVATE))}")
+    clash = next((other for other in taken if found.overlaps(other)), None)
+    if clash is not None:
+        raise ValueError(f"{found} overlaps {clash} of another environment here")
+    return found
+
+
+def operators(text: str) -> IPv4Network:
+    """A public range that people and CI come from: Azure's vaults take no private one."""
+    from components.model.network import PRIVATE
+
+    found = network(text)
+    if any(found.overlaps(private) for private in PRIVATE):
+        raise ValueError(f"{found} is private: give the public range that it leaves by")
+    return found
+
+
+def officer(text: str) -> tuple[str, PrincipalKind]:
+    """Object id and kind of one who runs `up`: ``ID user`` or ``ID service``."""
+    from components.model.base import Uuid
+
+    identifier, _, kind = text.replace("=", " ").strip().partition(" ")
+    if kind.strip() not in PRINCIPALS:
+        raise ValueError(f"{text!r} is not an object id and `user` or `service`")
+    return _uuid(identifier, Uuid), PRINCIPALS[kind.strip()]
+
+
+def uuid(text: str) -> str:
+    """An id that Azure gives."""
+    from components.model.base import Uuid
+
+    return _uuid(text, Uuid)
+
+
+def _uuid(text: str, kind: Any) -> str:
+    from pydantic import TypeAdapter, ValidationError
+
+    try:
+        return str(TypeAdapter(kind).validate_python(text.lower()))
+    except ValidationError:
+        raise ValueError(f"{text!r} is not a UUID, such as 11111111-2222-4333-8444-555555555555") from None
+
+
+def azure_region(text: str) -> str:
+    """Azure's name of a region; its site is called after it."""
+    from components.model.environment import Pool
+    from components.model.sites import AzureSite
+
+    return of_field(Pool, "site", of_field(AzureSite, "region", text))
+
+
+def aws_region(text: str) -> str:
+    """AWS's name of a region; its site is called after it."""
+    from components.model.environment import Pool
+    from components.model.sites import AwsSite
+
+    return of_field(Pool, "site", of_field(AwsSite, "region", text))
+
+
+def azure_image(text: str) -> str:
+    """Resource id of an image's version."""
+    from components.model.sites import AzureSite
+
+    return of_field(AzureSite, "image", text)
+
+
+def aws_image(text: str) -> str:
+    """Id of an image."""
+    from components.model.sites import AwsSite
+
+    return of_field(AwsSite, "image", text)
+
+
+def azure_zones(text: str) -> tuple[str, ...]:
+    """Azure's zones, numbers from 1."""
+    return _zones(text, pattern="[1-9]", least=1, example="1,2,3")
+
+
+def aws_zones(text: str) -> tuple[str, ...]:
+    """AWS's zones, letters."""
+    return _zones(text, pattern="[a-z]", least=2, example="a,b")
+
+
+def _zones(text: str, *, pattern: str, least: int, example: str) -> tuple[str, ...]:
+    from components.model.sites import ZONES
+
+    found = tuple(re.split(r"[\s,]+", text.strip()))
+    fits = all(re.fullmatch(pattern, zone) for zone in found) and len(set(found)) == len(found)
+    if not fits or not least <= len(found) <= ZONES:
+        raise ValueError(f"{text!r} is not {least} to {ZONES} different zones, such as {example}")
+    return found
+
+
+def machine_type(text: str, *, cloud: str) -> str:
+    """A machine type of a cloud that Longhaul knows."""
+    from components.model.machine_types import known_machine_types
+    from components.model.words import choices
+
+    fitting = [known for known, kind in known_machine_types().items() if kind.cloud == cloud]
+    if text not in fitting:
+        raise ValueError(f"{text!r} is not a machine type on {cloud} that Longhaul knows: {choices(fitting, text)}")
+    return text
+
+
+def machines(text: str) -> int:
+    """How many machines a pool has at most."""
+    if not re.fullmatch(r"[1-9]\d{0,3}", text) or int(text) > 7500:
+        raise ValueError(f"{text!r} is not a number of machines, 1 to 7500")
+    return int(text)
+
+
+def size(text: str) -> Size:
+    """A control plane's size by name."""
+    if text not in SIZES:
+        raise ValueError(f"{text!r} is not a size: {', '.join(SIZES)}")
+    return SIZES[text]
+
+
+def administrator_key(text: str) -> str:
+    """An SSH public key, or the file that has it. A comment of several words is left out: the environment has one."""
+    from components.model.environment import Access
+
+    if not text.startswith(_KEY_TYPES):
+        text = _key_in(Path(text).expanduser())
+    words = text.split()
+    return of_field(Access, "administrator_key", " ".join(words if len(words) <= 3 else words[:2]))
+
+
+def _key_in(path: Path) -> str:
+    try:
+        found = path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "is not text"
+        raise ValueError(f"{path}: {reason}; give the file of an SSH public key, or the key itself") from None
+    if "PRIVATE KEY" in found:
+        raise ValueError(f"{path} is a private key: give the public one, {path}.pub")
+    return found
+
+
+def gateway(text: str) -> Gateway:
+    """``ADDRESS [TYPE KEY]``: a line of ssh-keyscan fits."""
+    address, *rest = text.split() or [""]
+    try:
+        found = IPv4Address(address)
+    except ValueError:
+        raise ValueError(f"{address!r} is not an IPv4 address, such as 198.51.100.20") from None
+    return Gateway(address=found, host_key=_host_key(rest, of=text))
+
+
+def host(text: str) -> Host:
+    """``NAME [GPUS] [TYPE KEY]``."""
+    from components.model.hosts import BareMetalHost
+
+    called, *rest = text.split() or [""]
+    gpus = 0
+    if rest and rest[0].isdigit():
+        gpus = int(rest[0])
+        rest = rest[1:]
+        if gpus > 16:
+            raise ValueError(f"{gpus} GPUs are more than the 16 that a host may have")
+    return Host(name=of_field(BareMetalHost, "name", called), gpus=gpus, host_key=_host_key(rest, of=text))
+
+
+def _host_key(words: Sequence[str], *, of: str) -> str | None:
+    from components.model.sites import Gateway as Declared
+
+    if not words:
+        return None
+    if len(words) < 2 or not words[0].startswith(_KEY_TYPES):
+        raise ValueError(f"{of!r} does not end with a host key: its type and itself, as ssh-keyscan prints them")
+    return of_field(Declared, "host_key", " ".join(words[:2]))
+
+
+def yes(text: str) -> bool:
+    """Yes or no."""
+    if text.lower() not in (*YES, *NO):
+        raise ValueError(f"{text!r} is neither yes nor no")
+    return text.lower() in YES

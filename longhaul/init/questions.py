@@ -1,0 +1,232 @@
+"""What is asked, how a flag says it, and what stands when nothing is said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from ipaddress import IPv4Network
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from longhaul.init import parsing
+from longhaul.init.answers import SIZES, Gateway, Host, PrincipalKind, Size
+
+AnswerT = TypeVar("AnswerT")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question(Generic[AnswerT]):
+    """One question."""
+
+    flag: str
+    """Without its dashes."""
+    metavar: str
+    text: str
+    """What a person is asked, one line."""
+    parse: Callable[[str], AnswerT]
+    """``ValueError`` with what is wrong."""
+    help: str = ""
+    """For ``--help``; what a person is asked, if left out."""
+    default: str = ""
+    """What stands when nothing is said; empty when something has to be."""
+    many: bool = False
+    """Whether it is answered several times: a flag each, or a line each."""
+
+    @property
+    def dest(self) -> str:
+        """Where the parsed command line has it."""
+        return self.flag.replace("-", "_")
+
+
+def supernet(taken: Sequence[IPv4Network], *, offered: IPv4Network | None) -> Question[IPv4Network]:
+    """The environment's range: ``taken`` are other environments', ``offered`` is a free one."""
+    return Question(
+        flag="supernet",
+        metavar="RANGE",
+        text="Private range for every address, /16 or larger, that nothing else of yours uses",
+        parse=partial(parsing.supernet, taken=taken),
+        default="" if offered is None else str(offered),
+    )
+
+
+def domain(name: str) -> Question[str]:
+    """The private zone of the environment ``name``."""
+    return Question(
+        flag="domain",
+        metavar="NAME",
+        text="Private DNS zone; the API server is `api.` in it",
+        parse=parsing.domain,
+        default=f"{name}.longhaul.internal",
+        help="private DNS zone (default: E.longhaul.internal)",
+    )
+
+
+def administrator_key(home: Path) -> Question[str]:
+    """The administrator's key; who has one in the usual place is offered it."""
+    usual = home / ".ssh" / "id_ed25519.pub"
+    return Question(
+        flag="administrator-key",
+        metavar="FILE",
+        text="SSH public key that cloud machines are made with: its file, or the key itself",
+        parse=parsing.administrator_key,
+        default=str(usual) if usual.is_file() else "",
+    )
+
+
+NAME: Question[str] = Question(
+    flag="env",
+    metavar="E",
+    text="Name of the environment: part of every machine's name",
+    parse=parsing.name,
+)
+SIZE: Question[Size] = Question(
+    flag="size",
+    metavar="SIZE",
+    text="Control plane: " + ", ".join(f"{name} ({size})" for name, size in SIZES.items()) + ", etcd/events/API",
+    parse=parsing.size,
+    default="standard",
+    help="control plane, members of etcd / of the events' store / API servers: "
+    + ", ".join(f"{name} ({size})" for name, size in SIZES.items())
+    + " (standard)",
+)
+SUBSCRIPTION: Question[str] = Question(
+    flag="azure-subscription",
+    metavar="ID",
+    text="Azure subscription for the control plane (`az account show --query id`)",
+    parse=parsing.uuid,
+)
+TENANT: Question[str] = Question(
+    flag="azure-tenant",
+    metavar="ID",
+    text="Its tenant (`az account show --query tenantId`)",
+    parse=parsing.uuid,
+)
+AZURE_REGION: Question[str] = Question(
+    flag="azure-region",
+    metavar="R",
+    text="Azure region of the control plane, such as westeurope",
+    parse=parsing.azure_region,
+)
+AZURE_ZONES: Question[tuple[str, ...]] = Question(
+    flag="azure-zones",
+    metavar="1,2,3",
+    text="Its availability zones",
+    parse=parsing.azure_zones,
+    default="1,2,3",
+    help="availability zones (1,2,3)",
+)
+AZURE_IMAGE: Question[str] = Question(
+    flag="azure-image",
+    metavar="ID",
+    text="Image of its machines",
+    parse=parsing.azure_image,
+    help="resource id of an image's version, if one is baked already",
+)
+OFFICER: Question[tuple[str, PrincipalKind]] = Question(
+    flag="officer",
+    metavar="'ID KIND'",
+    text="Who runs `longhaul up`: object id in Entra, and `user` or `service`\n"
+    "  (`az ad signed-in-user show --query id`)",
+    parse=parsing.officer,
+    many=True,
+    help="who runs `up`: object id in Entra, and user or service; may be given several times",
+)
+OPERATORS: Question[IPv4Network] = Question(
+    flag="operators",
+    metavar="RANGE",
+    text="Public range that operators and CI come from: the vault lets nobody else in",
+    parse=parsing.operators,
+    many=True,
+    help="public range that operators and CI come from; may be given several times",
+)
+AZURE_MACHINE_TYPE: Question[str] = Question(
+    flag="azure-machine-type",
+    metavar="T",
+    text="Azure pool: machine type, such as Standard_D8s_v5",
+    parse=partial(parsing.machine_type, cloud="azure"),
+    help="a node pool beside the control plane: its machine type",
+)
+AZURE_MAX: Question[int] = Question(
+    flag="azure-max",
+    metavar="N",
+    text="Azure pool: machines at most",
+    parse=parsing.machines,
+    default="4",
+    help="its machines at most (4)",
+)
+AWS_REGION: Question[str] = Question(
+    flag="aws-region",
+    metavar="R",
+    text="AWS region, such as us-east-1; the account is the one that your credentials are of",
+    parse=parsing.aws_region,
+    help="a site on AWS with one pool: its region",
+)
+AWS_ZONES: Question[tuple[str, ...]] = Question(
+    flag="aws-zones",
+    metavar="a,b",
+    text="Its availability zones, two at least",
+    parse=parsing.aws_zones,
+    default="a,b",
+    help="its availability zones (a,b)",
+)
+AWS_IMAGE: Question[str] = Question(
+    flag="aws-image",
+    metavar="ID",
+    text="Image of its machines",
+    parse=parsing.aws_image,
+    help="id of an image, if one is baked already",
+)
+AWS_MACHINE_TYPE: Question[str] = Question(
+    flag="aws-machine-type",
+    metavar="T",
+    text="AWS pool: machine type, such as m7i.xlarge",
+    parse=partial(parsing.machine_type, cloud="aws"),
+    help="its pool's machine type",
+)
+AWS_MAX: Question[int] = Question(
+    flag="aws-max",
+    metavar="N",
+    text="AWS pool: machines at most",
+    parse=parsing.machines,
+    default="4",
+    help="its pool's machines at most (4)",
+)
+GATEWAY: Question[Gateway] = Question(
+    flag="gateway",
+    metavar="'ADDRESS [HOSTKEY]'",
+    text="Gateways of the racks, one or two: static public address, and SSH host key if you have it\n"
+    "  (a line of `ssh-keyscan -t ed25519 ADDRESS`, once compared, fits)",
+    parse=parsing.gateway,
+    many=True,
+    help="racks of your own: a gateway's public address and SSH host key; once or twice",
+)
+HOST: Question[Host] = Question(
+    flag="host",
+    metavar="'NAME [GPUS] [HOSTKEY]'",
+    text="Hosts in the racks: name, GPUs, and SSH host key if you have it",
+    parse=parsing.host,
+    many=True,
+    help="a bare-metal host; may be given several times",
+)
+
+FIXED: tuple[Question[Any], ...] = (
+    SIZE,
+    SUBSCRIPTION,
+    TENANT,
+    AZURE_REGION,
+    AZURE_ZONES,
+    AZURE_IMAGE,
+    OFFICER,
+    OPERATORS,
+    AZURE_MACHINE_TYPE,
+    AZURE_MAX,
+    AWS_REGION,
+    AWS_ZONES,
+    AWS_IMAGE,
+    AWS_MACHINE_TYPE,
+    AWS_MAX,
+    GATEWAY,
+    HOST,
+)
+"""Those that do not depend on anything, in the order of ``--help``."""

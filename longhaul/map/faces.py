@@ -1,0 +1,70 @@
+"""Type: the few faces that the map is set in, and how wide a text can be.
+
+Nobody knows which font a reader's machine has, so widths are upper bounds: those of DejaVu, the widest of the common
+sans-serif and monospaced families (its own metrics, rounded up). What fits by them fits by Segoe, San Francisco, Roboto
+and Liberation as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+SANS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'Noto Sans', 'DejaVu Sans', sans-serif"
+MONO = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'Liberation Mono', 'DejaVu Sans Mono', monospace"
+
+_NARROW = frozenset(" .,:;'|!()[]/-ijlftrI")
+_WIDE = frozenset("mwMW@%&#+<=>^~")
+_ELLIPSIS = "…"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Face:
+    """A class of text; ``size`` in pixels of the picture."""
+
+    css: str
+    size: float
+    mono: bool = False
+    bold: bool = False
+
+    def width(self, text: str) -> float:
+        """The most pixels that ``text`` takes."""
+        if self.mono:
+            return sum(0.61 if character.isascii() else 1.0 for character in text) * self.size
+        return sum(map(_em, text)) * self.size * (1.13 if self.bold else 1.0)
+
+    def fit(self, text: str, room: float) -> str:
+        """``text``, or as much of its beginning as ``room`` pixels hold, with an ellipsis."""
+        if self.width(text) <= room:
+            return text
+        kept = text
+        while kept and self.width(kept + _ELLIPSIS) > room:
+            kept = kept[:-1]
+        return kept.rstrip() + _ELLIPSIS
+
+
+def _em(character: str) -> float:
+    if character in _NARROW:
+        return 0.44
+    if character in "·–":
+        return 0.5
+    if character in _WIDE or not character.isascii():
+        return 1.0
+    return 0.79 if character.isupper() else 0.64
+
+
+TITLE = Face(css="title", size=30, bold=True)
+FIGURE = Face(css="figure", size=22, bold=True)
+CLOUD = Face(css="cloud", size=13, bold=True)
+SITE = Face(css="site-name", size=17, bold=True)
+BLOCK = Face(css="block", size=13, mono=True)
+HEAD = Face(css="head", size=11, bold=True)
+NAME = Face(css="name", size=13, bold=True)
+TEXT = Face(css="text", size=12)
+SMALL = Face(css="small", size=11)
+CODE = Face(css="code", size=11.5, mono=True)
+QUIET = Face(css="quiet", size=11, mono=True)
+LABEL = Face(css="label", size=11)
+TAG = Face(css="tag", size=10, bold=True)
+
+FACES = (TITLE, FIGURE, CLOUD, SITE, BLOCK, HEAD, NAME, TEXT, SMALL, CODE, QUIET, LABEL, TAG)
+"""Every face, for the style sheet."""

@@ -1,0 +1,173 @@
+"""AWS's list prices, by the Price List Bulk API's files: no account is needed.
+
+docs.aws.amazon.com/awsaccountbilling/latest/aboutv2: "Service Region index file for AWS services" (``regions``, by
+region code, with ``currentVersionUrl``, relative to the same machine), "Getting price list files manually" (the
+addresses), "Reading the service price list file" (as CSV: five rows about the file, a sixth with the columns' names,
+then product and price in one row each). A region's file of Amazon EC2 has hundreds of megabytes: it is read line by
+line, and only lines that name something wanted are taken apart.
+
+The query API (``pricing:GetProducts``) would answer such questions one by one, and wants credentials.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal, InvalidOperation
+from itertools import groupby
+from urllib.parse import urljoin
+
+from longhaul.prices.keys import Key, MachineKey, Part, PartKey
+from longhaul.prices.source import Answer, Batch, Say, joined, only
+from longhaul.prices.web import Web, WebError
+
+URL = "https://pricing.us-east-1.amazonaws.com"
+EC2, VPC = "AmazonEC2", "AmazonVPC"
+
+PREAMBLE = 5
+"""Rows about the file itself."""
+
+COLUMNS = ("TermType", "Unit", "PricePerUnit", "Currency", "Region Code", "usageType")
+"""Without these a file is not what it was."""
+
+Row = Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Usage:
+    """How a part of a network is called in the price list."""
+
+    offer: str
+    usage_type: str
+    """Behind the region's own prefix, which some have (`USE1-`, `EU-`)."""
+
+
+def usages() -> dict[Part, Usage]:
+    """Each part's usage type, charged by the hour."""
+    return {
+        "nat-gateway": Usage(offer=EC2, usage_type="NatGateway-Hours"),
+        "public-address": Usage(offer=VPC, usage_type="PublicIPv4:InUseAddress"),
+        "vpn-connection": Usage(offer=VPC, usage_type="VPN-Usage-Hours:ipsec.1"),
+    }
+
+
+def batches(keys: tuple[Key, ...], *, web: Web, today: date, url: str = URL) -> list[Batch]:
+    """One file for each offer and region of the AWS keys among ``keys``; spot prices are in no file."""
+    ours = [
+        key
+        for key in keys
+        if (isinstance(key, MachineKey) and key.cloud == "aws" and not key.spot)
+        or (isinstance(key, PartKey) and key.cloud == "aws" and key.part in usages())
+    ]
+    ours.sort(key=_file)
+    return [
+        Batch(
+            name=f"AWS {region}, {offer}",
+            keys=tuple(group),
+            read=_reader(tuple(group), offer=offer, region=region, web=web, today=today, url=url),
+        )
+        for (region, offer), group in ((place, list(found)) for place, found in groupby(ours, key=_file))
+    ]
+
+
+def _file(key: MachineKey | PartKey) -> tuple[str, str]:
+    """Region and offer."""
+    return key.region, EC2 if isinstance(key, MachineKey) else usages()[key.part].offer
+
+
+def _reader(
+    keys: tuple[MachineKey | PartKey, ...], *, offer: str, region: str, web: Web, today: date, url: str
+) -> Callable[[Say], Answer]:
+    def read(say: Say) -> Answer:
+        address = _address(offer, region, web=web, url=url)
+        found = web.scan(address, lambda lines: _amounts(lines, keys, address), say=say)
+        return joined([only(key, found[key], source=address, today=today) for key in keys])
+
+    return read
+
+
+def _address(offer: str, region: str, *, web: Web, url: str) -> str:
+    """Where the region's current file of an offer is; the index names the JSON one, the CSV one lies beside it."""
+    index = f"{url}/offers/v1.0/aws/{offer}/current/region_index.json"
+    regions = web.document(index).get("regions")
+    entry = regions.get(region) if isinstance(regions, dict) else None
+    path = entry.get("currentVersionUrl") if isinstance(entry, dict) else None
+    if not isinstance(path, str) or not path.endswith(".json") or not path.startswith("/"):
+        raise WebError(f"{index}: has no file for {region}")
+    return urljoin(url, path.removesuffix(".json") + ".csv")
+
+
+def _amounts(
+    lines: Iterator[str], keys: tuple[MachineKey | PartKey, ...], address: str
+) -> dict[MachineKey | PartKey, set[Decimal]]:
+    """What each key may cost, by the rows that fit it."""
+    found: dict[MachineKey | PartKey, set[Decimal]] = {key: set() for key in keys}
+    for row in _rows(lines, tuple({_needle(key) for key in keys}), address):
+        amount = _amount(row)
+        if amount is not None:
+            for key in keys:
+                if _fits(key, row):
+                    found[key].add(amount)
+    return found
+
+
+def _needle(key: MachineKey | PartKey) -> str:
+    """A text that every line about ``key`` has in it."""
+    return key.machine_type if isinstance(key, MachineKey) else usages()[key.part].usage_type
+
+
+def _rows(lines: Iterator[str], needles: tuple[str, ...], address: str) -> Iterator[Row]:
+    for _ in range(PREAMBLE):
+        next(lines, None)
+    names = [_plain(name) for name in next(csv.reader([next(lines, "")]), [])]
+    absent = [name for name in COLUMNS if _plain(name) not in names]
+    if absent:
+        raise WebError(f"{address}: its sixth row names no column {', '.join(absent)}; AWS changed the file's form")
+    for values in csv.reader(line for line in lines if any(needle in line for needle in needles)):
+        yield dict(zip(names, values, strict=False))
+
+
+def _plain(name: str) -> str:
+    """A column's name in any of its spellings: ``usageType``, ``Usage Type``."""
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def _amount(row: Row) -> Decimal | None:
+    """The price of an hour that anyone pays; None for any other row."""
+    if (
+        row.get("termtype") != "OnDemand"
+        or row.get("currency") != "USD"
+        or row.get("unit", "").lower() not in ("hrs", "hours")
+        or row.get("startingrange", "0") not in ("", "0")
+        or row.get("locationtype", "AWS Region") not in ("", "AWS Region")
+    ):
+        return None
+    try:
+        amount = Decimal(row.get("priceperunit", ""))
+    except InvalidOperation:
+        return None
+    return amount.normalize() if amount.is_finite() and amount > 0 else None
+
+
+def _fits(key: MachineKey | PartKey, row: Row) -> bool:
+    """A machine's row is that of Linux on shared hardware, running, nothing installed, bought as it is used: there are
+    others for reserved capacity that is not used, for capacity blocks, and for other systems."""
+    if row.get("regioncode") != key.region:
+        return False
+    if isinstance(key, PartKey):
+        usage = re.escape(usages()[key.part].usage_type)
+        return re.fullmatch(rf"([A-Z0-9]+-)?{usage}", row.get("usagetype", "")) is not None
+    wanted = {
+        "instancetype": key.machine_type,
+        "operatingsystem": "Linux",
+        "tenancy": "Shared",
+        "capacitystatus": "Used",
+        "preinstalledsw": "NA",
+    }
+    return all(row.get(name) == value for name, value in wanted.items()) and row.get("marketoption", "OnDemand") in (
+        "",
+        "OnDemand",
+    )

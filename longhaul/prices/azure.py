@@ -1,0 +1,151 @@
+"""Azure's list prices, by the Retail Prices API: no account is needed.
+
+learn.microsoft.com/rest/api/cost-management/retail-prices/azure-retail-prices, "Azure Retail Prices overview": the
+address, the filters and their case (``serviceName eq 'Virtual Machines'``; ``priceType`` filters what an item calls
+``type``), an answer's ``Items`` and ``NextPageLink``, an item's ``retailPrice`` (without discount), ``unitOfMeasure``,
+``type``, ``tierMinimumUnits``, ``isPrimaryMeterRegion``, and that prices are in US dollars unless asked otherwise.
+
+A machine type has several items that differ in prose only: ``productName`` ends in `Windows`, or names Cloud Services;
+``meterName`` and ``skuName`` end in `Spot` or `Low Priority`. Product names follow no one pattern (`Virtual Machines
+Dsv5 Series`, `NCads A100 v4 Series Linux`), so what is not wanted is left out. NAT gateways and load balancers are
+listed under the region `Global`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from longhaul.prices.keys import Key, MachineKey, Part, PartKey
+from longhaul.prices.source import Answer, Batch, Say, only
+from longhaul.prices.web import Web, WebError
+
+URL = "https://prices.azure.com/api/retail/prices"
+GLOBAL = "Global"
+
+VPN_SKU = "VpnGw2AZ"
+"""What ``components/azure/vpn.py`` makes."""
+
+PAGES = 100
+"""More pages than any of these questions has, at up to 1,000 items each: a chain of links that does not end is an
+error."""
+
+Item = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Meter:
+    """How a part of a network is called in the price list."""
+
+    service: str
+    product: str = ""
+    """Empty: any."""
+    meter: str
+
+
+def meters() -> dict[Part, Meter]:
+    """Each part's meter, charged by the hour. A load balancer's has its first five rules in it; Longhaul's has two."""
+    return {
+        "load-balancer": Meter(service="Load Balancer", meter="Standard Included LB Rules and Outbound Rules"),
+        "nat-gateway": Meter(service="NAT Gateway", meter="Standard Gateway"),
+        "public-address": Meter(
+            service="Virtual Network", product="IP Addresses", meter="Standard IPv4 Static Public IP"
+        ),
+        "vpn-gateway": Meter(service="VPN Gateway", meter=VPN_SKU),
+    }
+
+
+def batches(keys: tuple[Key, ...], *, web: Web, today: date, url: str = URL) -> list[Batch]:
+    """One question for each of the Azure keys among ``keys``."""
+    return [
+        Batch(name=str(key), keys=(key,), read=_reader(key, web=web, today=today, url=url))
+        for key in keys
+        if isinstance(key, MachineKey | PartKey) and key.cloud == "azure"
+    ]
+
+
+def _reader(key: MachineKey | PartKey, *, web: Web, today: date, url: str) -> Callable[[Say], Answer]:
+    def read(_: Say) -> Answer:
+        address = f"{url}?$filter={quote(_filter(key), safe='')}"
+        items = [item for item in _items(address, web) if _is_list_price(item) and _fits(key, item)]
+        return only(key, {item["retailPrice"] for item in _nearest(key, items)}, source=address, today=today)
+
+    return read
+
+
+def _filter(key: MachineKey | PartKey) -> str:
+    """The question in OData."""
+    if isinstance(key, MachineKey):
+        words = {"serviceName": "Virtual Machines", "armSkuName": key.machine_type, "armRegionName": key.region}
+        return _all({**words, "priceType": "Consumption"})
+    meter = meters()[key.part]
+    region = f"(armRegionName eq {_text(key.region)} or armRegionName eq {_text(GLOBAL)})"
+    return f"{_all({'serviceName': meter.service, 'meterName': meter.meter, 'priceType': 'Consumption'})} and {region}"
+
+
+def _all(words: Mapping[str, str]) -> str:
+    return " and ".join(f"{name} eq {_text(value)}" for name, value in words.items())
+
+
+def _text(value: str) -> str:
+    """OData doubles a quote inside a text."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _items(address: str, web: Web) -> Iterator[Item]:
+    """Every item of an answer, page by page. A next page on another machine is not asked for."""
+    following: str | None = address
+    for _ in range(PAGES):
+        if following is None:
+            return
+        page = web.document(following)
+        items, link = page.get("Items"), page.get("NextPageLink")
+        if not isinstance(items, list) or not isinstance(link, str | None):
+            raise WebError(f"{following}: the answer has no list `Items`; it is not the Retail Prices API's")
+        yield from (item for item in items if isinstance(item, dict))
+        following = link or None
+        if following is not None and _place(following) != _place(address):
+            raise WebError(f"{address}: its next page is said to be elsewhere, at {following}")
+    raise WebError(f"{address}: more than {PAGES} pages")
+
+
+def _place(address: str) -> tuple[str, str | None, int | None]:
+    """Scheme, host and port; links spell the port out."""
+    parts = urlsplit(address)
+    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+
+
+def _is_list_price(item: Item) -> bool:
+    """Whether it is what anyone pays for an hour, from the first one on."""
+    amount = item.get("retailPrice")
+    return (
+        item.get("type") == "Consumption"
+        and item.get("unitOfMeasure") == "1 Hour"
+        and item.get("currencyCode") == "USD"
+        and not item.get("tierMinimumUnits")
+        and isinstance(amount, int | Decimal)
+        and amount > 0
+    )
+
+
+def _fits(key: MachineKey | PartKey, item: Item) -> bool:
+    product, meter, sku = (str(item.get(name, "")) for name in ("productName", "meterName", "skuName"))
+    if isinstance(key, PartKey):
+        wanted = meters()[key.part]
+        return meter == wanted.meter and (not wanted.product or product == wanted.product)
+    if item.get("armSkuName") != key.machine_type or item.get("armRegionName") != key.region:
+        return False
+    if "Windows" in product or "Cloud Services" in product or "CloudServices" in product:
+        return False
+    kind = f"{meter}/{sku}"
+    return "Low Priority" not in kind and ("Spot" in kind) == key.spot
+
+
+def _nearest(key: MachineKey | PartKey, items: list[Item]) -> list[Item]:
+    """The region's own before those of all regions, and primary meters, by which Azure bills, before others."""
+    own = [item for item in items if item.get("armRegionName") == key.region] or items
+    return [item for item in own if item.get("isPrimaryMeterRegion")] or own

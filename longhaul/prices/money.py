@@ -1,0 +1,72 @@
+"""Sums of money. A price book may hold several currencies, which are never converted: a sum has a part for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from decimal import ROUND_HALF_EVEN, Decimal
+
+CENT = Decimal("0.01")
+
+
+@dataclass(frozen=True)
+class Money:
+    """An amount for each currency; one that is nothing is left out."""
+
+    amounts: tuple[tuple[str, Decimal], ...] = ()
+
+    @classmethod
+    def of(cls, currency: str, amount: Decimal) -> Money:
+        """An amount of one currency."""
+        return cls.sum_of({currency: amount})
+
+    @classmethod
+    def sum_of(cls, amounts: Mapping[str, Decimal]) -> Money:
+        """Amounts by their currencies."""
+        return cls(tuple(sorted((currency, amount) for currency, amount in amounts.items() if amount)))
+
+    def __add__(self, other: Money) -> Money:
+        amounts = dict(self.amounts)
+        for currency, amount in other.amounts:
+            amounts[currency] = amounts.get(currency, Decimal(0)) + amount
+        return Money.sum_of(amounts)
+
+    def __neg__(self) -> Money:
+        return Money(tuple((currency, -amount) for currency, amount in self.amounts))
+
+    def __sub__(self, other: Money) -> Money:
+        return self + -other
+
+    def __bool__(self) -> bool:
+        return bool(self.amounts)
+
+    def __str__(self) -> str:
+        return self._text("")
+
+    def signed(self) -> str:
+        """With a sign before each amount, for differences."""
+        return self._text("+")
+
+    def in_currency(self, currency: str) -> Decimal:
+        """The part in one currency."""
+        return dict(self.amounts).get(currency, Decimal(0))
+
+    def as_strings(self, to: Decimal = CENT) -> dict[str, str]:
+        """Currency to amount, for JSON, rounded to a multiple of ``to``."""
+        return {currency: str(_rounded(amount, to)) for currency, amount in self.amounts}
+
+    def _text(self, sign: str) -> str:
+        """Whole cents, such as ``1,234.50 USD``; ``0`` for nothing at all."""
+        return " and ".join(f"{_rounded(amount, CENT):{sign},} {currency}" for currency, amount in self.amounts) or "0"
+
+
+def total(sums: Iterable[Money]) -> Money:
+    """All of them together."""
+    result = Money()
+    for one in sums:
+        result += one
+    return result
+
+
+def _rounded(amount: Decimal, to: Decimal) -> Decimal:
+    return amount.quantize(to, rounding=ROUND_HALF_EVEN)

@@ -1,0 +1,169 @@
+"""What of an environment has a price, and how many of it: machines, the networks' parts, hosts.
+
+How many parts a network has is what ``components/azure`` and ``components/aws`` make: see each function.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from components.model import Environment
+from components.model.links import LinkKind, links
+from components.model.sites import AwsSite, AzureSite, OnpremSite
+from longhaul.prices.keys import HostKey, Key, MachineKey, Part, PartKey, part_name
+
+CONTROL_PLANE = "control plane"
+POOL = "pool "
+"""What the group of a pool's name begins with."""
+
+NOT_COUNTED = (
+    "traffic, and what gateways charge by the gigabyte",
+    "disks that are not part of a machine type",
+    "vaults, private DNS and logs",
+    "an Azure VPN gateway's tunnels beyond those that its price includes",
+    "circuits that are already there",
+)
+"""What a bill has besides: it hangs on use, or on what an environment file does not say."""
+
+AZURE_GATEWAY_ADDRESSES = 2
+"""Of a VPN gateway with both instances active (``components/azure/vpn.py``)."""
+
+AWS_CONNECTIONS_TO_AZURE = 2
+"""One for each of an Azure gateway's addresses (``components/links.py``)."""
+
+AWS_CONNECTION_ADDRESSES = 2
+"""Of a VPN connection, one a tunnel. AWS charges for every public IPv4 address that it gives but those brought along
+(aws.amazon.com/blogs, "Identify and optimize public IPv4 address usage on AWS"), and counts a VPN's among them
+(``IpamPublicAddressAwsService``, ``site-to-site-vpn``)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Need:
+    """So many of one thing with a price."""
+
+    group: str
+    """The part of the environment that it belongs to: ``control plane``, ``pool gpu``, ``site weu``, ``racks colo``."""
+    what: str
+    """Its name within the group."""
+    key: Key
+    least: int
+    """How many there always are."""
+    most: int
+    """How many there may be."""
+    fallbacks: tuple[str, ...] = ()
+    """Of a pool: the pools that take over what this one has no capacity for."""
+
+    @property
+    def name(self) -> str:
+        """Group, name and what it is, such as ``pool cpu: machines (m7i.4xlarge, AWS us-east-1)``."""
+        if isinstance(self.key, HostKey):
+            return f"{self.group}: {self.what}"
+        return f"{self.group}: {self.what} ({str(self.key).removeprefix(f'{self.what}, ')})"
+
+
+def needs(environment: Environment) -> tuple[Need, ...]:
+    """Everything that has a price, in the order of the file: the control plane, pools, sites, racks."""
+    return (
+        *_control_plane(environment),
+        *_pools(environment),
+        *_networks(environment),
+        *_racks(environment),
+    )
+
+
+def wanted(environment: Environment) -> tuple[Key, ...]:
+    """What the clouds are to be asked for, each once: for spare capacity also the ordinary price, which bounds it."""
+    keys: dict[Key, None] = {}
+    for need in needs(environment):
+        if isinstance(need.key, MachineKey) and need.key.spot:
+            keys[need.key.on_demand()] = None
+        if not isinstance(need.key, HostKey):
+            keys[need.key] = None
+    return tuple(keys)
+
+
+def _control_plane(environment: Environment) -> Iterator[Need]:
+    """The stores' members, the API servers, and one internal load balancer (``components/azure/load_balancer.py``)."""
+    control = environment.control_plane
+    site = environment.sites[control.site]
+    if isinstance(site, OnpremSite):
+        return
+    for what, count, machine_type in (
+        ("etcd", control.etcd.members, control.etcd.machine_type),
+        ("etcd for events", control.events.members, control.events.machine_type),
+        ("API servers", control.api.servers, control.api.machine_type),
+    ):
+        key = MachineKey(cloud=site.kind, region=site.region, machine_type=machine_type)
+        yield Need(group=CONTROL_PLANE, what=what, key=key, least=count, most=count)
+    yield _part(CONTROL_PLANE, site, "load-balancer", 1)
+
+
+def _pools(environment: Environment) -> Iterator[Need]:
+    for name, pool in environment.pools.items():
+        site = environment.sites[pool.site]
+        if isinstance(site, OnpremSite):
+            continue
+        key = MachineKey(cloud=site.kind, region=site.region, machine_type=pool.machine_type, spot=pool.spot)
+        yield Need(
+            group=f"{POOL}{name}",
+            what="machines",
+            key=key,
+            least=pool.min,
+            most=pool.max,
+            fallbacks=pool.fallbacks,
+        )
+
+
+def _networks(environment: Environment) -> Iterator[Need]:
+    for name, site in environment.sites.items():
+        if isinstance(site, AzureSite):
+            yield from _azure_network(environment, name, site)
+        elif isinstance(site, AwsSite):
+            yield from _aws_network(environment, name, site)
+
+
+def _azure_network(environment: Environment, name: str, site: AzureSite) -> Iterator[Need]:
+    """One NAT gateway with one address (``components/azure/network.py``), and a VPN gateway where there is a tunnel."""
+    tunnels = bool(_tunnels_to(environment, name))
+    yield _part(f"site {name}", site, "nat-gateway", 1)
+    yield _part(f"site {name}", site, "public-address", 1 + (AZURE_GATEWAY_ADDRESSES if tunnels else 0))
+    if tunnels:
+        yield _part(f"site {name}", site, "vpn-gateway", 1)
+
+
+def _aws_network(environment: Environment, name: str, site: AwsSite) -> Iterator[Need]:
+    """A NAT gateway with an address in each zone (``components/aws/network.py``), and the VPN connections: one for each
+    address of a remote site's gateways."""
+    connections = 0
+    for remote in _tunnels_to(environment, name):
+        other = environment.sites[remote]
+        connections += len(other.gateways) if isinstance(other, OnpremSite) else AWS_CONNECTIONS_TO_AZURE
+    zones = len(site.zones)
+    yield _part(f"site {name}", site, "nat-gateway", zones)
+    yield _part(f"site {name}", site, "public-address", zones + connections * AWS_CONNECTION_ADDRESSES)
+    if connections:
+        yield _part(f"site {name}", site, "vpn-connection", connections)
+
+
+def _tunnels_to(environment: Environment, name: str) -> list[str]:
+    """The sites that a site has a tunnel to."""
+    return [
+        link.second if link.first == name else link.first
+        for link in links(environment)
+        if link.kind is LinkKind.IPSEC and name in (link.first, link.second)
+    ]
+
+
+def _part(group: str, site: AzureSite | AwsSite, part: Part, count: int) -> Need:
+    key = PartKey(cloud=site.kind, region=site.region, part=part)
+    return Need(group=group, what=part_name(part), key=key, least=count, most=count)
+
+
+def _racks(environment: Environment) -> Iterator[Need]:
+    counts = Counter(host.site for host in environment.hosts)
+    for name in environment.sites:
+        if counts[name]:
+            key = HostKey(site=name)
+            yield Need(group=f"racks {name}", what="hosts", key=key, least=counts[name], most=counts[name])

@@ -1,0 +1,150 @@
+"""What `longhaul prices` says: as text of a hundred columns, and as JSON."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from longhaul.prices.age import Check
+from longhaul.prices.book import plain
+from longhaul.prices.cost import Cost, CostLine, EnvironmentCost
+from longhaul.prices.gather import Gathered
+from longhaul.prices.keys import Key
+from longhaul.prices.money import total
+from longhaul.prices.needs import NOT_COUNTED
+
+HOURLY = Decimal("0.0001")
+"""What hourly amounts are rounded to: a public address costs less than a cent an hour."""
+
+
+def gathered_text(result: Gathered, *, to: Path) -> str:
+    """What was read, what was not, and why."""
+    lines = [f"{to}: {len(result.read)} prices read, {len(result.kept)} kept as they were"]
+    if result.missing:
+        lines.append("not found:")
+        for why, keys in _by_reason(result.missing).items():
+            lines += [f"  {key}" for key in keys]
+            lines.append(f"      {why}")
+    if result.failed:
+        lines.append("not read; another run asks for these only:")
+        for name, why in result.failed.items():
+            lines += [f"  {name}", f"      {why}"]
+    return "\n".join(lines)
+
+
+def gathered_json(result: Gathered, *, to: Path, cost: EnvironmentCost) -> dict[str, Any]:
+    """The same for programs, with the cost."""
+    return {
+        "file": str(to),
+        "read": [str(key) for key in result.read],
+        "kept": [str(key) for key in result.kept],
+        "missing": {str(key): why for key, why in result.missing.items()},
+        "failed": dict(result.failed),
+        "cost": cost_json(cost),
+    }
+
+
+def check_text(found: Check, *, path: Path, days: int) -> str:
+    """What is missing or old, or that nothing is."""
+    lines = [f"{path}: {found.good} good, {len(found.missing)} missing, {len(found.old)} older than {days} days"]
+    lines += (f"  missing  {key}, for {', '.join(groups)}" for key, groups in found.missing.items())
+    for one in found.old:
+        age = f"{one.days} days ago" if one.days >= 0 else "a day that is still to come"
+        lines.append(f"  old      {one.key}: read on {one.price.read}, {age}; {_brief(one.price.source)}")
+    lines += (f"  note     {key}: no spot price, so the ordinary one counts" for key in found.stands_in)
+    return "\n".join(line for whole in lines for line in _wrapped(whole))
+
+
+def check_json(found: Check, *, path: Path, days: int) -> dict[str, Any]:
+    """The same for programs."""
+    return {
+        "file": str(path),
+        "days": days,
+        "well": found.well,
+        "good": found.good,
+        "missing": {str(key): list(groups) for key, groups in found.missing.items()},
+        "old": {str(one.key): {"read": one.price.read.isoformat(), "source": one.price.source} for one in found.old},
+        "stands_in": [str(key) for key in found.stands_in],
+    }
+
+
+def cost_text(cost: EnvironmentCost) -> str:
+    """A line for each group, the sums, and what is not in them."""
+    rows = [("a month of 730 hours", "at least", "at most")]
+    rows += (
+        (f"  {group}", _sum(lines, least=True), _sum(lines, least=False)) for group, lines in cost.groups().items()
+    )
+    rest = " and ?" if cost.unpriced else ""
+    rows.append(("  together", f"{cost.minimum.monthly}{rest}", f"{cost.maximum.monthly}{rest}"))
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    lines = [f"{name:<{widths[0]}}  {least:>{widths[1]}}  {most:>{widths[2]}}" for name, least, most in rows]
+    for title, names in (("without a price, and in no sum:", cost.unpriced), ("at another price:", cost.assumed)):
+        lines += [title, *(f"  {name}" for name in names)] if names else []
+    lines.append("never counted: " + "; ".join(NOT_COUNTED))
+    return "\n".join(line for whole in lines for line in _wrapped(whole))
+
+
+def cost_json(cost: EnvironmentCost) -> dict[str, Any]:
+    """Everything about a cost; amounts are text, by currency: of a month in cents, of an hour in hundredths of them."""
+    return {
+        "environment": cost.environment,
+        "minimum": _cost(cost.minimum),
+        "maximum": _cost(cost.maximum),
+        "lines": [_line(line) for line in cost.lines],
+        "unpriced": list(cost.unpriced),
+        "assumed": list(cost.assumed),
+        "not_counted": list(NOT_COUNTED),
+    }
+
+
+def _line(line: CostLine) -> dict[str, Any]:
+    need, price = line.need, line.price
+    return {
+        "group": need.group,
+        "what": need.what,
+        "of": str(need.key),
+        "least": need.least,
+        "most": need.most,
+        "price": None
+        if price is None
+        else {"amount": plain(price.amount), "currency": price.currency, "unit": price.unit},
+        "minimum": _cost(line.minimum),
+        "maximum": _cost(line.maximum),
+        **(
+            {"fallbacks": {name: str(other) if other else None for name, other in line.fallbacks}}
+            if line.fallbacks
+            else {}
+        ),
+    }
+
+
+def _cost(cost: Cost) -> dict[str, Any]:
+    return {"hourly": cost.hourly.as_strings(HOURLY), "monthly": cost.monthly.as_strings()}
+
+
+def _sum(lines: tuple[CostLine, ...], *, least: bool) -> str:
+    """A group's monthly sum; a question mark for what of it has no price."""
+    if all(line.unpriced for line in lines):
+        return "?"
+    known = str(total((line.minimum if least else line.maximum).monthly for line in lines))
+    return f"{known} and ?" if any(line.unpriced for line in lines) else known
+
+
+def _by_reason(missing: dict[Key, str]) -> dict[str, list[Key]]:
+    found: dict[str, list[Key]] = {}
+    for key, why in missing.items():
+        found.setdefault(why, []).append(key)
+    return found
+
+
+def _brief(source: str) -> str:
+    """An address without the question in it."""
+    return source.partition("?")[0]
+
+
+def _wrapped(line: str) -> Iterator[str]:
+    """In a hundred columns; an address stays whole."""
+    yield from textwrap.wrap(line, 100, subsequent_indent="      ", break_on_hyphens=False, break_long_words=False)

@@ -1,0 +1,119 @@
+"""AWS's spot prices, which are in no public file: EC2 is asked, with the user's credentials where there are any.
+
+docs.aws.amazon.com/AWSEC2/latest/APIReference, DescribeSpotPriceHistory: between two times it gives changes of prices,
+and "also returns the last price change before the start time, which is the effective price as of the start time". So
+with this moment as both, the price in effect in each zone comes back. It needs the right
+``ec2:DescribeSpotPriceHistory``. Azure's spot prices are in its price list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from longhaul.prices.book import Price
+from longhaul.prices.keys import Key, MachineKey
+from longhaul.prices.source import Answer, Batch, Say
+
+SOURCE = "ec2:DescribeSpotPriceHistory"
+
+SYSTEMS = ("Linux/UNIX", "Linux/UNIX (Amazon VPC)")
+"""What EC2 calls plain Linux; which of the two depends on the account's age."""
+
+NO_CREDENTIALS = f"AWS says spot prices ({SOURCE}) to accounts only, and there are no AWS credentials here"
+
+Client = Callable[[str], Any]
+"""A client of EC2 in a region."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spot:
+    """How to ask for spot prices."""
+
+    client: Client | None
+    """None where there are no credentials."""
+    zones: Mapping[str, tuple[str, ...]]
+    """Zones in use by region, such as ``us-east-1a``."""
+    now: datetime
+    """With its time zone."""
+
+
+def client() -> Client | None:
+    """Clients with the user's own credentials; None when there are none."""
+    import boto3
+
+    session = boto3.Session()
+    if session.get_credentials() is None:
+        return None
+    return lambda region: session.client("ec2", region_name=region)
+
+
+def batches(keys: tuple[Key, ...], spot: Spot) -> list[Batch]:
+    """One question for each region with AWS spot keys among ``keys``."""
+    ours = [key for key in keys if isinstance(key, MachineKey) and key.cloud == "aws" and key.spot]
+    return [
+        Batch(
+            name=f"AWS {region}, spot",
+            keys=tuple(key for key in ours if key.region == region),
+            read=_reader(tuple(key for key in ours if key.region == region), region, spot),
+        )
+        for region in dict.fromkeys(key.region for key in ours)
+    ]
+
+
+def _reader(keys: tuple[MachineKey, ...], region: str, spot: Spot) -> Callable[[Say], Answer]:
+    def read(_: Say) -> Answer:
+        if spot.client is None:
+            return Answer(missing=dict.fromkeys(keys, NO_CREDENTIALS))
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        try:
+            history = _history(spot.client(region), keys, spot.now)
+        except (BotoCoreError, ClientError) as error:
+            return Answer(missing=dict.fromkeys(keys, f"{SOURCE} in {region} failed: {error}"))
+        zones = spot.zones.get(region, ())
+        found: dict[Key, Price] = {}
+        missing: dict[Key, str] = {}
+        for key in keys:
+            amounts = [price for (kind, zone), price in history.items() if kind == key.machine_type and zone in zones]
+            if amounts:
+                found[key] = _highest(amounts, region, zones, spot.now)
+            else:
+                missing[key] = f"{SOURCE} has no price of it in {', '.join(zones)}"
+        return Answer(prices=found, missing=missing)
+
+    return read
+
+
+def _history(ec2: Any, keys: tuple[MachineKey, ...], now: datetime) -> dict[tuple[str, str], Decimal]:
+    """The price in effect by type and zone: of several, the latest."""
+    latest: dict[tuple[str, str], tuple[datetime, Decimal]] = {}
+    pages = ec2.get_paginator("describe_spot_price_history").paginate(
+        InstanceTypes=[key.machine_type for key in keys],
+        ProductDescriptions=list(SYSTEMS),
+        StartTime=now,
+        EndTime=now,
+    )
+    for page in pages:
+        for entry in page["SpotPriceHistory"]:
+            place = (entry["InstanceType"], entry["AvailabilityZone"])
+            known = latest.get(place)
+            if known is None or entry["Timestamp"] > known[0]:
+                latest[place] = (entry["Timestamp"], Decimal(entry["SpotPrice"]))
+    return {place: price for place, (_, price) in latest.items()}
+
+
+def _highest(amounts: list[Decimal], region: str, zones: tuple[str, ...], now: datetime) -> Price:
+    """A pool's machines may be in any zone of its site, so the dearest counts."""
+    letters = ", ".join(zone.removeprefix(region) for zone in zones)
+    return Price(
+        amount=max(amounts),
+        currency="USD",
+        unit="hour",
+        source=SOURCE,
+        read=now.date(),
+        note=f"the dearest of the zones {letters}, at {now:%Y-%m-%d %H:%M} UTC",
+    )

@@ -1,0 +1,119 @@
+"""Reading the public price interfaces over HTTP: tried again when they are busy, whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import TypeVar
+
+import requests
+from requests.adapters import HTTPAdapter
+from urllib3.util import Retry
+
+T = TypeVar("T")
+
+BUSY = (429, 500, 502, 503, 504)
+"""Answers that another try may change."""
+
+CHUNK = 1 << 20
+"""Bytes read at once of a large file."""
+
+REPORT_EVERY = 64 << 20
+"""Bytes between two lines about a large file's progress."""
+
+
+class WebError(Exception):
+    """An interface could not be read; says which address, and what came instead."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Web:
+    """How patiently to ask."""
+
+    tries: int = 5
+    pause_s: float = 1.0
+    """Before the second try again, doubled for each further one; what the interface asks for counts more."""
+    connect_s: float = 10.0
+    silence_s: float = 60.0
+    """How long an interface may send nothing."""
+    session: requests.Session = field(default_factory=requests.Session)
+
+    def __post_init__(self) -> None:
+        retry = Retry(
+            total=self.tries - 1,
+            backoff_factor=self.pause_s,
+            backoff_max=30,
+            status_forcelist=BUSY,
+            allowed_methods=("GET",),
+            raise_on_status=False,
+            retry_after_max=60,
+        )
+        for scheme in ("http://", "https://"):
+            self.session.mount(scheme, HTTPAdapter(max_retries=retry))
+
+    def document(self, url: str) -> dict[str, object]:
+        """The JSON mapping at ``url``, numbers as ``Decimal``; ``WebError`` when there is none."""
+        with self._answer(url, stream=False) as answer:
+            try:
+                content = answer.json(parse_float=Decimal)
+            except ValueError:
+                raise WebError(f"{url}: the answer is not JSON") from None
+        if not isinstance(content, dict):
+            raise WebError(f"{url}: the answer is not a JSON mapping")
+        return content
+
+    def scan(self, url: str, read: Callable[[Iterator[str]], T], *, say: Callable[[str], None]) -> T:
+        """What ``read`` makes of the lines of the text at ``url``, which is never held whole. A file that breaks off is
+        read from its beginning again; ``WebError`` when it does each time."""
+        tried = 0
+        while True:
+            try:
+                with self._answer(url, stream=True) as answer:
+                    return read(_lines(answer, say))
+            except requests.RequestException as error:
+                tried += 1
+                if tried == self.tries:
+                    raise WebError(f"{url}: broke off {tried} times: {_reason(error)}") from None
+                say(f"{url}: broke off, once more from its beginning")
+
+    def _answer(self, url: str, *, stream: bool) -> requests.Response:
+        try:
+            answer = self.session.get(url, stream=stream, timeout=(self.connect_s, self.silence_s))
+        except requests.RequestException as error:
+            raise WebError(f"{url}: {_reason(error)}") from None
+        if answer.status_code != requests.codes.ok:
+            with answer:
+                tried = f", {self.tries} times" if answer.status_code in BUSY else ""
+                raise WebError(f"{url}: answered {answer.status_code} {answer.reason}{tried}")
+        return answer
+
+
+def _lines(answer: requests.Response, say: Callable[[str], None]) -> Iterator[str]:
+    """Lines of a body, with a word about its progress now and then."""
+    size = int(answer.headers.get("Content-Length", 0))
+    rest, done, said = b"", 0, 0
+    for chunk in answer.iter_content(CHUNK):
+        done += len(chunk)
+        if done - said >= REPORT_EVERY:
+            said = done
+            say(f"{answer.url}: {done >> 20} MiB{f' of {size >> 20}' if size >= done else ''}")
+        *whole, rest = (rest + chunk).split(b"\n")
+        yield from (line.decode(errors="replace") for line in whole)
+    if rest:
+        yield rest.decode(errors="replace")
+
+
+def _reason(error: requests.RequestException) -> str:
+    """The innermost reason, without the objects around it."""
+    if isinstance(error, requests.exceptions.SSLError):
+        return "its certificate cannot be verified"
+    if isinstance(error, requests.exceptions.Timeout):
+        return "no answer in time"
+    if isinstance(error, requests.exceptions.ChunkedEncodingError):
+        return "the connection was closed before the end"
+    if isinstance(error, requests.exceptions.RetryError):
+        return "too many redirects or tries"
+    if isinstance(error, requests.exceptions.ConnectionError):
+        return "no connection"
+    return type(error).__name__

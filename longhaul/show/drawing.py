@@ -1,0 +1,181 @@
+"""Sites and links as a drawing of characters: a column a cloud, one for the racks, a rail that joins them.
+
+Each two sites are linked, so a line for each link would hide what it shows: of six sites there are fifteen. By default
+all links inside a column are of one kind and all between columns of another, so one line stands for each; a link that
+is of another kind is named below the drawing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from components.model.links import LinkKind, PlannedLink
+from components.model.machines import Role
+from longhaul.show.counts import total
+from longhaul.show.lines import INDENT, WIDTH, clip
+from longhaul.show.overview import Overview, PoolView, SiteView, folded, several, where
+
+GAP = 3
+"""Columns between two boxes."""
+
+FRAME = 4
+"""Columns of a box that are not its content."""
+
+JOINT = 4
+"""Column of a box where lines meet it."""
+
+NAMES = {LinkKind.BACKBONE: "backbone", LinkKind.IPSEC: "IPsec", LinkKind.EXISTING: "existing circuit"}
+"""Kinds of links as people call them."""
+
+_UPRIGHT = {LinkKind.BACKBONE: "║", LinkKind.IPSEC: "┆", LinkKind.EXISTING: "┃"}
+_RAIL = {LinkKind.IPSEC: ("┌", "┄", "┬", "┐"), LinkKind.EXISTING: ("┏", "━", "┳", "┓")}
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Box:
+    title: str
+    content: tuple[str, ...]
+
+    @property
+    def width(self) -> int:
+        """Columns that nothing of it is cut at."""
+        return max(len(self.title) + 2, *(len(line) for line in self.content)) + FRAME
+
+    def lines(self, width: int) -> Iterator[str]:
+        """The box, ``width`` columns wide."""
+        inner = width - FRAME
+        yield f"┌─ {clip(self.title, inner - 2)} ".ljust(width - 1, "─") + "┐"
+        yield from (f"│ {clip(line, inner).ljust(inner)} │" for line in self.content)
+        yield "└" + "─" * (width - 2) + "┘"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Column:
+    """The sites of one kind, one below the other."""
+
+    boxes: tuple[_Box, ...]
+    kind: LinkKind | None
+    """How its sites are linked; ``None`` for a single one."""
+
+    @property
+    def width(self) -> int:
+        """Columns that nothing of it is cut at."""
+        return max(*(box.width for box in self.boxes), len(self._joint(named=True)))
+
+    def lines(self, width: int) -> Iterator[str]:
+        """The column, each line ``width`` columns wide."""
+        for index, box in enumerate(self.boxes):
+            if index:
+                # What the line stands for is said once.
+                yield clip(self._joint(named=index == 1), width).ljust(width)
+            yield from box.lines(width)
+
+    def _joint(self, *, named: bool) -> str:
+        """What is between two boxes; nothing in a column of one."""
+        if self.kind is None:
+            return ""
+        whom = ", each to each" if len(self.boxes) > 2 else ""
+        return " " * JOINT + _UPRIGHT[self.kind] + (f" {NAMES[self.kind]}{whom}" if named else "")
+
+
+def drawing(overview: Overview, *, pools: int | None) -> list[str]:
+    """The drawing, with at most ``pools`` pools a site; all with ``None``."""
+    kinds = list(dict.fromkeys(site.kind for site in overview.sites))
+    columns = [_column(overview, kind, pools=pools) for kind in kinds]
+    widths = _widths([column.width for column in columns], room=WIDTH - len(INDENT) - GAP * (len(columns) - 1))
+    across = _across(overview)
+    lines = [] if across is None else _rail(across, widths)
+    blank = [" " * width for width in widths]
+    stacks = [list(column.lines(width)) for column, width in zip(columns, widths, strict=True)]
+    for row in zip_longest(*stacks):
+        cells = (cell or empty for cell, empty in zip(row, blank, strict=True))
+        lines.append((INDENT + (" " * GAP).join(cells)).rstrip())
+    return [*lines, *_exceptions(overview, across)]
+
+
+def _column(overview: Overview, kind: str, *, pools: int | None) -> _Column:
+    own = [site for site in overview.sites if site.kind == kind]
+    boxes = tuple(_Box(title=site.name, content=tuple(_content(overview, site, pools=pools))) for site in own)
+    return _Column(boxes=boxes, kind=_inside(overview, kind))
+
+
+def _content(overview: Overview, site: SiteView, *, pools: int | None) -> Iterator[str]:
+    yield where(site)
+    yield str(site.block)
+    if site.control_plane:
+        count = {role.role: len(role.machines) for role in overview.control_plane.roles}
+        yield "control plane:"
+        yield f"  {count[Role.API]} API, {count[Role.ETCD]} etcd, {count[Role.EVENTS]} events"
+    yield from _pools([pool for pool in overview.pools if pool.site == site.name], most=pools)
+    for rack in overview.racks:
+        if rack.site == site.name:
+            gpus = total(each.count for each in rack.gpus)
+            yield f"{several(rack.hosts, 'host')}, {gpus} GPUs" if gpus.max else several(rack.hosts, "host")
+            yield from (f"gateway {gateway.public_address}" for gateway in rack.gateways)
+
+
+def _pools(pools: Sequence[PoolView], *, most: int | None) -> Iterator[str]:
+    """A line a pool: name, machines, GPUs of each."""
+    shown = folded(pools, most)
+    names = max((len(pool.name) for pool in shown), default=0)
+    counts = max((len(str(pool.nodes)) for pool in shown), default=0)
+    for pool in shown:
+        gpus = f"{pool.gpus_each}×{pool.gpus.model or 'GPU'}" if pool.gpus_each else ""
+        yield f"{pool.name:<{names}}  {pool.nodes!s:<{counts}}  {gpus}".rstrip()
+    if len(shown) < len(pools):
+        yield f"and {several(len(pools) - len(shown), 'more pool')}"
+
+
+def _widths(natural: Sequence[int], *, room: int) -> list[int]:
+    """A width for each column: its own where all fit; else the wide ones share what the narrow ones leave."""
+    widths = list(natural)
+    if sum(widths) <= room:
+        return widths
+    order = sorted(range(len(widths)), key=lambda index: natural[index])
+    for place, index in enumerate(order):
+        widths[index] = min(natural[index], room // (len(order) - place))
+        room -= widths[index]
+    return widths
+
+
+def _rail(kind: LinkKind, widths: Sequence[int]) -> list[str]:
+    """What joins the columns, from above: the rail, and a line down to each."""
+    left, along, joint, right = _RAIL[kind]
+    joints = [len(INDENT) + sum(widths[:index]) + GAP * index + JOINT for index in range(len(widths))]
+    marks = dict.fromkeys(joints[1:-1], joint) | {joints[0]: left, joints[-1]: right}
+    row = "".join(marks.get(place, along) for place in range(joints[0], joints[-1] + 1))
+    down = "".join(_UPRIGHT[kind] if place in marks else " " for place in range(joints[-1] + 1))
+    name = f"{NAMES[kind]}, each site to each site of the other columns"
+    return [INDENT + name, " " * joints[0] + row, down]
+
+
+def _between(overview: Overview) -> dict[PlannedLink, tuple[str, str]]:
+    """Every link with the kinds of its two sites."""
+    kinds = {site.name: site.kind for site in overview.sites}
+    return {link: (kinds[link.first], kinds[link.second]) for link in overview.links}
+
+
+def _across(overview: Overview) -> LinkKind | None:
+    """How columns are joined; ``None`` for a single one."""
+    return _drawn(link.kind for link, (first, second) in _between(overview).items() if first != second)
+
+
+def _inside(overview: Overview, kind: str) -> LinkKind | None:
+    return _drawn(link.kind for link, ends in _between(overview).items() if ends == (kind, kind))
+
+
+def _drawn(kinds: Iterable[LinkKind]) -> LinkKind | None:
+    """The kind that a line stands for: what Longhaul makes, wherever it makes any."""
+    found = set(kinds)
+    made = found - {LinkKind.EXISTING}
+    return next(iter(made or found), None)
+
+
+def _exceptions(overview: Overview, across: LinkKind | None) -> Iterator[str]:
+    """The links that are not what their line stands for: circuits of the user's own."""
+    for link, (first, second) in _between(overview).items():
+        drawn = across if first != second else _inside(overview, first)
+        if link.kind is not drawn:
+            yield f"{INDENT}but {link.first} to {link.second}: {NAMES[link.kind]}"

@@ -1,0 +1,160 @@
+"""From an environment to what there is to say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from operator import attrgetter
+
+from components.model import Environment, control_machines, plan
+from components.model.environment import Pool
+from components.model.links import links
+from components.model.machines import Machine, Role, members
+from components.model.network import INFRA_SUBNETS, AddressPlan
+from components.model.nodes import api_address, pod_mtu
+from components.model.racks import GatewayPlace, gateway_places, rack_places
+from components.model.scale_sets import pool_groups
+from components.model.sites import OnpremSite
+from longhaul.show.counts import GpuCount, Span, by_model, exactly, total
+from longhaul.show.overview import (
+    ControlMachine,
+    ControlPlaneView,
+    ControlRole,
+    GatewayView,
+    Overview,
+    PoolView,
+    RackView,
+    SiteView,
+    Totals,
+    ZoneRanges,
+)
+
+
+def survey(environment: Environment) -> Overview:
+    """All that can be said of a checked environment without asking anybody."""
+    addresses = plan(environment)
+    pools = tuple(_pools(environment))
+    racks = tuple(_racks(environment, addresses))
+    return Overview(
+        name=environment.name,
+        domain=environment.domain,
+        supernet=addresses.supernet,
+        services=addresses.services,
+        kubernetes_service=addresses.kubernetes_service,
+        dns_service=addresses.dns_service,
+        operators=addresses.operators,
+        pod_mtu=pod_mtu(environment),
+        totals=_totals(environment, pools, racks),
+        sites=tuple(_sites(environment, addresses)),
+        control_plane=_control_plane(environment, addresses),
+        pools=pools,
+        racks=racks,
+        links=links(environment),
+    )
+
+
+def _totals(environment: Environment, pools: tuple[PoolView, ...], racks: tuple[RackView, ...]) -> Totals:
+    hosts = sum(rack.hosts for rack in racks)
+    gpus = by_model((*(pool.gpus for pool in pools), *(count for rack in racks for count in rack.gpus)))
+    clouds = [site for site in environment.sites.values() if not isinstance(site, OnpremSite)]
+    control = environment.control_plane
+    return Totals(
+        sites=len(environment.sites),
+        regions=len({(site.kind, site.region) for site in clouds}),
+        racks=len(racks),
+        nodes=total(pool.nodes for pool in pools) + exactly(hosts),
+        gpus=total(each.count for each in gpus),
+        gpus_by_model=gpus,
+        control_machines=control.etcd.members + control.events.members + control.api.servers,
+    )
+
+
+def _sites(environment: Environment, addresses: AddressPlan) -> Iterator[SiteView]:
+    for name, site in environment.sites.items():
+        own = addresses.sites[name]
+        yield SiteView(
+            name=name,
+            kind=site.kind,
+            region="" if isinstance(site, OnpremSite) else site.region,
+            block=own.block,
+            infra=own.infra,
+            nodes=own.nodes,
+            pods=own.pods,
+            subnets={part: own.subnet(part) for part in INFRA_SUBNETS},
+            zones=tuple(
+                ZoneRanges(zone=zone, nodes=own.zone_subnet(index), pods=own.zone_pods(index))
+                for index, zone in enumerate(() if isinstance(site, OnpremSite) else site.zones)
+            ),
+            control_plane=name == environment.control_plane.site,
+        )
+
+
+def _control_plane(environment: Environment, addresses: AddressPlan) -> ControlPlaneView:
+    machines = control_machines(environment, addresses)
+    return ControlPlaneView(
+        site=environment.control_plane.site,
+        api_name=environment.api_name,
+        api_address=api_address(environment, addresses),
+        api_port=environment.control_plane.api.port,
+        kubernetes=environment.versions.kubernetes,
+        etcd=environment.versions.etcd,
+        roles=tuple(_role(role, members(machines, role)) for role in Role),
+    )
+
+
+def _role(role: Role, machines: tuple[Machine, ...]) -> ControlRole:
+    count = len(machines)
+    return ControlRole(
+        role=role,
+        machine_type=machines[0].machine_type,
+        survives=(count - 1) // 2 if role.is_store else count - 1,
+        machines=tuple(ControlMachine(name=one.name, zone=one.zone, address=one.address) for one in machines),
+    )
+
+
+def _pools(environment: Environment) -> Iterator[PoolView]:
+    for name, pool in _pools_by_site(environment):
+        machine, nodes = environment.machine_type(pool.machine_type), Span(min=pool.min, max=pool.max)
+        yield PoolView(
+            name=name,
+            site=pool.site,
+            machine_type=pool.machine_type,
+            nodes=nodes,
+            vcpus=machine.vcpus,
+            memory_gib=machine.memory_gib,
+            gpus_each=machine.gpus,
+            gpus=GpuCount(model=machine.gpu_model, count=nodes.times(machine.gpus)),
+            spot=pool.spot,
+            priority=pool.priority,
+            fallbacks=pool.fallbacks,
+            groups=pool_groups(environment, name),
+        )
+
+
+def _racks(environment: Environment, addresses: AddressPlan) -> Iterator[RackView]:
+    places = list(rack_places(environment, addresses))
+    gateways = list(gateway_places(environment, addresses))
+    for name, site in environment.sites.items():
+        if not isinstance(site, OnpremSite):
+            continue
+        own = sorted((place for place in places if place.site == name), key=attrgetter("address"))
+        hosts = [host for host in environment.hosts if host.site == name]
+        yield RackView(
+            site=name,
+            hosts=len(hosts),
+            room=addresses.sites[name].hosts,
+            gpus=by_model(GpuCount(model=host.gpu_model, count=exactly(host.gpus)) for host in hosts),
+            first=own[0].address if own else None,
+            last=own[-1].address if own else None,
+            gateways=tuple(_gateway(environment, one) for one in gateways if one.site == name),
+        )
+
+
+def _gateway(environment: Environment, place: GatewayPlace) -> GatewayView:
+    name = f"{environment.name}-{place.name}"
+    return GatewayView(name=name, address=place.address, public_address=place.public_address)
+
+
+def _pools_by_site(environment: Environment) -> list[tuple[str, Pool]]:
+    """Pools by name, site by site, so that those of one place stand together; otherwise in the file's order."""
+    order = list(environment.sites)
+    return sorted(environment.pools.items(), key=lambda item: order.index(item[1].site))

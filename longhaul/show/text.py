@@ -1,0 +1,189 @@
+"""An overview for people: what it is in two lines, the drawing, then a section for each part."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+
+from components.model.links import LinkKind
+from components.model.machines import Role
+from longhaul.show.counts import GpuCount, by_model, total
+from longhaul.show.drawing import NAMES, drawing
+from longhaul.show.lines import INDENT, printable, table, wrapped
+from longhaul.show.overview import ControlRole, Overview, PoolView, SiteView, Totals, folded, several, where
+
+DRAWN, LISTED = 5, 8
+"""Pools a site that the drawing and the table show, where they have not to show all."""
+
+_ROLES = {Role.ETCD: "etcd", Role.EVENTS: "etcd for events", Role.API: "API servers"}
+
+
+def to_text(overview: Overview, *, cost: str, everything: bool, unicode: bool) -> str:
+    """The whole. ``cost``: what it costs, in words; ``everything``: nothing is folded; ``unicode``: the reader has
+    UTF-8."""
+    sections = (
+        _head(overview),
+        _titled("Topology", drawing(overview, pools=None if everything else DRAWN)),
+        _titled("Sites", _sites(overview)),
+        _titled("Control plane", _control_plane(overview, everything=everything)),
+        _titled("Pools", _pools(overview, everything=everything)),
+        _titled("Racks", _racks(overview)),
+        _titled("Address plan", _addresses(overview, everything=everything)),
+        _titled("Links", _links(overview)),
+        _titled("Cost", (f"{INDENT}{line}" for line in cost.splitlines())),
+    )
+    text = "\n\n".join("\n".join(section) for section in sections if section)
+    return printable(text, unicode=unicode)
+
+
+def _titled(title: str, lines: Iterable[str]) -> list[str]:
+    """A section; nothing when there is nothing in it."""
+    found = list(lines)
+    return [title, *found] if found else []
+
+
+def _head(overview: Overview) -> list[str]:
+    totals, margin = overview.totals, " " * (len(overview.name) + 2)
+    control = f"control plane of {several(totals.control_machines, 'machine')} in {overview.control_plane.site}"
+    what = f"{_places(totals)}, {totals.nodes} nodes, {control}"
+    gpus = f"GPUs: {_gpus(totals.gpus_by_model)}" if totals.gpus_by_model else "no GPUs"
+    return [
+        *wrapped(what, indent=f"{overview.name}: ", hanging=margin),
+        *wrapped(gpus, indent=margin),
+    ]
+
+
+def _places(totals: Totals) -> str:
+    regions = f"{several(totals.regions, 'cloud region')}" if totals.regions else ""
+    racks = f"{totals.racks} on-prem" if totals.racks else ""
+    return f"{several(totals.sites, 'site')} ({', '.join(filter(None, (regions, racks)))})"
+
+
+def _gpus(counts: Sequence[GpuCount]) -> str:
+    """The sum, where there are several models, and each."""
+    each = ", ".join(map(str, counts))
+    return f"{total(count.count for count in counts)} ({each})" if len(counts) > 1 else each
+
+
+def _sites(overview: Overview) -> list[str]:
+    rows = [(site.name, where(site), _zones(site), str(site.block), _linked(overview, site)) for site in overview.sites]
+    return table(("SITE", "WHERE", "ZONES", "BLOCK", "LINKED TO"), rows)
+
+
+def _zones(site: SiteView) -> str:
+    return " ".join(zone.zone for zone in site.zones) or "-"
+
+
+def _linked(overview: Overview, site: SiteView) -> str:
+    found = overview.linked(site.name)
+    return "; ".join(f"{NAMES[kind]} {', '.join(names)}" for kind, names in found.items()) or "-"
+
+
+def _control_plane(overview: Overview, *, everything: bool) -> Iterator[str]:
+    control = overview.control_plane
+    yield f"{INDENT}https://{control.api_name}:{control.api_port}, a load balancer at {control.api_address}"
+    yield f"{INDENT}Kubernetes {control.kubernetes}, etcd {control.etcd}"
+    rows = [
+        (
+            _ROLES[role.role],
+            f"{len(role.machines)} × {role.machine_type}",
+            _range(role.machines[0].name, role.machines[-1].name),
+            _range(str(role.machines[0].address), str(role.machines[-1].address)),
+            _survives(role),
+        )
+        for role in control.roles
+    ]
+    yield from table(("ROLE", "MACHINES", "NAMES", "ADDRESSES", "SURVIVES"), rows)
+    if everything:
+        machines = [(one.name, str(one.address), one.zone or "-") for role in control.roles for one in role.machines]
+        yield ""
+        yield from table(("MACHINE", "ADDRESS", "ZONE"), machines)
+
+
+def _range(first: str, last: str) -> str:
+    """From one to another, what they share said once: 10.0.1.10..14."""
+    if first == last:
+        return first
+    for mark in ".-":
+        start, found, end = last.rpartition(mark)
+        if found and first.startswith(start + mark):
+            return f"{first}..{end}"
+    return f"{first}..{last}"
+
+
+def _survives(role: ControlRole) -> str:
+    return f"the loss of {role.survives}" if role.survives else "no loss"
+
+
+def _pools(overview: Overview, *, everything: bool) -> Iterator[str]:
+    if not overview.pools:
+        return
+    rows = list(chain.from_iterable(_of_site(overview, site.name, everything=everything) for site in overview.sites))
+    yield from table(("POOL", "SITE", "MACHINE TYPE", "NODES", "GPUS", "FALLBACKS"), rows)
+    for pool in overview.pools:
+        if len(pool.groups) > 1:
+            groups = ", ".join(f"{group.name} ({group.max:,})" for group in pool.groups)
+            yield from wrapped(f"{pool.name} takes {len(pool.groups)} scale sets: {groups}", indent=INDENT)
+
+
+def _of_site(overview: Overview, site: str, *, everything: bool) -> Iterator[tuple[str, ...]]:
+    own = [pool for pool in overview.pools if pool.site == site]
+    shown = folded(own, None if everything else LISTED)
+    for pool in shown:
+        gpus = f"{pool.gpus.count} {pool.gpus.model}".rstrip() if pool.gpus_each else "-"
+        machine_type = f"{pool.machine_type}, spot" if pool.spot else pool.machine_type
+        yield pool.name, site, machine_type, str(pool.nodes), gpus, ", ".join(pool.fallbacks) or "-"
+    yield from _rest(own[len(shown) :], site)
+
+
+def _rest(hidden: Sequence[PoolView], site: str) -> Iterator[tuple[str, ...]]:
+    """A row for the pools that are not shown."""
+    if hidden:
+        nodes, gpus = total(pool.nodes for pool in hidden), by_model(pool.gpus for pool in hidden)
+        count = str(total(each.count for each in gpus)) if gpus else "-"
+        yield f"… {len(hidden)} more", site, "(--all lists them)", str(nodes), count, ""
+
+
+def _racks(overview: Overview) -> Iterator[str]:
+    rows = [
+        (
+            rack.site,
+            f"{rack.hosts:,} of {rack.room:,}",
+            "-" if rack.first is None or rack.last is None else _range(str(rack.first), str(rack.last)),
+            ", ".join(map(str, rack.gpus)) or "-",
+            ", ".join(f"{one.name} {one.address} (public {one.public_address})" for one in rack.gateways),
+        )
+        for rack in overview.racks
+    ]
+    if rows:
+        yield from table(("SITE", "HOSTS", "ADDRESSES", "GPUS", "GATEWAYS"), rows)
+
+
+def _addresses(overview: Overview, *, everything: bool) -> Iterator[str]:
+    rows = [(one.name, str(one.block), str(one.infra), str(one.nodes), str(one.pods)) for one in overview.sites]
+    rows += [("services", str(overview.services), "", "", ""), ("operators", str(overview.operators), "", "", "")]
+    yield from table((f"OF {overview.supernet}", "RANGE", "INFRASTRUCTURE", "NODES", "PODS"), rows)
+    yield f"{INDENT}kubernetes service {overview.kubernetes_service}, DNS service {overview.dns_service}"
+    yield ""
+    parts = list(overview.sites[0].subnets)
+    subnets = [(one.name, *(str(one.subnets[part]) for part in parts)) for one in overview.sites]
+    yield from table(("SUBNETS", *(part.upper() for part in parts)), subnets)
+    if everything:
+        yield ""
+        zones = [(one.name, zone.zone, str(zone.nodes), str(zone.pods)) for one in overview.sites for zone in one.zones]
+        yield from table(("SITE", "ZONE", "NODES", "PODS"), zones)
+
+
+def _links(overview: Overview) -> Iterator[str]:
+    if not overview.links:
+        return
+    meanings = {
+        LinkKind.BACKBONE: "peering inside one cloud",
+        LinkKind.IPSEC: "tunnels between the sites' gateways, over the internet",
+        LinkKind.EXISTING: "your own circuits: nothing is made",
+    }
+    count = Counter(link.kind for link in overview.links)
+    rows = [(NAMES[kind], str(count[kind]), what) for kind, what in meanings.items() if count[kind]]
+    yield from table(("KIND", "PAIRS", "WHAT"), rows)
+    yield f"{INDENT}largest packet of a pod: {overview.pod_mtu:,} bytes"

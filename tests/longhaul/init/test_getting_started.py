@@ -1,0 +1,253 @@
+"""docs/getting-started.md says nothing that is not so, as far as that can be seen without an account."""
+
+from __future__ import annotations
+
+import ast
+import fnmatch
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import botocore.session
+import pytest
+
+from components.azure import roles
+from components.model.machine_types import known_machine_types
+from lab.cloud.aws.actions import known_actions
+from longhaul import cli
+from longhaul.exits import Exit
+from longhaul.init.answers import SIZES
+from tests.longhaul.init.asked import KEY, Here
+
+POLICY_SIZE = 6144
+"""Characters of a managed policy, white space not counted (docs.aws.amazon.com, "IAM and AWS STS quotas")."""
+
+PERMISSION_ONLY = {"iam:PassRole"}
+"""No operation is called so."""
+
+NOT_THE_OPERATORS = {
+    "ec2:TerminateInstances",  # only Auto Scaling ends instances
+    "autoscaling:SetInstanceProtection",  # nobody of ours; the lab has it for tests
+    "sts:AssumeRoleWithWebIdentity",  # the node controller, with no policy
+}
+"""What the lab's AWS can do and the policy does not let the operator do, with who needs it."""
+
+AWS = {
+    "autoscaling.Group": ("autoscaling:CreateAutoScalingGroup", "iam:PassRole", "ec2:RunInstances"),
+    "ec2.CustomerGateway": ("ec2:CreateCustomerGateway",),
+    "ec2.Eip": ("ec2:AllocateAddress",),
+    "ec2.InternetGateway": ("ec2:CreateInternetGateway", "ec2:AttachInternetGateway"),
+    "ec2.LaunchTemplate": ("ec2:CreateLaunchTemplate", "ec2:CreateLaunchTemplateVersion"),
+    "ec2.NatGateway": ("ec2:CreateNatGateway",),
+    "ec2.Route": ("ec2:CreateRoute",),
+    "ec2.RouteTable": ("ec2:CreateRouteTable",),
+    "ec2.RouteTableAssociation": ("ec2:AssociateRouteTable",),
+    "ec2.SecurityGroup": ("ec2:CreateSecurityGroup", "ec2:RevokeSecurityGroupEgress"),
+    "ec2.Subnet": ("ec2:CreateSubnet",),
+    "ec2.SubnetCidrReservation": ("ec2:CreateSubnetCidrReservation",),
+    "ec2.Vpc": ("ec2:CreateVpc", "ec2:ModifyVpcAttribute"),
+    "ec2.VpcEndpoint": ("ec2:CreateVpcEndpoint",),
+    "ec2.VpcIpv4CidrBlockAssociation": ("ec2:AssociateVpcCidrBlock",),
+    "ec2.VpcPeeringConnection": ("ec2:CreateVpcPeeringConnection",),
+    "ec2.VpcPeeringConnectionAccepter": ("ec2:AcceptVpcPeeringConnection",),
+    "ec2.VpnConnection": ("ec2:CreateVpnConnection",),
+    "ec2.VpnConnectionRoute": ("ec2:CreateVpnConnectionRoute",),
+    "ec2.VpnGateway": ("ec2:CreateVpnGateway", "ec2:AttachVpnGateway"),
+    "iam.InstanceProfile": ("iam:CreateInstanceProfile", "iam:AddRoleToInstanceProfile"),
+    "iam.OpenIdConnectProvider": ("iam:CreateOpenIDConnectProvider",),
+    "iam.Role": ("iam:CreateRole",),
+    "iam.RolePolicy": ("iam:PutRolePolicy",),
+    "vpc.SecurityGroupEgressRule": ("ec2:AuthorizeSecurityGroupEgress",),
+    "vpc.SecurityGroupIngressRule": ("ec2:AuthorizeSecurityGroupIngress",),
+}
+"""By resource of the program, what making one takes."""
+
+AZURE = {
+    "authorization.RoleAssignment": "Microsoft.Authorization/roleAssignments",
+    "compute.VirtualMachine": "Microsoft.Compute/virtualMachines",
+    "compute.VirtualMachineScaleSet": "Microsoft.Compute/virtualMachineScaleSets",
+    "keyvault.Vault": "Microsoft.KeyVault/vaults",
+    "managedidentity.UserAssignedIdentity": "Microsoft.ManagedIdentity/userAssignedIdentities",
+    "network.LoadBalancer": "Microsoft.Network/loadBalancers",
+    "network.LocalNetworkGateway": "Microsoft.Network/localNetworkGateways",
+    "network.NatGateway": "Microsoft.Network/natGateways",
+    "network.NetworkInterface": "Microsoft.Network/networkInterfaces",
+    "network.NetworkSecurityGroup": "Microsoft.Network/networkSecurityGroups",
+    "network.PublicIPAddress": "Microsoft.Network/publicIPAddresses",
+    "network.Subnet": "Microsoft.Network/virtualNetworks/subnets",
+    "network.VirtualNetwork": "Microsoft.Network/virtualNetworks",
+    "network.VirtualNetworkGateway": "Microsoft.Network/virtualNetworkGateways",
+    "network.VirtualNetworkGatewayConnection": "Microsoft.Network/connections",
+    "network.VirtualNetworkPeering": "Microsoft.Network/virtualNetworks/virtualNetworkPeerings",
+    "privatedns.PrivateRecordSet": "Microsoft.Network/privateDnsZones/A",
+    "privatedns.PrivateZone": "Microsoft.Network/privateDnsZones",
+    "privatedns.VirtualNetworkLink": "Microsoft.Network/privateDnsZones/virtualNetworkLinks",
+    "resources.ResourceGroup": "Microsoft.Resources/subscriptions/resourceGroups",
+}
+"""By resource of the program, its type in the resource manager."""
+
+
+@pytest.fixture(scope="module", name="page")
+def _page() -> str:
+    return (Path(__file__).parents[3] / "docs" / "getting-started.md").read_text(encoding="utf-8")
+
+
+def marked(page: str, name: str) -> str:
+    """What follows a mark of the page, to the next empty line."""
+    return page.split(f"<!-- {name} -->\n")[1].partition("\n\n")[0]
+
+
+def document(page: str, name: str) -> dict[str, Any]:
+    """The JSON that follows a mark."""
+    text = marked(page, name).removeprefix("```json").removesuffix("```")
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def commands(page: str) -> Iterator[list[str]]:
+    """Every command line of Longhaul in the page's blocks."""
+    lines = re.sub(r"\\\n", " ", page).splitlines()
+    for line in lines:
+        if line.startswith("    ") and line.strip().startswith("longhaul "):
+            yield shlex.split(line, comments=True)[1:]
+
+
+def resources(folder: Path, *, sdk: str) -> set[str]:
+    """What a folder's modules make, as `module.Class`: calls of the SDK's classes that are no arguments."""
+    found = set()
+    for path in folder.glob("*.py"):
+        nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+        imported = {name for node in nodes for name in from_sdk(node, sdk)}
+        for node in nodes:
+            name = ast.unparse(node.func).split(".") if isinstance(node, ast.Call) else []
+            if len(name) > 1 and name[0] in imported and name[-1] != "Provider" and not name[-1].endswith("Args"):
+                found.add(".".join(name[-2:]))
+    return found
+
+
+def from_sdk(node: ast.AST, sdk: str) -> set[str]:
+    """What an import calls the SDK, or its modules."""
+    if isinstance(node, ast.ImportFrom) and node.module == sdk:
+        return {alias.asname or alias.name for alias in node.names}
+    if isinstance(node, ast.Import):
+        return {alias.asname or alias.name for alias in node.names if alias.name == sdk}
+    return set()
+
+
+def allowed(policy: dict[str, Any]) -> list[str]:
+    """Every action, or pattern of actions, that a policy allows."""
+    found = [statement["Action"] for statement in policy["Statement"]]
+    return [action for actions in found for action in ([actions] if isinstance(actions, str) else actions)]
+
+
+def covers(patterns: list[str], action: str) -> bool:
+    return any(fnmatch.fnmatchcase(action.lower(), pattern.lower()) for pattern in patterns)
+
+
+def test_every_command_is_one(page: str) -> None:
+    found = list(commands(page))
+    assert {words[0] for words in found} >= {
+        "init",
+        "validate",
+        "preview",
+        "image",
+        "prices",
+        "up",
+        "status",
+        "destroy",
+    }
+    for words in found:
+        assert cli.parse(words).command == words[0]
+
+
+def test_the_example_of_init_makes_an_environment(page: str, here: Here) -> None:
+    words = next(words for words in commands(page) if "--yes" in words and words[0] == "init")
+    replaced = {"E": "trial", "~/.ssh/id_ed25519.pub": KEY}
+    done = here.init(*(replaced.get(word, word) for word in words[1:]))
+    assert done.code == Exit.OK, done.err
+    assert list(here.load("trial").pools) == ["aws-cpu"]
+
+
+def test_every_other_page_that_it_leads_to_is_there(page: str, root: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", re.sub(r"\n", "", page)):
+        assert target.startswith("https://") or (root / "docs" / target).is_file(), target
+
+
+def test_the_azure_role_covers_every_resource(page: str, root: Path) -> None:
+    assert resources(root / "components" / "azure", sdk="pulumi_azure_native") == set(AZURE)
+    actions = document(page, "azure-role")["Actions"]
+    for kind in AZURE.values():
+        for verb in ("read", "write", "delete"):
+            assert covers(actions, f"{kind}/{verb}"), kind
+    for action in (
+        "Microsoft.Compute/virtualMachines/runCommand/action",
+        "Microsoft.Compute/virtualMachines/start/action",
+        "Microsoft.Compute/virtualMachineScaleSets/manualUpgrade/action",
+        "Microsoft.ManagedIdentity/userAssignedIdentities/assign/action",
+        "Microsoft.Network/virtualNetworks/peer/action",
+        "Microsoft.Network/virtualNetworks/subnets/join/action",
+        "Microsoft.Network/virtualNetworks/subnets/joinViaServiceEndpoint/action",
+        "Microsoft.Network/natGateways/join/action",
+    ):
+        assert covers(actions, action), action
+
+
+def test_the_azure_role_grants_no_more_than_a_kind_each(page: str) -> None:
+    """A wildcard is one kind of resource's; of what grants rights and holds keys there is none."""
+    for action in document(page, "azure-role")["Actions"]:
+        service, kind, *_ = action.split("/")
+        assert "*" not in (service, kind), action
+        assert not (service == "Microsoft.Authorization" and "*" in action)
+    assert not covers(document(page, "azure-role")["Actions"], "Microsoft.KeyVault/vaults/accessPolicies/write")
+
+
+def test_the_azure_condition_names_the_roles_that_are_assigned(page: str) -> None:
+    named = set(re.findall(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", marked(page, "azure-condition")))
+    assert named == {roles.SECRETS_OFFICER, roles.SECRETS_USER, roles.READER}
+
+
+def test_the_aws_policy_covers_every_resource(page: str, root: Path) -> None:
+    assert resources(root / "components" / "aws", sdk="pulumi_aws") == set(AWS)
+    patterns = allowed(document(page, "aws-policy"))
+    for needed in AWS.values():
+        for action in needed:
+            assert covers(patterns, action), action
+
+
+def test_the_aws_policy_covers_what_the_lab_needs(page: str) -> None:
+    patterns = allowed(document(page, "aws-policy"))
+    known = {f"{service}:{action}" for service, actions in known_actions().items() for action in actions}
+    looks = {action for action in known if action.startswith("iam:List")}
+    missing = {action for action in known - looks if not covers(patterns, action)}
+    assert missing == NOT_THE_OPERATORS
+
+
+def test_the_aws_policy_names_nothing_that_there_is_not(page: str) -> None:
+    session = botocore.session.Session()
+    for pattern in set(allowed(document(page, "aws-policy"))) - PERMISSION_ONLY:
+        service, _, action = pattern.partition(":")
+        assert fnmatch.filter(session.get_service_model(service).operation_names, action), pattern
+
+
+def test_the_aws_policy_is_one_that_aws_takes(page: str) -> None:
+    text = json.dumps(document(page, "aws-policy"))
+    assert len(re.sub(r"\s", "", text)) <= POLICY_SIZE
+
+
+def test_the_quotas_are_those_of_the_sizes(page: str) -> None:
+    vcpus = {name: kind.vcpus for name, kind in known_machine_types().items()}
+    rows = re.findall(r"^\| `(\w+)` \| (\d+) \| (\d+) \|$", marked(page, "quotas"), re.MULTILINE)
+    assert {name: (int(stores), int(servers)) for name, stores, servers in rows} == {
+        name: (size.members * (vcpus[size.etcd_type] + vcpus[size.events_type]), size.servers * vcpus[size.api_type])
+        for name, size in SIZES.items()
+    }
+
+
+def test_the_sizes_are_those_there_are(page: str) -> None:
+    rows = re.findall(r"^\| `(\w+)` \| (\d) / (\d) / (\d) \|", page, re.MULTILINE)
+    assert {name: (int(etcd), int(events), int(api)) for name, etcd, events, api in rows} == {
+        name: (size.members, size.members, size.servers) for name, size in SIZES.items()
+    }

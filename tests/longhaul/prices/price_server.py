@@ -1,0 +1,128 @@
+"""The clouds' price interfaces on loopback: the samples beside this file, asked in the real ways."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+SAMPLES = Path(__file__).parent / "samples"
+FILES = {
+    "/offers/v1.0/aws/AmazonEC2/current/region_index.json": "region-index-AmazonEC2.json",
+    "/offers/v1.0/aws/AmazonVPC/current/region_index.json": "region-index-AmazonVPC.json",
+    "/offers/v1.0/aws/AmazonEC2/20260115000000/us-east-1/index.csv": "ec2-us-east-1.csv",
+    "/offers/v1.0/aws/AmazonVPC/20260115000000/us-east-1/index.csv": "vpc-us-east-1.csv",
+}
+RETAIL = "/api/retail/prices"
+CONDITION = re.compile(r"(\w+) eq '((?:[^']|'')*)'")
+
+
+@dataclass(kw_only=True)
+class PriceServer:
+    """What the interfaces do, and what they were asked."""
+
+    address: str = ""
+    page: int = 2
+    """Items on one page of Azure's."""
+    busy: list[int] = field(default_factory=list)
+    """Statuses that the next requests are answered with instead."""
+    broken_off: int = 0
+    """So many of the next large files end in their middle."""
+    refused: set[str] = field(default_factory=set)
+    """Words of requests that are answered with 404."""
+    replaced: dict[str, bytes] = field(default_factory=dict)
+    """Bodies by path, in place of the samples'."""
+    next_page: str = ""
+    """Where Azure's next page is said to be, if not here."""
+    asked: list[str] = field(default_factory=list)
+
+    @property
+    def azure_url(self) -> str:
+        return f"{self.address}{RETAIL}"
+
+    def answer(self, target: str) -> tuple[int, bytes]:
+        """Status and body."""
+        self.asked.append(unquote(target))
+        if self.busy:
+            return self.busy.pop(0), b"try later"
+        path = urlsplit(target).path
+        if any(word in unquote(target) for word in self.refused):
+            return 404, b"no"
+        if path in self.replaced:
+            return 200, self.replaced[path]
+        if path == RETAIL:
+            return 200, json.dumps(self._retail(urlsplit(target).query)).encode()
+        return (200, (SAMPLES / FILES[path]).read_bytes()) if path in FILES else (404, b"no such file")
+
+    def _retail(self, query: str) -> dict[str, Any]:
+        words = parse_qs(query)
+        question, skip = words["$filter"][0], int(words.get("$skip", ["0"])[0])
+        items = [item for item in sample_items() if _matches(question, item)]
+        more = skip + self.page < len(items)
+        asked = next(word for word in query.split("&") if word.startswith("$filter="))
+        return {
+            "BillingCurrency": "USD",
+            "CustomerEntityId": "Default",
+            "CustomerEntityType": "Retail",
+            "Items": items[skip : skip + self.page],
+            "NextPageLink": f"{self.next_page or self.azure_url}?{asked}&$skip={skip + self.page}" if more else None,
+            "Count": len(items[skip : skip + self.page]),
+        }
+
+
+def sample_items() -> list[dict[str, Any]]:
+    """Azure's items."""
+    items: list[dict[str, Any]] = json.loads((SAMPLES / "azure-retail-prices.json").read_text(encoding="utf-8"))
+    return items
+
+
+def _matches(question: str, item: dict[str, Any]) -> bool:
+    """Conditions joined by ``and``; those in parentheses by ``or``. Values are case-sensitive, as the real ones are."""
+    either = re.search(r"\(([^()]*)\)", question)
+    if either is not None and not any(_holds(pair, item) for pair in CONDITION.findall(either[1])):
+        return False
+    rest = question.replace(either[0], "") if either is not None else question
+    return all(_holds(pair, item) for pair in CONDITION.findall(rest))
+
+
+def _holds(pair: tuple[str, str], item: dict[str, Any]) -> bool:
+    name = {"priceType": "type"}.get(pair[0], pair[0])
+    return bool(item[name] == pair[1].replace("''", "'"))
+
+
+@contextmanager
+def serving() -> Iterator[PriceServer]:
+    """The interfaces, for as long as the block runs."""
+    state = PriceServer()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            status, body = state.answer(self.path)
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            if status == 200 and state.broken_off and self.path.endswith(".csv"):
+                state.broken_off -= 1
+                body = body[: len(body) // 2]
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    state.address = f"http://127.0.0.1:{server.server_address[1]}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield state
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

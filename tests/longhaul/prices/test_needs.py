@@ -1,0 +1,91 @@
+"""What of an environment has a price: counted as the components make it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from components.model import Environment, load
+from longhaul.prices import azure
+from longhaul.prices.keys import HostKey, MachineKey, PartKey
+from longhaul.prices.needs import needs, wanted
+from tests.longhaul.prices.conftest import hybrid_with_pools
+
+
+def counted(environment: Environment) -> dict[str, tuple[int, int]]:
+    return {f"{need.group}: {need.what}": (need.least, need.most) for need in needs(environment)}
+
+
+def test_of_the_hybrid_environment(environment: Environment) -> None:
+    """Azure's gateway has two addresses and its site one more; AWS has a NAT gateway in each of two zones, and three
+    VPN connections of two addresses: two to Azure, one to the rack's gateway."""
+    assert counted(environment) == {
+        "control plane: etcd": (3, 3),
+        "control plane: etcd for events": (3, 3),
+        "control plane: API servers": (2, 2),
+        "control plane: load balancer": (1, 1),
+        "pool cpu: machines": (1, 10),
+        "pool gpu-spot: machines": (0, 4),
+        "pool h100: machines": (1, 2),
+        "site weu: NAT gateway": (1, 1),
+        "site weu: public address": (3, 3),
+        "site weu: VPN gateway": (1, 1),
+        "site use1: NAT gateway": (2, 2),
+        "site use1: public address": (8, 8),
+        "site use1: VPN connection": (3, 3),
+        "racks rack: hosts": (2, 2),
+    }
+
+
+def test_of_production(root: Path) -> None:
+    """Peering costs nothing by the hour; each AWS site has two connections to Azure and two to the colocation."""
+    found = counted(load(root / "stacks" / "Pulumi.prod.yaml"))
+    assert found["site use1: VPN connection"] == (4, 4)
+    assert found["site use1: public address"] == (11, 11)
+    assert found["site euw1: NAT gateway"] == (2, 2)
+    assert found["pool h100: machines"] == (0, 128)
+    assert found["racks colo: hosts"] == (40, 40)
+
+
+def test_without_tunnels_there_is_no_gateway(load_raw: Callable[[dict[str, Any]], Environment]) -> None:
+    raw = hybrid_with_pools()
+    raw["links"] = [
+        {"between": pair, "kind": "existing"} for pair in (["weu", "use1"], ["weu", "rack"], ["use1", "rack"])
+    ]
+    found = counted(load_raw(raw))
+    assert {name for name in found if name.startswith("site")} == {
+        "site weu: NAT gateway",
+        "site weu: public address",
+        "site use1: NAT gateway",
+        "site use1: public address",
+    }
+    assert (found["site weu: public address"], found["site use1: public address"]) == ((1, 1), (2, 2))
+
+
+def test_what_is_asked_for(environment: Environment) -> None:
+    keys = wanted(environment)
+    assert len(keys) == len(set(keys))
+    assert not [key for key in keys if isinstance(key, HostKey)]
+    spot = MachineKey(cloud="aws", region="us-east-1", machine_type="p5.48xlarge", spot=True)
+    assert keys.index(spot) == keys.index(spot.on_demand()) + 1
+    assert PartKey(cloud="aws", region="us-east-1", part="load-balancer") not in keys
+    assert [str(key) for key in keys if isinstance(key, MachineKey)] == [
+        "Standard_L8s_v3, Azure westeurope",
+        "Standard_D8s_v5, Azure westeurope",
+        "m6id.xlarge, AWS us-east-1",
+        "p5.48xlarge, AWS us-east-1",
+        "p5.48xlarge spot, AWS us-east-1",
+        "Standard_ND96isr_H100_v5, Azure westeurope",
+        "Standard_ND96isr_H100_v5 spot, Azure westeurope",
+    ]
+
+
+def test_the_gateways_kind_is_the_one_that_is_made(root: Path) -> None:
+    """Read as text: the component's module loads the engine's SDK."""
+    source = (root / "components" / "azure" / "vpn.py").read_text(encoding="utf-8")
+    made = re.search(r'^SKU = "(\w+)"$', source, re.MULTILINE)
+    assert made is not None
+    assert made[1] == azure.VPN_SKU == azure.meters()["vpn-gateway"].meter
+    assert "active_active=True" in source

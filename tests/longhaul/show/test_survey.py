@@ -1,0 +1,119 @@
+"""What there is to say of an environment is what its file says."""
+
+from __future__ import annotations
+
+import json
+from ipaddress import IPv4Address
+
+import pytest
+
+from components.model import plan
+from components.model.links import LinkKind
+from components.model.machines import Role
+from longhaul.show.counts import GpuCount, Span, by_model, exactly, total
+from longhaul.show.survey import survey
+from longhaul.show.to_json import to_json
+from tests.longhaul.show.environments import NAMES, environment
+from tests.longhaul.show.large import HOSTS, POOLS, SITES, raw
+from tests.model import make
+from tests.support.hosts import GPUS
+
+
+def test_counts_move_between_their_bounds() -> None:
+    assert str(Span(min=0, max=1024)) == "0..1,024"
+    assert str(exactly(7500)) == "7,500"
+    assert total([Span(min=1, max=2), exactly(3)]) == Span(min=4, max=5)
+    assert total([]) == exactly(0)
+    assert Span(min=1, max=2).times(8) == Span(min=8, max=16)
+
+
+def test_gpus_of_one_model_are_one_count() -> None:
+    counts = [
+        GpuCount(model="H100", count=Span(min=0, max=8)),
+        GpuCount(model="", count=exactly(0)),
+        GpuCount(model="A10G", count=Span(min=1, max=9)),
+        GpuCount(model="H100", count=exactly(8)),
+    ]
+    assert [str(each) for each in by_model(counts)] == ["8..16 H100", "1..9 A10G"]
+    assert str(GpuCount(model="", count=exactly(4))) == "4 of any model"
+
+
+def test_the_totals_of_an_example_that_is_counted_by_hand() -> None:
+    totals = survey(environment("hybrid")).totals
+    assert (totals.sites, totals.regions, totals.racks, totals.control_machines) == (3, 2, 1, 8)
+    assert totals.nodes == Span(min=2 + 4, max=10 + 8 + 4 + 4)
+    assert totals.gpus == Span(min=32, max=32 + 8 + 4)
+    assert {each.model: each.count.max for each in totals.gpus_by_model} == {"H100": 32, "A10G": 8, "A100 80GB": 4}
+
+
+def test_the_totals_of_the_largest() -> None:
+    overview = survey(environment("large"))
+    assert (overview.totals.sites, len(overview.pools)) == (SITES, POOLS)
+    assert overview.totals.nodes.min == HOSTS
+    assert overview.totals.nodes.max == HOSTS + sum(pool["max"] for pool in raw()["pools"].values())
+    assert overview.totals.gpus.min == HOSTS * GPUS
+    assert len(overview.links) == SITES * (SITES - 1) // 2
+
+
+def test_two_sites_of_one_region_are_one_region() -> None:
+    two = make.minimal()
+    two["sites"]["second"] = make.AZURE
+    assert survey(make.environment(two)).totals.regions == 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_ranges_are_the_plans(name: str) -> None:
+    overview, addresses = survey(environment(name)), plan(environment(name))
+    assert {site.name: site.block for site in overview.sites} == {
+        site: ranges.block for site, ranges in addresses.sites.items()
+    }
+    assert overview.services == addresses.services
+    control = addresses.sites[overview.control_plane.site]
+    for role in overview.control_plane.roles:
+        assert all(machine.address in control.subnet(role.role) for machine in role.machines)
+    for rack in overview.racks:
+        assert all(gateway.address in addresses.sites[rack.site].subnet("gateway") for gateway in rack.gateways)
+
+
+@pytest.mark.parametrize(("members", "survives"), [(1, 0), (3, 1), (5, 2), (7, 3)])
+def test_a_store_survives_as_long_as_it_has_a_quorum(members: int, survives: int) -> None:
+    sized = make.minimal()
+    sized["control_plane"]["etcd"]["members"] = members
+    roles = {role.role: role for role in survey(make.environment(sized)).control_plane.roles}
+    assert roles[Role.ETCD].survives == survives
+    assert roles[Role.API].survives == len(roles[Role.API].machines) - 1
+
+
+def test_hosts_with_addresses_of_their_own_are_within_the_racks_bounds() -> None:
+    (rack,) = survey(environment("every-key")).racks
+    assert (rack.first, rack.last) == (IPv4Address("10.68.128.11"), IPv4Address("10.68.128.200"))
+
+
+def test_pools_stand_by_site_and_keep_what_they_say() -> None:
+    pools = survey(environment("every-key")).pools
+    assert [(pool.site, pool.name) for pool in pools] == [("weu", "big"), ("use1", "gpu")]
+    gpu = pools[1]
+    assert (gpu.nodes, gpu.gpus, gpu.gpus_each) == (
+        Span(min=1, max=4),
+        GpuCount(model="H100", count=Span(min=8, max=32)),
+        8,
+    )
+    assert (gpu.spot, gpu.priority, gpu.fallbacks) == (True, 5, ("big",))
+
+
+def test_links_are_those_of_the_site() -> None:
+    overview = survey(environment("every-key"))
+    assert overview.linked("colo") == {LinkKind.EXISTING: ["weu"], LinkKind.IPSEC: ["use1"]}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_json_has_all_of_it(name: str) -> None:
+    overview = survey(environment(name))
+    shown = json.loads(to_json(overview, cost=None))
+    assert [pool["name"] for pool in shown["pools"]] == [pool.name for pool in overview.pools]
+    assert shown["supernet"] == str(overview.supernet)
+    assert [(link["first"], link["kind"]) for link in shown["links"]] == [
+        (link.first, link.kind.value) for link in overview.links
+    ]
+    machines = [machine["name"] for role in shown["control_plane"]["roles"] for machine in role["machines"]]
+    assert len(machines) == overview.totals.control_machines

@@ -1,0 +1,126 @@
+"""What people read: the whole of the example, and what each section has to say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from components.model import Environment
+from longhaul.show.lines import WIDTH, printable, table
+from longhaul.show.survey import survey
+from longhaul.show.text import LISTED, to_text
+from tests.longhaul.show.environments import NAMES, environment
+from tests.longhaul.show.large import POOLS
+from tests.model import make
+
+GOLDEN = Path(__file__).parent / "golden"
+NO_PRICES = "no prices are known; `longhaul prices --env E` reads those of your machine types"
+
+
+def text(shown: Environment, *, everything: bool = False, unicode: bool = True) -> str:
+    return to_text(survey(shown), cost=NO_PRICES, everything=everything, unicode=unicode) + "\n"
+
+
+def section(whole: str, title: str) -> str:
+    """A section's lines below its title, its paragraphs too."""
+    _, _, after = whole.partition(f"\n\n{title}\n")
+    kept = []
+    for line in after.splitlines():
+        if line and not line.startswith(" "):
+            break
+        kept.append(line)
+    return "\n".join(kept).rstrip()
+
+
+@pytest.mark.parametrize(
+    ("file", "everything", "unicode"),
+    [("hybrid.txt", False, True), ("hybrid-all.txt", True, True), ("hybrid-ascii.txt", False, False)],
+)
+def test_the_example_reads_as_it_did(
+    file: str, everything: bool, unicode: bool, request: pytest.FixtureRequest
+) -> None:
+    shown = text(environment("hybrid"), everything=everything, unicode=unicode)
+    if request.config.getoption("--update-golden", default=False):
+        GOLDEN.mkdir(exist_ok=True)
+        (GOLDEN / file).write_text(shown, encoding="utf-8")
+    assert shown == (GOLDEN / file).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("everything", [False, True])
+@pytest.mark.parametrize("name", NAMES)
+def test_it_keeps_to_its_width_and_ends_no_line_with_blanks(name: str, everything: bool) -> None:
+    lines = text(environment(name), everything=everything).splitlines()
+    assert [line for line in lines if len(line) > WIDTH or line != line.rstrip()] == []
+
+
+def test_production_in_two_lines() -> None:
+    first, second, *_ = text(environment("prod")).splitlines()
+    assert first.startswith("prod: 5 sites (4 cloud regions, 1 on-prem), ")
+    assert first.endswith("control plane of 15 machines in weu")
+    assert second.startswith("      GPUs: 320..5,180 (0..2,560 H100, ")
+
+
+def test_what_there_is_not_has_no_section() -> None:
+    shown = text(environment("one-site"))
+    assert "no GPUs" in shown
+    assert [title for title in ("Pools", "Racks", "Links") if f"\n\n{title}\n" in shown] == []
+    assert section(shown, "Sites").splitlines()[1].split()[-1] == "-"
+
+
+def test_a_pool_has_everything_that_is_asked_of_it() -> None:
+    rows = section(text(environment("every-key")), "Pools").splitlines()
+    assert [row.split() for row in rows] == [
+        ["POOL", "SITE", "MACHINE", "TYPE", "NODES", "GPUS", "FALLBACKS"],
+        ["big", "weu", "Huge", "0..1", "0..1", "A100", "80GB", "-"],
+        ["gpu", "use1", "p5.48xlarge,", "spot", "1..4", "8..32", "H100", "big"],
+    ]
+
+
+def test_many_pools_of_a_site_are_folded_and_summed() -> None:
+    raw = make.minimal()
+    pool = {"site": "weu", "machine_type": "Standard_NC24ads_A100_v4", "max": 10}
+    raw["pools"] = {f"pool-{index:02}": {**pool, "min": index % 2} for index in range(LISTED + 4)}
+    shown = make.environment(raw)
+    rows = section(text(shown), "Pools").splitlines()[1:]
+    assert len(rows) == LISTED + 1
+    assert rows[-1].split() == ["…", "4", "more", "weu", "(--all", "lists", "them)", "2..40", "2..40"]
+    assert len(section(text(shown, everything=True), "Pools").splitlines()[1:]) == LISTED + 4
+
+
+def test_the_largest_lists_every_pool() -> None:
+    rows = section(text(environment("large")), "Pools").splitlines()[1:]
+    assert sum("scale sets" not in row for row in rows) == POOLS
+    assert "  azure-0 takes 2 scale sets: large-azure-0 (100), large-azure-0-s1 (50)" in rows
+
+
+def test_addresses_of_machines_are_those_of_the_plan() -> None:
+    rows = section(text(environment("prod")), "Control plane").splitlines()
+    assert rows[0] == "  https://api.prod.longhaul.internal:6443, a load balancer at 10.0.3.5"
+    assert " ".join(rows[3].split()) == "etcd 5 × Standard_L16s_v3 prod-etcd-0..4 10.0.1.10..14 the loss of 2"
+
+
+def test_every_machine_and_zone_is_there_for_who_wants_all() -> None:
+    whole = text(environment("prod"), everything=True)
+    machines = section(whole, "Control plane")
+    assert all(f"prod-events-{index} " in machines for index in range(5))
+    zones = [line.split() for line in section(whole, "Address plan").splitlines()]
+    assert ["usw2", "c", "10.2.48.0/21", "10.2.192.0/19"] in zones
+
+
+def test_the_last_column_is_wrapped_below_itself() -> None:
+    lines = table(("A", "B"), [("x", " ".join(["word"] * 30))])
+    assert len(lines) == 3
+    assert all(len(line) <= WIDTH for line in lines)
+    assert lines[2].index("word") == lines[1].index("word")
+
+
+def test_other_columns_are_wrapped_where_that_is_not_enough() -> None:
+    lines = table(("A", "B", "C"), [("one " * 20, "two " * 20, "x" * 30), ("-", "-", "-")])
+    assert all(len(line) <= WIDTH for line in lines)
+    assert " ".join(lines).split().count("one") == " ".join(lines).split().count("two") == 20
+
+
+def test_a_file_cannot_steer_the_terminal() -> None:
+    assert printable("a\x1b[31mb\nc\x07", unicode=True) == "a?[31mb\nc?"
+    assert printable("é × ┌", unicode=False) == "? x +"
