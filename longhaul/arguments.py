@@ -17,3 +17,11 @@ def share(text: str) -> Share:
         return parse(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def some(text: str) -> Share:
+    """The same, and not none."""
+    found = share(text)
+    if found.number == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is nobody's turn: one machine at least, 1 or 1%")
+    return found

@@ -66,11 +66,9 @@ def run_phase(phase: Phase, where: Context, environment: Environment, words: Seq
                 revive(environment)
             return _make(engine, words)
         case Phase.PREPARATION | Phase.RACKS:
-            from longhaul.racks.run import PREPARE, SITE, run_playbook
+            from longhaul.racks.all import run_all
 
-            early = phase is Phase.PREPARATION
-            done = run_playbook(where, environment, (PREPARE if early else SITE,), os.environ, api=not early)
-            return exit_code(done)
+            return run_all(where, environment, os.environ, early=phase is Phase.PREPARATION)
         case Phase.OBJECTS:
             with kubeconfig_file(where, environment, os.environ) as kubeconfig:
                 environ = {**os.environ, "KUBECONFIG": str(kubeconfig)}

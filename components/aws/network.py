@@ -253,6 +253,7 @@ class AwsSiteNetwork(ComponentResource):
             cidr_ipv4=str(self._args.addresses.supernet),
             ip_protocol="-1",
             description="the environment",
+            tags=self._tags("nodes"),
             opts=self._child,
         )
         aws.vpc.SecurityGroupEgressRule(
@@ -262,6 +263,7 @@ class AwsSiteNetwork(ComponentResource):
             cidr_ipv4="0.0.0.0/0",
             ip_protocol="-1",
             description="anywhere, by the zone's NAT gateway",
+            tags=self._tags("nodes"),
             opts=self._child,
         )
         return group.id

@@ -54,6 +54,8 @@ class EnvironmentVault(ComponentResource):
                 enable_rbac_authorization=True,
                 enable_soft_delete=True,
                 soft_delete_retention_in_days=7,
+                # Azure has no false here, and never takes it back.
+                enable_purge_protection=None if environment.destroyable else True,
                 network_acls=keyvault.NetworkRuleSetArgs(
                     bypass="None",
                     default_action="Deny",

@@ -11,6 +11,7 @@ from components.model.hosts import BareMetalHost
 from components.model.machine_types import MachineType, known_machine_types
 from components.model.sites import Site
 from components.model.versions import Versions
+from components.model.waivers import Waiver
 
 FORMAT = 1
 """Version of the environment's format that this code reads without migration."""
@@ -155,6 +156,8 @@ class Environment(Section):
     """Who reaches the private parts from outside."""
     tags: dict[str, str] = Field(default_factory=dict)
     """Tags on every cloud resource, besides Longhaul's own."""
+    waivers: tuple[Waiver, ...] = ()
+    """Exceptions to the rules of docs/policy.md."""
     hosts: tuple[BareMetalHost, ...] = Field(default=(), exclude=True, json_schema_extra={"internal": True})
     """Read from the `bare_metal` file; not written in the stack file."""
 

@@ -72,7 +72,7 @@ def check_gpus(environment: Environment) -> Iterator[Finding]:
 def _of_nothing(at: Location, said: MachineType | BareMetalHost) -> Iterator[Finding]:
     if said.gpus:
         return
-    for key in ("gpu_model", "gpu_nvlinks", "gpu_check", "gpu_driver"):
-        if getattr(said, key, None) not in (None, "", (), "installed"):
+    for key in ("gpu_model", "gpu_nvlinks", "gpu_check", "gpu_driver", "gpu_switches"):
+        if getattr(said, key, None) not in (None, "", (), "installed", "auto"):
             wrong = "is about GPUs, and there are none"
             yield Finding(at=(*at, key), wrong=wrong, write="leave it out, or say `gpus`", basis=((*at, "gpus"),))

@@ -36,6 +36,9 @@ class BareMetalHost(Section):
     """Program that tries the GPUs before they get work, as a pool's."""
     gpu_driver: Literal["installed", "provided"] = "installed"
     """Who brings NVIDIA's driver: Longhaul (the pinned branch), or the host's own system provides one (DGX OS)."""
+    gpu_switches: Literal["auto", "present", "absent"] = "auto"
+    """NVSwitches between them, which want the fabric manager: by the PCI bus, or as is said (HGX B200 does not show its
+    own)."""
     huge_pages_gib: int = Field(default=0, ge=0)
     """Memory that is set aside as huge pages of 1 GiB, GiB, as a pool's."""
 

@@ -213,7 +213,7 @@ def _verify(invocation: Invocation) -> int:
         verdict = "as it should be" if report.good else f"{len(report.problems)} things are wrong"
         print(f"{options.folder}: {report.files} files, {report.bytes / _MIB:,.0f} MiB: {verdict}")
         if report.good and not options.digest:
-            print(f"its digest, which the builder said too: {report.digest}")
+            print(f"its digest; compare it with what `depot build` said where it was filled: {report.digest}")
     return Exit.OK if report.good else Exit.FAILED
 
 

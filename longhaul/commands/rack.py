@@ -7,7 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from longhaul.arguments import share
+from longhaul.arguments import share, some
 from longhaul.cli import Invocation
 from longhaul.context import context, enter_lab
 from longhaul.exits import CommandError, Exit
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--preflight", action="store_true", help="only look, and say all that is wrong with each host")
     parser.add_argument("--check", action="store_true", help="change nothing, say what would be changed")
     parser.add_argument("--diff", action="store_true", help="show how files change")
-    parser.add_argument("--batch", metavar="N|N%", type=share, help="so many nodes at a time, gateways before them")
+    parser.add_argument("--batch", metavar="N|N%", type=some, help="so many nodes at a time, gateways before them")
     parser.add_argument(
         "--budget", metavar="N|N%", type=share, help="how many hosts may fail before no further batch begins (0)"
     )

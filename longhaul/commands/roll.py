@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from longhaul.arguments import share
+from longhaul.arguments import some
 from longhaul.cli import Invocation
 from longhaul.context import Context, context, enter_lab
 from longhaul.exits import CommandError, Exit
@@ -20,7 +20,6 @@ from longhaul.say import say
 if TYPE_CHECKING:
     from components.model import Environment
     from longhaul.kubernetes import Api
-    from longhaul.racks.selection import Share
     from longhaul.rolling.cloud import Cloud
     from longhaul.rolling.report import Report
     from longhaul.rolling.run import Roll, Settings
@@ -38,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--at-once",
         "--share",
         metavar="N|N%",
-        type=_some,
+        type=some,
         default="1",
         help="machines that may be out of service at a time (1)",
     )
@@ -102,13 +101,6 @@ def duration(text: str) -> timedelta:
     if not found:
         raise argparse.ArgumentTypeError(f"{text!r} is no time: 90s, 30m, 6h or 2d")
     return timedelta(**{_UNITS[found[2]]: int(found[1])})
-
-
-def _some(text: str) -> Share:
-    found = share(text)
-    if found.number == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is nobody's turn: one machine at least, 1 or 1%")
-    return found
 
 
 def _count(text: str) -> int:

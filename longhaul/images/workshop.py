@@ -21,6 +21,10 @@ from longhaul.toolchain.spec import repository
 
 PLAYBOOKS = repository() / "playbooks"
 
+_DRIVER = {"nvidia_driver_modules": "open", "nvidia_driver_switches": "some"}
+"""Of an image for GPUs, which is made where there are none: the modules for all that clouds still offer but the oldest,
+and the fabric manager for those of its machines that have NVSwitches."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Workshop:
@@ -85,6 +89,7 @@ def _of_ansible(bake: Bake, shop: Workshop, key: Path, made_by: dict[str, str]) 
         "ansible_ssh_private_key_file": str(key),
         "ansible_ssh_common_args": options,
         "purpose": bake.kind,
+        **(_DRIVER if bake.kind == "gpu" else {}),
         "release": {"version": bake.version, "copy_to": str(shop.manifest), **made_by},
         **({"depot": bake.depot} if bake.depot else {}),
     }

@@ -45,6 +45,8 @@ class RackMachine:
     """Of NVIDIA's."""
     gpu_driver: str = "installed"
     """Or ``provided``, by the host's own system."""
+    gpu_switches: str = "auto"
+    """Or ``present``, ``absent``: NVSwitches."""
 
     @property
     def reached_at(self) -> IPv4Address:
@@ -90,6 +92,7 @@ def machines(environment: Environment, addresses: AddressPlan) -> Iterator[RackM
             pin_at=f"hosts, {place.name}, in stacks/{environment.bare_metal}",
             gpus=hosts[place.name].gpus,
             gpu_driver=hosts[place.name].gpu_driver,
+            gpu_switches=hosts[place.name].gpu_switches,
         )
 
 
@@ -143,6 +146,7 @@ def _host(machine: RackMachine, reach: Reach) -> dict[str, Any]:
     }
     if machine.gpus:
         found |= {"gpus": machine.gpus, "gpu_driver": machine.gpu_driver}
+        found["nvidia_driver_switches"] = machine.gpu_switches
     if machine.public_address is not None:
         found["public_address"] = str(machine.public_address)
     return found

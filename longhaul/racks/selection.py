@@ -39,6 +39,8 @@ def select(machines: Sequence[RackMachine], pattern: str | None) -> list[RackMac
     groups"). ``CommandError`` when it, or a part of it, means none: a mistyped exclusion would be no exclusion."""
     if pattern is None:
         return list(machines)
+    if meant := [machine.name for machine in machines if machine.declared == pattern != machine.name]:
+        raise CommandError(f"--limit {pattern}: the inventory calls it {meant[0]}", code=Exit.USAGE)
     names = _matching(machines, pattern)
     known = ", ".join(machine.name for machine in machines[:20]) + (", …" if len(machines) > 20 else "")
     if not names:

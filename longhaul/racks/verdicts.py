@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from signal import SIGINT, SIGTERM
 from typing import Any
 
 from longhaul.exits import Exit
@@ -126,7 +127,7 @@ def _verdict(
     host: Mapping[str, Any] | None, machine: RackMachine, run_failed: Mapping[str, Any] | None, code: int
 ) -> Verdict:
     if host is None or host["state"] == State.UNFINISHED:
-        why = _what(run_failed) if run_failed else {"messages": (f"ansible-playbook ended with {code} before it did",)}
+        why = _what(run_failed) if run_failed else {"messages": (_ended(code),)}
         done = {"changed": host["changed"], "seconds": host["seconds"]} if host else {}
         return Verdict(state=State.UNFINISHED, **why, **done)
     failed, held = host["failed"], host.get("held", [])
@@ -137,6 +138,11 @@ def _verdict(
         changed=host["changed"],
         seconds=host["seconds"],
     )
+
+
+def _ended(code: int) -> str:
+    ended = f"was ended by signal {-code}" if code < 0 else f"ended with {code}"
+    return f"ansible-playbook {'was interrupted' if -code in (SIGINT, SIGTERM) else ended} before it did"
 
 
 def _fine(state: str) -> State:

@@ -126,12 +126,14 @@ class Several:
 def cloud_of(environment: Environment, pool_name: str) -> Cloud:
     """The cloud of a pool; ``CommandError`` when there is no such pool."""
     from components.model.groups import resource_group
+    from components.model.nodes import BARE_METAL_POOL
     from components.model.scale_sets import pool_groups
     from components.model.sites import AwsSite, AzureSite
 
     pool = environment.pools.get(pool_name)
     if pool is None:
-        known = ", ".join(environment.pools) or "none"
+        racks = (BARE_METAL_POOL,) if environment.hosts else ()
+        known = ", ".join((*environment.pools, *racks)) or "none"
         raise CommandError(f"{environment.name} has no pool {pool_name!r} (pools: {known})", code=Exit.USAGE)
     names = [group.name for group in pool_groups(environment, pool_name)]
     match environment.sites[pool.site]:

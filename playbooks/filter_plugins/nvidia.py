@@ -36,7 +36,8 @@ class FilterModule:
 
 def nvidia_plan(seen: Mapping[str, Any], pins: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
     """What is to be done. ``pins``: the section ``nvidia`` of images/image.toml; ``wanted``: ``modules`` (auto, open,
-    proprietary), ``switches`` (auto, present, absent), ``kernel`` (a release, or nothing), ``upgrade`` and ``disturb``.
+    proprietary), ``switches`` (auto, present, some, absent), ``kernel`` (a release, or nothing), ``upgrade`` and
+    ``disturb``.
 
     The answer has ``problems`` (what is in the way; everything else is empty then), ``kind`` of the modules,
     ``branch``, ``kernels`` that the modules are for, ``packages``, ``pinned`` (those of the branch, with the fabric
@@ -67,7 +68,7 @@ def nvidia_plan(seen: Mapping[str, Any], pins: Mapping[str, Any], wanted: Mappin
     if problems:
         return _refused(*problems)
     headers = [pin["headers"].format(kernel=kernel) for kernel in kernels if kernel not in seen["headers"]]
-    switched = wanted["switches"] == "present" or (wanted["switches"] == "auto" and seen["switches"] > 0)
+    switched = wanted["switches"] in ("present", "some") or (wanted["switches"] == "auto" and seen["switches"] > 0)
     return {
         "problems": [],
         "kind": kind,

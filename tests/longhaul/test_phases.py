@@ -106,6 +106,19 @@ def test_a_failed_phase_stops_no_other_and_is_named_with_the_way_to_go_on(
     assert "--only objects" not in done.stderr
 
 
+def test_the_racks_verdicts_come_last_where_not_all_is_well(
+    checkout: Checkout, engine: FakeEngine, ansible: FakeAnsible
+) -> None:
+    no_key = {"task": "Refuse", "role": "preflight", "messages": ["no host key is pinned"]}
+    ansible.finds(dev_gw_0={"state": "ok"}, dev_node_0={"state": "failed", "failed": no_key})
+    done = checkout.run(*ALL, "--only", "racks")
+    assert done.returncode == Exit.FAILED
+    *_, refused, summary, hint = done.stdout.splitlines()
+    assert refused.split(maxsplit=2) == ["dev-node-0", "refused", "no host key is pinned"]
+    assert summary.startswith("dev: 1 refused")
+    assert "longhaul rack --preflight --env dev" in hint
+
+
 def test_an_interrupt_reaches_every_phase_once(checkout: Checkout, engine: FakeEngine, ansible: FakeAnsible) -> None:
     ansible.waits()
     engine.waits("dev-objects")

@@ -226,4 +226,4 @@ def test_an_unknown_pool_is_wrong_usage(checkout: Checkout) -> None:
     checkout.gains_racks()
     done = checkout.run("roll", "--env", "dev", "--pool", "gpu")
     assert done.returncode == Exit.USAGE
-    assert "dev has no pool 'gpu' (pools: cpu)" in done.stderr
+    assert "dev has no pool 'gpu' (pools: cpu, bare-metal)" in done.stderr

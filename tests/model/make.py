@@ -91,6 +91,8 @@ def full() -> dict[str, Any]:
     raw["machine_types"] = {"Huge": {**huge, "gpus": 1, "gpu_model": "A100 80GB", "gpu_nvlinks": 0}}
     raw["access"]["operators"] = ["198.51.100.0/24"]
     raw["tags"] = {"team": "training"}
+    waiver = {"rule": "vault-recoverable", "resource": "test-control-plane-vault", "until": "2027-03-31"}
+    raw["waivers"] = [waiver | {"why": "made anew every week", "approved_by": "security@example.com"}]
     return copy.deepcopy(raw)
 
 
@@ -100,7 +102,7 @@ def hosts() -> dict[str, Any]:
         "hosts": [
             {"name": "rack-0", "site": "colo", "address": "10.68.128.200", "host_key": KEY, "gpus": 8}
             | {"huge_pages_gib": 64, "gpu_model": "H100", "gpu_nvlinks": 18, "gpu_check": ["/usr/local/bin/burn"]}
-            | {"gpu_driver": "provided"},
+            | {"gpu_driver": "provided", "gpu_switches": "present"},
             {"name": "rack-1", "site": "colo"},
         ]
     }

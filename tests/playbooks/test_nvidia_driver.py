@@ -158,7 +158,8 @@ def test_a_driver_in_use_is_not_replaced_unless_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("there", "wanted", "fabric"), [(4, "auto", True), (0, "auto", False), (0, "present", True), (4, "absent", False)]
+    ("there", "wanted", "fabric"),
+    [(4, "auto", True), (0, "auto", False), (0, "present", True), (0, "some", True), (4, "absent", False)],
 )
 def test_the_fabric_manager_is_for_machines_with_switches(there: int, wanted: str, fabric: bool) -> None:
     found = plan(seen(switches=there), switches=wanted)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import socket
 import subprocess
+import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from components.model import load
 from longhaul.images.bake import Asked, Bake, plan_bake
 from longhaul.images.sources import commit, sources_digest
 from longhaul.images.workshop import workshop
+from tests.support.modules import module_at
 from tests.support.project import REPOSITORY
 
 
@@ -42,6 +45,24 @@ def test_the_playbooks_program_takes_host_port_and_user(tmp_path: Path) -> None:
     assert done.returncode == 4, said
     assert "UNREACHABLE" in said
     assert f"connect to host 127.0.0.1 port {port}" in said
+
+
+def test_an_image_for_gpus_is_made_where_there_are_none() -> None:
+    """By what the role itself decides on such a machine, whose system is that of the image."""
+    environment = load(REPOSITORY / "stacks" / "Pulumi.lab.yaml")
+    gpu = plan_bake(environment, Asked(site="use1", kind="gpu"), now=datetime(2026, 11, 3, 9, 5, tzinfo=UTC))
+    with workshop(gpu) as shop:
+        told = json.loads((shop.folder / "playbook.json").read_text())
+    pins = tomllib.loads((REPOSITORY / "images" / "image.toml").read_text())["nvidia"]
+    role = module_at(REPOSITORY / "playbooks" / "filter_plugins" / "nvidia.py")
+    prefix = "nvidia_driver_"
+    wanted = {"kernel": "", "upgrade": False, "disturb": False}
+    wanted |= {name.removeprefix(prefix): value for name, value in told.items() if name.startswith(prefix)}
+    bare = {"system": "ubuntu-24.04", "gpus": [], "switches": 0, "kernels": ["6.8.0-60-generic"], "running": ""}
+    bare |= {"booted": True, "headers": [], "packages": {}, "loaded": "", "users": [], "secure_boot": False}
+    found = role.nvidia_plan(bare, pins, wanted)
+    assert (found["problems"], found["kind"]) == ([], "open")
+    assert found["fabric"] == pins["ubuntu-24.04"]["fabric_manager"]
 
 
 @pytest.fixture(name="checkout_of_images")
