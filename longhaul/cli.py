@@ -48,6 +48,7 @@ def commands() -> dict[str, Command]:
         image,
         init,
         kubeconfig,
+        plan,
         preview,
         prices,
         rack,
@@ -64,6 +65,7 @@ def commands() -> dict[str, Command]:
     return {
         "up": up,
         "preview": preview,
+        "plan": plan,
         "destroy": destroy,
         "status": status,
         "rack": rack,

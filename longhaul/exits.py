@@ -12,6 +12,7 @@ class Exit(IntEnum):
     FAILED = 1
     USAGE = 2
     UNREACHABLE = 3
+    REFUSED = 4
     INTERRUPTED = 130
 
 
@@ -20,6 +21,7 @@ MEANINGS = {
     Exit.FAILED: "the operation failed or was refused, or the environment is not well",
     Exit.USAGE: "wrong usage, or an environment file that cannot be used; nothing was done",
     Exit.UNREACHABLE: "the environment cannot be reached, or its lab is down",
+    Exit.REFUSED: "the plan is refused: it would lose what cannot be had back, or breaks a policy",
     Exit.INTERRUPTED: "interrupted",
 }
 """For ``--help``."""

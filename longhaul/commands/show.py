@@ -50,14 +50,12 @@ def run(invocation: Invocation) -> int:
 
 def _cost(environment: Environment, invocation: Invocation) -> EnvironmentCost | None:
     """By the project's own prices; None where there are none, as for an example."""
-    from longhaul.prices.book import PriceBook
-    from longhaul.prices.cost import price_of
+    from longhaul.prices.known import KnownPrices
 
     if invocation.options.example:
         return None
-    path = find_project(invocation.options.project).stacks / FILE
-    book = PriceBook.load(path) if path.exists() else PriceBook()
-    return price_of(environment, book) if book.prices else None
+    prices = KnownPrices.of_file(find_project(invocation.options.project).stacks / FILE)
+    return prices.cost(environment) if prices else None
 
 
 def _environment(invocation: Invocation) -> Environment:

@@ -47,10 +47,6 @@ class Money:
         """With a sign before each amount, for differences."""
         return self._text("+")
 
-    def in_currency(self, currency: str) -> Decimal:
-        """The part in one currency."""
-        return dict(self.amounts).get(currency, Decimal(0))
-
     def as_strings(self, to: Decimal = CENT) -> dict[str, str]:
         """Currency to amount, for JSON, rounded to a multiple of ``to``."""
         return {currency: str(_rounded(amount, to)) for currency, amount in self.amounts}

@@ -1,0 +1,184 @@
+"""``longhaul plan``: what ``up`` would do, for a reviewer: by site and machine, with a verdict and its reasons."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from longhaul.cli import Invocation
+from longhaul.commands.prices import FILE
+from longhaul.context import Context, context, enter_lab
+from longhaul.exits import CommandError, Exit
+
+if TYPE_CHECKING:
+    from components.model import Environment
+    from longhaul.plan.cost import Prices
+    from longhaul.plan.document import Document
+    from longhaul.plan.plan import Plan
+
+HELP = "show what `up` would do, by site and machine, and judge it: safe, needs care, or refused (exit code 4)"
+TAKES_REST = True
+
+FORMATS = ("text", "markdown", "json")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of ``plan``."""
+    parser.add_argument("--format", choices=FORMATS, default="text", help="how it is written (default: text)")
+    parser.add_argument(
+        "--from",
+        dest="source",
+        metavar="FILE",
+        action="append",
+        type=Path,
+        help="judge a preview that was written by `pulumi preview --json`, instead of running one; may be repeated",
+    )
+    parser.add_argument(
+        "--base", metavar="FILE", type=Path, help="the environment's file of before, for capacity, racks and addresses"
+    )
+    parser.add_argument(
+        "--max-removed",
+        metavar="PERCENT",
+        type=_percent,
+        default=None,
+        help="nodes that may go at once, percent of the pools' maximum and of the racks' hosts (default: 10)",
+    )
+    parser.add_argument("--strict", action="store_true", help="exit with 1 where the plan needs care")
+
+
+def run(invocation: Invocation) -> int:
+    """Preview, judge, show."""
+    from longhaul.plan.findings import REFUSED_EXIT, Verdict
+
+    where = context(invocation)
+    environment = where.project.load(where.env)
+    base = _base(invocation.options.base, environment)
+    if not invocation.options.source and where.lab is not None and where.lab.is_up():
+        enter_lab(where, environment, invocation)
+    made = _plan(where, environment, base, invocation)
+    sys.stdout.write(_written(made, invocation.options.format))
+    if made.verdict is Verdict.REFUSED:
+        return REFUSED_EXIT
+    return Exit.FAILED if made.verdict is Verdict.CARE and invocation.options.strict else Exit.OK
+
+
+def _plan(where: Context, environment: Environment, base: Environment | None, invocation: Invocation) -> Plan:
+    from longhaul.plan.changes import read_changes
+    from longhaul.plan.plan import MAX_REMOVED, Terms, make_plan
+    from longhaul.plan.policies import policies
+
+    given = invocation.options.max_removed
+    if invocation.options.source:
+        sources = invocation.options.source
+        documents, against = _read(sources), f"as previewed in {', '.join(path.name for path in sources)}"
+    else:
+        previewed = _preview(where, environment, invocation.rest)
+        documents, against = (previewed.document,), previewed.against
+    prices, prices_source = _prices(where)
+    terms = Terms(
+        against=against,
+        base=base,
+        max_removed=MAX_REMOVED if given is None else given,
+        prices=prices,
+        prices_source=prices_source,
+        policy=policies(documents, environment),
+    )
+    return make_plan(environment, read_changes(documents), terms)
+
+
+def _prices(where: Context) -> tuple[Prices | None, str]:
+    """By the project's own price book, and where its prices are from."""
+    from longhaul.prices.known import KnownPrices
+
+    known = KnownPrices.of_file(where.project.stacks / FILE)
+    return (known.cost, known.source) if known else (None, "")
+
+
+def _written(made: Plan, form: str) -> str:
+    if form == "json":
+        from longhaul.plan.machine_readable import to_json
+
+        return to_json(made)
+    if form == "markdown":
+        from longhaul.plan.markdown import to_markdown
+
+        return to_markdown(made)
+    from longhaul.plan.text import to_text
+
+    return to_text(made)
+
+
+def _base(path: Path | None, environment: Environment) -> Environment | None:
+    """The environment of before."""
+    if path is None:
+        return None
+    from components.model import load
+
+    base = load(path)
+    if base.name != environment.name:
+        raise CommandError(f"--base {path}: it is of {base.name}, not of {environment.name}", code=Exit.USAGE)
+    return base
+
+
+def _read(sources: Sequence[Path]) -> tuple[Document, ...]:
+    from longhaul.plan.document import read_document
+
+    return tuple(read_document(path.read_text(encoding="utf-8"), source=str(path)) for path in sources)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Previewed:
+    document: Document
+    against: str
+
+
+def _preview(where: Context, environment: Environment, rest: Sequence[str]) -> _Previewed:
+    """Run the engine's preview as ``longhaul preview`` does."""
+    from longhaul.commands.preview import preview_engine
+    from longhaul.engine import processes
+    from longhaul.engine.runs import VARIABLE, new_run
+    from longhaul.plan.document import read_document
+    from longhaul.plan.masking import masked_text
+
+    run = new_run("plan")
+    with tempfile.TemporaryDirectory(prefix="longhaul-plan-") as folder, ExitStack() as stack:
+        engine = preview_engine(where, environment, Path(folder))
+        environ = {name: value for name, value in engine.environ.items() if name != _STREAMING}
+        engine = replace(engine, environ={**environ, VARIABLE: run.id})
+        stack.callback(lambda: processes.end(run.leftovers()))
+        words = [*engine.argv("preview", configured=True), "--suppress-outputs", "--show-sames", "--json", *rest]
+        file = stack.enter_context(tempfile.TemporaryFile())
+        result = engine.run(words, stdout=file)
+        file.seek(0)
+        text = file.read().decode()
+        if result.interrupted:
+            raise KeyboardInterrupt
+        if result.code != 0 and not text.strip():
+            raise CommandError("the engine's preview failed, as it says above; there is nothing to judge")
+        document = read_document(text, source="the engine's preview")
+        if result.code != 0:
+            raise CommandError(f"the engine's preview ended with {result.code}; there is nothing to judge")
+    thrown_away = engine.backend.url.startswith(f"file://{folder}/")
+    against = "nothing: a new environment" if thrown_away else f"the stack in {masked_text(engine.backend.url)}"
+    return _Previewed(document=document, against=f"compared with {against}")
+
+
+_STREAMING = "PULUMI_ENABLE_STREAMING_JSON_PREVIEW"
+"""Makes the engine write events instead of the document (``pulumi preview --help``)."""
+
+
+def _percent(text: str) -> float:
+    """A share out of a percentage such as ``10`` or ``2.5%``."""
+    try:
+        percent = float(text.removesuffix("%"))
+    except ValueError:
+        percent = -1.0
+    if not 0 <= percent <= 100:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a percentage from 0 to 100")
+    return percent / 100

@@ -1,0 +1,182 @@
+"""What a reviewer should look at: what is interrupted, and for how long where somebody has said so."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from components.model import Role
+from longhaul.plan.changes import Action, Change
+from longhaul.plan.consequences import CONSEQUENCES, Consequence
+from longhaul.plan.earlier import stores
+from longhaul.plan.findings import Finding, Verdict, count
+from longhaul.plan.kinds import Kind, kind_of
+from longhaul.plan.masking import LATER
+from longhaul.plan.places import ENVIRONMENT, LINKS, Place
+from longhaul.plan.properties import changes_only, properties
+from longhaul.plan.refusals import GONE, Case, quorum
+
+_ACTIONS = {
+    Action.CHANGE: ("changes", "change"),
+    Action.REPLACE: ("is replaced", "are replaced"),
+    Action.DESTROY: ("goes", "go"),
+    Action.MAKE: ("is new", "are new"),
+}
+"""Of one, and of several."""
+
+_MAY_STAY = "It stays as it is if what a preview cannot know turns out to be the same."
+
+_TURN = "Each is waited for until it is ready, 15 minutes at most (docs/operations.md)."
+
+
+def cares(case: Case) -> Iterator[Finding]:
+    """Every reason to look twice."""
+    for role in Role:
+        if not any(quorum(case, role)):
+            yield from _replaced_machines(case, role)
+            yield from _removed_machines(case, role)
+    yield from _pools_that_go(case)
+    yield from _sites_that_go(case)
+    found = _by_kind(case)
+    for kind, consequence in CONSEQUENCES.items():
+        for action in _ACTIONS:
+            yield from _finding(kind, action, consequence, found[kind, action])
+
+
+def _by_kind(case: Case) -> defaultdict[tuple[Kind, Action], list[Change]]:
+    """Changes that no reason for a whole machine, pool or site covers."""
+    found: defaultdict[tuple[Kind, Action], list[Change]] = defaultdict(list)
+    gone, new_sites = _gone_places(case), _new_sites(case)
+    for change in case.changes:
+        place = case.places.of(change)
+        if place in gone or _goes_with_its_site(place, case) or changes_only(change, "tags", "tagSpecifications"):
+            continue
+        if change.action is Action.MAKE and (place.kind or place.site in new_sites):
+            continue
+        found[kind_of(change), change.action].append(change)
+    return found
+
+
+def _finding(kind: Kind, action: Action, consequence: Consequence, found: list[Change]) -> Iterator[Finding]:
+    why = {Action.CHANGE: consequence.change, Action.MAKE: consequence.made}.get(action, consequence.gone)
+    if found and why:
+        subject = f"The {kind} {found[0].name}" if len(found) == 1 else count(len(found), kind.value)
+        yield Finding(
+            level=Verdict.CARE,
+            what=f"{subject} {_verb(action, len(found))}.",
+            where=tuple(change.name for change in found),
+            why=why if action is not Action.REPLACE or not all(map(_may_stay, found)) else f"{why} {_MAY_STAY}",
+            do=consequence.do,
+        )
+
+
+def _may_stay(change: Change) -> bool:
+    """Whether it is replaced only for values that are not known before the run."""
+    forcing = [one for one in properties(change) if one.replaces]
+    return bool(forcing) and all(one.after == LATER for one in forcing)
+
+
+def _verb(action: Action, number: int) -> str:
+    return _ACTIONS[action][0 if number == 1 else 1]
+
+
+def _replaced_machines(case: Case, role: Role) -> Iterator[Finding]:
+    """Machines of the control plane that are made anew, and what of their role goes on meanwhile."""
+    own, before = stores(case.after, case.changes, role)
+    replaced = tuple(change.name for change in own if change.action is Action.REPLACE)
+    if not replaced:
+        return
+    guarded = all(change.guarded for change in own if change.action is Action.REPLACE)
+    turns = ", one at a time" if guarded and len(replaced) > 1 else ""
+    yield Finding(
+        level=Verdict.CARE,
+        what=f"{_machines(len(replaced), before, role)} {_verb(Action.REPLACE, len(replaced))}{turns}.",
+        where=replaced,
+        why=f"{_meanwhile(role, before)} {_TURN}",
+        do="See that all of them are well before (`longhaul status`); one that does not come back stops the run.",
+    )
+
+
+def _removed_machines(case: Case, role: Role) -> Iterator[Finding]:
+    """Machines of the control plane that go for good."""
+    own, before = stores(case.after, case.changes, role)
+    gone = tuple(change.name for change in own if change.action is Action.DESTROY)
+    if not gone:
+        return
+    why, do = "The others take its load.", "See that those that stay are enough for the nodes."
+    if role.is_store:
+        why = "The store goes on counting it as a voter: it outlives fewer losses than before."
+        do = "Take it out with `etcdctl member remove` on a member that stays (docs/operations.md)."
+    yield Finding(
+        level=Verdict.CARE,
+        what=f"{_machines(len(gone), before, role)} {_verb(Action.DESTROY, len(gone))}.",
+        where=gone,
+        why=why,
+        do=do,
+    )
+
+
+def _machines(number: int, before: int, role: Role) -> str:
+    of = count(before, "member" if role.is_store else "API server")
+    return f"{number} of {of} of the store {role}" if role.is_store else f"{number} of {of}"
+
+
+def _meanwhile(role: Role, before: int) -> str:
+    """What goes on while a machine is made anew."""
+    if before == 1:
+        return "There is no other: until it is back, " + (
+            "nothing can be written." if role.is_store else "the API does not answer."
+        )
+    if role.is_store:
+        return "The others keep the quorum; each joins again as a learner, with an empty disk."
+    return (
+        "Each leaves the load balancer first, so that no new connection meets it; watches and `kubectl exec` through "
+        "it break and begin again with another."
+    )
+
+
+def _gone_places(case: Case) -> set[Place]:
+    """Machines and pools that go as a whole: what is theirs goes with them and needs no reason of its own."""
+    whole = (Kind.MACHINE, Kind.POOL)
+    ends = (one for one in case.changes if one.action is Action.DESTROY and kind_of(one) in whole)
+    return {case.places.of(change) for change in ends}
+
+
+def _goes_with_its_site(place: Place, case: Case) -> bool:
+    """Whether a site that goes is the reason."""
+    ends = [site for site in case.places.sites if site not in case.after.sites]
+    if place.kind == "link":
+        return any(place.part.startswith(f"{site}-") or place.part.endswith(f"-{site}") for site in ends)
+    return place.site in ends and place.site not in (LINKS, ENVIRONMENT)
+
+
+def _new_sites(case: Case) -> set[str]:
+    """Sites that begin with this change: nobody is there yet whom a new rule could cut off."""
+    made = (change for change in case.changes if change.action is Action.MAKE)
+    return {case.places.of(change).site for change in made if change.short_type in ("VirtualNetwork", "Vpc")}
+
+
+def _pools_that_go(case: Case) -> Iterator[Finding]:
+    pools = (place for place in _gone_places(case) if place.kind == "pool" and place.part not in case.after.pools)
+    for place in case.places.in_order(place for place in pools if place.site in case.after.sites):
+        yield Finding(
+            level=Verdict.CARE,
+            what=f"The pool {place.part} in {place.site} goes.",
+            where=(place.part,),
+            why="All of its machines are ended, and what runs on them, checkpoint or not.",
+            do="Empty it first: cordon its nodes and wait for the work to end (docs/rolling.md).",
+        )
+
+
+def _sites_that_go(case: Case) -> Iterator[Finding]:
+    for site in case.places.sites:
+        own = [one for one in case.changes if case.places.of(one).site == site and one.action in GONE and one.custom]
+        if site not in case.after.sites and own:
+            yield Finding(
+                level=Verdict.CARE,
+                what=f"The site {site} goes, with {count(len(own), 'resource')} and its links.",
+                where=(site,),
+                why="Everything in it ends.",
+                do="See that nothing in it is in use. Give the sites after it in the file the `range` that they "
+                "have, or their blocks move.",
+            )

@@ -1,0 +1,116 @@
+"""The engine's preview as it writes it: ``pulumi preview --json``.
+
+Field names are those of pulumi v3.250.0: ``pkg/display/json.go`` (``PreviewDigest``, ``PreviewStep``) and
+``sdk/go/common/apitype/core.go`` (``ResourceV3``). What is not needed is not read.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from longhaul.exits import CommandError, Exit
+
+
+class _Part(BaseModel):
+    """A part of the document: fields that a newer engine adds are passed over."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+
+
+class State(_Part):
+    """A resource before or after (``ResourceV3``)."""
+
+    custom: bool = False
+    """Whether a provider makes it; components are only groups."""
+    delete: bool = False
+    """Of what an earlier replacement left to be deleted."""
+    inputs: dict[str, Any] = Field(default_factory=dict)
+    outputs: dict[str, Any] = Field(default_factory=dict)
+    retain: bool = Field(default=False, alias="retainOnDelete")
+    """Whether the cloud keeps it when the engine lets go of it."""
+    hooks: dict[str, list[str]] = Field(default_factory=dict, alias="resourceHooks")
+
+
+class Diff(_Part):
+    """How one property differs (``PropertyDiff``)."""
+
+    kind: str
+    """``add``, ``delete``, ``update``, each with ``-replace`` behind it where it makes a new resource."""
+
+    @property
+    def replaces(self) -> bool:
+        """Whether it makes a new resource."""
+        return self.kind.endswith("-replace")
+
+
+class Step(_Part):
+    """What is done to one resource (``PreviewStep``)."""
+
+    op: str
+    urn: str
+    old: State | None = Field(default=None, alias="oldState")
+    new: State | None = Field(default=None, alias="newState")
+    diff_reasons: tuple[str, ...] = Field(default=(), alias="diffReasons")
+    replace_reasons: tuple[str, ...] = Field(default=(), alias="replaceReasons")
+    detailed: dict[str, Diff] | None = Field(default=None, alias="detailedDiff")
+
+
+class Diagnostic(_Part):
+    """What the engine or the program said."""
+
+    message: str = ""
+    severity: str = ""
+
+
+class Document(_Part):
+    """A preview (``PreviewDigest``)."""
+
+    steps: tuple[Step, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    counts: dict[str, int] = Field(default_factory=dict, alias="changeSummary")
+    corrupt: Literal[False] = Field(default=False, alias="maybeCorrupt")
+
+    @property
+    def errors(self) -> tuple[str, ...]:
+        """What kept the preview from being one."""
+        return tuple(one.message.strip() for one in self.diagnostics if one.severity == "error")
+
+
+_KEYS = {"steps", "diagnostics", "changeSummary"}
+_WRITE = "write it with `pulumi preview --json`, the variable PULUMI_ENABLE_STREAMING_JSON_PREVIEW unset"
+
+
+def read_document(text: str, *, source: str) -> Document:
+    """The preview in ``text``; ``source`` names it in errors.
+
+    Raises:
+        CommandError: it is none, or the preview failed.
+    """
+    try:
+        content = json.loads(text)
+    except ValueError as error:
+        raise CommandError(f"{source} is not JSON ({error}); {_WRITE}", code=Exit.USAGE) from error
+    if not isinstance(content, dict) or not _KEYS & set(content):
+        raise CommandError(f"{source} is not a preview of the engine: it has no `steps`; {_WRITE}", code=Exit.USAGE)
+    try:
+        document = Document.model_validate(content)
+    except ValidationError as error:
+        raise CommandError(
+            f"{source} is not a preview of the engine: {_first(error)}; {_WRITE}", code=Exit.USAGE
+        ) from None
+    if document.errors:
+        said = "\n".join(f"  {line}" for line in document.errors)
+        raise CommandError(f"{source}: the preview failed, so there is nothing to judge:\n{said}")
+    return document
+
+
+def _first(error: ValidationError) -> str:
+    """The first thing that is wrong, without the value, which may be secret."""
+    problem = error.errors(include_input=False, include_url=False)[0]
+    place = ".".join(str(part) for part in problem["loc"])
+    if place == "maybeCorrupt":
+        return "the engine says that its state may be corrupt (`pulumi stack export` shows it)"
+    return f"{place}: {problem['msg']}"

@@ -1,0 +1,138 @@
+"""The environment as it was, so far as the state tells: what the resources that change were before.
+
+A pool's machines on AWS are in its group. On Azure the state has how many a scale set began with, not how many it may
+have: that is known from the file of before alone (``--base``).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from components.model import Environment, Role
+from components.model.environment import Pool
+from components.model.scale_sets import largest_set, pool_groups
+from longhaul.plan.changes import Action, Change
+from longhaul.plan.kinds import Kind, kind_of
+from longhaul.plan.places import Places
+
+
+@dataclass(frozen=True, kw_only=True)
+class Earlier:
+    """What was there."""
+
+    environment: Environment | None
+    """None when there was nothing."""
+    notes: tuple[str, ...] = ()
+    """What of it is not known, and what would tell."""
+
+
+def earlier(after: Environment, changes: Iterable[Change], places: Places) -> Earlier:
+    """What was there before ``changes`` led to ``after``."""
+    listed = list(changes)
+    if any(change.type == "pulumi:pulumi:Stack" and change.action is Action.MAKE for change in listed):
+        return Earlier(environment=None)
+    notes: list[str] = []
+    by_pool: defaultdict[str, list[Change]] = defaultdict(list)
+    for change in listed:
+        place = places.of(change)
+        if place.kind == "pool":
+            by_pool[place.part].append(change)
+    pools = dict(after.pools)
+    for name, own in by_pool.items():
+        pool = _pool(after, name, own, places, notes)
+        if pool is None:
+            pools.pop(name, None)
+        else:
+            pools[name] = pool
+    if after.hosts:
+        notes.append("Racks' hosts are in no state: --base FILE, the file of before, compares them.")
+    control = after.control_plane.model_copy(update=_control(after, listed))
+    return Earlier(
+        environment=after.model_copy(update={"pools": pools, "control_plane": control}),
+        notes=tuple(notes),
+    )
+
+
+def stores(after: Environment, changes: Iterable[Change], role: Role) -> tuple[list[Change], int]:
+    """The changes of a role's machines, and how many it had before."""
+    own = [change for change in changes if kind_of(change) is Kind.MACHINE and role_of(after, change) is role]
+    made = sum(change.action in (Action.MAKE, Action.ADOPT) for change in own)
+    gone = sum(change.action in (Action.DESTROY, Action.FORGET) for change in own)
+    return own, _wanted(after, role) - made + gone
+
+
+def role_of(environment: Environment, change: Change) -> Role | None:
+    """The role of a machine, by its name ``<env>-<role>-<index>``."""
+    role, _, index = change.name.removeprefix(f"{environment.name}-").partition("-")
+    return Role(role) if role in list(Role) and index.isdigit() else None
+
+
+def _wanted(environment: Environment, role: Role) -> int:
+    control = environment.control_plane
+    return {Role.ETCD: control.etcd.members, Role.EVENTS: control.events.members, Role.API: control.api.servers}[role]
+
+
+def _control(after: Environment, changes: list[Change]) -> dict[str, Any]:
+    """The control plane's parts with the counts and types of before."""
+    found: dict[str, Any] = {}
+    for role, key in ((Role.ETCD, "members"), (Role.EVENTS, "members"), (Role.API, "servers")):
+        own, count = stores(after, changes, role)
+        types = [machine_type for change in own if (machine_type := _machine_type(change.before))]
+        update: dict[str, Any] = {key: count, **({"machine_type": types[0]} if types else {})}
+        found[role.value] = getattr(after.control_plane, role.value).model_copy(update=update)
+    return found
+
+
+def _pool(after: Environment, name: str, own: list[Change], places: Places, notes: list[str]) -> Pool | None:
+    """A pool as it was; None when it is new."""
+    groups = [change for change in own if kind_of(change) is Kind.POOL]
+    declared = after.pools.get(name)
+    made = [change for change in groups if change.action in (Action.MAKE, Action.ADOPT)]
+    if declared is not None and made and len(made) == len(pool_groups(after, name)):
+        return None
+    machine_type = next(
+        (found for change in own if (found := _machine_type(change.before))),
+        declared.machine_type if declared is not None else "",
+    )
+    least, most = _sizes(after, name, groups, machine_type, notes)
+    if declared is not None:
+        return declared.model_copy(update={"machine_type": machine_type, "min": least, "max": most})
+    return Pool.model_construct(site=places.pools.get(name, ""), machine_type=machine_type, min=least, max=most)
+
+
+def _sizes(after: Environment, name: str, groups: list[Change], machine_type: str, notes: list[str]) -> tuple[int, int]:
+    """How many machines a pool had at least and at most."""
+    declared = after.pools.get(name)
+    least, most = (declared.min, declared.max) if declared is not None else (0, 0)
+    for change in groups:
+        if "maxSize" in change.before:
+            least, most = _number(change.before.get("minSize")), _number(change.before.get("maxSize"))
+        elif change.action is Action.DESTROY:
+            least += _number(_inner(change.before, "sku").get("capacity"))
+            most += largest_set(machine_type)
+            notes.append(f"Pool {name}: the state does not have its maximum; counted as {most}. --base FILE tells.")
+        elif change.action in (Action.MAKE, Action.ADOPT) and declared is not None:
+            most -= next((one.max for one in pool_groups(after, name) if f"{one.name}-set" == change.name), 0)
+    return least, most
+
+
+def _machine_type(inputs: Mapping[str, Any]) -> str:
+    """The type of machine that a machine, a template or a scale set is of; empty for what has none."""
+    found = (
+        _inner(inputs, "hardwareProfile").get("vmSize")
+        or inputs.get("instanceType")
+        or _inner(inputs, "sku").get("name")
+    )
+    return found if isinstance(found, str) else ""
+
+
+def _inner(inputs: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    found = inputs.get(key)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _number(value: Any) -> int:
+    return int(value) if isinstance(value, int | float) else 0

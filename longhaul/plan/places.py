@@ -1,0 +1,115 @@
+"""Where a change belongs: the site, and the machine, pool or link in it, by names and by the program's tags."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import permutations
+from typing import Any
+
+from components.model import Environment, control_machines, plan
+from longhaul.plan.changes import Change
+
+ENVIRONMENT = "the environment"
+LINKS = "links"
+
+_MACHINE = "longhaul:azure:ControlMachine"
+_POOLS = ("longhaul:aws:Pool", "longhaul:azure:Pool")
+_LINKS = "longhaul:Links"
+_TUNNEL_KEY = "pulumi-python:dynamic/longhaul:TunnelKey"
+
+
+@dataclass(frozen=True, kw_only=True, order=True)
+class Place:
+    """A part of the environment."""
+
+    site: str
+    """A site's name, or :data:`LINKS`, or :data:`ENVIRONMENT`."""
+    part: str = ""
+    """A machine, a pool or a link; empty for what is the site's own."""
+    kind: str = ""
+    """``machine``, ``pool`` or ``link``; empty for what is the site's own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Places:
+    """What there is, before and after."""
+
+    environment: str
+    sites: tuple[str, ...]
+    """In the file's order, then those that go."""
+    control_site: str
+    machines: frozenset[str]
+    pools: Mapping[str, str]
+    """Site of each pool."""
+    links: tuple[str, ...]
+
+    def of(self, change: Change) -> Place:
+        """Where a change belongs."""
+        kinship, own = change.kinship, change.name.removeprefix(f"{self.environment}-")
+        if _LINKS in kinship or change.type == _TUNNEL_KEY:
+            link = _longest(own.removeprefix("links-").removeprefix("tunnel-"), self.links)
+            site = _longest(own.removeprefix("links-"), self.sites)
+            return self._link(link, site)
+        tags = _tags(change)
+        if any(kind in kinship for kind in _POOLS):
+            pool = _longest(own, self.pools) or tags.get("longhaul-pool", "")
+            return Place(site=tags.get("longhaul-site") or self.pools.get(pool, ENVIRONMENT), part=pool, kind="pool")
+        machine = _longest(change.name, self.machines)
+        if machine:
+            return Place(site=self.control_site, part=machine, kind="machine")
+        if "longhaul:ControlPlane" in kinship:
+            return Place(site=self.control_site)
+        site = tags.get("longhaul-site") or _longest(own, self.sites)
+        return Place(site=site or ENVIRONMENT)
+
+    def _link(self, link: str, site: str) -> Place:
+        if link:
+            return Place(site=LINKS, part=link, kind="link")
+        return Place(site=site) if site else Place(site=LINKS)
+
+    def in_order(self, found: Iterable[Place]) -> list[Place]:
+        """Places as a reader expects them: the environment, its sites, then links."""
+        order = {name: index for index, name in enumerate((ENVIRONMENT, *self.sites, LINKS))}
+        return sorted(found, key=lambda place: (order.get(place.site, len(order)), place.kind, _natural(place.part)))
+
+
+def places(after: Environment, before: Environment | None, changes: Iterable[Change]) -> Places:
+    """What an environment has after the change and, so far as is known, had before."""
+    listed = list(changes)
+    tagged = [_tags(change) for change in listed]
+    both = [after, *([before] if before is not None else [])]
+    sites = dict.fromkeys(name for environment in both for name in environment.sites)
+    sites |= dict.fromkeys(tags["longhaul-site"] for tags in tagged if "longhaul-site" in tags)
+    pools = {tags["longhaul-pool"]: tags.get("longhaul-site", "") for tags in tagged if "longhaul-pool" in tags}
+    for environment in reversed(both):
+        pools |= {name: pool.site for name, pool in environment.pools.items()}
+    machines = {machine.name for one in both for machine in control_machines(one, plan(one))}
+    machines |= {change.name for change in listed if change.type == _MACHINE}
+    return Places(
+        environment=after.name,
+        sites=tuple(sites),
+        control_site=after.control_plane.site,
+        machines=frozenset(machines),
+        pools=pools,
+        links=tuple(f"{first}-{second}" for first, second in permutations(sites, 2)),
+    )
+
+
+def _longest(name: str, known: Iterable[str]) -> str:
+    """The longest of ``known`` that ``name`` is, or begins with and a hyphen behind it; empty for none."""
+    return max((one for one in known if name == one or name.startswith(f"{one}-")), key=len, default="")
+
+
+def _tags(change: Change) -> Mapping[str, str]:
+    """The program's own tags, in whichever form the cloud has them."""
+    found: Any = (change.after or change.before).get("tags") or {}
+    if isinstance(found, list):
+        return {str(tag.get("key")): str(tag.get("value")) for tag in found if isinstance(tag, Mapping)}
+    return {str(key): str(value) for key, value in found.items()} if isinstance(found, Mapping) else {}
+
+
+def _natural(name: str) -> tuple[str, int]:
+    """``m-10`` behind ``m-9``."""
+    stem, _, number = name.rpartition("-")
+    return (stem, int(number)) if number.isdigit() else (name, -1)

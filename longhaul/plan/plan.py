@@ -1,0 +1,148 @@
+"""A plan: what happens, where, what it means, and whether it may."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from components.model import Environment
+from longhaul.plan.capacity import Row, compare
+from longhaul.plan.care import cares
+from longhaul.plan.changes import Action, Change, Changes
+from longhaul.plan.cost import Cost, Prices, compare_cost
+from longhaul.plan.earlier import Earlier, earlier
+from longhaul.plan.findings import Finding, Verdict, in_order, verdict
+from longhaul.plan.kinds import Kind, is_group, kind_of
+from longhaul.plan.places import Place, Places, places
+from longhaul.plan.properties import Property, properties
+from longhaul.plan.refusals import Case, refusals
+
+MAX_REMOVED = 0.1
+"""Share of the nodes that may go at once unless told otherwise: our own choice, a tenth."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """One resource that something happens to; all of it may be shown."""
+
+    urn: str
+    name: str
+    type: str
+    action: Action
+    component: bool
+    """Whether it is a group of resources and nothing in a cloud."""
+    properties: tuple[Property, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """What happens in one place."""
+
+    place: Place
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What a change does to an environment."""
+
+    environment: str
+    against: str
+    """What it was compared with, in words that follow a semicolon."""
+    verdict: Verdict
+    reasons: tuple[Finding, ...]
+    """Of Longhaul's own rules, the gravest first."""
+    policy: tuple[Finding, ...]
+    """Of policies, the gravest first."""
+    counts: dict[Action, int]
+    """Resources by what happens to them, groups of resources not among them."""
+    same: int
+    """Resources that stay as they are, groups among them."""
+    parts: tuple[Part, ...]
+    rows: tuple[Row, ...]
+    cost: Cost
+    notes: tuple[str, ...]
+    """What is not known."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """What a plan is judged by, besides the environment."""
+
+    against: str = "compared with the state"
+    base: Environment | None = None
+    """The environment of before, where its file is given."""
+    max_removed: float = MAX_REMOVED
+    """Share of the nodes that may go at once, 0 to 1."""
+    prices: Prices | None = None
+    """What an environment costs, where there is a price book."""
+    prices_source: str = ""
+    """Where its prices are from, in words."""
+    policy: tuple[Finding, ...] = ()
+    """What policies say of the resources."""
+
+
+def make_plan(environment: Environment, changes: Changes, terms: Terms) -> Plan:
+    """Judge ``changes``, which lead to ``environment``."""
+    found = places(environment, terms.base, changes.changes)
+    state = earlier(environment, changes.changes, found)
+    before = terms.base or state.environment
+    rows = compare(before, environment)
+    case = Case(
+        after=environment,
+        before=before,
+        base=terms.base,
+        changes=changes.changes,
+        places=found,
+        rows=rows,
+        max_removed=terms.max_removed,
+    )
+    reasons = in_order([*refusals(case), *cares(case)])
+    policy = in_order(terms.policy)
+    return Plan(
+        environment=environment.name,
+        against=terms.against,
+        verdict=verdict([*reasons, *policy]),
+        reasons=reasons,
+        policy=policy,
+        counts=_counts(changes.changes),
+        same=changes.same,
+        parts=_parts(changes.changes, found),
+        rows=rows,
+        cost=compare_cost(before, environment, terms.prices, source=terms.prices_source),
+        notes=_notes(state, terms),
+    )
+
+
+def _parts(changes: Iterable[Change], found: Places) -> tuple[Part, ...]:
+    """What happens, place by place."""
+    by_place: defaultdict[Place, list[Line]] = defaultdict(list)
+    for change in changes:
+        by_place[found.of(change)].append(_line(change))
+    return tuple(Part(place=place, lines=tuple(by_place[place])) for place in found.in_order(by_place))
+
+
+def _line(change: Change) -> Line:
+    return Line(
+        urn=change.urn,
+        name=change.name,
+        type=change.type,
+        action=change.action,
+        component=is_group(change),
+        properties=() if kind_of(change) is Kind.QUIET and not is_group(change) else properties(change),
+    )
+
+
+def _counts(changes: Iterable[Change]) -> dict[Action, int]:
+    counted = Counter(change.action for change in changes if not is_group(change))
+    return {action: counted[action] for action in Action if action in counted}
+
+
+def _notes(state: Earlier, terms: Terms) -> tuple[str, ...]:
+    """What is not known."""
+    if state.environment is None:
+        return (
+            "There was no state to compare with: of an environment that exists, this says only what its files say.",
+        )
+    return state.notes if terms.base is None else ()

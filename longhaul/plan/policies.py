@@ -1,0 +1,60 @@
+"""What the policies say of a preview's resources, as reasons of the plan."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from components.model import Environment
+from longhaul.plan.document import Document, Step
+from longhaul.plan.findings import Finding, Verdict
+from longhaul.policy import Finding as Fault
+from longhaul.policy import Resource, Waived, Waiver, declared_by, judge
+
+SAME = "same"
+
+
+def policies(documents: Iterable[Document], environment: Environment) -> tuple[Finding, ...]:
+    """A reason for each rule that is broken, for each waiver that does not stand, and for what waivers admit. Refused
+    where this change makes a resource so; what was so before, and old waivers, need care and keep nobody from another
+    change."""
+    steps = [step for document in documents for step in document.steps if step.new is not None and step.new.custom]
+    waivers = [Waiver(**one.model_dump()) for one in environment.waivers]
+    judged = judge(map(_resource, steps), declared=declared_by(environment, waivers=waivers))
+    fresh = {step.urn for step in steps if step.op != SAME}
+    by_rule: defaultdict[tuple[str, bool], list[Fault]] = defaultdict(list)
+    for fault in judged.findings:
+        by_rule[fault.rule, fault.urn in fresh].append(fault)
+    broken = tuple(_finding(rule, faults, fresh=new) for (rule, new), faults in sorted(by_rule.items()))
+    return (*broken, *map(_admitted, judged.waived))
+
+
+def _resource(step: Step) -> Resource:
+    kinship, name = step.urn.split("::", 3)[2:]
+    inputs = step.new.inputs if step.new else {}
+    return Resource(urn=step.urn, type=kinship.rsplit("$", 1)[-1], name=name, inputs=inputs)
+
+
+def _finding(rule: str, faults: list[Fault], *, fresh: bool) -> Finding:
+    return Finding(
+        level=Verdict.REFUSED if fresh else Verdict.CARE,
+        what=f"policy {rule}: {_each_once(fault.what for fault in faults)}" + ("" if fresh else "; it was so before"),
+        where=tuple(sorted({fault.urn.rpartition("::")[2] for fault in faults})),
+        why=_each_once(fault.why for fault in faults),
+        do=f"{_each_once(fault.write for fault in faults)}; or waive it in the environment file (docs/policy.md)",
+    )
+
+
+def _admitted(waived: Waived) -> Finding:
+    waiver = waived.waiver
+    return Finding(
+        level=Verdict.SAFE,
+        what=f"policy {waived.finding.rule} is waived until {waiver.until}: {waived.finding.what}",
+        where=(waived.finding.urn.rpartition("::")[2],),
+        why=waiver.why,
+        do=f"nothing; approved by {waiver.approved_by}",
+    )
+
+
+def _each_once(texts: Iterable[str]) -> str:
+    return "; ".join(dict.fromkeys(texts))

@@ -1,0 +1,85 @@
+"""Whether addresses move that machines have, or that others know them by."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from components.model import Environment, plan
+from components.model.racks import gateway_places, rack_places
+from longhaul.plan.changes import Action, Change
+from longhaul.plan.kinds import Kind, kind_of
+from longhaul.plan.masking import UNKNOWN
+from longhaul.plan.places import Places
+
+_RANGES: Mapping[str, tuple[str, ...]] = {
+    "azure-native:network:VirtualNetwork": ("addressSpace.addressPrefixes",),
+    "aws:ec2/vpc:Vpc": ("cidrBlock",),
+    "aws:ec2/vpcIpv4CidrBlockAssociation:VpcIpv4CidrBlockAssociation": ("cidrBlock",),
+    "azure-native:network:Subnet": ("addressPrefix",),
+    "aws:ec2/subnet:Subnet": ("cidrBlock",),
+    "azure-native:network:LocalNetworkGateway": ("localNetworkAddressSpace.addressPrefixes",),
+    "aws:ec2/vpnConnection:VpnConnection": ("localIpv4NetworkCidr", "remoteIpv4NetworkCidr"),
+    "pulumi-python:dynamic/longhaul:Certificate": ("addresses",),
+}
+"""Where a resource's ranges and addresses are. A certificate has those that its holder is called by: machine, load
+balancer, the `kubernetes` service."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moved:
+    """Something that has another range or address afterwards, or none."""
+
+    what: str
+    before: str
+    after: str
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.before} -> {self.after}"
+
+
+def moved_in_state(changes: Iterable[Change], *, places: Places, staying: Container[str]) -> Iterator[Moved]:
+    """What the state has and the change gives up, of sites that stay; whole networks first."""
+    order = {token: index for index, token in enumerate(_RANGES)}
+    for change in sorted(changes, key=lambda one: order.get(one.type, len(order))):
+        if change.action is Action.DESTROY:
+            if kind_of(change) is not Kind.NETWORK or places.of(change).site not in staying:
+                continue
+        elif change.action not in (Action.CHANGE, Action.REPLACE):
+            continue
+        for path in _RANGES.get(change.type, ()):
+            old, new = _values(change.before, path), _values(change.after, path)
+            lost = [value for value in old if value not in new]
+            if lost and UNKNOWN not in new:
+                gained = [value for value in new if value not in old]
+                yield Moved(what=change.name, before=", ".join(lost), after=", ".join(gained) or "none")
+
+
+def moved_in_files(before: Environment, after: Environment) -> Iterator[Moved]:
+    """What the file of before gives another range or address than that of now."""
+    old, new = plan(before), plan(after)
+    pairs: dict[str, tuple[object, object]] = {
+        "supernet": (old.supernet, new.supernet),
+        "services": (old.services, new.services),
+        "operators": (old.operators, new.operators),
+    }
+    pairs |= {f"site {name}": (old.sites[name].block, new.sites[name].block) for name in old.sites if name in new.sites}
+    gateways = {place.name: place.address for place in gateway_places(after, new)}
+    for gateway in gateway_places(before, old):
+        pairs[f"gateway {gateway.name}"] = (gateway.address, gateways.get(gateway.name, gateway.address))
+    racks = {place.name: place for place in rack_places(after, new)}
+    for rack in rack_places(before, old):
+        now = racks.get(rack.name, rack)
+        pairs[f"host {rack.name}"] = (f"{rack.address}, pods {rack.pods}", f"{now.address}, pods {now.pods}")
+    yield from (Moved(what=what, before=str(was), after=str(now)) for what, (was, now) in pairs.items() if was != now)
+
+
+def _values(inputs: Mapping[str, Any], path: str) -> list[str]:
+    """What a path leads to, one or several; nothing where it leads nowhere."""
+    found: Any = inputs
+    for part in path.split("."):
+        found = found.get(part) if isinstance(found, Mapping) else None
+    if isinstance(found, list):
+        return [str(value) for value in found]
+    return [] if found is None else [str(found)]

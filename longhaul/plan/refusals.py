@@ -1,0 +1,199 @@
+"""What must not be carried out: it loses a store, what cannot be made again, addresses in use, or many nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from components.model import Environment, Role
+from longhaul.plan.capacity import Row
+from longhaul.plan.changes import Action, Change
+from longhaul.plan.earlier import stores
+from longhaul.plan.findings import Finding, Verdict, count, names
+from longhaul.plan.kinds import Kind, kind_of
+from longhaul.plan.places import Places
+from longhaul.plan.ranges import Moved, moved_in_files, moved_in_state
+
+GONE = (Action.DESTROY, Action.REPLACE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """What is judged."""
+
+    after: Environment
+    before: Environment | None
+    """Of the state, or the file given for it; None when there was nothing."""
+    base: Environment | None
+    """Of the file given for it alone."""
+    changes: tuple[Change, ...]
+    places: Places
+    rows: tuple[Row, ...]
+    max_removed: float
+    """Share of the nodes that may go at once, 0 to 1."""
+
+
+def refusals(case: Case) -> Iterator[Finding]:
+    """Every reason against carrying a plan out."""
+    for role in Role:
+        yield from quorum(case, role)
+    yield from _lost(case)
+    yield from _addresses(case)
+    yield from _nodes(case)
+    yield from _hosts(case)
+
+
+def quorum(case: Case, role: Role) -> Iterator[Finding]:
+    """More members out of service at once than the store outlives. Those that a hook guards are replaced one at a time;
+    those that go for good are counted as voters until somebody takes them out."""
+    if not role.is_store:
+        return
+    own, before = stores(case.after, case.changes, role)
+    founded = f"{case.after.name}-{role}-founded"
+    if before == 0 or any(one.name == founded and one.action is Action.MAKE for one in case.changes):
+        return
+    gone = [change for change in own if change.action is Action.DESTROY]
+    replaced = [change for change in own if change.action is Action.REPLACE]
+    unguarded = [change for change in replaced if not change.guarded]
+    guarded = 1 if len(replaced) > len(unguarded) else 0
+    out, outlives = len(gone) + len(unguarded) + guarded, (before - 1) // 2
+    if out <= outlives:
+        return
+    said = [f"{count(len(gone), 'member')} removed"] if gone else []
+    said += [f"{count(len(replaced), 'member')} replaced"] if replaced else []
+    if before == 1:
+        why = "The store has one member: its data would be gone."
+        do = "Give it three members first, run `longhaul up`, then make the change."
+    else:
+        why = (
+            f"A store of {before} outlives the loss of {outlives}; {out} would be out of service at once"
+            f"{', since a removed member goes on counting as a voter' if gone else ''}."
+        )
+        do = (
+            "Leave `members` as it is: shrinking a store is not there yet (docs/operations.md). Replace members "
+            "without removing any, one at a time."
+        )
+    yield Finding(
+        level=Verdict.REFUSED,
+        what=f"The store {role} loses its quorum: {' and '.join(said)} of {before}.",
+        where=tuple(sorted(change.name for change in (*gone, *replaced))),
+        why=why,
+        do=do,
+    )
+
+
+_LOST: dict[Kind, tuple[str, str]] = {
+    Kind.VAULT: (
+        "Every private key of the environment is in it, and the name of a deleted vault is taken for its retention.",
+        "Take the change back: a vault's name, place and tenant are for the environment's life.",
+    ),
+    Kind.AUTHORITY: (
+        "Its key signs every certificate below it: members and servers refuse each other until all machines have "
+        "fetched new ones, up to fifteen minutes (docs/certificates.md).",
+        "Take the change back. If the key is lost or stolen, replace that authority alone, as docs/certificates.md "
+        "says.",
+    ),
+    Kind.KEY: (
+        "It is what Secrets at rest are encrypted with, tokens are signed with, or what says that a store exists.",
+        "Take the change back: the vault's copy is the only one.",
+    ),
+    Kind.DATA: (
+        "What it holds, snapshots or state, is gone with it.",
+        "Copy what it holds first, or take the resource out of the state without deleting it (`pulumi state delete`).",
+    ),
+    Kind.GUARD: (
+        "It stands for the whole environment: it goes first when all is destroyed.",
+        "Use `longhaul destroy`, which asks, for environments whose file says `destroyable: true`.",
+    ),
+    Kind.GROUP: (
+        "Azure deletes everything in a group with it, the vault and both stores in the control plane's.",
+        "Take the change of the site's name, region or subscription back; make a new site beside it and move.",
+    ),
+}
+
+
+def _lost(case: Case) -> Iterator[Finding]:
+    """What cannot be made again."""
+    for kind, (why, do) in _LOST.items():
+        for action in GONE:
+            found = [one for one in case.changes if kind_of(one) is kind and one.action is action]
+            if kind is Kind.GROUP:
+                found = [one for one in found if case.places.of(one).site in case.after.sites]
+            if found:
+                verb = "destroyed" if action is Action.DESTROY else "replaced"
+                yield Finding(
+                    level=Verdict.REFUSED,
+                    what=f"{count(len(found), kind.value).capitalize()} would be {verb}.",
+                    where=tuple(one.name for one in found),
+                    why=why,
+                    do=do,
+                )
+
+
+def _addresses(case: Case) -> Iterator[Finding]:
+    """An address plan that machines have."""
+    if case.before is None:
+        return
+    state = list(moved_in_state(case.changes, places=case.places, staying=case.after.sites))
+    files = list(moved_in_files(case.base, case.after)) if case.base is not None else []
+    moved: list[Moved] = [*files, *state]
+    if not moved:
+        return
+    yield Finding(
+        level=Verdict.REFUSED,
+        what=f"An address plan in use changes: {names((str(one) for one in moved), most=3)}.",
+        where=tuple(dict.fromkeys(one.what for one in moved)),
+        why=(
+            "Machines, pods, certificates and every link's other end know each other by these addresses; what has "
+            "them is made anew or cut off."
+        ),
+        do=(
+            "Take the change of `supernet`, `range`, `prefix`, or of the order of sites and hosts back; append new "
+            "sites and hosts at the end, or make a new environment beside this one."
+        ),
+    )
+
+
+def _nodes(case: Case) -> Iterator[Finding]:
+    """More of the pools' maximum than may go at once, whole groups that are replaced included."""
+    rows = [row for row in case.rows if row.before is not None and row.name != "racks"]
+    before = sum(row.before.nodes.most for row in rows if row.before is not None)
+    replaced = _replaced_pools(case)
+    removed = {row.name: _removed(row, whole=row.name in replaced) for row in rows}
+    removed = {name: number for name, number in removed.items() if number}
+    yield from _too_many(case, removed, before, noun="node", of="the pools' maximum")
+
+
+def _hosts(case: Case) -> Iterator[Finding]:
+    """The same of racks, where the file of before is known."""
+    if case.base is None:
+        return
+    staying = {host.name for host in case.after.hosts}
+    removed = {host.name: 1 for host in case.base.hosts if host.name not in staying}
+    yield from _too_many(case, removed, len(case.base.hosts), noun="host", of="the racks")
+
+
+def _too_many(case: Case, removed: dict[str, int], before: int, *, noun: str, of: str) -> Iterator[Finding]:
+    gone = sum(removed.values())
+    if not before or gone <= case.max_removed * before:
+        return
+    yield Finding(
+        level=Verdict.REFUSED,
+        what=f"{count(gone, noun)} of {before:,} would go, {gone / before:.0%} of {of}; {case.max_removed:.0%} may.",
+        where=tuple(sorted(removed)),
+        why="What runs on them ends, checkpoint or not, and the rest may have no room for it.",
+        do="Go in steps, emptying the nodes first (docs/rolling.md), or say --max-removed if that much is meant to go.",
+    )
+
+
+def _replaced_pools(case: Case) -> set[str]:
+    groups = (one for one in case.changes if kind_of(one) is Kind.POOL and one.action is Action.REPLACE)
+    return {case.places.of(one).part for one in groups}
+
+
+def _removed(row: Row, *, whole: bool) -> int:
+    if row.before is None:
+        return 0
+    if whole or row.after is None:
+        return row.before.nodes.most
+    return max(row.before.nodes.most - row.after.nodes.most, 0)

@@ -1,0 +1,104 @@
+"""IAM's policy documents: which statements they have, and what in them is wider than it needs to be.
+
+Grammar: docs.aws.amazon.com, "Grammar of the IAM JSON policy language".
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from longhaul.policy.values import is_unknown
+
+RESOURCELESS = frozenset({"ec2:DescribeInstances"})
+"""Actions in use that can be limited to no resource (docs.aws.amazon.com, Service Authorization Reference, "Actions,
+resources, and condition keys for Amazon EC2": their column of resource types is empty). What is added is looked up
+there first."""
+
+_SERVICE_WIDE = re.compile(r"^(\*|[^:]+:\*+)$")
+_ANY_RESOURCE = re.compile(r"^(\*|arn:[^:]*:[^:]*:[^:]*:[^:]*:\*)$")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statement:
+    """One statement that allows."""
+
+    place: str
+    """Such as ``policy, statement 1``."""
+    content: Mapping[str, Any]
+
+    def list(self, key: str) -> list[str]:
+        """What ``key`` holds; a lone text counts as one."""
+        value = self.content.get(key)
+        return [] if value is None else [str(one) for one in value] if isinstance(value, list) else [str(value)]
+
+
+def allowing(place: str, document: Any) -> Iterator[Statement]:
+    """The statements of ``document`` that allow; nothing of one that is known only later. ``ValueError`` when it is no
+    policy document."""
+    if document is None or is_unknown(document):
+        return
+    content = json.loads(document) if isinstance(document, str) else document
+    if not isinstance(content, Mapping) or "Statement" not in content:
+        raise ValueError(f"{place} is no policy document")
+    statements = content["Statement"]
+    for number, statement in enumerate(statements if isinstance(statements, list) else [statements], 1):
+        if not isinstance(statement, Mapping):
+            raise ValueError(f"{place} is no policy document")
+        if statement.get("Effect") == "Allow":
+            yield Statement(place=f"{place}, statement {number}", content=statement)
+
+
+def wide_actions(statement: Statement) -> Iterator[str]:
+    """What it allows too many actions by."""
+    if "NotAction" in statement.content:
+        yield "allows all actions but some (NotAction)"
+    for action in statement.list("Action"):
+        if _SERVICE_WIDE.match(action):
+            yield f"allows {action}"
+
+
+def wide_resources(statement: Statement) -> Iterator[str]:
+    """What it allows on too many resources."""
+    if "NotResource" in statement.content:
+        yield "allows it on all resources but some (NotResource)"
+    limitable = sorted(set(statement.list("Action")) - RESOURCELESS)
+    for resource in statement.list("Resource"):
+        if _ANY_RESOURCE.match(resource) and limitable:
+            yield f"allows {', '.join(limitable)} on {resource}"
+
+
+def wide_principals(statement: Statement) -> Iterator[str]:
+    """Whom it lets in without knowing them."""
+    if "NotPrincipal" in statement.content:
+        yield "lets in everyone but some (NotPrincipal)"
+    principal = statement.content.get("Principal")
+    by_kind = principal if isinstance(principal, Mapping) else {"AWS": principal}
+    for kind, whom in by_kind.items():
+        named = whom if isinstance(whom, list) else [whom]
+        if "*" in named:
+            yield "lets in everyone"
+        elif kind == "Federated":
+            yield from _federated(statement)
+
+
+def _federated(statement: Statement) -> Iterator[str]:
+    """Whoever trusts a provider of identities says which audience and whose: others have identities there too."""
+    named = dict(_conditions(statement.content.get("Condition") or {}))
+    for part, what in (("aud", "audience"), ("sub", "subject")):
+        values = named.get(part)
+        if not values:
+            yield f"lets in a provider's identities whatever their {what}"
+        elif any("*" in value for value in values):
+            yield f"lets in a provider's identities by a pattern of their {what}"
+
+
+def _conditions(condition: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
+    """By the last part of its key, what a positive comparison of texts wants."""
+    for operator, keys in condition.items():
+        if re.match(r"^(ForAnyValue:)?String(Equals|Like)$", operator) and isinstance(keys, Mapping):
+            for key, value in keys.items():
+                yield key.rpartition(":")[2], [str(one) for one in value] if isinstance(value, list) else [str(value)]

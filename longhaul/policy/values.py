@@ -1,0 +1,106 @@
+"""Reading inputs as the engine writes them into a preview: nested, partly unknown, partly secret."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
+"""Stands for a value that is known only once something is made (pulumi, ``pkg/resource/stack/deployment.go``,
+``computedValuePlaceholder``)."""
+
+MASKED = "[secret]"
+"""Stands for a secret where the engine writes for people (pulumi, ``pkg/backend/display/json.go``)."""
+
+SIGNATURE = "4dabf18193072939515e22adb298388d"
+"""Key of the mapping that a secret is wrapped in (pulumi, ``sdk/python/lib/pulumi/runtime/rpc.py``)."""
+
+
+def is_unknown(value: object) -> bool:
+    """Whether ``value`` is known only later."""
+    return value == UNKNOWN
+
+
+def is_secret(value: object) -> bool:
+    """Whether ``value`` is marked as secret, so that the engine encrypts and masks it."""
+    return value == MASKED or (isinstance(value, Mapping) and SIGNATURE in value)
+
+
+def is_true(value: object) -> bool:
+    """Whether ``value`` says yes: the clouds' interfaces have some booleans as text."""
+    return value is True or (isinstance(value, str) and value.lower() == "true")
+
+
+def at(value: Any, path: str) -> Any:
+    """The value at a dotted ``path``; None where there is nothing, :data:`MASKED` where it is inside of a secret that
+    nobody can look into."""
+    for key in path.split("."):
+        value = _opened(value)
+        if is_secret(value):
+            return MASKED
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
+
+
+def is_hidden(value: Any, path: str) -> bool:
+    """Whether what is at ``path``, or something around it, is marked as secret."""
+    parts = path.split(".")
+    return is_secret(value) or any(is_secret(at(value, ".".join(parts[:end]))) for end in range(1, len(parts) + 1))
+
+
+def _opened(value: Any) -> Any:
+    """What is in a wrapped secret, if that can be seen: a secret inside a section may come as a secret section."""
+    return value["value"] if is_secret(value) and isinstance(value, Mapping) and "value" in value else value
+
+
+def items(value: Any, path: str) -> list[tuple[str, Any]]:
+    """The entries of the list at ``path``, each with where it is, such as ``ingress[0]``; a lone value counts as
+    one."""
+    found = _opened(at(value, path))
+    if found is None:
+        return []
+    if not isinstance(found, list):
+        return [(path, found)]
+    return [(f"{path}[{index}]", entry) for index, entry in enumerate(found)]
+
+
+def sections(value: Any, path: str) -> list[tuple[str, Mapping[str, Any]]]:
+    """As :func:`items`, those that have properties: what is unknown or secret has none."""
+    opened = ((place, _opened(entry)) for place, entry in items(value, path))
+    return [(place, entry) for place, entry in opened if isinstance(entry, Mapping) and not is_secret(entry)]
+
+
+def unseen(value: Any, path: str) -> bool:
+    """Whether an entry of the list at ``path``, or all of it, cannot be judged."""
+    return len(sections(value, path)) < len(items(value, path))
+
+
+def texts(value: Any, path: str) -> list[str]:
+    """The entries of the list of texts at ``path``; a lone text counts as one."""
+    return [MASKED if is_secret(entry) else str(entry) for _, entry in items(value, path)]
+
+
+def walk(value: Any, path: str = "") -> Iterator[tuple[str, str, Any]]:
+    """Every property inside ``value``, however deep: where it is, its key, what it holds. What is in a secret is not
+    shown."""
+    if is_secret(value):
+        return
+    if isinstance(value, Mapping):
+        for key, inside in value.items():
+            place = f"{path}.{key}" if path else str(key)
+            yield place, str(key), inside
+            yield from walk(inside, place)
+    elif isinstance(value, list):
+        for index, inside in enumerate(value):
+            yield from walk(inside, f"{path}[{index}]")
+
+
+def shown(value: object) -> str:
+    """``value`` for a sentence."""
+    if value is None:
+        return "not set"
+    if is_unknown(value):
+        return "not known before it is made"
+    if is_secret(value):
+        return "a secret"
+    return str(value).lower() if isinstance(value, bool) else str(value)

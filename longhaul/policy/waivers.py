@@ -1,0 +1,105 @@
+"""Waivers: exceptions that somebody wrote into the environment file, for a reason, until a day, with another's name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from longhaul.policy.finding import Finding
+
+if TYPE_CHECKING:
+    from longhaul.policy.rule import Rule
+
+EXPIRED, UNUSED, REFUSED = "waiver-expired", "waiver-unused", "waiver-refused"
+
+WHY: Mapping[str, str] = {
+    EXPIRED: "A waiver ends on its day: what was meant to be passing is to be mended or agreed on anew.",
+    UNUSED: "A waiver that matches nothing would silently admit the next resource of that name.",
+    REFUSED: "A waiver is for one rule and for named resources, and some rules have no exception.",
+}
+"""What a finding about a waiver says, by its rule."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Waiver:
+    """One exception."""
+
+    rule: str
+    """Id of the rule."""
+    resource: str
+    """Name of the resource as Pulumi has it, the URN's last part; `*` and `?` as in file names."""
+    why: str
+    until: date
+    """The last day on which it stands, UTC."""
+    approved_by: str
+
+    def covers(self, *, rule: str, name: str) -> bool:
+        """Whether it is about this rule and this resource, whatever the day."""
+        return self.rule == rule and fnmatchcase(name, self.resource)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Waived:
+    """A finding that a waiver admits."""
+
+    finding: Finding
+    waiver: Waiver
+
+
+def name_of(urn: str) -> str:
+    """The resource's name in its URN."""
+    return urn.rpartition("::")[2]
+
+
+def apply(
+    found: Iterable[Finding], waivers: Sequence[Waiver], *, rules: Sequence[Rule], today: date
+) -> tuple[list[Finding], list[Waived]]:
+    """What stands, findings about the waivers themselves among it, and what is waived; both sorted."""
+    refused = {index: reason for index, one in enumerate(waivers) if (reason := _refusal(one, rules))}
+    used: set[int] = set()
+    stands: list[Finding] = []
+    waived: list[Waived] = []
+    for finding in found:
+        matching = [
+            index
+            for index, one in enumerate(waivers)
+            if index not in refused and one.covers(rule=finding.rule, name=name_of(finding.urn))
+        ]
+        used.update(matching)
+        live = next((waivers[index] for index in matching if waivers[index].until >= today), None)
+        if live is None:
+            stands.append(finding)
+        else:
+            waived.append(Waived(finding=finding, waiver=live))
+    for index, rule, what, write in _about(waivers, refused=refused, used=used, today=today):
+        stands.append(Finding(urn=f"waivers[{index}]", rule=rule, what=what, why=WHY[rule], write=write))
+    return sorted(stands), sorted(waived, key=lambda one: one.finding)
+
+
+def _refusal(waiver: Waiver, rules: Sequence[Rule]) -> str:
+    """Why it cannot stand; empty when it can."""
+    rule = next((one for one in rules if one.id == waiver.rule), None)
+    if rule is None:
+        return f"there is no rule {waiver.rule!r}"
+    if not rule.waivable:
+        return f"{waiver.rule} cannot be waived"
+    if not waiver.resource.strip("*?[]!-"):
+        return f"{waiver.resource!r} names no resource"
+    return ""
+
+
+def _about(
+    waivers: Sequence[Waiver], *, refused: Mapping[int, str], used: set[int], today: date
+) -> Iterator[tuple[int, str, str, str]]:
+    for index, waiver in enumerate(waivers):
+        if index in refused:
+            yield index, REFUSED, refused[index], "the id of a rule in docs/policy.md, and the name of a resource"
+        elif index not in used:
+            what = f"{waiver.rule} for {waiver.resource} matches nothing"
+            yield index, UNUSED, what, "nothing: take the waiver out"
+        elif waiver.until < today:
+            what = f"{waiver.rule} for {waiver.resource} ended on {waiver.until}"
+            yield index, EXPIRED, what, "what the rule wants, or a new day that somebody approves"

@@ -1,0 +1,91 @@
+"""The engine's document, and what it says happens."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from longhaul.exits import CommandError
+from longhaul.plan.changes import Action, read_changes
+from longhaul.plan.document import read_document
+from tests.longhaul.plan.steps import changes, step, text
+
+SUBNET = "azure-native:network:Subnet"
+
+
+@pytest.mark.parametrize(
+    ("op", "action"),
+    [
+        ("create", Action.MAKE),
+        ("update", Action.CHANGE),
+        ("delete", Action.DESTROY),
+        ("replace", Action.REPLACE),
+        ("create-replacement", Action.REPLACE),
+        ("delete-replaced", Action.CLEAR),
+        ("read-replacement", Action.FORGET),
+        ("discard", Action.FORGET),
+        ("discard-replaced", Action.FORGET),
+        ("import", Action.ADOPT),
+        ("import-replacement", Action.REPLACE),
+    ],
+)
+def test_what_an_operation_is(op: str, action: Action) -> None:
+    assert [change.action for change in changes(step(op, SUBNET, "lab-weu-etcd")).changes] == [action]
+
+
+@pytest.mark.parametrize("op", ["same", "read", "refresh", "remove-pending-replace"])
+def test_what_changes_nothing_is_no_change(op: str) -> None:
+    assert changes(step(op, SUBNET, "lab-weu-etcd"), same=7).changes == ()
+
+
+def test_an_unknown_operation_is_an_error_in_words() -> None:
+    with pytest.raises(CommandError, match=r"would 'transmogrify' lab-weu-etcd, an operation that this Longhaul"):
+        changes(step("transmogrify", SUBNET, "lab-weu-etcd"))
+
+
+@pytest.mark.parametrize(
+    "ops", [("create-replacement", "replace", "delete-replaced"), ("delete", "create"), ("delete-replaced", "replace")]
+)
+def test_the_steps_of_a_replacement_are_one(ops: tuple[str, ...]) -> None:
+    found = changes(*(step(op, SUBNET, "lab-weu-etcd", {"a": 1}, {"a": 2}) for op in ops)).changes
+    assert [(change.action, change.before, change.after) for change in found] == [(Action.REPLACE, {"a": 1}, {"a": 2})]
+
+
+def test_what_the_cloud_keeps_is_let_go_of() -> None:
+    kept = changes(step("delete", SUBNET, "lab-weu-etcd", retainOnDelete=True)).changes
+    left = changes(step("delete", SUBNET, "lab-weu-etcd", delete=True)).changes
+    assert (kept[0].action, left[0].action) == (Action.FORGET, Action.CLEAR)
+
+
+def test_changes_come_in_the_order_of_their_names() -> None:
+    found = changes(*(step("create", SUBNET, name) for name in ("c", "a", "b")))
+    assert [change.name for change in found.changes] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("error: boom", "is not JSON"),
+        ("[]", "it has no `steps`"),
+        ('{"sequence": 1}', "PULUMI_ENABLE_STREAMING_JSON_PREVIEW"),
+        ('{"steps": [{"op": "create"}]}', r"steps\.0\.urn: Field required"),
+        ('{"steps": [], "maybeCorrupt": true}', "state may be corrupt"),
+        ('{"steps": [{"op": "create", "urn": "nonsense"}]}', "no URN"),
+    ],
+)
+def test_what_is_no_preview_is_said(content: str, message: str) -> None:
+    with pytest.raises(CommandError, match=message):
+        read_changes(map(partial(read_document, source="ci.json"), [content]))
+
+
+def test_a_failed_preview_is_no_plan() -> None:
+    failed = text([], diagnostics=[{"severity": "error", "message": "no such zone\n"}])
+    with pytest.raises(CommandError, match=r"ci\.json: the preview failed.*\n  no such zone"):
+        read_document(failed, source="ci.json")
+
+
+def test_a_value_that_is_wrong_is_not_quoted() -> None:
+    with pytest.raises(CommandError) as raised:
+        read_document('{"steps": [{"op": "create", "urn": "u", "newState": "hunter2"}]}', source="ci.json")
+    assert "hunter2" not in str(raised.value)

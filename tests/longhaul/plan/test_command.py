@@ -1,0 +1,139 @@
+"""``longhaul plan``: what it runs, what it reads, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longhaul.exits import Exit
+from longhaul.plan.findings import REFUSED_EXIT
+from tests.longhaul.conftest import Checkout, FakeEngine
+from tests.longhaul.plan.steps import Step, machine, step, text
+
+DOCUMENTS = Path(__file__).parent / "documents"
+SAFE = step("update", "longhaul:Nothing", "dev-x", {"a": 1}, {"a": 2}, custom=False)
+TAGS = {"tags": {"longhaul-environment": "dev", "longhaul-site": "weu"}}
+BALANCER = "azure-native:network:LoadBalancer"
+CARE = step("update", BALANCER, "dev-api", {"a": 1, **TAGS}, {"a": 2, **TAGS})
+UNTAGGED = step("create", BALANCER, "dev-api")
+REFUSED = step("delete", "azure-native:keyvault:Vault", "dev-control-plane-vault")
+
+
+def says(engine: FakeEngine, *steps: Step) -> None:
+    engine.has_stack()
+    engine.previews(text(steps))
+
+
+@pytest.mark.parametrize(
+    ("steps", "options", "code"),
+    [
+        ((SAFE,), (), Exit.OK),
+        ((SAFE,), ("--strict",), Exit.OK),
+        ((CARE,), (), Exit.OK),
+        ((CARE,), ("--strict",), Exit.FAILED),
+        ((CARE, REFUSED), (), REFUSED_EXIT),
+        ((REFUSED,), ("--strict",), REFUSED_EXIT),
+        ((UNTAGGED,), (), REFUSED_EXIT),
+    ],
+)
+def test_the_exit_code_is_the_verdict(
+    steps: tuple[Step, ...], options: tuple[str, ...], code: int, checkout: Checkout, engine: FakeEngine
+) -> None:
+    says(engine, *steps)
+    assert checkout.run("plan", "--env", "dev", *options).returncode == code
+
+
+def test_refusal_has_a_code_of_its_own() -> None:
+    assert REFUSED_EXIT not in {code for code in Exit if code.name != "REFUSED"}
+
+
+def test_it_runs_the_engines_preview_and_compares_with_the_stack(checkout: Checkout, engine: FakeEngine) -> None:
+    says(engine, CARE)
+    checkout.environ["PULUMI_ENABLE_STREAMING_JSON_PREVIEW"] = "true"
+    done = checkout.run("plan", "--env", "dev", "--", "--refresh")
+    (call,) = engine.calls()
+    assert call["words"][0] == "preview"
+    assert {"--json", "--refresh"} <= set(call["words"])
+    assert call["environ"]["PULUMI_BACKEND_URL"] == f"file://{checkout.backend}"
+    assert f"compared with the stack in file://{checkout.backend}" in done.stdout
+
+
+def test_without_a_stack_it_is_a_new_environment(checkout: Checkout, engine: FakeEngine) -> None:
+    engine.previews(text([step("create", BALANCER, "dev-api", after=TAGS)]))
+    done = checkout.run("plan", "--env", "dev")
+    assert done.returncode == Exit.OK
+    assert "compared with nothing: a new environment" in done.stdout
+
+
+def test_a_failed_preview_is_no_plan(checkout: Checkout, engine: FakeEngine) -> None:
+    engine.previews(text([], diagnostics=[{"severity": "error", "message": "no such zone"}]))
+    engine.fails("preview")
+    done = checkout.run("plan", "--env", "dev")
+    assert (done.returncode, done.stdout) == (Exit.FAILED, "")
+    assert "no such zone" in done.stderr
+
+
+def test_a_preview_that_says_nothing_is_no_plan(checkout: Checkout, engine: FakeEngine) -> None:
+    engine.previews("")
+    engine.fails("preview")
+    done = checkout.run("plan", "--env", "dev")
+    assert (done.returncode, done.stdout) == (Exit.FAILED, "")
+    assert "nothing to judge" in done.stderr
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "json"])
+def test_a_preview_of_earlier_needs_no_engine(
+    form: str, checkout: Checkout, engine: FakeEngine, tmp_path: Path
+) -> None:
+    file = tmp_path / "preview.json"
+    file.write_text(text([CARE]))
+    done = checkout.run("plan", "--env", "dev", "--from", str(file), "--format", form)
+    assert done.returncode == Exit.OK
+    assert "needs care" in done.stdout
+    assert "preview.json" in done.stdout
+    assert str(tmp_path) not in done.stdout
+    assert engine.calls() == []
+
+
+def test_several_previews_are_one_plan(checkout: Checkout, tmp_path: Path) -> None:
+    files = [tmp_path / f"{name}.json" for name in ("a", "b")]
+    for file, one in zip(files, (CARE, REFUSED), strict=True):
+        file.write_text(text([one], same=2))
+    options = [word for file in files for word in ("--from", str(file))]
+    plan = json.loads(checkout.run("plan", "--env", "dev", *options, "--format", "json").stdout)
+    assert (plan["verdict"], plan["same"], plan["counts"]) == ("refused", 4, {"change": 1, "destroy": 1})
+
+
+def test_the_file_of_before(checkout: Checkout, tmp_path: Path) -> None:
+    base = tmp_path / "base" / "Pulumi.dev.yaml"
+    base.parent.mkdir()
+    shutil.copy(checkout.stack_file, base)
+    raw: dict[str, Any] = checkout.environment()
+    raw["supernet"] = "10.80.0.0/12"
+    checkout.write(raw)
+    preview = tmp_path / "preview.json"
+    preview.write_text(text([machine("update", "dev-api-0")]))
+    done = checkout.run("plan", "--env", "dev", "--from", str(preview), "--base", str(base))
+    assert done.returncode == REFUSED_EXIT
+    assert "supernet: 10.64.0.0/12 -> 10.80.0.0/12" in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--from", "nowhere.json"), "nowhere.json: No such file"),
+        (("--base", "nowhere.yaml"), "nowhere.yaml"),
+        (("--max-removed", "much"), "'much' is not a percentage"),
+        (("--max-removed", "101"), "'101' is not a percentage"),
+        (("--format", "pdf"), "invalid choice: 'pdf'"),
+    ],
+)
+def test_what_cannot_be_used_is_said(options: tuple[str, ...], message: str, checkout: Checkout) -> None:
+    done = checkout.run("plan", "--env", "dev", *options)
+    assert done.returncode in (Exit.FAILED, Exit.USAGE)
+    assert message in done.stderr
+    assert "internal error" not in done.stderr

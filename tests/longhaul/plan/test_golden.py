@@ -1,0 +1,69 @@
+"""A plan for each verdict, in each form: ``pytest tests/longhaul/plan --update-golden`` after a change that is meant.
+
+The documents are the engine's own, of the lab's environment and a change of its file; what does not change is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.model import Environment
+from longhaul.plan.changes import read_changes
+from longhaul.plan.document import read_document
+from longhaul.plan.findings import Verdict
+from longhaul.plan.machine_readable import to_json
+from longhaul.plan.markdown import to_markdown
+from longhaul.plan.plan import Plan, Terms, make_plan
+from longhaul.plan.text import WIDTH, to_text
+from tests.longhaul.plan.steps import lab
+
+HERE = Path(__file__).parent
+FORMS: dict[str, Callable[[Plan], str]] = {"txt": to_text, "md": to_markdown, "json": to_json}
+
+
+def grown(raw: dict[str, Any]) -> None:
+    raw["pools"]["cpu"]["max"] = 20
+    raw["pools"]["gpu"] = {"site": "use1", "machine_type": "p5.48xlarge", "max": 8}
+
+
+def moved_port(raw: dict[str, Any]) -> None:
+    raw["control_plane"]["api"]["port"] = 7443
+
+
+def shrunk(raw: dict[str, Any]) -> None:
+    raw["control_plane"]["etcd"]["members"] = 1
+    raw["pools"]["cpu"]["max"] = 5
+    raw["sites"]["rack"]["gateways"][0]["public_address"] = "198.51.100.21"
+
+
+CASES = {"safe": (grown, Verdict.SAFE), "care": (moved_port, Verdict.CARE), "refused": (shrunk, Verdict.REFUSED)}
+
+
+def planned(name: str, environment: Environment) -> Plan:
+    path = HERE / "documents" / f"{name}.json"
+    document = read_document(path.read_text(encoding="utf-8"), source=path.name)
+    return make_plan(environment, read_changes([document]), Terms(against=f"as previewed in {path.name}"))
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", CASES)
+def test_a_plan_reads_as_it_did(name: str, form: str, request: pytest.FixtureRequest) -> None:
+    change, verdict = CASES[name]
+    plan = planned(name, lab(change))
+    assert plan.verdict is verdict
+    written = FORMS[form](plan)
+    golden = HERE / "golden" / f"{name}.{form}"
+    if request.config.getoption("--update-golden", default=False):
+        golden.parent.mkdir(exist_ok=True)
+        golden.write_text(written, encoding="utf-8")
+    assert written == golden.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_line_of_text_fits_the_terminal(name: str) -> None:
+    written = to_text(planned(name, lab(CASES[name][0])))
+    assert [line for line in written.splitlines() if len(line) > WIDTH] == []

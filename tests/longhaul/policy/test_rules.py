@@ -1,0 +1,165 @@
+"""Each rule catches what breaks it and lets pass what keeps it; the samples are declared with the clouds' own SDKs."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from datetime import date
+from functools import cache
+from typing import Any
+
+import pytest
+
+from components.model import load
+from longhaul.policy import RULES, Declared, Finding, Resource, Rule, check, declared_by
+from longhaul.policy.tags import TAGGED
+from longhaul.policy.values import MASKED, SIGNATURE, UNKNOWN
+from longhaul.policy.waivers import name_of
+from tests.longhaul.policy.samples import OPERATORS, SUPERNET, declared_samples
+from tests.support.hosts import STACKS
+
+MORE: Mapping[str, set[str]] = {
+    "iam-actions/wrong text": {"iam-resources"},
+    "imdsv2/wrong instance": {"metadata-hop-limit"},
+    "secret-in-plain/wrong password": {"password-login"},
+}
+"""What a sample breaks besides the rule that it is named after."""
+
+
+@cache
+def declared() -> Declared:
+    """What the samples are judged by: the lab, if it could not be destroyed and had tags and operators of its own."""
+    lab = load(STACKS / "Pulumi.lab.yaml")
+    access = lab.access.model_copy(update={"operators": (lab.access.operators[0].supernet(new_prefix=28),)})
+    changed = {"access": access, "tags": {"team": "research"}, "destroyable": False}
+    return declared_by(lab.model_copy(update=changed), today=date(2026, 1, 1))
+
+
+@cache
+def found() -> dict[str, set[str]]:
+    """By sample, the rules that it breaks."""
+    broken: dict[str, set[str]] = {resource.name: set() for resource in declared_samples()}
+    for finding in check(declared_samples(), declared=declared()):
+        broken[name_of(finding.urn)].add(finding.rule)
+    return broken
+
+
+def test_the_samples_are_judged_by_what_they_say() -> None:
+    assert (str(declared().supernet), [str(one) for one in declared().operators]) == (SUPERNET, [OPERATORS])
+
+
+@pytest.mark.parametrize("rule", [rule.id for rule in RULES])
+def test_a_rule_catches_what_breaks_it_and_nothing_else(rule: str) -> None:
+    wrong = {name: rules for name, rules in found().items() if name.startswith(f"{rule}/wrong")}
+    assert wrong
+    assert wrong == {name: {rule} | MORE.get(name, set()) for name in wrong}
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+def test_a_rule_lets_pass_what_keeps_it(rule: Rule) -> None:
+    right = [one for one in declared_samples() if "/wrong" not in one.name]
+    assert {one.name: found()[one.name] for one in right if found()[one.name]} == {}
+    assert [one for one in right if one.name.startswith(f"{rule.id}/") or one.kind in rule.kinds]
+
+
+def test_findings_are_sorted_and_the_same_whatever_the_order() -> None:
+    forwards = check(declared_samples(), declared=declared())
+    assert forwards == sorted(forwards)
+    assert forwards == check(reversed(declared_samples()), declared=declared())
+
+
+def test_a_finding_says_what_why_and_what_to_write() -> None:
+    [one] = [one for one in check(declared_samples(), declared=declared()) if name_of(one.urn) == "ingress/wrong aws"]
+    assert one == Finding(
+        urn=one.urn,
+        rule="ingress",
+        what="lets in 0.0.0.0/0, which is everyone",
+        why=f"{rule_of('ingress').reason} ({rule_of('ingress').source})",
+        write="a source inside 10.64.0.0/12, or a range that access.operators declares",
+    )
+
+
+def rule_of(name: str) -> Rule:
+    return next(rule for rule in RULES if rule.id == name)
+
+
+def test_ids_are_unique_and_in_kebab_case() -> None:
+    ids = [rule.id for rule in RULES]
+    assert len(set(ids)) == len(ids)
+    assert all(part.isalnum() and part == part.lower() for name in ids for part in name.split("-"))
+
+
+def test_every_reason_is_one_sentence_with_a_source() -> None:
+    for rule in RULES:
+        assert rule.reason.endswith("."), rule.id
+        assert ". " not in rule.reason, rule.id
+        assert rule.source, rule.id
+
+
+def test_a_type_of_another_version_of_its_interface_is_looked_at_too() -> None:
+    [subnet] = [one for one in declared_samples() if one.name == "subnet-without-rules/wrong one"]
+    versioned = Resource(
+        urn=subnet.urn,
+        type="azure-native:network/v20240101:Subnet",
+        name=subnet.name,
+        inputs=subnet.inputs,
+    )
+    assert [one.rule for one in check([versioned], declared=declared())] == ["subnet-without-rules"]
+
+
+def test_everyone_is_nobody_s_range() -> None:
+    lab = load(STACKS / "Pulumi.lab.yaml")
+    everyone = tuple(range_.supernet(new_prefix=0) for range_ in lab.access.operators)
+    open_ = lab.model_copy(update={"access": lab.access.model_copy(update={"operators": everyone})})
+    [sample] = [one for one in declared_samples() if one.name == "ingress/wrong aws other"]
+    rules = [one.rule for one in check([sample], declared=declared_by(open_))]
+    assert "ingress" in rules
+
+
+def test_every_kind_that_tags_are_wanted_of_is_looked_at() -> None:
+    tags = next(rule for rule in RULES if rule.id == "tags")
+    assert tags.kinds == TAGGED
+
+
+def variants(value: Any) -> Iterator[Any]:
+    """``value`` with one part at a time not known yet, masked, wrapped as a secret, or not there."""
+    yield from (UNKNOWN, MASKED, {SIGNATURE: "1b47061264138c4ac30d75fd1eb44270", "ciphertext": "v1:"}, None)
+    if isinstance(value, dict):
+        for key, inside in value.items():
+            yield from ({**value, key: other} for other in variants(inside))
+    elif isinstance(value, list):
+        for index, inside in enumerate(value):
+            yield from ([*value[:index], other, *value[index + 1 :]] for other in variants(inside))
+
+
+def test_whatever_is_not_known_yet_can_be_looked_at() -> None:
+    looked = 0
+    for resource in declared_samples():
+        for inputs in variants(dict(resource.inputs)):
+            if isinstance(inputs, dict) and SIGNATURE not in inputs:
+                check([dataclasses.replace(resource, inputs=inputs)], declared=declared())
+                looked += 1
+    assert looked > 1000
+
+
+def test_a_setting_that_is_not_known_yet_does_not_pass() -> None:
+    [template] = [one for one in declared_samples() if one.name == "imdsv2/right template"]
+    inputs = {**template.inputs, "metadataOptions": {"httpTokens": UNKNOWN, "httpPutResponseHopLimit": 1}}
+    [finding] = check([dataclasses.replace(template, inputs=inputs)], declared=declared())
+    assert (finding.rule, finding.what) == (
+        "imdsv2",
+        "metadataOptions.httpTokens is not known before it is made",
+    )
+
+
+def test_user_data_that_is_not_known_yet_passes() -> None:
+    """It is made of the authority's certificate, which a new environment does not have yet."""
+    [template] = [one for one in declared_samples() if one.name == "secret-in-user-data/right template"]
+    inputs = {**template.inputs, "userData": UNKNOWN}
+    assert check([dataclasses.replace(template, inputs=inputs)], declared=declared()) == []
+
+
+def test_no_finding_shows_a_secret() -> None:
+    text = " ".join(f"{one.what} {one.write}" for one in check(declared_samples(), declared=declared()))
+    for secret in ("never-in-plain", "correct-horse", "MHcCAQEE", "AKIAABCDEFGHIJKLMNOP", "0123456789abcdef"):
+        assert secret not in text
