@@ -153,6 +153,8 @@ def _do(env: str, roll: Roll, options: argparse.Namespace) -> int:
         interrupted = True
     if interrupted:
         say("interrupted: what is cordoned stays so; run it again, and it goes on, or with --give-up")
+        if roll.view is not None:
+            roll.look_back()
     return _end(env, roll, options, stopped=stopped, interrupted=interrupted)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
@@ -82,14 +83,22 @@ class Roll:
         until = self.clock() + PATIENCE_S
         while True:
             try:
-                view = observe(self.cloud, self.api, pool_label=self.settings.pool_label, taints=self.settings.taints)
-                break
+                return self._see()
             except (ApiError, CloudError) as error:
                 if not error.passing or self.clock() > until:
                     raise
                 self.tell(Event(kind=Kind.RETRY, detail=f"{error}; asked again"))
                 self.wait(LOOK_S)
-        # Together, so that who is interrupted can still say what was seen last.
+
+    def look_back(self) -> None:
+        """See what became of it, for the report of a run that was interrupted. What was seen last stands when nobody
+        answers at once."""
+        with suppress(ApiError, CloudError):
+            self._see()
+
+    def _see(self) -> View:
+        view = observe(self.cloud, self.api, pool_label=self.settings.pool_label, taints=self.settings.taints)
+        # Together, so that whoever is interrupted can still say what was seen last.
         self.plan, self.view = plan(view, self.settings.limits(view), failed=self.failed), view
         return view
 

@@ -139,10 +139,14 @@ def test_what_a_person_cordoned_is_named(roll: Rolled, capsys: pytest.CaptureFix
     assert roll.cloud.calls == ["replace b"]
 
 
-def test_an_interrupted_one_is_gone_on_with_or_given_up(roll: Rolled, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("seconds", [0.5, 100.0])
+def test_an_interrupted_one_is_gone_on_with_or_given_up(
+    seconds: float, roll: Rolled, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also where it was cordoned after all had been seen: it is looked at once more."""
     roll.cloud.old("a")
     roll.cluster.pod("job", "a")
-    roll.at[100.0] = interrupt
+    roll.at[seconds] = interrupt
     assert roll() == Exit.INTERRUPTED
     said = capsys.readouterr()
     assert "run it again, and it goes on" in said.err
