@@ -127,14 +127,17 @@ class _Maker:
                 return "downloaded"
         if "module" not in _SOURCES[chosen]:
             raise SetupError(f"{tool.name} {tool.version}: {reason}, and LONGHAUL_TOOLS_FROM forbids building it")
-        self._progress(
-            f"{tool.name} {tool.version}: building it from its Go module" + (f", since {reason}" if reason else "")
-        )
+        why = f", since {reason}" if reason else ""
+        told = f"which may take minutes ({self._log(tool)})"
+        self._progress(f"{tool.name} {tool.version}: building it from its Go module{why}, {told}")
         self._build(tool, into)
         return "built"
 
+    def _log(self, tool: Tool) -> Path:
+        return self._log_dir / f"tool-{tool.name}.log"
+
     def _build(self, tool: Tool, into: Path) -> None:
-        log = self._log_dir / f"tool-{tool.name}.log"
+        log = self._log(tool)
         log.parent.mkdir(parents=True, exist_ok=True)
         compiler = self._get_compiler(log)
         make = partial(make_binary, compiler=compiler, modules_dir=self._spec.modules_dir, into=into, log=log)
