@@ -21,7 +21,7 @@ MEANINGS = {
     Exit.FAILED: "the operation failed or was refused, or the environment is not well",
     Exit.USAGE: "wrong usage, or an environment file that cannot be used; nothing was done",
     Exit.UNREACHABLE: "the environment cannot be reached, or its lab is down",
-    Exit.REFUSED: "the plan is refused: it would lose what cannot be had back, or breaks a policy",
+    Exit.REFUSED: "the change must not go in: it loses what cannot be had back, breaks a policy, or a file is wrong",
     Exit.INTERRUPTED: "interrupted",
 }
 """For ``--help``."""

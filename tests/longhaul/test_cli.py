@@ -11,7 +11,7 @@ from longhaul.cli import main
 from longhaul.exits import MEANINGS, Exit
 from tests.longhaul.conftest import Checkout, FakeEngine
 
-WORK = ("up", "preview", "plan", "destroy", "status", "rack", "roll", "depot", "image", "ansible")
+WORK = ("up", "preview", "plan", "review", "destroy", "status", "rack", "roll", "depot", "image", "ansible")
 COMMANDS = (*WORK, "kubeconfig", "shell", "init", "show", "map", "prices", "validate", "schema")
 
 

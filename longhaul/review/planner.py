@@ -1,0 +1,128 @@
+"""Plans, made by ``longhaul plan`` in a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from longhaul.exits import CommandError, Exit
+from longhaul.plan.findings import Finding, Verdict
+from longhaul.project import Project
+from longhaul.review.sealed import Sealed, sealed
+
+UNREAD = (
+    "aws:ec2/vpnConnection:VpnConnection",
+    # AWS tells of a route only with all of its connection.
+    "aws:ec2/vpnConnectionRoute:VpnConnectionRoute",
+    "azure-native:network:VirtualNetworkGatewayConnection",
+)
+"""Types of what is not looked at in the clouds: to read it is to read a tunnel's key, which the roles forbid."""
+
+DRIFT_WORDS = ("--refresh", *(word for name in UNREAD for word in ("--exclude", f"**{name}::**")))
+"""What the engine is told to compare with the clouds and not with the state alone."""
+
+
+class PlanError(Exception):
+    """A plan that could not be made; the text is for people and may be long."""
+
+
+class Summary(BaseModel):
+    """What a review says in a line: of the document that ``longhaul plan --format json`` writes, the head."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    verdict: Verdict
+    against: str
+    """What it was compared with."""
+    counts: dict[str, int]
+    """Resources by what happens to them."""
+    reasons: tuple[Finding, ...] = ()
+    policy: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planned:
+    """A plan."""
+
+    summary: Summary
+    markdown: str
+    has_state: bool
+    """Whether there was a stack to compare with: without one, everything is new."""
+
+
+class Planner(Protocol):
+    """Makes plans."""
+
+    def __call__(self, env: str, *, base: Path | None, drift: bool) -> Planned:
+        """The plan of ``env``; ``base`` is its file of before. Raises :class:`PlanError`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommandPlanner:
+    """Runs ``longhaul plan`` on a copy of the stack without its secrets (:mod:`longhaul.review.sealed`)."""
+
+    project: Project
+    environ: Mapping[str, str]
+
+    def __call__(self, env: str, *, base: Path | None, drift: bool) -> Planned:
+        """One run for programs and one for people: the second is the same preview, and takes seconds."""
+        with tempfile.TemporaryDirectory(prefix="longhaul-review-") as folder:
+            try:
+                place = sealed(self.project, env, folder=Path(folder), environ=self.environ)
+            except CommandError as error:
+                raise PlanError(str(error)) from error
+            words = ["--env", env, *(["--base", str(base)] if base else [])]
+            engine = ["--", *DRIFT_WORDS] if drift else []
+            summary = summary_of(_run([*words, "--format", "json", *engine], place))
+            markdown = _run([*words, "--format", "markdown", *engine], place)
+        shown = "the state, secrets left out"
+        return Planned(
+            summary=summary.model_copy(update={"against": _named(summary.against, place, shown)}),
+            markdown=_named(markdown, place, shown),
+            has_state=place.has_state,
+        )
+
+
+def summary_of(text: str) -> Summary:
+    """The head of a plan's JSON document; ``PlanError`` when it is none."""
+    try:
+        return Summary.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise PlanError(f"`longhaul plan` wrote no plan: {place}: {first['msg']}") from None
+
+
+def _run(words: Sequence[str], place: Sealed) -> str:
+    """Its output, be the plan refused or not."""
+    command = [sys.executable, "-m", "longhaul", "plan", "--project", str(place.project.root), *words]
+    done = subprocess.run(
+        command,
+        cwd=place.project.root,
+        env=dict(place.environ),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    if done.returncode not in (Exit.OK, Exit.REFUSED):
+        raise PlanError(
+            _named(done.stderr.strip() or f"`longhaul plan` ended with {done.returncode}", place, "the copy")
+        )
+    return done.stdout
+
+
+def _named(text: str, place: Sealed, name: str) -> str:
+    """``text`` without the names of temporary folders, which differ from run to run."""
+    for url in (place.backend, str(place.project.root.parent)):
+        for quoted in (f"the stack in {url}", url) if url else ():
+            text = text.replace(quoted, name)
+    return text

@@ -1,0 +1,121 @@
+"""A review from a repository: what is affected, whether it is valid, what its plan says."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from longhaul.plan.findings import Verdict
+from longhaul.plan.lines import WORDS
+from longhaul.project import STACKS, Project
+from longhaul.review.affected import Side, affected, side
+from longhaul.review.baseline import base_file
+from longhaul.review.git import Repository
+from longhaul.review.outcome import Entry, Outcome, Review, in_order
+from longhaul.review.planner import PlanError, Planned, Planner, Summary
+from longhaul.review.validation import problems
+
+_OUTCOMES = {Verdict.SAFE: Outcome.SAFE, Verdict.CARE: Outcome.CARE, Verdict.REFUSED: Outcome.REFUSED}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reviewer:
+    """Reviews one project."""
+
+    project: Project
+    planner: Planner | None
+    """None where plans must not be made: files are validated, which needs nothing."""
+    fork: bool = False
+    only: str | None = None
+    """The one environment to look at, where that is wanted."""
+
+    def change(self, ref: str) -> Review:
+        """What the change from the merge base with ``ref`` does to each environment."""
+        repository = Repository(root=self.project.root)
+        commit = repository.merge_base(ref)
+        before = side(repository.files(commit, STACKS), lambda path: repository.text(commit, path))
+        after = self._now()
+        found = affected(repository.changed(commit), before=before, after=after)
+        entries = [_deleted(env) for env in found.deleted if self._wanted(env)]
+        with tempfile.TemporaryDirectory(prefix="longhaul-base-") as folder:
+            for env in found.environments:
+                if self._wanted(env):
+                    base = base_file(repository, commit, env, before=before, folder=Path(folder) / env)
+                    entries.append(self._entry(env, base=base, drift=False))
+        return Review(
+            base=f"{ref} ({commit[:12]})",
+            commit=repository.head()[:12],
+            fork=self.fork,
+            environments=in_order(entries),
+        )
+
+    def drift(self) -> Review:
+        """How each environment in the clouds differs from what its file declares."""
+        environments = [env for env in self.project.environments() if self._wanted(env)]
+        return Review(
+            base="what is declared",
+            commit=Repository(root=self.project.root).head()[:12],
+            drift=True,
+            environments=in_order([self._entry(env, base=None, drift=True) for env in environments]),
+        )
+
+    def _wanted(self, env: str) -> bool:
+        return self.only is None or env == self.only
+
+    def _now(self) -> Side:
+        """The environment files of the work tree."""
+        root = self.project.root
+        paths = [str(path.relative_to(root)) for path in sorted(self.project.stacks.glob("Pulumi.*.yaml"))]
+        return side(paths, lambda path: (root / path).read_text(encoding="utf-8", errors="replace"))
+
+    def _entry(self, env: str, *, base: Path | None, drift: bool) -> Entry:
+        wrong = problems(self.project, env)
+        if wrong:
+            said = f"{len(wrong)} problem{'s' if len(wrong) > 1 else ''} in its file"
+            return Entry(name=env, outcome=Outcome.INVALID, said=said, report="\n".join(wrong))
+        if self.planner is None:
+            return Entry(name=env, outcome=Outcome.VALID, said="its file is valid")
+        try:
+            planned = self.planner(env, base=base, drift=drift)
+        except PlanError as error:
+            said = "no plan could be made, so nothing is known of what the change does"
+            return Entry(name=env, outcome=Outcome.FAILED, said=said, report=str(error))
+        return _drifted(env, planned) if drift else _planned(env, planned)
+
+
+def _deleted(env: str) -> Entry:
+    said = (
+        f"its file is deleted; what runs goes on running and is no longer looked after. CI destroys nothing: run "
+        f"`longhaul destroy --env {env}` before this is merged, or keep the file"
+    )
+    return Entry(name=env, outcome=Outcome.DELETED, said=said)
+
+
+def _planned(env: str, planned: Planned) -> Entry:
+    summary = planned.summary
+    return Entry(name=env, outcome=_OUTCOMES[summary.verdict], said=_said(summary), plan=planned.markdown)
+
+
+def _drifted(env: str, planned: Planned) -> Entry:
+    if not planned.has_state:
+        return Entry(name=env, outcome=Outcome.ABSENT, said="the backend has no stack of it, so nothing is looked at")
+    if not _counted(planned.summary):
+        return Entry(name=env, outcome=Outcome.AS_DECLARED, said=f"nothing differs; {planned.summary.against}")
+    return Entry(name=env, outcome=Outcome.DIFFERS, said=_said(planned.summary), plan=planned.markdown)
+
+
+def _said(summary: Summary) -> str:
+    """The gravest reason, how many more there are, and what happens."""
+    counts = _counted(summary) or "nothing changes"
+    reasons = [one for one in (*summary.reasons, *summary.policy) if one.level is summary.verdict]
+    if summary.verdict is Verdict.SAFE or not reasons:
+        return f"{counts}; {summary.against}"
+    more = f" And {len(reasons) - 1} more." if len(reasons) > 1 else ""
+    return f"{reasons[0].what}{more} ({counts}; {summary.against})"
+
+
+def _counted(summary: Summary) -> str:
+    """How many resources something happens to; empty when nothing does."""
+    said = [f"{summary.counts[action]:,} {word}" for action, word in WORDS.items() if summary.counts.get(action)]
+    return ", ".join(said)

@@ -1,0 +1,117 @@
+"""A real git repository with a project in it, and plans as ``longhaul plan`` writes them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from longhaul.project import Project
+from longhaul.review.outcome import Review
+from longhaul.review.planner import PlanError, Planned, summary_of
+from longhaul.review.reviewing import Reviewer
+from tests.support.project import Project as Files
+from tests.support.project import environment, hybrid
+
+PLANS = Path(__file__).parent / "plans"
+"""What ``longhaul plan`` wrote of the engine's own documents, as JSON and as Markdown."""
+
+SUBSCRIPTION = "11111111-0000-4000-8000-000000000001"
+
+IDENTITY = {
+    "GIT_AUTHOR_NAME": "A",
+    "GIT_AUTHOR_EMAIL": "a@example.com",
+    "GIT_COMMITTER_NAME": "A",
+    "GIT_COMMITTER_EMAIL": "a@example.com",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_CONFIG_NOSYSTEM": "1",
+}
+
+
+def plan(verdict: str, *, has_state: bool = True) -> Planned:
+    """The plan that is kept for a verdict: ``safe``, ``care`` or ``refused``."""
+    summary = summary_of((PLANS / f"{verdict}.json").read_text(encoding="utf-8"))
+    markdown = (PLANS / f"{verdict}.md").read_text(encoding="utf-8")
+    return Planned(summary=summary, markdown=markdown, has_state=has_state)
+
+
+@dataclass(kw_only=True)
+class Plans:
+    """A planner that has its answers from the test, and notes what it is asked."""
+
+    answers: dict[str, Planned | str] = field(default_factory=dict)
+    """By environment; a text is what a plan fails with."""
+    asked: dict[str, str | None] = field(default_factory=dict)
+    """By environment, the file of before that it was given."""
+    drift: bool = False
+
+    def __call__(self, env: str, *, base: Path | None, drift: bool) -> Planned:
+        self.asked[env] = None if base is None else base.read_text(encoding="utf-8")
+        self.drift = drift
+        answer = self.answers.get(env) or plan("safe")
+        if isinstance(answer, str):
+            raise PlanError(answer)
+        return answer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checkout:
+    """The repository: branch ``main`` with the environments ``dev``, which has racks, and ``two``."""
+
+    path: Path
+
+    @property
+    def project(self) -> Project:
+        return Project(root=self.path)
+
+    def git(self, *words: str) -> str:
+        environ = {**os.environ, **IDENTITY}
+        done = subprocess.run(["git", *words], cwd=self.path, env=environ, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    def commit(self) -> None:
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--message", "a change")
+
+    def write(self, path: str, text: str = "changed\n") -> None:
+        file = self.path / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+
+    def read(self, env: str) -> dict[str, Any]:
+        raw: dict[str, Any] = Files(path=self.path, env=env).read()
+        return raw
+
+    def change(self, env: str, raw: dict[str, Any]) -> None:
+        self.write(
+            f"stacks/Pulumi.{env}.yaml", yaml.safe_dump({"config": {"longhaul:environment": raw}}, sort_keys=False)
+        )
+
+    def resize(self, env: str, members: int) -> None:
+        raw = self.read(env)
+        raw["control_plane"]["events"]["members"] = members
+        self.change(env, raw)
+
+    def review(self, planner: Plans | None, *, fork: bool = False, only: str | None = None) -> Review:
+        return Reviewer(project=self.project, planner=planner, fork=fork, only=only).change("main")
+
+
+@pytest.fixture(name="checkout")
+def _checkout(tmp_path: Path) -> Checkout:
+    checkout = Checkout(path=tmp_path / "project")
+    first = hybrid("dev", supernet="10.64.0.0/12")
+    first["sites"]["weu"]["subscription"] = SUBSCRIPTION
+    second = environment("two", supernet="10.80.0.0/12")
+    second["sites"]["weu"]["subscription"] = SUBSCRIPTION
+    Files.make(checkout.path, first)
+    checkout.change("two", second)
+    checkout.write("docs/read.md")
+    checkout.git("init", "--quiet", "--initial-branch", "main")
+    checkout.commit()
+    checkout.git("checkout", "--quiet", "-b", "change")
+    return checkout

@@ -1,0 +1,215 @@
+"""``longhaul review`` from its command line to GitHub."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longhaul.cli import Invocation
+from longhaul.commands import review as command
+from longhaul.exits import CommandError, Exit
+from longhaul.review import planner
+from longhaul.review.markdown import MARKERS
+from longhaul.review.outcome import Outcome, Review
+from tests.longhaul.review.conftest import Checkout, Plans, plan
+from tests.longhaul.review.github_stand_in import REPOSITORY, TOKEN, StandIn, serving
+
+
+@pytest.fixture(name="github")
+def _github(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
+    with serving() as github:
+        monkeypatch.setenv("GITHUB_API_URL", github.url)
+        monkeypatch.setenv("GITHUB_REPOSITORY", REPOSITORY)
+        monkeypatch.setenv("GITHUB_TOKEN", TOKEN)
+        yield github
+        assert github.wrong == []
+
+
+@pytest.fixture(name="plans")
+def _plans(monkeypatch: pytest.MonkeyPatch) -> Plans:
+    plans = Plans()
+    monkeypatch.setattr(planner, "CommandPlanner", lambda **_: plans)
+    return plans
+
+
+@pytest.fixture(autouse=True)
+def _no_actions(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("GITHUB_EVENT_PATH", "GITHUB_REPOSITORY", "GITHUB_TOKEN", "LONGHAUL_ENV"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def run(checkout: Checkout, *words: str) -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--env")
+    parser.add_argument("--project")
+    command.add_arguments(parser)
+    options = parser.parse_args(["--project", str(checkout.path), *words])
+    return int(command.run(Invocation(command="review", options=options, rest=(), argv=())))
+
+
+def event(path: Path, monkeypatch: pytest.MonkeyPatch, *, head: str | None) -> None:
+    """The file of a pull request's event, its branch in the repository ``head``; None for one that is gone."""
+    repo = None if head is None else {"full_name": head}
+    content: dict[str, Any] = {"pull_request": {"number": 7, "head": {"repo": repo}}}
+    path.write_text(json.dumps(content), encoding="utf-8")
+    monkeypatch.setenv("GITHUB_EVENT_PATH", str(path))
+
+
+def test_a_pull_request_gets_its_comment_and_then_its_new_verdict(
+    checkout: Checkout, plans: Plans, github: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    event(tmp_path / "event.json", monkeypatch, head="Octo-Org/octo-repo")
+    checkout.resize("dev", 5)
+    checkout.commit()
+    plans.answers["dev"] = plan("refused")
+    assert run(checkout, "--base", "main", "--comment", "github") == Exit.REFUSED
+    assert github.comments[0]["body"].startswith(f"{MARKERS[False]}\n## Longhaul: refused\n")
+    plans.answers["dev"] = plan("safe")
+    assert run(checkout, "--base", "main", "--comment", "github") == Exit.OK
+    assert len(github.comments) == 1
+    assert "## Longhaul: safe" in github.comments[0]["body"]
+
+
+@pytest.mark.parametrize("head", ["stranger/octo-repo", None])
+def test_for_a_fork_nothing_is_planned_and_github_is_not_asked(
+    head: str | None,
+    checkout: Checkout,
+    plans: Plans,
+    github: StandIn,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    event(tmp_path / "event.json", monkeypatch, head=head)
+    monkeypatch.delenv("GITHUB_TOKEN")
+    checkout.resize("dev", 5)
+    checkout.commit()
+    assert run(checkout, "--base", "main", "--format", "markdown", "--comment", "github") == Exit.OK
+    said = capsys.readouterr()
+    assert "A maintainer who has read it pushes the branch" in said.out
+    assert "no comment: a job for a fork" in said.err
+    assert plans.asked == {}
+    assert github.asked == []
+
+
+def test_a_fork_elsewhere_is_said_by_the_caller(checkout: Checkout, plans: Plans) -> None:
+    checkout.resize("dev", 5)
+    assert run(checkout, "--base", "main", "--fork") == Exit.OK
+    assert plans.asked == {}
+
+
+def test_an_invalid_file_of_a_fork_is_still_found(checkout: Checkout, plans: Plans) -> None:
+    checkout.change("dev", checkout.read("dev") | {"supernet": "nonsense"})
+    assert run(checkout, "--base", "main", "--fork") == Exit.REFUSED
+
+
+def test_in_three_jobs(
+    checkout: Checkout,
+    plans: Plans,
+    github: StandIn,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """As .github/workflows/preview.yml does it."""
+    event(tmp_path / "event.json", monkeypatch, head=REPOSITORY)
+    checkout.write("tools.toml")
+    checkout.change("two", checkout.read("two") | {"supernet": "nonsense"})
+    checkout.commit()
+    first, second = tmp_path / "affected.json", tmp_path / "plan.json"
+    as_json = ("--no-verdict", "--format", "json")
+    assert run(checkout, "--base", "main", "--no-plan", *as_json, "--to", str(first)) == Exit.OK
+    assert plans.asked == {}
+    assert run(checkout, "--names", str(first)) == Exit.OK
+    assert capsys.readouterr().out == '["dev"]\n'
+    plans.answers["dev"] = plan("care")
+    assert run(checkout, "--base", "main", "--env", "dev", *as_json, "--to", str(second)) == Exit.OK
+    summary = tmp_path / "summary.md"
+    summary.write_text("before\n", encoding="utf-8")
+    written = ("--format", "markdown", "--to", str(summary))
+    assert run(checkout, "--from", str(first), str(second), *written, "--comment", "github") == Exit.REFUSED
+    body = github.comments[0]["body"]
+    assert [line.split("**")[1] for line in body.splitlines() if line.startswith("- ") and "**" in line][:2] == [
+        "invalid",
+        "needs care",
+    ]
+    assert summary.read_text(encoding="utf-8") == f"before\n{body}"
+
+
+def test_drift_opens_one_issue_and_closes_it(checkout: Checkout, plans: Plans, github: StandIn) -> None:
+    same = plan("safe")
+    same = planner.Planned(
+        summary=same.summary.model_copy(update={"counts": {}}), markdown=same.markdown, has_state=True
+    )
+    plans.answers = {"dev": plan("care"), "two": same}
+    assert run(checkout, "--drift", "--issue", "github") == Exit.FAILED
+    assert plans.drift
+    assert plans.asked == {"dev": None, "two": None}
+    (issue,) = github.issues
+    assert issue["title"] == "What runs differs from what is declared"
+    assert issue["body"].startswith(MARKERS[True])
+    assert "**differs** `dev`" in issue["body"]
+    assert "**as declared** `two`" in issue["body"]
+    plans.answers["dev"] = same
+    assert run(checkout, "--drift", "--issue", "github") == Exit.OK
+    assert issue["state"] == "closed"
+
+
+def test_what_is_nowhere_yet_has_not_drifted(checkout: Checkout, plans: Plans, tmp_path: Path) -> None:
+    plans.answers = {env: plan("safe", has_state=False) for env in ("dev", "two")}
+    to = tmp_path / "drift.json"
+    assert run(checkout, "--drift", "--format", "json", "--to", str(to)) == Exit.OK
+    review = Review.model_validate_json(to.read_text(encoding="utf-8"))
+    assert {entry.outcome for entry in review.environments} == {Outcome.ABSENT}
+
+
+def test_an_issue_is_for_drift(checkout: Checkout, plans: Plans, github: StandIn) -> None:
+    with pytest.raises(CommandError, match="--issue github is for what --drift finds"):
+        run(checkout, "--base", "main", "--issue", "github")
+
+
+@pytest.mark.parametrize(
+    ("missing", "says"),
+    [("GITHUB_TOKEN", "GITHUB_TOKEN is not set"), ("GITHUB_EVENT_PATH", "runs for no pull request")],
+)
+def test_what_a_comment_needs(
+    missing: str,
+    says: str,
+    checkout: Checkout,
+    plans: Plans,
+    github: StandIn,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    event(tmp_path / "event.json", monkeypatch, head=REPOSITORY)
+    monkeypatch.delenv(missing)
+    with pytest.raises(CommandError, match=says) as caught:
+        run(checkout, "--base", "main", "--comment", "github")
+    assert caught.value.code is Exit.USAGE
+
+
+def test_an_event_that_cannot_be_read(checkout: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_EVENT_PATH", str(tmp_path / "nothing"))
+    with pytest.raises(CommandError, match=r"GITHUB_EVENT_PATH, .*cannot be read"):
+        run(checkout, "--base", "main")
+
+
+def test_a_push_is_no_pull_request(
+    checkout: Checkout, plans: Plans, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "event.json").write_text('{"before": "0", "after": "1"}', encoding="utf-8")
+    monkeypatch.setenv("GITHUB_EVENT_PATH", str(tmp_path / "event.json"))
+    checkout.resize("dev", 5)
+    assert run(checkout, "--base", "main") == Exit.OK
+    assert list(plans.asked) == ["dev"]
+
+
+def test_a_file_of_something_else(checkout: Checkout, tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(CommandError, match="of this version did not write it"):
+        run(checkout, "--from", str(tmp_path / "x.json"))

@@ -1,0 +1,181 @@
+"""The roles that previews get: enough to see what the program makes, and no secret."""
+
+from __future__ import annotations
+
+import json
+import re
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import botocore.session
+import pytest
+
+from longhaul import review
+
+ROLES = Path(review.__file__).parent / "roles"
+
+ISSUER = "token.actions.githubusercontent.com"
+
+AZURE = {
+    "authorization.RoleAssignment": "Microsoft.Authorization/roleAssignments",
+    "compute.VirtualMachine": "Microsoft.Compute/virtualMachines",
+    "compute.VirtualMachineScaleSet": "Microsoft.Compute/virtualMachineScaleSets",
+    "keyvault.Vault": "Microsoft.KeyVault/vaults",
+    "managedidentity.UserAssignedIdentity": "Microsoft.ManagedIdentity/userAssignedIdentities",
+    "network.LoadBalancer": "Microsoft.Network/loadBalancers",
+    "network.LocalNetworkGateway": "Microsoft.Network/localNetworkGateways",
+    "network.NatGateway": "Microsoft.Network/natGateways",
+    "network.NetworkInterface": "Microsoft.Network/networkInterfaces",
+    "network.NetworkSecurityGroup": "Microsoft.Network/networkSecurityGroups",
+    "network.PublicIPAddress": "Microsoft.Network/publicIPAddresses",
+    "network.Subnet": "Microsoft.Network/virtualNetworks/subnets",
+    "network.VirtualNetwork": "Microsoft.Network/virtualNetworks",
+    "network.VirtualNetworkGateway": "Microsoft.Network/virtualNetworkGateways",
+    "network.VirtualNetworkPeering": "Microsoft.Network/virtualNetworks/virtualNetworkPeerings",
+    "privatedns.PrivateRecordSet": "Microsoft.Network/privateDnsZones/A",
+    "privatedns.PrivateZone": "Microsoft.Network/privateDnsZones",
+    "privatedns.VirtualNetworkLink": "Microsoft.Network/privateDnsZones/virtualNetworkLinks",
+    "resources.ResourceGroup": "Microsoft.Resources/subscriptions/resourceGroups",
+}
+"""The type in Azure of what the program makes, as permissions name it."""
+
+UNREAD = {"network.VirtualNetworkGatewayConnection"}
+"""To read it is to read its key."""
+
+AWS = {
+    "autoscaling": "autoscaling:DescribeAutoScalingGroups",
+    "ec2": "ec2:DescribeVpcs",
+    "iam": "iam:GetRole",
+    "vpc": "ec2:DescribeSecurityGroupRules",
+}
+"""Of each of the SDK's modules that the program uses, an action that its resources are read with."""
+
+READ_BY_NAME = {
+    "ec2.SubnetCidrReservation": "ec2:GetSubnetCidrReservations",
+    "iam.InstanceProfile": "iam:GetInstanceProfile",
+    "iam.OpenIdConnectProvider": "iam:GetOpenIDConnectProvider",
+    "iam.Role": "iam:GetRole",
+    "iam.RolePolicy": "iam:GetRolePolicy",
+}
+
+SECRETS = (
+    "ec2:DescribeVpnConnections",
+    "ec2:GetVpnConnectionDeviceSampleConfiguration",
+    "ec2:GetPasswordData",
+    "kms:Decrypt",
+    "kms:GenerateDataKey",
+    "secretsmanager:BatchGetSecretValue",
+    "secretsmanager:GetSecretValue",
+    "ssm:GetParameter",
+    "ssm:GetParametersByPath",
+)
+
+
+def role(name: str) -> Any:
+    return json.loads((ROLES / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def used(root: Path, folder: str) -> set[str]:
+    """Every resource that the components of one cloud make, as ``module.Type``."""
+    text = "".join(path.read_text(encoding="utf-8") for path in (root / "components" / folder).glob("*.py"))
+    found = re.findall(r"\b(?:aws\.)?([a-z0-9]+)\.([A-Z]\w+)\(", text)
+    return {f"{module}.{name}" for module, name in found if not name.endswith("Args")}
+
+
+def actions(statement: dict[str, Any]) -> list[str]:
+    given = statement["Action"]
+    return [given] if isinstance(given, str) else given
+
+
+def allowed(action: str) -> bool:
+    """As IAM decides: an allowance, and no denial."""
+    statements = role("aws-preview")["Statement"]
+    effects = {one["Effect"] for one in statements for given in actions(one) if fnmatchcase(action, given)}
+    return effects == {"Allow"}
+
+
+def test_what_the_program_makes_in_azure_can_be_seen(root: Path) -> None:
+    made = {name for name in used(root, "azure") if name.split(".")[0] in {key.split(".")[0] for key in AZURE}}
+    assert made - UNREAD == set(AZURE)
+    assert role("azure-preview")["Actions"] == sorted(f"{name}/read" for name in AZURE.values())
+
+
+def test_nothing_in_azure_can_be_changed_or_be_read_that_is_secret() -> None:
+    preview, state = role("azure-preview"), role("azure-state")
+    assert preview["DataActions"] == []
+    assert all(action.endswith("/read") and "*" not in action for action in preview["Actions"])
+    assert not any("connections" in action for action in preview["Actions"])
+    assert {"Microsoft.KeyVault/vaults/secrets/*", "Microsoft.KeyVault/vaults/keys/*"} <= set(preview["NotDataActions"])
+    assert state["Actions"] == []
+    assert state["DataActions"] == ["Microsoft.Storage/storageAccounts/blobServices/containers/blobs/read"]
+
+
+def test_what_the_program_makes_in_aws_can_be_seen(root: Path) -> None:
+    made = {name for name in used(root, "aws") if name.split(".")[0] in AWS}
+    assert {name.split(".")[0] for name in made} == set(AWS)
+    assert [name for name in sorted(made) if not allowed(READ_BY_NAME.get(name, AWS[name.split(".")[0]]))] == []
+
+
+@pytest.mark.parametrize("action", SECRETS)
+def test_no_secret_in_aws_can_be_read(action: str) -> None:
+    assert not allowed(action)
+
+
+def test_nothing_in_aws_can_be_changed() -> None:
+    verbs = {
+        action.split(":")[1]
+        for one in role("aws-preview")["Statement"]
+        if one["Effect"] == "Allow"
+        for action in actions(one)
+    }
+    assert {re.match("Describe|Get|List", verb) is not None for verb in verbs} == {True}
+    assert "*" not in verbs
+
+
+def test_only_the_state_is_read_from_buckets() -> None:
+    statements = {one["Sid"]: one for one in role("aws-preview")["Statement"]}
+    state = "arn:aws:s3:::STATE_BUCKET/.pulumi/*"
+    assert statements["ReadTheStateWithItsSecretsEncrypted"]["Resource"] == state
+    assert statements["ReadNothingElseThatIsStored"] == {
+        "Sid": "ReadNothingElseThatIsStored",
+        "Effect": "Deny",
+        "Action": "s3:GetObject*",
+        "NotResource": state,
+    }
+
+
+def test_every_action_exists() -> None:
+    """In botocore's models of the services: an action is called like its operation, but for a few of S3."""
+    session = botocore.session.get_session()
+    not_operations = {"s3:ListBucket"}
+    for statement in role("aws-preview")["Statement"]:
+        for action in actions(statement):
+            service, pattern = action.split(":")
+            names = session.get_service_model(service).operation_names
+            assert action in not_operations or any(fnmatchcase(name, pattern) for name in names), action
+
+
+@pytest.mark.parametrize("path", sorted(ROLES.glob("*-trust-*.json")), ids=lambda path: path.stem)
+def test_only_this_repository_is_trusted(path: Path) -> None:
+    content = json.loads(path.read_text(encoding="utf-8"))
+    if path.name.startswith("azure"):
+        assert set(content) == {"name", "issuer", "subject", "audiences"}
+        assert content["issuer"] == f"https://{ISSUER}"
+        subjects, audience = [content["subject"]], content["audiences"]
+        assert audience == ["api://AzureADTokenExchange"]
+    else:
+        (statement,) = content["Statement"]
+        # StringLike would let a name with a star in it stand for others.
+        assert set(statement["Condition"]) == {"StringEquals"}
+        condition = statement["Condition"]["StringEquals"]
+        assert condition[f"{ISSUER}:aud"] == "sts.amazonaws.com"
+        given = condition[f"{ISSUER}:sub"]
+        subjects = [given] if isinstance(given, str) else given
+    assert all(subject.startswith("repo:OWNER/REPOSITORY:") and "*" not in subject for subject in subjects)
+    assert any("environment:ENVIRONMENT" in subject for subject in subjects) == ("environment" in path.stem)
+
+
+def test_each_is_documented(root: Path) -> None:
+    text = (root / "docs" / "review.md").read_text(encoding="utf-8")
+    assert [path.name for path in sorted(ROLES.glob("*.json")) if path.stem not in text] == []

@@ -1,0 +1,223 @@
+"""A stack without its secrets, and ``longhaul plan`` run on it."""
+
+from __future__ import annotations
+
+import json
+import stat
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from longhaul.exits import CommandError
+from longhaul.plan.findings import Verdict
+from longhaul.project import Project
+from longhaul.review.planner import DRIFT_WORDS, CommandPlanner, PlanError, summary_of
+from longhaul.review.sealed import PLACEHOLDER, SIGNATURE, sealed, without_secrets
+from tests.longhaul.review.conftest import PLANS, Checkout
+
+CIPHER = {SIGNATURE[0]: SIGNATURE[1], "ciphertext": "v1:abc:def"}
+DEPLOYMENT = {
+    "manifest": {"version": "v3.250.0"},
+    "secrets_providers": {"type": "passphrase", "state": {"salt": "v1:salt"}},
+    "resources": [
+        {"urn": "urn:pulumi:dev::longhaul::x::y", "inputs": {"key": CIPHER, "name": "n"}, "outputs": {"l": [CIPHER]}}
+    ],
+}
+
+ENGINE = """\
+#!{python}
+import json, os, pathlib, sys
+folder = pathlib.Path(__file__).parent
+with (folder / "calls").open("a") as file:
+    file.write(json.dumps([sys.argv[1:], dict(os.environ)]) + "\\n")
+said = json.loads((folder / "says").read_text())
+sys.stdout.write(said["out"])
+sys.stderr.write(said["err"])
+sys.exit(said["code"])
+"""
+"""A stand-in for the engine, of which only `stack export` is asked."""
+
+COMMAND = """\
+import json, os, pathlib, sys
+words = sys.argv[1:]
+folder = pathlib.Path({folder!r})
+state = os.environ["PULUMI_BACKEND_URL"].removeprefix("file://")
+note = [words, dict(os.environ), pathlib.Path(state, ".pulumi/stacks/longhaul/dev.json").read_text() if state else ""]
+with (folder / "plans").open("a") as file:
+    file.write(json.dumps(note) + "\\n")
+form = words[words.index("--format") + 1]
+text = (folder / ("plan." + form)).read_text() if (folder / ("plan." + form)).exists() else ""
+sys.stdout.write(text.replace("BACKEND", "the stack in file://" + state))
+sys.stderr.write((folder / "error").read_text() if (folder / "error").exists() else "")
+sys.exit(int((folder / "code").read_text()))
+"""
+"""A stand-in for the command of the change that is under review."""
+
+
+class Place:
+    """A checkout with an engine and a ``longhaul plan`` of the test's."""
+
+    def __init__(self, checkout: Checkout, folder: Path) -> None:
+        self.folder, self.checkout = folder, checkout
+        engine = folder / "pulumi"
+        engine.write_text(ENGINE.format(python=sys.executable), encoding="utf-8")
+        engine.chmod(engine.stat().st_mode | stat.S_IXUSR)
+        self.engine_says(json.dumps({"version": 3, "deployment": DEPLOYMENT}))
+        for name in ("json", "md"):
+            text = (
+                (PLANS / f"care.{name}").read_text(encoding="utf-8").replace("the state, secrets left out", "BACKEND")
+            )
+            (folder / f"plan.{'markdown' if name == 'md' else name}").write_text(text, encoding="utf-8")
+        (folder / "code").write_text("0", encoding="utf-8")
+        checkout.write("longhaul/__init__.py", "")
+        checkout.write("longhaul/__main__.py", COMMAND.format(folder=str(folder)))
+        self.environ = {
+            "PATH": "/usr/bin:/bin",
+            "HOME": str(folder),
+            "LONGHAUL_PULUMI": str(engine),
+            "PULUMI_BACKEND_URL": "s3://state",
+            "GITHUB_TOKEN": "ghs_of_the_job",
+        }
+
+    def engine_says(self, out: str = "", *, err: str = "", code: int = 0) -> None:
+        (self.folder / "says").write_text(json.dumps({"out": out, "err": err, "code": code}), encoding="utf-8")
+
+    def notes(self, name: str) -> list[Any]:
+        path = self.folder / name
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+
+    def planner(self) -> CommandPlanner:
+        return CommandPlanner(project=self.checkout.project, environ=self.environ)
+
+
+@pytest.fixture(name="place")
+def _place(checkout: Checkout, tmp_path: Path) -> Place:
+    folder = tmp_path / "place"
+    folder.mkdir()
+    return Place(checkout, folder)
+
+
+def test_every_secret_is_the_same_and_none_is_there() -> None:
+    plain = without_secrets(DEPLOYMENT)
+    assert "v1:" not in json.dumps(plain)
+    resource = plain["resources"][0]
+    assert resource["inputs"] == {"key": {SIGNATURE[0]: SIGNATURE[1], "plaintext": PLACEHOLDER}, "name": "n"}
+    assert resource["outputs"]["l"] == [resource["inputs"]["key"]]
+    assert json.loads(PLACEHOLDER)
+
+
+def test_the_copy_keeps_what_is_declared_line_by_line(checkout: Checkout, place: Place, tmp_path: Path) -> None:
+    path = checkout.path / "stacks/Pulumi.dev.yaml"
+    source = f"# Ours.\nencryptionsalt: v1:salt\n{path.read_text(encoding='utf-8')}"
+    path.write_text(source, encoding="utf-8")
+    copy = sealed(checkout.project, "dev", folder=tmp_path / "copy", environ=place.environ)
+    text = copy.project.stack_file("dev").read_text(encoding="utf-8")
+    assert text == source.replace("encryptionsalt: v1:salt\n", "\n")
+    assert copy.project.load("dev") == checkout.project.load("dev")
+    assert (copy.project.stacks / "__main__.py").is_file()
+
+
+def test_the_backend_of_the_project_file_is_read_and_not_passed_on(
+    checkout: Checkout, place: Place, tmp_path: Path
+) -> None:
+    definition = {**checkout.project.definition(), "backend": {"url": "azblob://state?storage_account=x"}}
+    checkout.write("Pulumi.yaml", yaml.safe_dump(definition))
+    del place.environ["PULUMI_BACKEND_URL"]
+    copy = sealed(checkout.project, "dev", folder=tmp_path / "copy", environ=place.environ)
+    ((words, environ),) = place.notes("calls")
+    assert words == ["stack", "export", "--stack", "dev", "--non-interactive"]
+    assert environ["PULUMI_BACKEND_URL"] == "azblob://state?storage_account=x"
+    assert "backend" not in copy.project.definition()
+    assert copy.has_state
+
+
+def test_the_plan_gets_the_state_without_secrets_and_no_token(place: Place) -> None:
+    planned = place.planner()("dev", base=Path("/base/Pulumi.dev.yaml"), drift=False)
+    assert planned.summary.verdict is Verdict.CARE
+    first, second = place.notes("plans")
+    for (words, environ, state), form in ((first, "json"), (second, "markdown")):
+        assert words[0] == "plan"
+        assert words[3:] == ["--env", "dev", "--base", "/base/Pulumi.dev.yaml", "--format", form]
+        assert "GITHUB_TOKEN" not in environ
+        assert environ["PULUMI_CONFIG_PASSPHRASE"]
+        assert "ciphertext" not in state
+        assert json.loads(state)["checkpoint"]["latest"] == without_secrets(DEPLOYMENT)
+        assert environ["PYTHONPATH"] == str(place.checkout.path)
+
+
+def test_temporary_folders_are_not_named(place: Place) -> None:
+    planned = place.planner()("dev", base=None, drift=False)
+    assert planned.summary.against == "compared with the state, secrets left out"
+    assert "/longhaul-review-" not in planned.markdown
+    assert "compared with the state, secrets left out" in planned.markdown
+    (place.folder / "code").write_text("1", encoding="utf-8")
+    (place.folder / "error").write_text("longhaul: it is broken", encoding="utf-8")
+    with pytest.raises(PlanError, match="it is broken"):
+        place.planner()("dev", base=None, drift=False)
+
+
+def test_a_refused_plan_is_a_plan(place: Place) -> None:
+    (place.folder / "code").write_text("4", encoding="utf-8")
+    assert place.planner()("dev", base=None, drift=False).markdown
+
+
+def test_drift_reads_the_clouds_and_no_tunnel(place: Place) -> None:
+    place.planner()("dev", base=None, drift=True)
+    words = place.notes("plans")[0][0]
+    assert tuple(words[words.index("--") + 1 :]) == DRIFT_WORDS
+    assert "--refresh" in words
+
+
+@pytest.mark.parametrize("said", ["error: no stack named 'dev' found", None])
+def test_without_a_stack_everything_is_new(said: str | None, place: Place) -> None:
+    if said is None:
+        del place.environ["PULUMI_BACKEND_URL"]
+    else:
+        place.engine_says(err=said, code=6)
+    planned = place.planner()("dev", base=None, drift=False)
+    assert not planned.has_state
+    assert place.notes("plans")[0][1]["PULUMI_BACKEND_URL"] == ""
+
+
+@pytest.mark.parametrize(
+    ("out", "err", "code", "says"),
+    [
+        (
+            "",
+            "error: could not list bucket: AccessDenied",
+            255,
+            "cannot be read from the backend: error: .*AccessDenied",
+        ),
+        ("Logging in…", "", 0, "what the backend has is no state"),
+    ],
+)
+def test_a_backend_that_cannot_be_read_is_no_new_environment(
+    out: str, err: str, code: int, says: str, place: Place
+) -> None:
+    place.engine_says(out, err=err, code=code)
+    with pytest.raises(PlanError, match=says):
+        place.planner()("dev", base=None, drift=False)
+    with pytest.raises(CommandError):
+        sealed(place.checkout.project, "dev", folder=place.folder / "copy", environ=place.environ)
+
+
+def test_a_plan_of_another_form_is_said() -> None:
+    with pytest.raises(PlanError, match="wrote no plan: verdict"):
+        summary_of('{"verdict": "fine", "against": "", "counts": {}}')
+
+
+@pytest.mark.parametrize("verdict", ["safe", "care", "refused"])
+def test_todays_plans_are_understood(verdict: str, root: Path) -> None:
+    """Those that ``longhaul plan`` is tested with, not the copies here."""
+    text = (root / "tests/longhaul/plan/golden" / f"{verdict}.json").read_text(encoding="utf-8")
+    assert summary_of(text).verdict.name.lower() == verdict
+
+
+def test_a_project_that_is_no_copy_is_left_alone(place: Place, tmp_path: Path) -> None:
+    before = {path: path.read_bytes() for path in place.checkout.path.rglob("*") if path.is_file()}
+    copy = sealed(place.checkout.project, "dev", folder=tmp_path / "copy", environ=place.environ)
+    assert isinstance(copy.project, Project)
+    assert {path: path.read_bytes() for path in place.checkout.path.rglob("*") if path.is_file()} == before

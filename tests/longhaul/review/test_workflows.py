@@ -1,0 +1,149 @@
+"""The workflows: what each job may, and that actionlint finds nothing."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from lab import tools
+from longhaul.toolchain.spec import load
+
+WORKFLOWS = ("apply", "drift", "preview")
+PINNED = re.compile(r"uses: [\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$")
+
+
+@pytest.fixture(name="github")
+def _github(root: Path) -> Path:
+    return root / ".github"
+
+
+def jobs(github: Path, name: str) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = workflow(github, name)["jobs"]
+    return found
+
+
+def workflow(github: Path, name: str) -> dict[Any, Any]:
+    content: dict[Any, Any] = yaml.safe_load((github / "workflows" / f"{name}.yml").read_text(encoding="utf-8"))
+    return content
+
+
+def test_these_are_all(github: Path) -> None:
+    assert sorted(path.stem for path in (github / "workflows").iterdir()) == sorted(WORKFLOWS)
+
+
+def test_every_action_is_pinned_by_its_commit(github: Path) -> None:
+    lines = [line.strip(" -") for path in github.rglob("*.yml") for line in path.read_text("utf-8").splitlines()]
+    uses = [line for line in lines if line.startswith("uses:") and not line.startswith("uses: ./")]
+    assert len(uses) > 10
+    assert [line for line in uses if not PINNED.search(line)] == []
+    commits: dict[str, set[str]] = {}
+    for line in uses:
+        action, commit = line.removeprefix("uses: ").split("@")
+        commits.setdefault(action, set()).add(commit)
+    assert {action: len(found) for action, found in commits.items() if len(found) > 1} == {}
+
+
+@pytest.mark.parametrize("name", WORKFLOWS)
+def test_a_job_has_what_it_needs_and_no_more(name: str, github: Path) -> None:
+    assert workflow(github, name)["permissions"] == {}
+    for title, job in jobs(github, name).items():
+        may = job["permissions"]
+        assert may.pop("contents") == "read", title
+        # Who holds credentials of a cloud writes nothing to GitHub, and the other way around.
+        assert len(may) <= 1, title
+        assert set(may) <= {"id-token", "pull-requests", "issues"}, title
+        assert job["timeout-minutes"] <= 360, title
+
+
+@pytest.mark.parametrize("name", WORKFLOWS)
+def test_nothing_from_outside_is_put_into_a_script(name: str, github: Path) -> None:
+    for job in jobs(github, name).values():
+        assert [step["run"] for step in job["steps"] if "${{" in step.get("run", "")] == []
+        checkouts = [step for step in job["steps"] if step.get("uses", "").startswith("actions/checkout@")]
+        assert all(step["with"]["persist-credentials"] is False for step in checkouts)
+
+
+def test_a_pull_request_sees_no_secret_and_a_fork_no_credentials(github: Path) -> None:
+    text = (github / "workflows" / "preview.yml").read_text(encoding="utf-8")
+    assert "secrets." not in text
+    assert "pull_request_target" not in text
+    plan = jobs(github, "preview")["plan"]
+    assert "github.event.pull_request.head.repo.full_name == github.repository" in plan["if"]
+    holders = [title for title, job in jobs(github, "preview").items() if "id-token" in job["permissions"]]
+    assert holders == ["plan"]
+    # An environment's name in the token's subject would be another role's.
+    assert "environment" not in plan
+
+
+def test_a_night_sees_no_secret(github: Path) -> None:
+    assert "secrets." not in (github / "workflows" / "drift.yml").read_text(encoding="utf-8")
+
+
+def test_an_apply_is_approved_and_alone(github: Path) -> None:
+    content = workflow(github, "apply")
+    # YAML 1.1 reads the key `on` as true.
+    assert content[True] == {"push": {"branches": ["main"]}}
+    apply = content["jobs"]["apply"]
+    assert apply["environment"] == "${{ matrix.environment }}"
+    assert apply["concurrency"] == {"group": "apply-${{ matrix.environment }}", "cancel-in-progress": False}
+    first, *others = apply["steps"]
+    assert first["if"] == "vars.LONGHAUL_APPLY != 'true'"
+    assert all(step["if"].startswith("vars.LONGHAUL_APPLY == 'true'") for step in others)
+    script = others[-1]["run"]
+    assert script.index("longhaul plan") < script.index("longhaul up")
+
+
+def test_every_variable_is_documented(github: Path, root: Path) -> None:
+    text = "".join(path.read_text(encoding="utf-8") for path in (github / "workflows").iterdir())
+    documented = (root / "docs" / "review.md").read_text(encoding="utf-8")
+    names = set(re.findall(r"(?:vars|secrets)\.(\w+)", text))
+    assert len(names) > 8
+    assert [name for name in sorted(names) if f"`{name}`" not in documented] == []
+
+
+@pytest.fixture(name="actionlint")
+def _actionlint(tmp_path: Path) -> Path:
+    if "actionlint" not in {tool.name for tool in load().tools}:
+        pytest.skip("tools.toml does not list actionlint")
+    return tools.ensure(["actionlint"], log_dir=tmp_path, progress=print)["actionlint"]
+
+
+def lint(actionlint: Path, folder: Path, root: Path) -> subprocess.CompletedProcess[str]:
+    """Scripts in workflows are for shellcheck, which actionlint runs."""
+    shellcheck = str(root / ".venv" / "bin" / "shellcheck")
+    command = [str(actionlint), "-no-color", "-shellcheck", shellcheck, "-pyflakes", ""]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.engine
+def test_actionlint_finds_nothing(actionlint: Path, root: Path) -> None:
+    done = lint(actionlint, root, root)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(
+    ("right", "wrong", "says"),
+    [
+        ("contents: read", "contents: reed", "reed"),
+        ("needs: affected\n", "needs: affekted\n", "affekted"),
+        ('echo "environments=$environments"', "echo environments=$environments", "SC2086"),
+        ("engine:", "engines:", "engines"),
+    ],
+)
+def test_it_would_find_something(
+    right: str, wrong: str, says: str, actionlint: Path, root: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(root / ".github", tmp_path / ".github")
+    (tmp_path / ".git").mkdir()
+    path = tmp_path / ".github" / "workflows" / "preview.yml"
+    path.write_text(path.read_text(encoding="utf-8").replace(right, wrong), encoding="utf-8")
+    done = lint(actionlint, tmp_path, root)
+    assert done.returncode == 1
+    assert says in done.stdout
