@@ -6,58 +6,28 @@ import base64
 import json
 from functools import cache
 from typing import Any
-from unittest import mock
 
 import yaml
 
-from components.cluster import Cluster
 from components.model import Environment, load
 from components.model.environment import Pool
-from tests.support import production
-from tests.support.declared import Declared, Program, declare, plain
+from tests.support.declared import Program, plain
 from tests.support.hosts import STACKS
-
-CA = "-----BEGIN CERTIFICATE-----\nthe authority's\n-----END CERTIFICATE-----\n"
-
-
-def cloud(resource: Declared) -> dict[str, Any]:
-    """What clouds and vault answer."""
-    match resource.type.rpartition(":")[2]:
-        case "CertificateAuthority":
-            return {"certificate": CA, "fingerprint": "ab"}
-        case "Certificate":
-            return {"certificate": CA, "not_after": "2030-01-01T00:00:00+00:00"}
-        case "TunnelKey":
-            return {"value": "key"}
-        case "ResourceGroup":
-            return {"name": resource.inputs["resourceGroupName"]}
-        case "VirtualMachine":
-            # What goes in as a list of identities comes back as a map.
-            return {"identity": {"userAssignedIdentities": {}}, "vmId": resource.name}
-        case "UserAssignedIdentity":
-            return {"principalId": f"{resource.name}-principal"}
-    return production.cloud(resource)
+from tests.support.whole import CA, declare_whole, with_few_machines
 
 
 @cache
 def environment() -> Environment:
     """The lab's, with a pool in Azure too, and no more control plane than it takes."""
     lab = load(STACKS / "Pulumi.lab.yaml")
-    control = lab.control_plane
-    small = {
-        "etcd": control.etcd.model_copy(update={"members": 1}),
-        "events": control.events.model_copy(update={"members": 1}),
-        "api": control.api.model_copy(update={"servers": 1}),
-    }
-    pools = {**lab.pools, "gpu": Pool(site=control.site, machine_type="Standard_NC24ads_A100_v4", max=4)}
-    return lab.model_copy(update={"control_plane": control.model_copy(update=small), "pools": pools})
+    pools = {**lab.pools, "gpu": Pool(site=lab.control_plane.site, machine_type="Standard_NC24ads_A100_v4", max=4)}
+    return with_few_machines(lab).model_copy(update={"pools": pools})
 
 
 @cache
 def program() -> Program:
-    """What it declares; the same run for every test. Without the hooks, which only an engine can call."""
-    with mock.patch("components.control_plane.guards", return_value={}):
-        return declare(lambda: Cluster(environment()).outputs, answer=cloud)
+    """What it declares; the same run for every test."""
+    return declare_whole(environment())
 
 
 def user_data() -> dict[str, Any]:

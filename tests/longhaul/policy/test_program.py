@@ -1,4 +1,4 @@
-"""What Longhaul itself declares, judged: clean, but for what is listed here."""
+"""What Longhaul itself declares, judged."""
 
 from __future__ import annotations
 
@@ -6,62 +6,30 @@ import importlib
 import inspect
 import sys
 from functools import cache
-from typing import Any
 from unittest import mock
 
 import pytest
 
-from components.cluster import Cluster
 from components.model import Environment, load
 from components.sdk import FRAMES
 from longhaul.policy import Resource, check, declared_by
 from longhaul.policy.tags import TAGGED
 from tests.longhaul.policy.samples import resources
-from tests.support import production
-from tests.support.declared import Declared, declare
 from tests.support.hosts import STACKS
-
-CERTIFICATE = "-----BEGIN CERTIFICATE-----\nthe authority's\n-----END CERTIFICATE-----\n"
-
-
-def cloud(resource: Declared) -> dict[str, Any]:
-    """What clouds and vault answer."""
-    match resource.type.rpartition(":")[2]:
-        case "CertificateAuthority":
-            return {"certificate": CERTIFICATE, "fingerprint": "ab"}
-        case "Certificate":
-            return {"certificate": CERTIFICATE, "not_after": "2030-01-01T00:00:00+00:00"}
-        case "TunnelKey":
-            return {"value": "key"}
-        case "ResourceGroup":
-            return {"name": resource.inputs["resourceGroupName"]}
-        case "VirtualMachine":
-            # What goes in as a list of identities comes back as a map.
-            return {"identity": {"userAssignedIdentities": {}}, "vmId": resource.name}
-        case "UserAssignedIdentity":
-            return {"principalId": f"{resource.name}-principal"}
-    return production.cloud(resource)
+from tests.support.whole import declare_whole, with_few_machines
 
 
 @cache
 def environment(name: str) -> Environment:
     """As it is in the tree, with no more of like machines than shows what they are."""
-    whole = load(STACKS / f"Pulumi.{name}.yaml")
-    control = whole.control_plane
-    fewer = {
-        "etcd": control.etcd.model_copy(update={"members": 1}),
-        "events": control.events.model_copy(update={"members": 1}),
-        "api": control.api.model_copy(update={"servers": 1}),
-    }
-    return whole.model_copy(update={"control_plane": control.model_copy(update=fewer)})
+    return with_few_machines(load(STACKS / f"Pulumi.{name}.yaml"))
 
 
 @cache
 def program(name: str) -> tuple[Resource, ...]:
-    """What it declares; the same run for every test. Without the hooks, which only an engine can call."""
-    short = mock.patch.object(sys, "tracebacklimit", FRAMES, create=True)
-    with short, mock.patch("components.control_plane.guards", return_value={}):
-        made = declare(lambda: Cluster(environment(name)).outputs, answer=cloud)
+    """What it declares; the same run for every test."""
+    with mock.patch.object(sys, "tracebacklimit", FRAMES, create=True):
+        made = declare_whole(environment(name))
     return resources(made, stack=name)
 
 

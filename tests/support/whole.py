@@ -1,0 +1,49 @@
+"""A whole environment, declared without an engine."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest import mock
+
+from components.cluster import Cluster
+from components.model import Environment
+from tests.support import production
+from tests.support.declared import Declared, Program, declare
+
+CA = "-----BEGIN CERTIFICATE-----\nthe authority's\n-----END CERTIFICATE-----\n"
+
+
+def with_few_machines(environment: Environment) -> Environment:
+    """With no more of like machines in its control plane than shows what they are."""
+    control = environment.control_plane
+    fewer = {
+        "etcd": control.etcd.model_copy(update={"members": 1}),
+        "events": control.events.model_copy(update={"members": 1}),
+        "api": control.api.model_copy(update={"servers": 1}),
+    }
+    return environment.model_copy(update={"control_plane": control.model_copy(update=fewer)})
+
+
+def declare_whole(environment: Environment) -> Program:
+    """What the program declares of it, without the hooks, which only an engine can call."""
+    with mock.patch("components.control_plane.guards", return_value={}):
+        return declare(lambda: Cluster(environment).outputs, answer=cloud)
+
+
+def cloud(resource: Declared) -> dict[str, Any]:
+    """What clouds and vault answer."""
+    match resource.type.rpartition(":")[2]:
+        case "CertificateAuthority":
+            return {"certificate": CA, "fingerprint": "ab"}
+        case "Certificate":
+            return {"certificate": CA, "not_after": "2030-01-01T00:00:00+00:00"}
+        case "TunnelKey":
+            return {"value": "key"}
+        case "ResourceGroup":
+            return {"name": resource.inputs["resourceGroupName"]}
+        case "VirtualMachine":
+            # What goes in as a list of identities comes back as a map.
+            return {"identity": {"userAssignedIdentities": {}}, "vmId": resource.name}
+        case "UserAssignedIdentity":
+            return {"principalId": f"{resource.name}-principal"}
+    return production.cloud(resource)
