@@ -9,9 +9,9 @@ import pytest
 from components.cluster import Cluster
 from components.control_guards import guards
 from components.model import load, plan
-from tests.components.test_cluster import cloud
 from tests.support.declared import Declared, Program, declare
 from tests.support.hosts import STACKS
+from tests.support.whole import cloud
 
 MACHINE = "azure-native:compute:VirtualMachine"
 READINESS = "pulumi-python:dynamic/longhaul:Readiness"
