@@ -45,6 +45,7 @@ def commands() -> dict[str, Command]:
         ansible,
         depot,
         destroy,
+        doctor,
         image,
         init,
         kubeconfig,
@@ -82,6 +83,7 @@ def commands() -> dict[str, Command]:
         "map": map_command,
         "prices": prices,
         "validate": validate,
+        "doctor": doctor,
         "schema": schema,
     }
 

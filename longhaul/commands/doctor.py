@@ -1,0 +1,99 @@
+"""``longhaul doctor``: before anything is made, whether all of it can be."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from longhaul.cli import Invocation
+from longhaul.context import Context, context, enter_lab
+from longhaul.doctor import LIMIT_S, NAMES
+
+if TYPE_CHECKING:
+    from components.model import Environment
+    from longhaul.doctor.subject import Subject
+
+HELP = "look whether everything that an environment needs is there and allowed, before it is made; changes nothing"
+TAKES_REST = False
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of ``doctor``."""
+    parser.add_argument(
+        "--only",
+        metavar="NAME",
+        action="append",
+        choices=NAMES,
+        help=f"this check alone; may be repeated: {', '.join(NAMES)}",
+    )
+    parser.add_argument(
+        "--timeout",
+        metavar="SECONDS",
+        type=_seconds,
+        default=LIMIT_S,
+        help=f"how long one check may take (default: {LIMIT_S:g})",
+    )
+    parser.add_argument("--json", action="store_true", help="for programs")
+
+
+def run(invocation: Invocation) -> int:
+    """Ask everything side by side, and report: 1 with problems, 3 when nothing could be asked at all."""
+    where = context(invocation)
+    environment = where.project.load(where.env)
+    if where.lab is not None:
+        enter_lab(where, environment, invocation)
+
+    from longhaul.doctor.aws import Aws
+    from longhaul.doctor.azure import Azure
+    from longhaul.doctor.checks import Clouds, checks
+    from longhaul.doctor.machine import outside
+    from longhaul.doctor.report import exit_code, to_json, to_text
+    from longhaul.doctor.run import run_checks
+
+    options = invocation.options
+    clouds = Clouds(azure=Azure(), aws=Aws(), here=outside())
+    chosen = checks(_subject(where, environment), clouds, only=tuple(options.only or ()))
+    findings = run_checks(chosen, limit_s=options.timeout)
+    if options.json:
+        print(json.dumps(to_json(environment.name, findings), indent=2))
+    else:
+        print(to_text(environment.name, findings))
+    return exit_code(findings)
+
+
+def _subject(where: Context, environment: Environment) -> Subject:
+    import yaml
+
+    from longhaul.doctor.subject import Subject
+    from longhaul.engine.backend import current_backend
+
+    path = where.project.stack_file(where.env)
+    stack: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
+    hosts = path.with_name(environment.bare_metal) if environment.bare_metal else None
+    return Subject(
+        environment=environment,
+        file=_shown(path, where),
+        hosts_file=_shown(hosts, where) if hosts else "",
+        stack=stack if isinstance(stack, dict) else {},
+        backend=current_backend(where.project.definition(), os.environ),
+        environ=os.environ,
+        lab=where.lab is not None,
+    )
+
+
+def _shown(path: Path, where: Context) -> str:
+    """As seen from the checkout's top."""
+    return str(path.relative_to(where.project.root)) if path.is_relative_to(where.project.root) else str(path)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= 3600:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds, above 0 and at most 3600")
+    return seconds

@@ -1,0 +1,152 @@
+"""May these credentials do on AWS what `longhaul up` does: asked of IAM, which simulates and does nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from longhaul.doctor.aws import Aws, Caller, asked
+from longhaul.doctor.documented import NAME, Statement, aws_statements
+from longhaul.doctor.finding import Finding, NotAskedError, RefusedError, ok, problem, unknown, warning
+from longhaul.doctor.subject import Subject
+
+REGION_KEY = "aws:RequestedRegion"
+
+EXAMPLES = {
+    "ec2:Describe*": ("ec2:DescribeVpcs", "ec2:DescribeInstances", "ec2:DescribeImages"),
+    "autoscaling:Describe*": ("autoscaling:DescribeAutoScalingGroups",),
+}
+"""What stands for a pattern: IAM simulates single actions."""
+
+ONCE = "iam:CreateServiceLinkedRole"
+"""Needed only where nobody ever made an auto scaling group, or used spot capacity, in the account."""
+
+SERVICE_ROLE = "aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Who:
+    """Who is asked about, and for where."""
+
+    client: Any
+    principal: str
+    caller: Caller
+    environment: str
+
+
+def aws(subject: Subject, client: Aws) -> Iterator[Finding]:
+    """The actions of docs/getting-started.md, by IAM's ``SimulatePrincipalPolicy``; where that is not allowed, one of
+    them by EC2's ``DryRun``, which "checks whether you have the required permissions for the action, without actually
+    making the request, and provides an error response" (EC2 API, ``CreateVpc``)."""
+    regions, sites = list(subject.aws_regions()), subject.sites(*subject.aws())
+    caller = client.caller(regions[0])
+    if caller.arn.endswith(":root"):
+        yield ok("AWS: an account's root may do everything", *sites)
+        return
+    try:
+        iam = client.client("iam", regions[0])
+        who = _Who(client=iam, principal=_principal(iam, caller), caller=caller, environment=subject.name)
+        missing = _missing(who, regions)
+    except RefusedError as error:
+        yield unknown(f"most permissions on AWS: {error}", *sites, do=error.do)
+        for region, names in subject.aws_regions().items():
+            yield _dry_run(client, region, subject.sites(*names))
+        return
+    yield from _said(missing, sites)
+
+
+def _said(missing: dict[str, list[str]], sites: tuple[str, ...]) -> Iterator[Finding]:
+    needed = {action: where for action, where in missing.items() if action != ONCE}
+    for places in sorted({tuple(where) for where in needed.values()}):
+        actions = ", ".join(action for action, where in needed.items() if tuple(where) == places)
+        yield problem(f"AWS, {', '.join(places)}: not allowed: {actions}", *sites, do=f"the policy of {NAME}")
+    if ONCE in missing:
+        do = f"allow it, or see that the account's Auto Scaling was used before ({NAME})"
+        yield warning(f"AWS: {ONCE} is not allowed, which an account's first use of Auto Scaling needs", *sites, do=do)
+    if not missing:
+        yield ok(f"AWS: everything that {NAME} lists is allowed", *sites)
+
+
+def _principal(iam: Any, caller: Caller) -> str:
+    """The user or role to simulate. A session's ARN names its role without the path, so IAM is asked for that; where
+    it may not be, the path is taken to be none."""
+    kind, _, rest = caller.arn.split(":", 5)[5].partition("/")
+    if kind == "user":
+        return caller.arn
+    if kind != "assumed-role":
+        raise NotAskedError(f"what {caller.arn} may: IAM simulates users and roles alone")
+    name = rest.split("/")[0]
+    try:
+        with asked("the role's ARN", needs="iam:GetRole"):
+            return str(iam.get_role(RoleName=name)["Role"]["Arn"])
+    except RefusedError:
+        partition = caller.arn.split(":")[1]
+        return f"arn:{partition}:iam::{caller.account}:role/{name}"
+
+
+def _missing(who: _Who, regions: list[str]) -> dict[str, list[str]]:
+    """Actions that are not allowed, with the regions that this is so for."""
+    missing: dict[str, list[str]] = {}
+    for statement in aws_statements():
+        everywhere = REGION_KEY not in statement.conditions
+        for region in regions[:1] if everywhere else regions:
+            for action in _denied(who, statement, region):
+                missing.setdefault(action, []).append("every region" if everywhere else region)
+    return missing
+
+
+def _denied(who: _Who, statement: Statement, region: str) -> Iterator[str]:
+    """An action is allowed when it is for one of the statement's resources: each takes another kind of them."""
+    actions = [single for action in statement.actions for single in EXAMPLES.get(action, (action,))]
+    values = {key: [region] if key == REGION_KEY else list(given[:1]) for key, given in statement.conditions.items()}
+    request: dict[str, Any] = {"PolicySourceArn": who.principal, "ActionNames": actions}
+    if values:
+        request["ContextEntries"] = [
+            {"ContextKeyName": key, "ContextKeyValues": given, "ContextKeyType": "string"}
+            for key, given in values.items()
+        ]
+    if statement.resources != ("*",):
+        request["ResourceArns"] = [_arn(resource, who, region) for resource in statement.resources]
+    allowed: set[str] = set()
+    with asked("which actions are allowed", needs="iam:SimulatePrincipalPolicy"):
+        for page in who.client.get_paginator("simulate_principal_policy").paginate(**request):
+            for result in page["EvaluationResults"]:
+                decisions = [result["EvalDecision"]]
+                decisions += [one["EvalResourceDecision"] for one in result.get("ResourceSpecificResults", [])]
+                if "allowed" in decisions:
+                    allowed.add(result["EvalActionName"])
+    yield from (action for action in actions if action not in allowed)
+
+
+def _arn(pattern: str, who: _Who, region: str) -> str:
+    """A resource that the pattern fits: `E` is the environment."""
+    _, _, service, in_region, account, resource = pattern.split(":", 5)
+    resource = resource.replace("aws-service-role/*", SERVICE_ROLE).replace("E-*", f"{who.environment}-node")
+    parts = (
+        "arn",
+        who.caller.arn.split(":")[1],
+        service,
+        in_region.replace("*", region),
+        account.replace("*", who.caller.account),
+        resource.replace("*", "longhaul"),
+    )
+    return ":".join(parts)
+
+
+def _dry_run(client: Aws, region: str, sites: tuple[str, ...]) -> Finding:
+    """Whether a VPC might be made; none is: with ``DryRun`` the answer is always an error, of one code or another."""
+    from botocore.exceptions import ClientError
+
+    ec2 = client.client("ec2", region)
+    with asked("a dry run of ec2:CreateVpc", needs="ec2:CreateVpc"):
+        try:
+            ec2.create_vpc(CidrBlock="10.0.0.0/28", DryRun=True)
+        except ClientError as error:
+            code = str(error.response.get("Error", {}).get("Code", ""))
+            if code == "DryRunOperation":
+                return ok(f"AWS {region}: ec2:CreateVpc is allowed, by a dry run", *sites)
+            if code == "UnauthorizedOperation":
+                return problem(f"AWS {region}: ec2:CreateVpc is not allowed", *sites, do=f"the policy of {NAME}")
+            raise
+    raise NotAskedError(f"AWS {region} answered a dry run as if it were none")

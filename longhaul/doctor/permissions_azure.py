@@ -1,0 +1,74 @@
+"""May these credentials do on Azure what `longhaul up` does, and is the subscription prepared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+from longhaul.doctor.azure import RESOURCES_VERSION, Azure
+from longhaul.doctor.documented import NAME, azure_actions, azure_features, azure_providers
+from longhaul.doctor.finding import Finding, ok, problem
+from longhaul.doctor.subject import Subject
+
+PERMISSIONS_VERSION = "2015-07-01"
+FEATURES_VERSION = "2021-07-01"
+
+
+def azure(subject: Subject, client: Azure, subscription: str) -> Iterator[Finding]:
+    """The actions of docs/getting-started.md against those that are granted at the subscription and above it:
+    learn.microsoft.com, "Permissions - List" of the Authorization API, which "Resource Manager authentication API"
+    asks at a subscription. One is granted when it is among the ``actions`` of any entry, and not among the
+    ``notActions`` of the same entry."""
+    path = f"/subscriptions/{subscription}/providers/Microsoft.Authorization/permissions"
+    granted = list(client.pages(path, version=PERMISSIONS_VERSION))
+    missing = [action for action in azure_actions() if not _granted(action, granted)]
+    sites = subject.sites(*subject.subscriptions()[subscription])
+    if missing:
+        what = f"Azure, in the subscription {subscription}: not granted: {', '.join(missing)}"
+        yield problem(what, *sites, do=f"the role of {NAME}, assigned at the subscription")
+    else:
+        yield ok(f"Azure: everything that {NAME} lists is granted in the subscription {subscription}", *sites)
+
+
+def _granted(action: str, permissions: Sequence[dict[str, Any]]) -> bool:
+    return any(
+        any(_covers(pattern, action) for pattern in permission.get("actions") or [])
+        and not any(_touches(pattern, action) for pattern in permission.get("notActions") or [])
+        for permission in permissions
+    )
+
+
+def _covers(pattern: str, action: str) -> bool:
+    """Whether a granted pattern is all of an action, which may be a pattern too. Azure's are not case-sensitive."""
+    return fnmatchcase(action.lower(), pattern.lower())
+
+
+def _touches(pattern: str, action: str) -> bool:
+    """Whether an exception takes anything of an action away."""
+    return _covers(pattern, action) or ("*" in action and _covers(action, pattern))
+
+
+def registrations(subject: Subject, client: Azure, subscription: str) -> Iterator[Finding]:
+    """The resource providers and features that docs/getting-started.md has registered: learn.microsoft.com,
+    "Providers - Get" (``registrationState``) and "Features - Get" (``properties.state``)."""
+    root, sites = f"/subscriptions/{subscription}", subject.sites(*subject.subscriptions()[subscription])
+    good: list[str] = []
+    for provider in azure_providers():
+        state = client.get(f"{root}/providers/{provider}", version=RESOURCES_VERSION)["registrationState"]
+        do = f"az provider register --subscription {subscription} --namespace {provider}"
+        yield from _registration(provider, str(state), do, sites, good)
+    for provider, feature in azure_features():
+        path = f"{root}/providers/Microsoft.Features/providers/{provider}/features/{feature}"
+        state = client.get(path, version=FEATURES_VERSION)["properties"]["state"]
+        do = f"az feature register --subscription {subscription} --namespace {provider} --name {feature}"
+        yield from _registration(f"{provider}/{feature}", str(state), f"{do}, then the provider again", sites, good)
+    if good:
+        yield ok(f"Azure: registered in the subscription {subscription}: {', '.join(good)}", *sites)
+
+
+def _registration(what: str, state: str, do: str, sites: tuple[str, ...], good: list[str]) -> Iterator[Finding]:
+    if state.lower() == "registered":
+        good.append(what)
+    else:
+        yield problem(f"Azure: {what} is {state}, not Registered", *sites, do=do)

@@ -1,0 +1,189 @@
+"""AWS's quotas, by Service Quotas' ``ListServiceQuotas``, found by their names; their codes come with the answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from longhaul.doctor.aws import Aws, asked, tagged
+from longhaul.doctor.demand import Machines, machines
+from longhaul.doctor.finding import Finding, unknown
+from longhaul.doctor.quotas import Quota, judge
+from longhaul.doctor.subject import Subject
+
+STANDARD = "Standard (A, C, D, H, I, M, R, T, Z)"
+
+CLASSES = {
+    **dict.fromkeys("acdhimrtz", STANDARD),
+    "dl": "DL",
+    "f": "F",
+    "g": "G and VT",
+    "vt": "G and VT",
+    "inf": "Inf",
+    "p": "P",
+    "trn": "Trn",
+    "x": "X",
+}
+"""Of what family each quota is, by how the type's name begins (docs.aws.amazon.com, EC2 user guide, "Spot Instance
+quotas" and "Amazon EC2 On-Demand Instances quotas")."""
+
+_OLDER = "All P4, P3 and P2 Spot Instance Requests"
+OLDER_SPOT = {"p2": _OLDER, "p3": _OLDER, "p4": _OLDER, "p5": "All P5 Spot Instance Requests"}
+"""How the first of these pages had P's before it was one quota."""
+
+ADDRESSES = "EC2-VPC Elastic IPs"
+VPCS = "VPCs per Region"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Applied:
+    """A quota as the account has it."""
+
+    service: str
+    code: str
+    value: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Region:
+    """What is known of one region."""
+
+    name: str
+    quotas: dict[str, _Applied]
+    """By name."""
+    machines: tuple[Machines, ...]
+    """The environment's."""
+
+    def quota(self, machine_type: str, *, spot: bool) -> str:
+        """Name of the quota that a type counts against; empty when the account's answer has none for it."""
+        names = quota_names(machine_type, spot=spot)
+        return next((name for name in names if name in self.quotas), "")
+
+
+def aws(subject: Subject, client: Aws, region: str) -> Iterator[Finding]:
+    """Cores by family, Elastic IPs and VPCs of one region."""
+    names = subject.aws_regions()[region]
+    wanted = tuple(one for one in machines(subject.environment) if one.site in names)
+    found = _Region(name=region, quotas=_applied(client, region), machines=wanted)
+    yield from _cores(subject, client.client("ec2", region), found)
+    yield from _networks(subject, client.client("ec2", region), found, names)
+
+
+def quota_names(machine_type: str, *, spot: bool) -> tuple[str, ...]:
+    """Names that the quota of a type may have, the likeliest first; none when its family is not known."""
+    begin = re.match(r"[a-z]+", machine_type)
+    family = CLASSES.get(begin[0]) if begin else None
+    if family is None:
+        return ()
+    if not spot:
+        return (f"Running On-Demand {family} instances",)
+    older = OLDER_SPOT.get(machine_type[:2])
+    return (f"All {family} Spot Instance Requests", *((older,) if older else ()))
+
+
+def _applied(client: Aws, region: str) -> dict[str, _Applied]:
+    """The quotas of EC2 and VPC. "If the applied quota value is not available for a quota, the quota is not
+    retrieved" (Service Quotas API, ``ListServiceQuotas``)."""
+    found: dict[str, _Applied] = {}
+    with asked(f"the quotas of {region}", needs="servicequotas:ListServiceQuotas"):
+        for service in ("ec2", "vpc"):
+            pages = client.client("service-quotas", region).get_paginator("list_service_quotas")
+            for page in pages.paginate(ServiceCode=service):
+                for quota in page["Quotas"]:
+                    applied = _Applied(service=service, code=quota["QuotaCode"], value=int(quota["Value"]))
+                    found[quota["QuotaName"]] = applied
+    return found
+
+
+def _cores(subject: Subject, ec2: Any, region: _Region) -> Iterator[Finding]:
+    used = _cores_in_use(ec2, subject.name) if region.machines else {}
+    groups: dict[str, list[Machines]] = {}
+    for one in region.machines:
+        name = region.quota(one.machine_type, spot=one.spot)
+        if name:
+            groups.setdefault(name, []).append(one)
+        else:
+            what = f"AWS {region.name}: Service Quotas tells of no quota for {_words(one)}"
+            yield unknown(what, subject.at(*one.key))
+    for name, wanted in groups.items():
+        taken = sum(cores for (kind, spot), cores in used.items() if region.quota(kind, spot=spot) == name)
+        least = sum(one.least * one.vcpus for one in wanted)
+        most = sum(one.most * one.vcpus for one in wanted)
+        where = tuple(subject.at(*one.key) for one in wanted)
+        yield _judged(region, name, "vCPUs", taken, (least, most), where)
+
+
+def _words(one: Machines) -> str:
+    return f"{one.machine_type}, spot" if one.spot else one.machine_type
+
+
+def _cores_in_use(ec2: Any, environment: str) -> dict[tuple[str, bool], int]:
+    """Virtual cores by type, and whether they are spot, of others' instances: EC2's ``DescribeInstances`` (pending and
+    running), ``DescribeInstanceTypes``. Another ``InstanceLifecycle``, such as a capacity block's, does not count."""
+    counts: dict[tuple[str, bool], int] = {}
+    running = [{"Name": "instance-state-name", "Values": ["pending", "running"]}]
+    with asked("the instances that run", needs="ec2:DescribeInstances"):
+        for page in ec2.get_paginator("describe_instances").paginate(Filters=running):
+            for instance in (one for reservation in page["Reservations"] for one in reservation["Instances"]):
+                lifecycle = instance.get("InstanceLifecycle", "")
+                if lifecycle in ("", "spot") and not tagged(instance, environment):
+                    key = (str(instance["InstanceType"]), lifecycle == "spot")
+                    counts[key] = counts.get(key, 0) + 1
+    vcpus = instance_vcpus(ec2, {kind for kind, _ in counts})
+    return {(kind, spot): count * vcpus.get(kind, 0) for (kind, spot), count in counts.items()}
+
+
+def instance_vcpus(ec2: Any, types: Iterable[str]) -> dict[str, int]:
+    """Virtual cores of types that the region knows."""
+    wanted = sorted(types)
+    if not wanted:
+        return {}
+    with asked("the cores of machine types", needs="ec2:DescribeInstanceTypes"):
+        pages = ec2.get_paginator("describe_instance_types").paginate(
+            Filters=[{"Name": "instance-type", "Values": wanted}]
+        )
+        return {
+            str(kind["InstanceType"]): int(kind["VCpuInfo"]["DefaultVCpus"])
+            for page in pages
+            for kind in page["InstanceTypes"]
+        }
+
+
+def _networks(subject: Subject, ec2: Any, region: _Region, names: list[str]) -> Iterator[Finding]:
+    """An Elastic IP for each zone, and a VPC for each site (components/aws/network.py)."""
+    addresses = sum(len(subject.aws()[name].zones) for name in names)
+    with asked("the Elastic IPs that there are", needs="ec2:DescribeAddresses"):
+        others = [one for one in ec2.describe_addresses()["Addresses"] if not tagged(one, subject.name)]
+    yield _counted(region, ADDRESSES, "addresses", len(others), addresses, subject.sites(*names))
+    with asked("the VPCs that there are", needs="ec2:DescribeVpcs"):
+        pages = ec2.get_paginator("describe_vpcs").paginate()
+        vpcs = sum(not tagged(vpc, subject.name) for page in pages for vpc in page["Vpcs"])
+    yield _counted(region, VPCS, "VPCs", vpcs, len(names), subject.sites(*names))
+
+
+def _counted(region: _Region, name: str, unit: str, used: int, wanted: int, where: tuple[str, ...]) -> Finding:
+    if name not in region.quotas:
+        return unknown(f"AWS {region.name}: Service Quotas tells of no quota {name!r}", *where)
+    return _judged(region, name, unit, used, (wanted, wanted), where)
+
+
+def _judged(
+    region: _Region, name: str, unit: str, used: int, wanted: tuple[int, int], where: tuple[str, ...]
+) -> Finding:
+    applied = region.quotas[name]
+    command = f"aws service-quotas request-service-quota-increase --service-code {applied.service}"
+    return judge(
+        Quota(
+            place=f"AWS {region.name}",
+            name=f"{name} ({applied.code})",
+            unit=unit,
+            limit=applied.value,
+            used=used,
+            least=wanted[0],
+            most=wanted[1],
+            where=where,
+            raise_it=f"{command} --quota-code {applied.code} --region {region.name} --desired-value {{}}",
+        )
+    )

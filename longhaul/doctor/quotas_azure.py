@@ -1,0 +1,118 @@
+"""Azure's quotas: learn.microsoft.com, "Usage - List" (Compute) and "Usages - List" (Network): ``currentValue`` and
+``limit`` of each ``name.value`` in a region."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from components.model.groups import resource_group
+from longhaul.doctor.azure import COMPUTE_VERSION, NETWORK_VERSION, RESOURCES_VERSION, Azure
+from longhaul.doctor.demand import Machines, azure_addresses, machines
+from longhaul.doctor.finding import Finding, unknown
+from longhaul.doctor.quotas import Quota, judge
+from longhaul.doctor.subject import Subject
+
+REGION, SPOT = "cores", "lowPriorityCores"
+"""Names of the quotas over all families, which `az vm list-usage` shows as "Total Regional vCPUs" and "Total Regional
+Low-priority vCPUs": the latter is that of spot machines, of every family."""
+
+ADDRESSES = ("IPv4StandardSkuPublicIpAddresses", "StandardSkuPublicIpAddresses", "PublicIPAddresses")
+"""Names of the quotas that public addresses count against; a region tells of some of them."""
+
+NETWORKS = "VirtualNetworks"
+
+RAISE = "ask for {} in the portal, Quotas"
+
+
+class _Usages:
+    """What a region tells, by name without case: Compute spells families otherwise than its list of types does."""
+
+    def __init__(self, entries: Iterator[dict[str, Any]]) -> None:
+        self._found = {_plain((entry.get("name") or {}).get("value", "")): entry for entry in entries}
+
+    def find(self, name: str) -> dict[str, Any] | None:
+        """The usage called so."""
+        return self._found.get(_plain(name))
+
+
+def _plain(name: str) -> str:
+    return name.replace(" ", "").lower()
+
+
+def azure(subject: Subject, client: Azure, subscription: str, region: str) -> Iterator[Finding]:
+    """Cores by family and over all, public addresses and networks of one region."""
+    names = subject.azure_regions()[subscription, region]
+    mixed = any(_has_group(subject, client, subscription, name) for name in names)
+    root = f"/subscriptions/{subscription}/providers"
+    usages = _Usages(client.pages(f"{root}/Microsoft.Compute/locations/{region}/usages", version=COMPUTE_VERSION))
+    wanted = tuple(one for one in machines(subject.environment) if one.site in names)
+    for name, group in _groups(client, subscription, region, wanted).items():
+        where = tuple(dict.fromkeys(subject.at(*one.key) for one in group))
+        least = sum(one.least * one.vcpus for one in group)
+        most = sum(one.most * one.vcpus for one in group)
+        yield _judged(usages, region, name, "vCPUs", (least, most), where, mixed=mixed)
+    path = f"{root}/Microsoft.Network/locations/{region}/usages"
+    network = _Usages(client.pages(path, version=NETWORK_VERSION))
+    yield from _networks(subject, network, region, names, mixed=mixed)
+
+
+def _has_group(subject: Subject, client: Azure, subscription: str, site: str) -> bool:
+    """Whether there is something of the environment already: what it uses is counted as in use."""
+    path = f"/subscriptions/{subscription}/resourcegroups/{resource_group(subject.environment, site)}"
+    return client.find(path, version=RESOURCES_VERSION) is not None
+
+
+def _groups(client: Azure, subscription: str, region: str, wanted: tuple[Machines, ...]) -> dict[str, list[Machines]]:
+    """Machines by the quotas that they count against: their family's and the region's, or that of all spot ones."""
+    skus = client.skus(subscription, region) if wanted else {}
+    found: dict[str, list[Machines]] = {}
+    for one in wanted:
+        if one.spot:
+            found.setdefault(SPOT, []).append(one)
+            continue
+        family = str(skus.get(one.machine_type, {}).get("family") or "")
+        if family:
+            found.setdefault(family, []).append(one)
+        found.setdefault(REGION, []).append(one)
+    return found
+
+
+def _networks(subject: Subject, usages: _Usages, region: str, names: list[str], *, mixed: bool) -> Iterator[Finding]:
+    """A network for each site; addresses of NAT and VPN gateways."""
+    where = subject.sites(*names)
+    addresses = sum(azure_addresses(subject.environment, name) for name in names)
+    known = [name for name in ADDRESSES if usages.find(name) is not None]
+    for name in known or ADDRESSES[:1]:
+        yield _judged(usages, region, name, "addresses", (addresses, addresses), where, mixed=mixed)
+    yield _judged(usages, region, NETWORKS, "networks", (len(names), len(names)), where, mixed=mixed)
+
+
+def _judged(
+    usages: _Usages,
+    region: str,
+    name: str,
+    unit: str,
+    wanted: tuple[int, int],
+    where: tuple[str, ...],
+    *,
+    mixed: bool,
+) -> Finding:
+    usage = usages.find(name)
+    if usage is None:
+        return unknown(f"Azure {region}: it tells of no quota {name!r}", *where)
+    said = usage["name"].get("localizedValue") or name
+    return judge(
+        Quota(
+            place=f"Azure {region}",
+            name=f"{said} ({name})",
+            unit=unit,
+            limit=int(usage["limit"]),
+            used=int(usage["currentValue"]),
+            least=wanted[0],
+            most=wanted[1],
+            where=where,
+            raise_it=RAISE,
+            mixed=mixed,
+        )
+    )

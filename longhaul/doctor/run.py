@@ -1,0 +1,71 @@
+"""Running checks side by side: so many at once, each with a limit, and whatever happens becomes a finding."""
+
+from __future__ import annotations
+
+import os
+import queue
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from threading import Thread
+
+from longhaul.doctor.finding import Finding, NotAskedError, folded, unknown
+
+AT_ONCE = 8
+"""Checks that run at the same time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """One question, or a few that belong together, about some places."""
+
+    name: str
+    where: tuple[str, ...]
+    """What it is about, for the case that it has no answer."""
+    run: Callable[[], Iterable[Finding]]
+
+
+def run_checks(checks: tuple[Check, ...], *, limit_s: float, at_once: int = AT_ONCE) -> tuple[Finding, ...]:
+    """Everything they find, folded. One that takes longer than ``limit_s`` is given up: its thread dies with the
+    program, and the next takes its place."""
+    waiting = deque(enumerate(checks))
+    running: dict[int, float] = {}
+    found: dict[int, tuple[Finding, ...]] = {}
+    answers: queue.SimpleQueue[tuple[int, tuple[Finding, ...]]] = queue.SimpleQueue()
+    while waiting or running:
+        while waiting and len(running) < at_once:
+            index, check = waiting.popleft()
+            running[index] = time.monotonic() + limit_s
+            Thread(target=lambda index=index, check=check: answers.put((index, _answer(check))), daemon=True).start()
+        try:
+            index, answer = answers.get(timeout=max(min(running.values()) - time.monotonic(), 0.0))
+        except queue.Empty:
+            late = [index for index, until in running.items() if until <= time.monotonic()]
+            found |= {index: (_late(checks[index], limit_s),) for index in late}
+        else:
+            late = [index] if index in running else []
+            found |= dict.fromkeys(late, answer)
+        for index in late:
+            del running[index]
+    return folded(tuple(finding for index in range(len(checks)) for finding in found[index]))
+
+
+def _answer(check: Check) -> tuple[Finding, ...]:
+    found: list[Finding] = []
+    try:
+        found.extend(check.run())
+    except NotAskedError as error:
+        found.append(unknown(f"not asked: {error}", *check.where, do=error.do))
+    except Exception as error:  # noqa: BLE001 - a check that breaks must not hide what the others found
+        if os.environ.get("LONGHAUL_DEBUG") == "1":
+            traceback.print_exception(error)
+        what = f"the check itself failed ({type(error).__name__})"
+        found.append(unknown(what, *check.where, do="LONGHAUL_DEBUG=1 shows where; please report it"))
+    return tuple(replace(finding, check=check.name) for finding in found)
+
+
+def _late(check: Check, limit_s: float) -> Finding:
+    what = f"no answer within {limit_s:g} s"
+    return replace(unknown(what, *check.where, do="run it again, or give it longer (--timeout)"), check=check.name)

@@ -1,0 +1,49 @@
+"""Where the engine's state is to be, and what encrypts the secrets in it: docs/getting-started.md, 4."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+from longhaul.doctor.finding import Finding, ok, problem, warning
+from longhaul.doctor.subject import Subject
+
+BACKEND = "PULUMI_BACKEND_URL"
+PASSPHRASE = ("PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE")
+
+
+def backend(subject: Subject) -> Iterator[Finding]:
+    """By the engine's own order: variable, project file, login; or Pulumi's own service, by a token."""
+    url = subject.backend.url
+    if not url and subject.environ.get("PULUMI_ACCESS_TOKEN"):
+        yield ok("the state is kept by Pulumi's service", "PULUMI_ACCESS_TOKEN")
+    elif not url:
+        do = f"set {BACKEND} (docs/getting-started.md, 4), or `pulumi login`"
+        yield problem("nothing says where the state is to be kept", BACKEND, do=do)
+    elif subject.backend.folder is not None and not subject.lab:
+        what = "the state is kept in a folder of this machine: nobody else can run `up`, and it is lost with the disk"
+        yield warning(what, BACKEND, do="Azure Blob or S3, for anything that is to stay (docs/getting-started.md, 4)")
+    else:
+        parts = urlsplit(url)
+        yield ok(f"the state is kept in {parts.scheme}://{parts.hostname or ''}{parts.path}", BACKEND)
+
+
+def encryption(subject: Subject) -> Iterator[Finding]:
+    """A cloud's key, named in the stack file; or a passphrase, in the environment."""
+    key = f"secretsprovider in {subject.file}"
+    provider = str(subject.stack.get("secretsprovider") or "")
+    if provider and provider != "passphrase":
+        yield ok(f"secrets in the state are encrypted with {provider.partition('?')[0]}", key)
+        return
+    chosen = next((name for name in PASSPHRASE if subject.environ.get(name) is not None), None)
+    begun = bool(subject.stack.get("encryptionsalt"))
+    if chosen is None:
+        what = (
+            "the state is encrypted with a passphrase, which is not set here"
+            if begun
+            else ("nothing is chosen yet that encrypts the secrets in the state")
+        )
+        do = f"set {PASSPHRASE[1]}" if begun else f"set {PASSPHRASE[1]}, or make the stacks with a cloud's key"
+        yield problem(what, PASSPHRASE[1], do=f"{do} (docs/getting-started.md, 4)")
+    else:
+        yield ok("secrets in the state are encrypted with a passphrase, which is set", chosen)

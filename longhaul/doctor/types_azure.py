@@ -1,0 +1,98 @@
+"""Do Azure's zones have the machine types, may this subscription have them, and is there local SSD where stores are.
+
+learn.microsoft.com, "Resource Skus - List": ``locationInfo`` has the zones, ``restrictions`` what the subscription may
+not have (of type ``Location`` or ``Zone``), ``capabilities`` the cores and disks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from longhaul.doctor.azure import Azure, region_name
+from longhaul.doctor.demand import Machines, machines
+from longhaul.doctor.finding import Finding, ok, problem, unknown, warning
+from longhaul.doctor.subject import Subject
+from longhaul.doctor.types_aws import cores_differ
+
+NVME = "NvmeDiskSizeInMiB"
+"""Capability of types with local NVMe disks."""
+TEMPORARY = "MaxResourceVolumeMB"
+"""Capability of types with a temporary disk, of whatever kind."""
+
+
+def azure(subject: Subject, client: Azure, site: str) -> Iterator[Finding]:
+    """The types of one site."""
+    place = subject.azure()[site]
+    wanted = tuple(one for one in machines(subject.environment) if one.site == site)
+    skus = client.skus(place.subscription, place.region) if wanted else {}
+    for one in wanted:
+        yield _judged(subject, one, skus.get(one.machine_type))
+    for name in sorted({one.machine_type for one in wanted} & set(skus)):
+        cores = _capability(skus[name], "vCPUs")
+        yield from cores_differ(subject, name, cores)
+
+
+def _judged(subject: Subject, one: Machines, sku: dict[str, Any] | None) -> Finding:
+    site, key = subject.azure()[one.site], subject.at(*one.key)
+    if sku is None:
+        do = "another type, or another region"
+        return problem(f"{one.machine_type} is not offered in {site.region} to this subscription", key, do=do)
+    barred = _barred(sku, site.region)
+    if barred:
+        what = f"{one.machine_type} is not for this subscription in {site.region} ({barred})"
+        return problem(what, key, do="ask Azure's support for it, or take another type or region")
+    zones = _zones(sku, site.region)
+    missing = [zone for zone in site.zones if zone not in zones] if one.zonal else []
+    if missing:
+        what = f"{one.machine_type} is not to be had in zone {', '.join(missing)} of {site.region}"
+        have = ", ".join(sorted(zones)) or "none"
+        return problem(what, key, subject.at("sites", one.site, "zones"), do=f"another type, or of the zones: {have}")
+    where = f"zones {', '.join(site.zones)} of {site.region}" if one.zonal else site.region
+    return _disks(one, sku, key) if one.store else ok(f"{one.machine_type} is offered in {where}", key)
+
+
+def _disks(one: Machines, sku: dict[str, Any], key: str) -> Finding:
+    """Members of stores write to local SSD."""
+    nvme, temporary = _capability(sku, NVME), _capability(sku, TEMPORARY)
+    if nvme:
+        return ok(f"{one.machine_type} is offered in every zone, with local NVMe disks", key)
+    if temporary:
+        what = f"{one.machine_type} is offered in every zone, but Azure tells of no NVMe disks, only of a temporary one"
+        return warning(what, key, do="a type with local NVMe disks: etcd's latency is that of its disk")
+    if nvme is None and temporary is None:
+        return unknown(f"Azure does not tell whether {one.machine_type} has local disks", key)
+    return problem(f"{one.machine_type} has no local disk", key, do="a type with local NVMe disks")
+
+
+def _capability(sku: dict[str, Any], name: str) -> int | None:
+    """A capability that is a number."""
+    found = {str(each.get("name")): str(each.get("value")) for each in sku.get("capabilities") or []}
+    return int(found[name]) if found.get(name, "").isdecimal() else None
+
+
+def _barred(sku: dict[str, Any], region: str) -> str:
+    """Why a subscription may not have a type in a region; empty when it may."""
+    for restriction in sku.get("restrictions") or []:
+        info = restriction.get("restrictionInfo") or {}
+        places = [*(info.get("locations") or []), *(restriction.get("values") or [])]
+        if restriction.get("type") == "Location" and region in map(region_name, places):
+            return str(restriction.get("reasonCode") or "no reason given")
+    return ""
+
+
+def _zones(sku: dict[str, Any], region: str) -> set[str]:
+    """Zones of a region in which a subscription may have a type."""
+    offered = {
+        str(zone)
+        for info in sku.get("locationInfo") or []
+        if region_name(str(info.get("location"))) == region
+        for zone in info.get("zones") or []
+    }
+    kept = {
+        str(zone)
+        for restriction in sku.get("restrictions") or []
+        if restriction.get("type") == "Zone"
+        for zone in (restriction.get("restrictionInfo") or {}).get("zones") or []
+    }
+    return offered - kept

@@ -1,0 +1,172 @@
+"""What is asked of Azure's resource manager, and what its answers mean. Bodies have the form of the REST reference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from components.azure.session import AzureError
+from longhaul.doctor import addresses, credentials, images, permissions_azure
+from longhaul.doctor.azure import Azure
+from longhaul.doctor.documented import azure_actions, azure_features, azure_providers
+from longhaul.doctor.finding import Finding, Level, NotAskedError
+from tests.longhaul.doctor.world import FILE, ROOT, SUBSCRIPTION, TENANT, Manager, raw_environment, subject
+
+PERMISSIONS = f"{ROOT}/providers/Microsoft.Authorization/permissions"
+NETWORKS = f"{ROOT}/providers/Microsoft.Network/virtualNetworks"
+
+
+def test_a_subscription_is_told_with_its_tenant(manager: Manager) -> None:
+    document = {"id": ROOT, "tenantId": TENANT, "displayName": "Research", "state": "Enabled"}
+    manager.has(ROOT, document)
+    (found,) = credentials.azure(subject(), manager.client(), SUBSCRIPTION)
+    assert found.level is Level.OK
+    assert "(Research)" in found.what
+    assert TENANT in found.what
+    assert manager.asked[0][2]["api-version"] == ["2022-12-01"]
+
+
+def test_another_tenant_or_a_disabled_subscription_is_a_problem(manager: Manager) -> None:
+    manager.has(ROOT, {"id": ROOT, "tenantId": "another", "displayName": "Research", "state": "Warned"})
+    tenant, state = credentials.azure(subject(), manager.client(), SUBSCRIPTION)
+    assert (tenant.level, state.level) == (Level.PROBLEM, Level.PROBLEM)
+    assert tenant.where == (f"sites.weu.tenant in {FILE}",)
+    assert "Warned" in state.what
+
+
+def test_an_examples_subscription_is_not_asked_for() -> None:
+    raw = raw_environment()
+    raw["sites"]["weu"]["subscription"] = "00000000-0000-4000-8000-000000000001"
+    example = subject(raw)
+    assert example.azure() == {}
+    (found,) = credentials.imaginary(example)
+    assert found.level is Level.PROBLEM
+    assert found.where == (f"sites.weu.subscription in {FILE}",)
+
+
+@pytest.mark.parametrize(
+    ("permissions", "missing"),
+    [
+        ([{"actions": ["*"], "notActions": []}], ""),
+        ([{"actions": list(azure_actions()), "notActions": []}], ""),
+        (
+            [{"actions": ["*"], "notActions": ["Microsoft.Authorization/*/Write", "Microsoft.Authorization/*/Delete"]}],
+            "Microsoft.Authorization/roleAssignments/write, Microsoft.Authorization/roleAssignments/delete",
+        ),
+        (
+            [
+                {"actions": ["*"], "notActions": ["Microsoft.Authorization/*/write"]},
+                {"actions": ["Microsoft.Authorization/roleAssignments/*"], "notActions": []},
+            ],
+            "",
+        ),
+        (
+            [{"actions": ["*"], "notActions": ["Microsoft.Compute/virtualMachines/write"]}],
+            "Microsoft.Compute/virtualMachines/*",
+        ),
+    ],
+    ids=["owner", "the page's", "contributor", "and user access administrator", "a part taken away"],
+)
+def test_what_is_granted_is_compared_with_the_page(manager: Manager, permissions: list[Any], missing: str) -> None:
+    manager.lists(PERMISSIONS, *permissions, size=1)
+    (found,) = permissions_azure.azure(subject(), manager.client(), SUBSCRIPTION)
+    assert found.level is (Level.PROBLEM if missing else Level.OK)
+    assert found.what.endswith(f"not granted: {missing}" if missing else f"the subscription {SUBSCRIPTION}")
+    assert {query["api-version"][0] for _, _, query in manager.asked} == {"2015-07-01"}
+
+
+def test_what_is_not_registered_is_told_with_the_command(manager: Manager) -> None:
+    for provider in azure_providers():
+        state = "NotRegistered" if provider == "Microsoft.KeyVault" else "Registered"
+        manager.has(f"{ROOT}/providers/{provider}", {"namespace": provider, "registrationState": state})
+    for provider, feature in azure_features():
+        path = f"{ROOT}/providers/Microsoft.Features/providers/{provider}/features/{feature}"
+        manager.has(path, {"name": f"{provider}/{feature}", "properties": {"state": "registered"}})
+    vault, well = permissions_azure.registrations(subject(), manager.client(), SUBSCRIPTION)
+    assert vault.do == f"az provider register --subscription {SUBSCRIPTION} --namespace Microsoft.KeyVault"
+    assert "Microsoft.Compute/EncryptionAtHost" in well.what
+    assert "Microsoft.KeyVault" not in well.what
+
+
+def image(manager: Manager, *regions: str, state: str = "Succeeded") -> Finding:
+    looked_at = subject()
+    targets = [{"name": region, "regionalReplicaCount": 1} for region in regions]
+    document = {"properties": {"provisioningState": state, "publishingProfile": {"targetRegions": targets}}}
+    if regions:
+        manager.has(looked_at.azure()["weu"].image, document)
+    (found,) = images.azure(looked_at, manager.client(), "weu", looked_at.azure()["weu"])
+    return found
+
+
+def test_an_image_has_to_be_in_the_region(manager: Manager) -> None:
+    assert image(manager, "East US", "West Europe").level is Level.OK
+    assert image(manager, "East US").what == "the image version 1.2.0 is not in westeurope, only in eastus"
+    assert image(manager, "West Europe", state="Creating").level is Level.WARNING
+
+
+def test_an_image_that_is_not_there_is_to_be_baked(manager: Manager) -> None:
+    found = image(manager)
+    assert found.level is Level.PROBLEM
+    assert found.do == "`longhaul image build --env dev --site weu` ends with the id to write here"
+
+
+def test_a_placeholder_is_told_without_asking(manager: Manager) -> None:
+    raw = raw_environment()
+    raw["sites"]["weu"]["image"] = raw["sites"]["weu"]["image"].replace("1.2.0", "0.0.0")
+    looked_at = subject(raw)
+    (found,) = images.azure(looked_at, manager.client(), "weu", looked_at.azure()["weu"])
+    assert found.what == "no image is baked yet: this id stands for the first"
+    assert manager.asked == []
+
+
+def network(name: str, group: str, *prefixes: str) -> dict[str, Any]:
+    return {
+        "id": f"{ROOT}/resourceGroups/{group}/providers/Microsoft.Network/virtualNetworks/{name}",
+        "name": name,
+        "location": "westus",
+        "properties": {"addressSpace": {"addressPrefixes": list(prefixes)}, "subnets": []},
+    }
+
+
+def test_other_networks_that_overlap_are_a_warning(manager: Manager) -> None:
+    manager.lists(
+        NETWORKS,
+        network("ours", "DEV-weu", "10.64.0.0/16"),
+        network("old", "it", "192.168.0.0/24", "10.79.0.0/16", "fd00::/48"),
+        network("far", "it", "172.16.0.0/16"),
+        size=2,
+    )
+    (found,) = addresses.azure(subject(), manager.client(), SUBSCRIPTION)
+    assert found.level is Level.WARNING
+    assert found.what == "the virtual network old in it, westus has 10.79.0.0/16, inside or around 10.64.0.0/12"
+    assert found.where == (f"supernet in {FILE}",)
+
+
+def test_networks_elsewhere_are_well(manager: Manager) -> None:
+    manager.lists(NETWORKS, network("far", "it", "172.16.0.0/16"))
+    (found,) = addresses.azure(subject(), manager.client(), SUBSCRIPTION)
+    assert found.level is Level.OK
+
+
+def test_the_token_goes_to_nobody_else(manager: Manager) -> None:
+    manager.has(NETWORKS, {"value": [], "nextLink": "http://127.0.0.1:9/else"})
+    with pytest.raises(NotAskedError, match="another address"):
+        list(addresses.azure(subject(), manager.client(), SUBSCRIPTION))
+
+
+def test_who_is_not_signed_in_is_asked_once() -> None:
+    class Nobody:
+        asked = 0
+
+        def request(self, *_: Any, **__: Any) -> Any:
+            self.asked += 1
+            raise AzureError("no Azure credential works", status=401)
+
+    nobody = Nobody()
+    client = Azure(nobody)
+    for _ in range(2):
+        with pytest.raises(NotAskedError, match="no Azure credential works") as raised:
+            client.get("/subscriptions/x", version="1")
+        assert "az login" in raised.value.do
+    assert nobody.asked == 1

@@ -1,0 +1,172 @@
+"""Quotas and machine types of Azure. Bodies have the form of the REST reference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from longhaul.doctor import quotas_azure, types_azure
+from longhaul.doctor.finding import Finding, Level, RefusedError
+from tests.longhaul.doctor.world import FILE, ROOT, SUBSCRIPTION, Manager, levels, raw_environment, subject
+
+USAGES = f"{ROOT}/providers/Microsoft.Compute/locations/westeurope/usages"
+NETWORK_USAGES = f"{ROOT}/providers/Microsoft.Network/locations/westeurope/usages"
+SKUS = f"{ROOT}/providers/Microsoft.Compute/skus"
+
+
+def sku(name: str, family: str, vcpus: int, *, zones: str = "123", nvme: int | None = None, **more: Any) -> Any:
+    capabilities = [{"name": "vCPUs", "value": str(vcpus)}]
+    if nvme is not None:
+        capabilities.append({"name": "NvmeDiskSizeInMiB", "value": str(nvme)})
+    return {
+        "resourceType": "virtualMachines",
+        "name": name,
+        "tier": "Standard",
+        "family": family,
+        "locations": ["westeurope"],
+        "locationInfo": [{"location": "westeurope", "zones": list(zones), "zoneDetails": []}],
+        "capabilities": capabilities,
+        "restrictions": [],
+        **more,
+    }
+
+
+def usage(name: str, used: int, limit: int, said: str = "") -> Any:
+    return {
+        "unit": "Count",
+        "currentValue": used,
+        "limit": limit,
+        "name": {"value": name, "localizedValue": said or name},
+    }
+
+
+STORES = sku("Standard_L8s_v3", "standardLSv3Family", 8, nvme=1_831_420)
+SERVERS = sku("Standard_D8s_v5", "standardDSv5Family", 8)
+
+
+def quotas(manager: Manager, raw: dict[str, Any] | None = None, *, family: int = 48, addresses: int = 10) -> Any:
+    """Every level by the quota's name: a store needs 6 × 8 cores, servers 2 × 8."""
+    manager.lists(SKUS, STORES, SERVERS, size=1)
+    manager.lists(
+        USAGES,
+        usage("cores", 0, 100, "Total Regional vCPUs"),
+        usage("standardDSv5Family", 4, 20, "Standard DSv5 Family vCPUs"),
+        usage("Standard LSv3 Family", 0, family),
+        usage("lowPriorityCores", 0, 7),
+        size=2,
+    )
+    manager.lists(NETWORK_USAGES, usage("PublicIPAddresses", 9, 9 + addresses), usage("VirtualNetworks", 8, 50))
+    found = quotas_azure.azure(subject(raw), manager.client(), SUBSCRIPTION, "westeurope")
+    return {finding.what.partition(": ")[0]: finding for finding in found}
+
+
+def test_quotas_that_suffice_are_well(manager: Manager) -> None:
+    # Compute names a family "Standard LSv3 Family" in one list and "standardLSv3Family" in the other.
+    found = quotas(manager)
+    assert {finding.level for finding in found.values()} == {Level.OK}
+    servers = found["Azure westeurope, Standard DSv5 Family vCPUs (standardDSv5Family)"]
+    assert servers.what.endswith("20 vCPUs, 4 in use by others; the environment takes 16")
+    assert servers.where == (f"control_plane.api in {FILE}",)
+    assert {query["$filter"][0] for _, path, query in manager.asked if path == SKUS} == {"location eq 'westeurope'"}
+
+
+def test_a_family_without_room_for_the_control_plane_is_a_problem(manager: Manager) -> None:
+    found = quotas(manager, family=47)["Azure westeurope, Standard LSv3 Family (standardLSv3Family)"]
+    assert found.level is Level.PROBLEM
+    assert found.do == "ask for 48 in the portal, Quotas"
+    assert found.where == (f"control_plane.etcd in {FILE}", f"control_plane.events in {FILE}")
+
+
+def test_what_is_there_already_may_be_the_environments_own(manager: Manager) -> None:
+    manager.has(f"{ROOT}/resourcegroups/dev-weu", {"name": "dev-weu"})
+    found = quotas(manager, family=47)["Azure westeurope, Standard LSv3 Family (standardLSv3Family)"]
+    assert found.level is Level.WARNING
+    assert "this environment's own among them" in found.what
+
+
+def test_a_vpn_gateway_takes_two_addresses_more(manager: Manager) -> None:
+    found = quotas(manager, addresses=2)["Azure westeurope, PublicIPAddresses (PublicIPAddresses)"]
+    assert found.level is Level.PROBLEM
+    assert "the environment takes 3" in found.what
+
+
+def test_spot_machines_count_against_their_own_quota(manager: Manager) -> None:
+    raw = raw_environment()
+    raw["pools"]["spare"] = {"site": "weu", "machine_type": "Standard_D8s_v5", "max": 4, "spot": True}
+    found = quotas(manager, raw)["Azure westeurope, lowPriorityCores (lowPriorityCores)"]
+    assert found.level is Level.WARNING
+    assert "7 vCPUs, 0 in use by others; the environment takes 0 to 32" in found.what
+
+
+def types(manager: Manager, *skus: Any, raw: dict[str, Any] | None = None) -> list[Finding]:
+    manager.lists(SKUS, *skus)
+    return list(types_azure.azure(subject(raw), manager.client(), "weu"))
+
+
+def test_types_with_local_disks_in_every_zone_are_well(manager: Manager) -> None:
+    assert {finding.level for finding in types(manager, STORES, SERVERS)} == {Level.OK}
+
+
+def test_a_type_that_the_region_has_not_is_a_problem(manager: Manager) -> None:
+    found = types(manager, STORES)
+    assert levels(found)[2] == ("problem", "Standard_D8s_v5 is not offered in westeurope to this subscription")
+
+
+def test_zones_that_are_kept_from_the_subscription_do_not_count(manager: Manager) -> None:
+    kept = {
+        "type": "Zone",
+        "values": ["westeurope"],
+        "restrictionInfo": {"locations": ["westeurope"], "zones": ["2"]},
+        "reasonCode": "NotAvailableForSubscription",
+    }
+    servers = sku("Standard_D8s_v5", "standardDSv5Family", 8, restrictions=[kept])
+    found = types(manager, STORES, servers)[2]
+    assert found.what == "Standard_D8s_v5 is not to be had in zone 2 of westeurope"
+    assert found.do.endswith("of the zones: 1, 3")
+
+
+def test_a_region_that_is_kept_from_the_subscription_is_a_problem(manager: Manager) -> None:
+    kept = {
+        "type": "Location",
+        "values": ["westeurope"],
+        "restrictionInfo": {"locations": ["westeurope"]},
+        "reasonCode": "NotAvailableForSubscription",
+    }
+    found = types(manager, STORES, sku("Standard_D8s_v5", "standardDSv5Family", 8, restrictions=[kept]))[2]
+    assert found.level is Level.PROBLEM
+    assert "(NotAvailableForSubscription)" in found.what
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "level"),
+    [
+        ({"NvmeDiskSizeInMiB": "1831420"}, Level.OK),
+        ({"MaxResourceVolumeMB": "81920"}, Level.WARNING),
+        ({"MaxResourceVolumeMB": "0"}, Level.PROBLEM),
+        ({}, Level.UNKNOWN),
+    ],
+)
+def test_stores_want_local_nvme(manager: Manager, capabilities: dict[str, str], level: Level) -> None:
+    said = [{"name": name, "value": value} for name, value in {"vCPUs": "8", **capabilities}.items()]
+    stores = sku("Standard_L8s_v3", "standardLSv3Family", 8, capabilities=said)
+    assert types(manager, stores, SERVERS)[0].level is level
+
+
+def test_other_cores_than_the_file_says_are_a_problem(manager: Manager) -> None:
+    found = types(manager, STORES, sku("Standard_D8s_v5", "standardDSv5Family", 4))[-1]
+    assert found.what == "Standard_D8s_v5 has 4 vCPUs, not 8"
+    assert found.where == (f"machine_types.Standard_D8s_v5.vcpus in {FILE}",)
+
+
+def test_infiniband_is_in_no_zone_of_ours(manager: Manager) -> None:
+    raw = raw_environment()
+    raw["pools"]["h100"] = {"site": "weu", "machine_type": "Standard_ND96isr_H100_v5", "max": 4}
+    h100 = sku("Standard_ND96isr_H100_v5", "standardNDSH100v5Family", 96, zones="1")
+    assert {finding.level for finding in types(manager, STORES, SERVERS, h100, raw=raw)} == {Level.OK}
+
+
+def test_a_refusal_names_the_right_that_is_missing(manager: Manager) -> None:
+    manager.refused[USAGES.lower()] = (403, "AuthorizationFailed")
+    with pytest.raises(RefusedError, match="AuthorizationFailed, it says"):
+        list(quotas_azure.azure(subject(), manager.client(), SUBSCRIPTION, "westeurope"))

@@ -1,0 +1,188 @@
+"""What is looked at without an account: this machine, the racks, the state."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.model.hosts import BareMetalHost
+from longhaul.doctor import durations, machine, racks, state
+from longhaul.doctor.documented import aws_statements, azure_features, azure_providers
+from longhaul.doctor.finding import Finding, Level, NotAskedError
+from longhaul.doctor.machine import Outside
+from longhaul.doctor.subject import Subject
+from longhaul.engine.backend import Backend
+from tests.longhaul.doctor.world import FILE, levels, raw_environment, subject
+
+NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
+URL = "https://management.azure.com"
+
+
+def here(**ways: Any) -> Outside:
+    usual: dict[str, Any] = {
+        "resolve": lambda name: [name],
+        "date": lambda url: format_datetime(NOW, usegmt=True),
+        "now": lambda: NOW,
+        "proxied": lambda url: False,
+    }
+    return Outside(**{**usual, **ways})
+
+
+@pytest.mark.parametrize(
+    ("behind", "level", "words"),
+    [
+        (timedelta(0), Level.OK, "agrees"),
+        (timedelta(seconds=60), Level.OK, "agrees"),
+        (timedelta(seconds=62), Level.WARNING, "62 s behind"),
+        (timedelta(seconds=-63), Level.WARNING, "62 s ahead of"),
+        (timedelta(minutes=-6), Level.PROBLEM, "359 s ahead of"),
+        (timedelta(minutes=6), Level.PROBLEM, "360 s behind"),
+    ],
+)
+def test_the_clock_is_compared_with_the_clouds(behind: timedelta, level: Level, words: str) -> None:
+    (found,) = machine.clock(here(date=lambda url: format_datetime(NOW + behind, usegmt=True)), URL)
+    assert found.level is level
+    assert words in found.what
+
+
+def test_a_slow_answer_is_no_wrong_clock() -> None:
+    times = iter((NOW - timedelta(minutes=10), NOW + timedelta(minutes=10)))
+    (found,) = machine.clock(here(now=lambda: next(times)), URL)
+    assert found.level is Level.OK
+
+
+def test_an_answer_without_a_date_tells_no_time() -> None:
+    with pytest.raises(NotAskedError, match="without a date"):
+        list(machine.clock(here(date=lambda url: ""), URL))
+
+
+def failing(code: int) -> Callable[[str], object]:
+    def resolve(name: str) -> object:
+        raise socket.gaierror(code, "it says")
+
+    return resolve
+
+
+def test_every_name_that_is_needed_is_looked_up() -> None:
+    asked: list[str] = []
+    (found,) = machine.dns(subject(), here(resolve=asked.append))
+    assert found.what == "6 names of the clouds have addresses"
+    assert {"management.azure.com", "login.microsoftonline.com", "ec2.us-east-1.amazonaws.com"} <= set(asked)
+
+
+def test_a_name_without_an_address_is_a_problem() -> None:
+    found = list(machine.dns(subject(), here(resolve=failing(socket.EAI_NONAME))))
+    assert {finding.level for finding in found} == {Level.PROBLEM}
+    assert found[0].where == (f"sites.weu in {FILE}",)
+
+
+def test_no_name_server_and_a_proxy_leave_it_unknown() -> None:
+    silent = machine.dns(subject(), here(resolve=failing(socket.EAI_AGAIN)))
+    proxied = machine.dns(subject(), here(proxied=lambda url: True, resolve=failing(socket.EAI_NONAME)))
+    assert {finding.level for finding in (*silent, *proxied)} == {Level.UNKNOWN}
+
+
+def test_gateways_need_public_addresses_and_pinned_keys() -> None:
+    raw = raw_environment()
+    gateway = raw["sites"]["rack"]["gateways"][0]
+    gateway["public_address"] = "203.0.113.10"
+    del gateway["host_key"]
+    address, key = racks.gateways(subject(raw))
+    assert address.level is Level.PROBLEM
+    assert address.where == (f"sites.rack.gateways.0.public_address in {FILE}",)
+    assert key.level is Level.WARNING
+    assert levels(list(racks.gateways(subject(raw, lab=True))))[0][0] == "ok"
+    assert {finding.level for finding in racks.gateways(subject())} == {Level.OK}
+
+
+def test_hosts_without_a_pinned_key_are_counted() -> None:
+    looked_at = subject()
+    hosts = tuple(BareMetalHost(name=f"gpu-{index}", site="rack") for index in range(5))
+    pinned = hosts[0].model_copy(update={"host_key": "ssh-ed25519 AAAA"})
+    environment = looked_at.environment.model_copy(update={"hosts": (pinned, *hosts[1:])})
+    (found,) = racks.hosts(with_environment(looked_at, environment))
+    assert "4 of 5 hosts have no pinned host key" in found.what
+    assert found.what.endswith("gpu-1, gpu-2, gpu-3 and 1 more")
+    assert found.where[0] == "hosts.1.host_key in stacks/hosts.dev.yaml"
+    assert [finding.level for finding in racks.hosts(looked_at)] == [Level.OK]
+
+
+def with_environment(looked_at: Subject, environment: Any) -> Subject:
+    from dataclasses import replace
+
+    return replace(looked_at, environment=environment)
+
+
+@pytest.mark.parametrize(
+    ("more", "level", "words"),
+    [
+        ({}, Level.PROBLEM, "nothing says where"),
+        ({"environ": {"PULUMI_ACCESS_TOKEN": "made-up"}}, Level.OK, "Pulumi's service"),
+        ({"backend": Backend(url="file:///state")}, Level.WARNING, "a folder of this machine"),
+        ({"backend": Backend(url="file:///state"), "lab": True}, Level.OK, "file:///state"),
+        ({"backend": Backend(url="azblob://state?storage_account=x")}, Level.OK, "azblob://state"),
+        ({"backend": Backend(url="s3://me:secret@bucket/a?region=x")}, Level.OK, "s3://bucket/a"),
+    ],
+)
+def test_where_the_state_is(more: dict[str, Any], level: Level, words: str) -> None:
+    (found,) = state.backend(subject(**more))
+    assert found.level is level
+    assert words in found.what
+    assert "secret" not in found.what
+
+
+@pytest.mark.parametrize(
+    ("stack", "environ", "level"),
+    [
+        ({"secretsprovider": "azurekeyvault://v.vault.azure.net/keys/pulumi"}, {}, Level.OK),
+        ({"secretsprovider": "passphrase"}, {}, Level.PROBLEM),
+        ({"encryptionsalt": "v1:x"}, {}, Level.PROBLEM),
+        ({"encryptionsalt": "v1:x"}, {"PULUMI_CONFIG_PASSPHRASE": ""}, Level.OK),
+        ({}, {"PULUMI_CONFIG_PASSPHRASE_FILE": "/secret"}, Level.OK),
+        ({}, {}, Level.PROBLEM),
+    ],
+)
+def test_what_encrypts_the_state(stack: dict[str, str], environ: dict[str, str], level: Level) -> None:
+    (found,) = state.encryption(subject(stack=stack, environ=environ))
+    assert found.level is level
+
+
+def test_only_what_there_is_takes_long() -> None:
+    gateway, roles = durations.durations(subject())
+    assert "half an hour" in gateway.what
+    assert "ten minutes" in roles.what
+    alone = raw_environment()
+    alone["sites"] = {"weu": alone["sites"]["weu"]}
+    del alone["pools"], alone["bare_metal"]
+    assert len(list(durations.durations(subject(alone)))) == 1
+
+
+def test_the_figures_are_those_of_their_sources(root: Path) -> None:
+    assert "Making one takes Azure half an hour" in (root / "components/azure/vpn.py").read_text(encoding="utf-8")
+    assert "take up to ten minutes to come into force" in (root / "components/secrets.py").read_text(encoding="utf-8")
+    issuing = (root / "components/issuing.py").read_text(encoding="utf-8")
+    assert "CLOCK_SKEW = timedelta(minutes=5)" in issuing
+    assert timedelta(minutes=5) == machine.WRONG
+
+
+def test_the_page_is_read_whole() -> None:
+    statements = aws_statements()
+    assert sum(len(statement.actions) for statement in statements) > 80
+    assert {key for statement in statements for key in statement.conditions} == {
+        "aws:RequestedRegion",
+        "iam:PassedToService",
+        "iam:AWSServiceName",
+    }
+    assert "Microsoft.KeyVault" in azure_providers()
+    assert azure_features() == (("Microsoft.Compute", "EncryptionAtHost"),)
+
+
+def test_a_finding_says_what_to_do_unless_all_is_well() -> None:
+    found: list[Finding] = [*racks.gateways(subject()), *state.backend(subject()), *state.encryption(subject())]
+    assert all(finding.do for finding in found if finding.level is not Level.OK)

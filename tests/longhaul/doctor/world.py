@@ -1,0 +1,190 @@
+"""An environment to look at, and clouds that answer from memory: Azure's manager on loopback, AWS's SDK with a stub."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import boto3
+from botocore.stub import Stubber
+
+from components.azure.session import MANAGEMENT, Session
+from components.model import parse
+from longhaul.doctor.azure import Azure
+from longhaul.doctor.finding import Finding
+from longhaul.doctor.subject import Subject
+from longhaul.engine.backend import Backend
+from tests.support.project import REPOSITORY, hybrid
+
+SUBSCRIPTION = "11111111-2222-4333-8444-555555555551"
+TENANT = "11111111-2222-4333-8444-555555555552"
+ROOT = f"/subscriptions/{SUBSCRIPTION}"
+PUBLIC = "20.30.40.50"
+FILE = "stacks/Pulumi.dev.yaml"
+
+
+def raw_environment() -> dict[str, Any]:
+    """The lab's, as a company would have it: Azure, AWS and a rack."""
+    raw = hybrid("dev", supernet="10.64.0.0/12")
+    weu = raw["sites"]["weu"]
+    weu |= {"subscription": SUBSCRIPTION, "tenant": TENANT}
+    weu["image"] = f"{ROOT}/resourceGroups/images/providers/Microsoft.Compute/galleries/g/images/node/versions/1.2.0"
+    raw["sites"]["use1"]["image"] = "ami-0123456789abcdef0"
+    raw["sites"]["rack"]["gateways"][0]["public_address"] = PUBLIC
+    return raw
+
+
+def subject(raw: dict[str, Any] | None = None, **more: Any) -> Subject:
+    """What is looked at; nothing of this machine's."""
+    given = raw_environment() if raw is None else raw
+    environment = parse(given, source=REPOSITORY / "stacks" / "Pulumi.dev.yaml", stack="dev")
+    known: dict[str, Any] = {"stack": {}, "backend": Backend(url=""), "environ": {}, **more}
+    return Subject(environment=environment, file=FILE, hosts_file="stacks/hosts.dev.yaml", **known)
+
+
+def levels(findings: list[Finding] | tuple[Finding, ...]) -> list[tuple[str, str]]:
+    """Level and words of each."""
+    return [(str(finding.level), finding.what) for finding in findings]
+
+
+class _Token:
+    token = "made-up"
+
+    def get_token(self, *_: str) -> _Token:
+        return self
+
+
+@dataclass(kw_only=True)
+class Manager:
+    """Azure's resource manager: documents by path, each a body or a list of pages."""
+
+    address: str = ""
+    documents: dict[str, Any] = field(default_factory=dict)
+    refused: dict[str, tuple[int, str]] = field(default_factory=dict)
+    """Status and code by path."""
+    asked: list[tuple[str, str, dict[str, list[str]]]] = field(default_factory=list)
+    """Method, path and query of each request."""
+
+    def client(self) -> Azure:
+        """Who asks it, by the real session, signed in as nobody."""
+        session = Session(MANAGEMENT)
+        vars(session)["_credential"] = _Token()
+        return Azure(session, root=self.address)
+
+    def lists(self, path: str, *entries: Any, size: int = 100) -> None:
+        """A list, in pages of a size."""
+        pages = [list(entries[start : start + size]) for start in range(0, len(entries), size)] or [[]]
+        self.documents[path.lower()] = pages
+
+    def has(self, path: str, document: Any) -> None:
+        """A document."""
+        self.documents[path.lower()] = document
+
+    def answer(self, target: str, method: str) -> tuple[int, Any]:
+        """Status and body."""
+        parts = urlsplit(target)
+        path, query = unquote(parts.path).lower(), parse_qs(parts.query)
+        self.asked.append((method, unquote(parts.path), query))
+        if path in self.refused:
+            status, code = self.refused[path]
+            return status, {"error": {"code": code, "message": f"{code}, it says"}}
+        if path not in self.documents:
+            return 404, {"error": {"code": "NotFound", "message": "no such thing"}}
+        document = self.documents[path]
+        if not isinstance(document, list):
+            return 200, document
+        page = int(query.get("page", ["0"])[0])
+        body: dict[str, Any] = {"value": document[page]}
+        if page + 1 < len(document):
+            body["nextLink"] = f"{self.address}{parts.path}?{parts.query.split('&page=')[0]}&page={page + 1}"
+        return 200, body
+
+
+@contextmanager
+def manager() -> Iterator[Manager]:
+    """It, for as long as the block runs."""
+    state = Manager()
+
+    class Handler(BaseHTTPRequestHandler):
+        def _respond(self) -> None:
+            status, document = state.answer(self.path, self.command)
+            body = json.dumps(document).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_GET = do_PUT = do_POST = do_DELETE = do_PATCH = _respond  # noqa: N815 - the library's names
+
+        def log_message(self, *_: object) -> None:
+            """Nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    state.address = f"http://127.0.0.1:{server.server_address[1]}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield state
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+class Sdk:
+    """AWS's clients, each with answers of its own in the order in which they will be asked for."""
+
+    def __init__(self) -> None:
+        self._clients: dict[tuple[str, str], Any] = {}
+        self._stubs: dict[tuple[str, str], Stubber] = {}
+        self.operations: defaultdict[str, int] = defaultdict(int)
+
+    def __call__(self, service: str, region: str) -> Any:
+        place = (service, region)
+        if place not in self._clients:
+            client: Any = boto3.client(  # type: ignore[call-overload]
+                service, region_name=region, aws_access_key_id="made-up", aws_secret_access_key="made-up"
+            )
+            client.meta.events.register("provide-client-params", self._count)
+            self._clients[place], self._stubs[place] = client, Stubber(client)
+            self._stubs[place].activate()
+        return self._clients[place]
+
+    def _count(self, model: Any, **_: Any) -> None:
+        self.operations[model.name] += 1
+
+    def says(
+        self,
+        service: str,
+        operation: str,
+        answer: Mapping[str, Any],
+        expected: Mapping[str, Any] | None = None,
+        *,
+        region: str = "us-east-1",
+    ) -> None:
+        """The next answer of a service."""
+        self(service, region)
+        self._stubs[service, region].add_response(operation, dict(answer), expected)
+
+    def refuses(
+        self, service: str, operation: str, code: str, *, message: str = "no", region: str = "us-east-1"
+    ) -> None:
+        """The next answer is an error."""
+        self(service, region)
+        self._stubs[service, region].add_client_error(operation, service_error_code=code, service_message=message)
+
+    def all_asked(self) -> None:
+        """Nothing that was to be asked was not."""
+        for stub in self._stubs.values():
+            stub.assert_no_pending_responses()
+
+
+GOLDEN = Path(__file__).parent / "golden"
