@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(invocation: Invocation) -> int:
     """Preview, judge, show."""
-    from longhaul.plan.findings import REFUSED_EXIT, Verdict
+    from longhaul.plan.findings import Verdict
 
     where = context(invocation)
     environment = where.project.load(where.env)
@@ -64,7 +64,7 @@ def run(invocation: Invocation) -> int:
     made = _plan(where, environment, base, invocation)
     sys.stdout.write(_written(made, invocation.options.format))
     if made.verdict is Verdict.REFUSED:
-        return REFUSED_EXIT
+        return Exit.REFUSED
     return Exit.FAILED if made.verdict is Verdict.CARE and invocation.options.strict else Exit.OK
 
 

@@ -6,11 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from longhaul.exits import Exit
-
-REFUSED_EXIT = Exit.REFUSED
-"""Of a plan that must not be carried out: distinct from a plan that could not be made (1)."""
-
 
 class Verdict(StrEnum):
     """How much a plan asks of its reviewer, the least first."""

@@ -21,6 +21,7 @@ from longhaul import cli
 from longhaul.exits import Exit
 from longhaul.init.answers import SIZES
 from tests.longhaul.init.asked import KEY, Here
+from tests.support.azure_types import AZURE_TYPES
 
 POLICY_SIZE = 6144
 """Characters of a managed policy, white space not counted (docs.aws.amazon.com, "IAM and AWS STS quotas")."""
@@ -64,30 +65,6 @@ AWS = {
     "vpc.SecurityGroupIngressRule": ("ec2:AuthorizeSecurityGroupIngress",),
 }
 """By resource of the program, what making one takes."""
-
-AZURE = {
-    "authorization.RoleAssignment": "Microsoft.Authorization/roleAssignments",
-    "compute.VirtualMachine": "Microsoft.Compute/virtualMachines",
-    "compute.VirtualMachineScaleSet": "Microsoft.Compute/virtualMachineScaleSets",
-    "keyvault.Vault": "Microsoft.KeyVault/vaults",
-    "managedidentity.UserAssignedIdentity": "Microsoft.ManagedIdentity/userAssignedIdentities",
-    "network.LoadBalancer": "Microsoft.Network/loadBalancers",
-    "network.LocalNetworkGateway": "Microsoft.Network/localNetworkGateways",
-    "network.NatGateway": "Microsoft.Network/natGateways",
-    "network.NetworkInterface": "Microsoft.Network/networkInterfaces",
-    "network.NetworkSecurityGroup": "Microsoft.Network/networkSecurityGroups",
-    "network.PublicIPAddress": "Microsoft.Network/publicIPAddresses",
-    "network.Subnet": "Microsoft.Network/virtualNetworks/subnets",
-    "network.VirtualNetwork": "Microsoft.Network/virtualNetworks",
-    "network.VirtualNetworkGateway": "Microsoft.Network/virtualNetworkGateways",
-    "network.VirtualNetworkGatewayConnection": "Microsoft.Network/connections",
-    "network.VirtualNetworkPeering": "Microsoft.Network/virtualNetworks/virtualNetworkPeerings",
-    "privatedns.PrivateRecordSet": "Microsoft.Network/privateDnsZones/A",
-    "privatedns.PrivateZone": "Microsoft.Network/privateDnsZones",
-    "privatedns.VirtualNetworkLink": "Microsoft.Network/privateDnsZones/virtualNetworkLinks",
-    "resources.ResourceGroup": "Microsoft.Resources/subscriptions/resourceGroups",
-}
-"""By resource of the program, its type in the resource manager."""
 
 
 @pytest.fixture(scope="module", name="page")
@@ -177,9 +154,9 @@ def test_every_other_page_that_it_leads_to_is_there(page: str, root: Path) -> No
 
 
 def test_the_azure_role_covers_every_resource(page: str, root: Path) -> None:
-    assert resources(root / "components" / "azure", sdk="pulumi_azure_native") == set(AZURE)
+    assert resources(root / "components" / "azure", sdk="pulumi_azure_native") == set(AZURE_TYPES)
     actions = document(page, "azure-role")["Actions"]
-    for kind in AZURE.values():
+    for kind in AZURE_TYPES.values():
         for verb in ("read", "write", "delete"):
             assert covers(actions, f"{kind}/{verb}"), kind
     for action in (

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from longhaul.exits import Exit
-from longhaul.plan.findings import REFUSED_EXIT
 from tests.longhaul.conftest import Checkout, FakeEngine
 from tests.longhaul.plan.steps import Step, machine, step, text
 
@@ -35,9 +34,9 @@ def says(engine: FakeEngine, *steps: Step) -> None:
         ((SAFE,), ("--strict",), Exit.OK),
         ((CARE,), (), Exit.OK),
         ((CARE,), ("--strict",), Exit.FAILED),
-        ((CARE, REFUSED), (), REFUSED_EXIT),
-        ((REFUSED,), ("--strict",), REFUSED_EXIT),
-        ((UNTAGGED,), (), REFUSED_EXIT),
+        ((CARE, REFUSED), (), Exit.REFUSED),
+        ((REFUSED,), ("--strict",), Exit.REFUSED),
+        ((UNTAGGED,), (), Exit.REFUSED),
     ],
 )
 def test_the_exit_code_is_the_verdict(
@@ -48,7 +47,7 @@ def test_the_exit_code_is_the_verdict(
 
 
 def test_refusal_has_a_code_of_its_own() -> None:
-    assert REFUSED_EXIT not in {code for code in Exit if code.name != "REFUSED"}
+    assert Exit.REFUSED not in {code for code in Exit if code.name != "REFUSED"}
 
 
 def test_it_runs_the_engines_preview_and_compares_with_the_stack(checkout: Checkout, engine: FakeEngine) -> None:
@@ -118,7 +117,7 @@ def test_the_file_of_before(checkout: Checkout, tmp_path: Path) -> None:
     preview = tmp_path / "preview.json"
     preview.write_text(text([machine("update", "dev-api-0")]))
     done = checkout.run("plan", "--env", "dev", "--from", str(preview), "--base", str(base))
-    assert done.returncode == REFUSED_EXIT
+    assert done.returncode == Exit.REFUSED
     assert "supernet: 10.64.0.0/12 -> 10.80.0.0/12" in " ".join(done.stdout.split())
 
 

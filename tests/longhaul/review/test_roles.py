@@ -12,36 +12,17 @@ import botocore.session
 import pytest
 
 from longhaul import review
+from tests.support.azure_types import AZURE_TYPES
 
 ROLES = Path(review.__file__).parent / "roles"
 
 ISSUER = "token.actions.githubusercontent.com"
 
-AZURE = {
-    "authorization.RoleAssignment": "Microsoft.Authorization/roleAssignments",
-    "compute.VirtualMachine": "Microsoft.Compute/virtualMachines",
-    "compute.VirtualMachineScaleSet": "Microsoft.Compute/virtualMachineScaleSets",
-    "keyvault.Vault": "Microsoft.KeyVault/vaults",
-    "managedidentity.UserAssignedIdentity": "Microsoft.ManagedIdentity/userAssignedIdentities",
-    "network.LoadBalancer": "Microsoft.Network/loadBalancers",
-    "network.LocalNetworkGateway": "Microsoft.Network/localNetworkGateways",
-    "network.NatGateway": "Microsoft.Network/natGateways",
-    "network.NetworkInterface": "Microsoft.Network/networkInterfaces",
-    "network.NetworkSecurityGroup": "Microsoft.Network/networkSecurityGroups",
-    "network.PublicIPAddress": "Microsoft.Network/publicIPAddresses",
-    "network.Subnet": "Microsoft.Network/virtualNetworks/subnets",
-    "network.VirtualNetwork": "Microsoft.Network/virtualNetworks",
-    "network.VirtualNetworkGateway": "Microsoft.Network/virtualNetworkGateways",
-    "network.VirtualNetworkPeering": "Microsoft.Network/virtualNetworks/virtualNetworkPeerings",
-    "privatedns.PrivateRecordSet": "Microsoft.Network/privateDnsZones/A",
-    "privatedns.PrivateZone": "Microsoft.Network/privateDnsZones",
-    "privatedns.VirtualNetworkLink": "Microsoft.Network/privateDnsZones/virtualNetworkLinks",
-    "resources.ResourceGroup": "Microsoft.Resources/subscriptions/resourceGroups",
-}
-"""The type in Azure of what the program makes, as permissions name it."""
-
 UNREAD = {"network.VirtualNetworkGatewayConnection"}
 """To read it is to read its key."""
+
+AZURE = {name: type_ for name, type_ in AZURE_TYPES.items() if name not in UNREAD}
+"""The type in Azure of what is read."""
 
 AWS = {
     "autoscaling": "autoscaling:DescribeAutoScalingGroups",
