@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from longhaul.context import Context
@@ -13,9 +11,9 @@ from longhaul.engine.change import exit_code
 from longhaul.exits import Exit
 from longhaul.racks.inventory import machines
 from longhaul.racks.report import to_text
-from longhaul.racks.rolling import VERDICTS
-from longhaul.racks.run import PREPARE, SITE, run_playbook
-from longhaul.racks.verdicts import Account, read
+from longhaul.racks.rolling import play
+from longhaul.racks.run import PREPARE, SITE
+from longhaul.racks.verdicts import Account
 
 if TYPE_CHECKING:
     from components.model import Environment
@@ -26,11 +24,8 @@ def run_all(where: Context, environment: Environment, environ: Mapping[str, str]
     every task, come the verdicts of those machines that are not as they should be."""
     from components.model import plan
 
-    with tempfile.TemporaryDirectory(prefix="longhaul-racks-") as folder:
-        path = Path(folder) / "verdicts.json"
-        playbook = PREPARE if early else SITE
-        result = run_playbook(where, environment, (playbook,), {**environ, VERDICTS: str(path)}, api=not early)
-        account, document = Account(), read(path)
+    result, document = play(where, environment, (PREPARE if early else SITE,), environ, api=not early)
+    account = Account()
     if document is not None or result.code != 0:
         account.add(document, machines(environment, plan(environment)), code=result.code)
     unwell = {name: verdict for name, verdict in account.verdicts.items() if not verdict.state.well}

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from longhaul.cluster import GIVEN
 from longhaul.context import Context
@@ -43,6 +43,23 @@ class Asked:
     """Where its output goes; None for this process's own."""
 
 
+def play(
+    where: Context,
+    environment: Environment,
+    words: Sequence[str],
+    environ: Mapping[str, str],
+    *,
+    api: bool = True,
+    stdout: IO[bytes] | None = None,
+) -> tuple[Result, dict[str, Any] | None]:
+    """Run a playbook as :func:`run_playbook` does; its result, and what Ansible's callback wrote of each machine."""
+    with tempfile.TemporaryDirectory(prefix="longhaul-rack-") as folder:
+        path = Path(folder) / "verdicts.json"
+        variables = {**environ, VERDICTS: str(path)}
+        result = run_playbook(where, environment, words, variables, api=api, stdout=stdout)
+        return result, read(path)
+
+
 def roll(
     where: Context,
     environment: Environment,
@@ -56,24 +73,16 @@ def roll(
     ``limited`` says that they are not all that there are."""
     account = Account()
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="longhaul-rack-")))
         kubeconfig = "" if asked.look else find_kubeconfig(stack, where, environment, environ)
         variables = {**environ, GIVEN: kubeconfig} if kubeconfig else dict(environ)
         for number, turn in enumerate(turns):
-            path = folder / f"{number}.json"
             names = ",".join(machine.name for machine in turn)
             if len(turns) > 1:
                 say(f"batch {number + 1} of {len(turns)}: {names}")
             words = [*asked.words, *(["--limit", names] if limited or len(turns) > 1 else [])]
-            result = run_playbook(
-                where,
-                environment,
-                [*words, LOOK if asked.look else SITE],
-                {**variables, VERDICTS: str(path)},
-                api=bool(kubeconfig),
-                stdout=asked.stdout,
-            )
-            account.add(read(path), turn, code=result.code)
+            words.append(LOOK if asked.look else SITE)
+            result, document = play(where, environment, words, variables, api=bool(kubeconfig), stdout=asked.stdout)
+            account.add(document, turn, code=result.code)
             if _ends(account, asked, result, after=turns[number + 1 :]):
                 break
     return account

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from components.model.nodes import BARE_METAL_POOL, POOL_LABEL
@@ -51,21 +49,18 @@ def rack_hosts(where: Context, environment: Environment, environ: Mapping[str, s
 def _upgrade(where: Context, environment: Environment, name: str, environ: Mapping[str, str]) -> str:
     """Run the racks' playbook on one host that was drained; what went wrong, or nothing. What Ansible says goes to
     stderr."""
-    from longhaul.racks.rolling import VERDICTS
-    from longhaul.racks.run import SITE, run_playbook
-    from longhaul.racks.verdicts import read
+    from longhaul.racks.rolling import play
+    from longhaul.racks.run import SITE
 
-    with tempfile.TemporaryDirectory(prefix="longhaul-upgrade-") as folder:
-        path = Path(folder) / "verdicts.json"
-        words = ["--limit", name, "--extra-vars", json.dumps({"node_upgrade": True}), SITE]
-        result = run_playbook(where, environment, words, {**environ, VERDICTS: str(path)}, stdout=sys.stderr.buffer)
-        if result.interrupted:
-            raise KeyboardInterrupt
-        if result.code == 0:
-            return ""
-        host = ((read(path) or {}).get("hosts") or {}).get(name) or {}
-        failed = host.get("failed") or {"task": "", "messages": [f"ansible-playbook ended with {result.code}"]}
-        return f"its upgrade failed at {failed['task']}: {'; '.join(failed['messages'])}"
+    words = ["--limit", name, "--extra-vars", json.dumps({"node_upgrade": True}), SITE]
+    result, document = play(where, environment, words, environ, stdout=sys.stderr.buffer)
+    if result.interrupted:
+        raise KeyboardInterrupt
+    if result.code == 0:
+        return ""
+    host = ((document or {}).get("hosts") or {}).get(name) or {}
+    failed = host.get("failed") or {"task": "", "messages": [f"ansible-playbook ended with {result.code}"]}
+    return f"its upgrade failed at {failed['task']}: {'; '.join(failed['messages'])}"
 
 
 class RackHosts:
