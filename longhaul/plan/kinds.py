@@ -51,6 +51,7 @@ _KINDS: Mapping[str, Kind] = {
     f"{_OWN}Readiness": Kind.QUIET,
     f"{_OWN}Founded": Kind.QUIET,
     f"{_OWN}VaultAccess": Kind.QUIET,
+    f"{_OWN}Held": Kind.QUIET,
     "azure-native:resources:ResourceGroup": Kind.GROUP,
     "azure-native:compute:Disk": Kind.DATA,
     "azure-native:compute:Snapshot": Kind.DATA,

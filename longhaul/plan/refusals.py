@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from components.model import Environment, Role
+from components.model.held import changes, instead
 from longhaul.plan.capacity import Row
 from longhaul.plan.changes import Action, Change
 from longhaul.plan.earlier import stores
@@ -39,6 +40,7 @@ def refusals(case: Case) -> Iterator[Finding]:
         yield from quorum(case, role)
     yield from _lost(case)
     yield from _addresses(case)
+    yield from _held(case)
     yield from _nodes(case)
     yield from _hosts(case)
 
@@ -152,6 +154,23 @@ def _addresses(case: Case) -> Iterator[Finding]:
             "sites and hosts at the end, or make a new environment beside this one."
         ),
     )
+
+
+def _held(case: Case) -> Iterator[Finding]:
+    """What else the environment is held to (``components/held.py``); ranges are told with what has them."""
+    for change in case.changes:
+        if change.short_type != "Held" or change.action is not Action.CHANGE:
+            continue
+        before, after = (side.get("facts") or {} for side in (change.before, change.after))
+        found = [one for one in changes(before, after) if not one.is_range]
+        if found:
+            yield Finding(
+                level=Verdict.REFUSED,
+                what=f"What is in use changes: {names((str(one) for one in found), most=3)}.",
+                where=tuple(one.key for one in found),
+                why="What is there would be made anew at another place, or under another name. `up` refuses it, too.",
+                do=" ".join(["Take that back.", *instead(found)]),
+            )
 
 
 def _nodes(case: Case) -> Iterator[Finding]:

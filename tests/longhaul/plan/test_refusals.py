@@ -205,3 +205,18 @@ def test_without_a_state_the_files_are_compared_all_the_same() -> None:
     assert refused(stack, environment=less, base=lab()) == [
         "refused: 5 nodes of 10 would go, 50% of the pools' maximum; 10% may."
     ]
+
+
+def held(**facts: str) -> dict[str, Any]:
+    before = {"facts": {"domain": "a.internal", "supernet": "10.64.0.0/12", "sites.weu.region": "westeurope"}}
+    after = {"facts": {**before["facts"], **{key.replace("__", "."): value for key, value in facts.items()}}}
+    return step("update", f"{OWN}Held", "lab-held", before, after)
+
+
+def test_what_the_engine_would_refuse_is_refused_here() -> None:
+    assert refused(held(domain="b.internal", sites__weu__region="northeurope")) == [
+        "refused: What is in use changes: domain: a.internal -> b.internal, "
+        "sites.weu.region: westeurope -> northeurope."
+    ]
+    assert refused(held(sites__use1__range="10.65.0.0/16")) == [], "a site more"
+    assert refused(held(supernet="10.128.0.0/12")) == [], "told with what has the ranges"

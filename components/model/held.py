@@ -1,0 +1,121 @@
+"""What must stay as it is while an environment is in use, by its key in the environment's file.
+
+Machines, pods, certificates and the other end of every link know each other by these: to change one is to make anew
+what has it, or to cut it off. What comes to be, and what goes with a whole site, changes nothing of the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass
+
+from components.model.environment import Environment
+from components.model.network import AddressPlan
+from components.model.sites import AwsSite, AzureSite
+
+SUPERNET, DOMAIN, PREFIX, CONTROL_SITE = "supernet", "domain", "naming.prefix", "control_plane.site"
+
+ENVIRONMENT_KEYS = (SUPERNET, DOMAIN, PREFIX, CONTROL_SITE)
+"""What an environment has for its life."""
+
+MADE = "made by Longhaul"
+"""Of what a site could have had already."""
+
+Facts = Mapping[str, str]
+"""By key in the environment's file, its value; ranges that the file leaves out as the address plan gives them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Changed:
+    """A fact that would be another."""
+
+    key: str
+    was: str
+    now: str
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.was} -> {self.now}"
+
+    @property
+    def site(self) -> str:
+        """The site that it is of; empty when it is the environment's."""
+        return "" if self.key in ENVIRONMENT_KEYS else self.key.split(".")[1]
+
+    @property
+    def part(self) -> str:
+        """Its key without its site's."""
+        return self.key.removeprefix(f"sites.{self.site}.")
+
+    @property
+    def is_range(self) -> bool:
+        """Whether it is a part of the address plan."""
+        return self.key == SUPERNET or self.part == "range" or self.is_zone
+
+    @property
+    def is_zone(self) -> bool:
+        """Whether it is the range of a zone."""
+        return self.part.startswith("zones.")
+
+
+def facts(environment: Environment, addresses: AddressPlan) -> dict[str, str]:
+    """What must stay, of an environment and its address plan. Hosts of racks are not among it: they are in no stack."""
+    found = {
+        SUPERNET: str(environment.supernet),
+        DOMAIN: environment.domain,
+        PREFIX: environment.naming.prefix or "none",
+        CONTROL_SITE: environment.control_plane.site,
+    }
+    for name, site in environment.sites.items():
+        own, plan = {"kind": str(site.kind)}, addresses.sites[name]
+        if isinstance(site, AzureSite):
+            own |= {"region": site.region, "subscription": str(site.subscription), "tenant": str(site.tenant)}
+            there = {key: getattr(site.existing, key) for key in ("resource_group", "network", "dns_zone")}
+            # Azure's names and ids differ in their letters' case alone and are the same.
+            own |= {f"existing.{key}": value.lower() if value else MADE for key, value in there.items()}
+        elif isinstance(site, AwsSite):
+            own |= {"region": site.region, "existing.vpc": site.existing.vpc or MADE}
+            own |= {"account": site.account} if site.account else {}
+            # In AWS a subnet is one zone's, and the plan gives zones their ranges by their order.
+            own |= {f"zones.{zone}": str(plan.zone_pods(index)) for index, zone in enumerate(site.zones)}
+        own["range"] = str(plan.block)
+        found |= {f"sites.{name}.{key}": value for key, value in own.items()}
+    return found
+
+
+def changes(before: Facts, after: Facts) -> tuple[Changed, ...]:
+    """The facts that both have and that differ, without those that only follow from another."""
+    found = {
+        key: Changed(key=key, was=was, now=after[key]) for key, was in before.items() if after.get(key, was) != was
+    }
+    return tuple(one for one in found.values() if not _follows(one, found))
+
+
+def _follows(one: Changed, found: Container[str]) -> bool:
+    """Whether it is another because something larger is."""
+    if not one.site:
+        return False
+    larger = {f"sites.{one.site}.kind"} - {one.key}
+    if one.is_range:
+        larger.add(SUPERNET)
+    if one.is_zone:
+        larger.add(f"sites.{one.site}.range")
+    return any(key in found for key in larger)
+
+
+def instead(changed: Iterable[Changed]) -> tuple[str, ...]:
+    """What to do instead, a sentence or two for each sort of change."""
+    found = list(changed)
+    said: list[str] = []
+    if lasting := [f"`{one.key}`" for one in found if not one.site]:
+        said.append(f"{' and '.join(lasting)}: for an environment's life; another takes a new environment beside it.")
+    if moved := [one for one in found if one.part == "range"]:
+        lines = ", ".join(f"`range: {one.was}` into {one.site}" for one in moved)
+        said.append(f"A site keeps its range, whatever comes before it in the file, once it is written there: {lines}.")
+    if zones := dict.fromkeys(one.site for one in found if one.is_zone):
+        said.append(f"Zones keep their order: append to `zones` of {', '.join(zones)}, and take away from its end.")
+    if any(one.site and not one.is_zone for one in found):
+        said.append(
+            "To move a site that is not the control plane's, add one of another name at the end of the file, move the "
+            "pools there, then remove the old."
+        )
+    return tuple(said)

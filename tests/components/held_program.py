@@ -1,0 +1,79 @@
+"""An environment of stand-ins under the product's own guards: a network for each site, and a secret."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from pulumi import ComponentResource, ResourceOptions
+from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider
+
+from components import held
+from components.guard import DestructionGuard, confirmed
+from components.model import Environment, parse, plan
+
+ENVIRONMENT = Path("environment.json")
+"""What the stack file would hold."""
+
+PARTS = "PARTS"
+"""Variable with what the program has: ``guards`` and ``secret``."""
+
+
+class Provider(ResourceProvider):
+    """Makes nothing; another range is another network."""
+
+    serialize_as_secret_always = False
+
+    def create(self, props: dict[str, Any]) -> CreateResult:
+        return CreateResult(id_="made", outs=props)
+
+    def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> DiffResult:
+        differ = olds.get("range") != news.get("range")
+        return DiffResult(changes=differ, replaces=["range"] if differ else [], delete_before_replace=True)
+
+
+class Network(Resource, module="stand-in", name="Network"):
+    def __init__(self, name: str, *, site: str, range_: str, opts: ResourceOptions) -> None:
+        super().__init__(Provider(), name, {"tags": {held.SITE_TAG: site}, "range": range_}, opts)
+
+
+class Secret(Resource, module="longhaul", name="Secret"):
+    """Of the type of the product's."""
+
+    def __init__(self, name: str, *, opts: ResourceOptions) -> None:
+        super().__init__(Provider(), name, {}, opts)
+
+
+class Whole(ComponentResource):
+    """As ``components/cluster.py`` puts everything below what holds it."""
+
+    def __init__(self, environment: Environment, parts: set[str]) -> None:
+        addresses = plan(environment)
+        opts = held.holding(environment, addresses) if "guards" in parts else None
+        super().__init__("longhaul:Cluster", environment.name, None, opts)
+        child = ResourceOptions(parent=self)
+        made: list[Resource] = [
+            Network(f"{environment.name}-{name}", site=name, range_=str(site.block), opts=child)
+            for name, site in addresses.sites.items()
+        ]
+        if "secret" in parts:
+            made.append(Secret(f"{environment.name}-encryption", opts=child))
+        DestructionGuard(
+            f"{environment.name}-guard",
+            environment=environment.name,
+            destroyable=environment.destroyable,
+            opts=ResourceOptions(parent=self, depends_on=made),
+        )
+
+
+def main() -> None:
+    """As ``stacks/__main__.py``."""
+    held.OF_A_SITE = {**held.OF_A_SITE, "pulumi-python:dynamic/stand-in:Network": "everything is in it"}
+    raw = json.loads(ENVIRONMENT.read_text(encoding="utf-8"))
+    environment = parse(raw, source=ENVIRONMENT, stack=raw["name"])
+    if environment.destroyable and confirmed(environment.name):
+        held.keeps(environment)
+        return
+    Whole(environment, set(os.environ[PARTS].split()))
