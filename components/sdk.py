@@ -1,15 +1,29 @@
-"""What Pulumi's SDK does for every resource that costs more than it tells."""
+"""What Pulumi's SDK does for every resource that costs more than it tells (docs/previews.md has the figures)."""
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import gc
+import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
+
+import pulumi
+from pulumi.runtime import register_stack_transformation
+from pulumi.runtime.sync_await import _sync_await
 
 FRAMES = 12
 """Of the stack that the SDK stores with a resource: its own half a dozen, and as many of the program's."""
+
+DEBUG = "LONGHAUL_SDK_DEBUG"
+"""Variable that, set to anything, has the SDK send its debug messages, which `pulumi --debug` shows."""
+
+_OLD_VERSION = re.compile(r"azure-native:\w+/v\d{8}\w*:")
+"""A type of azure-native under the name of one version of Azure's interface."""
 
 
 @contextmanager
@@ -17,15 +31,54 @@ def lean() -> Iterator[None]:
     """Declare resources inside the block at less cost; what holds beyond it concerns this process alone.
 
     The SDK stores the whole stack of each declaration, which was 40% of the state and names folders of whoever ran it;
-    and Python's collector goes again and again through hundreds of thousands of small objects that all live until the
-    end.
+    Python's collector goes again and again through hundreds of thousands of small objects that all live until the end;
+    and the SDK tells the engine four or five times of each resource what it is about, each time waiting for the answer.
     """
     gc.disable()
     # Python looks through everything once more when it ends.
     atexit.register(gc.freeze)
+    if not os.environ.get(DEBUG):
+        pulumi.log.debug = _unsaid
     sys.tracebacklimit = FRAMES
     try:
         yield
     finally:
         # An error is to be shown whole.
         del sys.tracebacklimit
+
+
+def forget_versions() -> None:
+    """Leave out the earlier names that azure-native gives to each resource for each version of Azure's interface, some
+    thirty: this program has never declared one under such a name, and the SDK works a URN out of each. Other earlier
+    names stay. Needs a stack, and concerns what is declared afterwards."""
+    register_stack_transformation(_without_versions)
+
+
+def begin() -> None:
+    """Begin the registration of everything declared so far.
+
+    Otherwise the SDK finds none under way when the program ends, waits for any of thousands of values instead, and
+    looks through all of them again after each that comes.
+    """
+    _sync_await(asyncio.sleep(0))
+
+
+def _unsaid(*_message: Any, **_resource: Any) -> None:
+    """Instead of ``pulumi.log.debug``."""
+
+
+def _without_versions(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult | None:
+    earlier = args.opts.aliases or ()
+    kept = [alias for alias in earlier if not _is_version(alias)]
+    if len(kept) == len(earlier):
+        return None
+    # Merging could only add to them.
+    opts = pulumi.ResourceOptions.merge(args.opts, None)
+    opts.aliases = kept
+    return pulumi.ResourceTransformationResult(props=args.props, opts=opts)
+
+
+def _is_version(alias: Any) -> bool:
+    return (
+        isinstance(alias, pulumi.Alias) and isinstance(alias.type_, str) and _OLD_VERSION.match(alias.type_) is not None
+    )

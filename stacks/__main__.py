@@ -6,7 +6,7 @@ import pulumi
 
 from components.model import load, plan
 from components.model.load import check_neighbours
-from components.sdk import lean
+from components.sdk import begin, forget_versions, lean
 
 STACKS = Path(__file__).resolve().parent
 
@@ -22,6 +22,7 @@ def main() -> None:
     from components.cluster import Cluster
     from components.control_guards import guards
     from components.guard import confirmed
+    from components.held import keeps
 
     source = STACKS / f"Pulumi.{stack}.yaml"
     # From the file: the engine's configuration sorts keys, and the order of sites gives them their blocks.
@@ -29,6 +30,7 @@ def main() -> None:
     if environment.destroyable and confirmed(environment.name):
         # The engine deletes what the state holds; of the program it needs only the hooks that it looks up by name.
         guards(environment, plan(environment))
+        keeps(environment)
         return
     check_neighbours(environment, source=source)
     for output, value in Cluster(environment).outputs.items():
@@ -36,4 +38,6 @@ def main() -> None:
 
 
 with lean():
+    forget_versions()
     main()
+    begin()

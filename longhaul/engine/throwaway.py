@@ -12,10 +12,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from longhaul.engine.backend import pulumi_home
+
 PLACEHOLDER = "not decrypted for this preview"
 _ENCRYPTION = ("encryptionsalt", "encryptedkey", "secretsprovider")
 """Keys of a stack file that say how its secrets are encrypted."""
 
+_LOGS = "logs"
 STATE_VERSION = 3
 """Of the checkpoint format (pulumi, ``sdk/go/common/apitype/deployments.go``)."""
 
@@ -32,6 +35,24 @@ def throwaway_backend(folder: Path, *, project: str, stack: str) -> dict[str, st
         "PULUMI_CONFIG_PASSPHRASE": secrets.token_urlsafe(),
         "PULUMI_CONFIG_PASSPHRASE_FILE": "",
     }
+
+
+def unlogged_home(folder: Path, environ: Mapping[str, str]) -> dict[str, str]:
+    """Make a home for the engine in ``folder``, the user's but for its log; returns the variable that chooses it.
+
+    The engine writes each run's every value, packed and encrypted, into ``~/.pulumi/logs``, which is a third of its
+    work in a preview, and has no setting for that (``pkg/v3/logging``, v3.250.0); where it cannot make that folder it
+    goes on without. Where it may have to download its first plugin, its home stays the user's, to be kept.
+    """
+    home = pulumi_home(environ)
+    if not (home / "plugins").is_dir() and not environ.get("PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"):
+        return {}
+    folder.mkdir(parents=True)
+    (folder / _LOGS).touch()
+    for entry in home.iterdir() if home.is_dir() else ():
+        if entry.name != _LOGS:
+            (folder / entry.name).symlink_to(entry.absolute())
+    return {"PULUMI_HOME": str(folder)}
 
 
 def copy_stack_file(source: Path, target: Path, *, decrypts: bool) -> None:

@@ -11,7 +11,6 @@ import argparse
 import json
 import os
 import shutil
-import statistics
 import sys
 import tempfile
 import time
@@ -20,14 +19,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lab.state import LabState
-from tests.bench import hybrid, image, racks
-from tests.support.hosts import production_with
+from tests.bench import hybrid, image, previews, racks
 from tests.support.project import REPOSITORY, Project, environment, run
 
-HOSTS = (40, 750, 7500)
-REPEATS = 3
 COLD = "cold"
-WIDTH = 64
+WIDTH = 72
 READY = "until longhaul-node ready >/dev/null 2>&1; do :; done"
 
 
@@ -55,28 +51,13 @@ def main() -> int:
 
 def _parts() -> dict[str, Callable[[Path], Iterable[tuple[str, float]]]]:
     return {
-        "previews": _previews,
+        "previews": previews.measure,
         "image": lambda folder: image.measure(folder).items(),
         "lab": lambda folder: _lab(folder).items(),
         "hybrid": lambda folder: hybrid.measure(folder).items(),
         "racks": racks.measure,
         COLD: lambda folder: _cold(folder).items(),
     }
-
-
-def _previews(folder: Path) -> Iterator[tuple[str, float]]:
-    """Seconds (median of three) and resources of a preview by bare-metal hosts."""
-    for hosts in HOSTS:
-        project = Project.empty(folder / f"hosts-{hosts}", env="prod")
-        production_with(hosts, directory=project.stack_file.parent)
-        seconds, resources = [], 0.0
-        for _ in range(REPEATS):
-            began = time.monotonic()
-            summary = json.loads(project.longhaul("preview", "--json").stdout)
-            seconds.append(time.monotonic() - began)
-            resources = float(summary["resources"])
-        yield f"preview, {hosts} hosts, s", statistics.median(seconds)
-        yield f"preview, {hosts} hosts, resources", resources
 
 
 def _lab(folder: Path) -> dict[str, float]:

@@ -1,13 +1,16 @@
-"""What the program asks the SDK to leave out, and that errors stay whole."""
+"""What the program asks the SDK to leave out, and that errors and earlier names stay whole."""
 
 from __future__ import annotations
 
 import gc
+import os
 import subprocess
 import sys
 import textwrap
 
 import pytest
+
+from components.sdk import DEBUG
 
 PROGRAM = """
 import gc, sys, traceback
@@ -29,11 +32,58 @@ with lean():
     fail(40)
 """
 
+STACK = """
+import pulumi
+from pulumi.runtime import mocks
+from pulumi.runtime.settings import _get_rpc_manager
+from pulumi_azure_native import privatedns
+from components.sdk import begin, forget_versions, lean
+
+class Cloud(mocks.Mocks):
+    def new_resource(self, args):
+        return args.name, args.inputs
+    def call(self, args):
+        raise NotImplementedError
+
+class Engine(mocks.MockEngine):
+    def Log(self, request):
+        print("said")
+
+seen = []
+
+def watch(args):
+    seen.extend(alias.type_ for alias in args.opts.aliases or [] if alias.type_ is not ...)
+    seen.extend(alias.name for alias in args.opts.aliases or [] if alias.name is not ...)
+    assert args.opts.protect is True
+
+mocks.set_mocks(Cloud())
+mocks.configure(mocks.MockSettings(monitor=mocks.MockMonitor(Cloud()), engine=Engine(None), project="p", stack="s"))
+with lean():
+    forget_versions()
+    pulumi.runtime.register_stack_transformation(watch)
+    opts = pulumi.ResourceOptions(protect=True, aliases=[pulumi.Alias(name="before")])
+    privatedns.PrivateZone("one", resource_group_name="g", opts=opts)
+    assert not _get_rpc_manager().rpcs
+    begin()
+    assert len(_get_rpc_manager().rpcs) > 0
+print(*seen, sep="\\n")
+"""
+
+
+def ran(program: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    """In a process of its own: it concerns all of one."""
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **environ},
+    )
+
 
 @pytest.fixture(name="done")
 def _done() -> subprocess.CompletedProcess[str]:
-    """In a process of its own: it concerns all of one."""
-    return subprocess.run([sys.executable, "-c", textwrap.dedent(PROGRAM)], capture_output=True, text=True, check=False)
+    return ran(PROGRAM)
 
 
 def test_the_stack_is_cut_and_an_error_is_not(done: subprocess.CompletedProcess[str]) -> None:
@@ -47,3 +97,27 @@ def test_importing_it_changes_nothing() -> None:
 
     assert gc.isenabled()
     assert not hasattr(sys, "tracebacklimit")
+
+
+@pytest.fixture(name="names", scope="module")
+def _names() -> list[str]:
+    """What a resource that moved is still known by."""
+    done = ran(STACK)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_earlier_names_stay(names: list[str]) -> None:
+    assert {"before", "azure-native:network:PrivateZone"} <= {*names}
+
+
+def test_versions_of_the_interface_are_left_out(names: list[str]) -> None:
+    assert not [name for name in names if "/v" in name]
+    kept = ran(STACK.replace("    forget_versions()\n", "")).stdout.split()
+    assert [name for name in kept if "/v" in name]
+    assert [name for name in kept if "/v" not in name] == names
+
+
+def test_its_debug_messages_are_sent_when_asked_for(names: list[str]) -> None:
+    assert "said" not in names
+    assert "said" in ran(STACK, **{DEBUG: "1"}).stdout.split()

@@ -1,0 +1,137 @@
+"""A command and everything that it starts, as ``/proc`` shows it (proc(5)): processor time and memory by part."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+PROC = Path("/proc")
+TICKS = os.sysconf("SC_CLK_TCK")
+PAGE = os.sysconf("SC_PAGE_SIZE")
+BETWEEN_S = 0.02
+"""Between two looks; what a process uses after the last look at it is in the sum alone."""
+
+COMMAND, ENGINE, HOST, PROGRAM, PLUGINS = PARTS = ("command", "engine", "language host", "program", "plugins")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """One process at one moment."""
+
+    parent: int
+    cpu_s: float
+    resident: int
+    """Bytes."""
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Watched:
+    """What a command used."""
+
+    stdout: str
+    wall_s: float
+    cpu_s: float
+    """Of all processes, exactly, as the kernel counts those that were waited for."""
+    peak: int
+    """Bytes resident in all processes at once; a page that two share counts twice."""
+    parts_s: Mapping[str, float]
+    """Processor seconds by part."""
+    programs: int
+    """How many processes ran the Pulumi program."""
+
+
+def watch(words: Sequence[str], *, cwd: Path, environ: Mapping[str, str]) -> Watched:
+    """Run a command; ``CalledProcessError`` when it fails."""
+    began, before = time.monotonic(), _children_cpu_s()
+    seen: dict[int, Look] = {}
+    peak = 0
+    with subprocess.Popen(words, cwd=cwd, env=dict(environ), stdout=subprocess.PIPE, text=True) as child:
+        while child.poll() is None:
+            tree = _tree(child.pid)
+            peak = max(peak, sum(look.resident for look in tree.values()))
+            seen |= {pid: _named(look, seen.get(pid)) for pid, look in tree.items()}
+            time.sleep(BETWEEN_S)
+        stdout = child.stdout.read() if child.stdout else ""
+    wall_s, cpu_s = time.monotonic() - began, _children_cpu_s() - before
+    if child.returncode != 0:
+        raise subprocess.CalledProcessError(child.returncode, words, stdout)
+    parts = {pid: part_of(look.words) for pid, look in seen.items()}
+    return Watched(
+        stdout=stdout,
+        wall_s=wall_s,
+        cpu_s=cpu_s,
+        peak=peak,
+        parts_s={part: sum(seen[pid].cpu_s for pid in seen if parts[pid] == part) for part in PARTS},
+        programs=sum(part == PROGRAM for part in parts.values()),
+    )
+
+
+def part_of(words: Sequence[str]) -> str:
+    """Which part of a preview a command line belongs to."""
+    names = [Path(word).name for word in words]
+    if "pulumi-language-python-exec" in names:
+        return PROGRAM
+    if any(name.startswith("pulumi-resource-") or name == "pulumi.dynamic" for name in names) or any(
+        word.startswith("lab.providers.") for word in words
+    ):
+        return PLUGINS
+    if "pulumi-language-python" in names or "pip" in names:
+        return HOST
+    return ENGINE if names[:1] == ["pulumi"] else COMMAND
+
+
+def _named(look: Look, earlier: Look | None) -> Look:
+    """A process that ends has no command line any more."""
+    return replace(look, words=earlier.words) if earlier is not None and not any(look.words) else look
+
+
+def _tree(root: int) -> dict[int, Look]:
+    """The process and all below it."""
+    everyone = dict(_everyone())
+    found = {root} & {*everyone}
+    while more := {pid for pid, look in everyone.items() if look.parent in found} - found:
+        found |= more
+    return {pid: everyone[pid] for pid in found}
+
+
+def _everyone() -> list[tuple[int, Look]]:
+    return [
+        (int(entry.name), look)
+        for entry in PROC.iterdir()
+        if entry.name.isdigit() and (look := _look(entry)) is not None
+    ]
+
+
+def _look(entry: Path) -> Look | None:
+    """None for a process that is gone."""
+    try:
+        # From the third field on: the second, the name, may hold anything.
+        fields = (entry / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+        words = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
+    except OSError:
+        return None
+    return Look(
+        parent=int(fields[1]),
+        cpu_s=(int(fields[11]) + int(fields[12])) / TICKS,
+        resident=int(fields[21]) * PAGE,
+        words=tuple(words),
+    )
+
+
+def _children_cpu_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def imports_cpu_s(statements: str, *, cwd: Path, environ: Mapping[str, str]) -> float:
+    """Processor seconds of a Python that runs ``statements`` and ends."""
+    before = _children_cpu_s()
+    subprocess.run([sys.executable, "-c", statements], cwd=cwd, env=dict(environ), check=True)
+    return _children_cpu_s() - before
