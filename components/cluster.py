@@ -15,9 +15,10 @@ from components.azure.controller import AzureControllerAccess, AzureControllerAc
 from components.azure.network import SiteNetwork, SiteNetworkArgs
 from components.azure.pools import AzurePool, AzurePoolArgs
 from components.control_plane import ControlPlane, ControlPlaneArgs
+from components.held import holding
 from components.links import AwsEnd, AzureEnd, Links, LinksArgs
 from components.model import Environment, plan
-from components.model.groups import pool_group
+from components.model.groups import pool_resource
 from components.model.scale_sets import pool_groups
 from components.model.sites import AwsSite, AzureSite
 from components.render import pool_user_data
@@ -31,8 +32,10 @@ class Cluster(ComponentResource):
     """What the stack exports."""
 
     def __init__(self, environment: Environment, opts: ResourceOptions | None = None) -> None:
-        super().__init__("longhaul:Cluster", environment.name, None, opts)
-        self._environment, self._addresses = environment, plan(environment)
+        addresses = plan(environment)
+        guarded = ResourceOptions.merge(opts, holding(environment, addresses))
+        super().__init__("longhaul:Cluster", environment.name, None, guarded)
+        self._environment, self._addresses = environment, addresses
         self._child = ResourceOptions(parent=self)
         provider = account_provider(environment, self._child)
         self._with_account = ResourceOptions(parent=self, providers=[provider] if provider else None)
@@ -99,12 +102,13 @@ class Cluster(ComponentResource):
             if pool.site in self._azure:
                 network = self._azure[pool.site]
                 AzurePool(
-                    pool_group(self._environment, name),
+                    pool_resource(self._environment, name),
                     AzurePoolArgs(
                         environment=self._environment,
                         pool_name=name,
                         resource_group=network.resource_group,
                         subnet_id=network.subnet_ids["nodes"],
+                        security_group_id=network.interface_rules.get("nodes"),
                         custom_data={
                             group.name: self._user_data(name, group=group.name)
                             for group in pool_groups(self._environment, name)
@@ -183,5 +187,6 @@ class Cluster(ComponentResource):
             resource_group=site.resource_group,
             network_id=site.network_id,
             network_name=site.network_name,
+            network_group=site.network_group,
             after=[site],
         )

@@ -7,6 +7,7 @@ from pulumi import ResourceHookBinding
 from components import guard
 from components.azure import names
 from components.model import AddressPlan, Environment, Role, control_machines
+from components.model.groups import name_prefix
 from components.model.machines import members
 from components.model.network import FRONTEND
 from components.model.sites import AzureSite
@@ -42,7 +43,9 @@ def _of_role(environment: Environment, addresses: AddressPlan, role: Role) -> di
         raise TypeError(f"site {name} is {site.kind}, not azure")
     group = names.resource_group(environment, name)
     today = [machine.name for machine in members(control_machines(environment, addresses), role)]
-    turn = Turn(RoleMachines(subscription=site.subscription, group=group), today=today, patience=PATIENCE)
+    prefix = name_prefix(environment)
+    asked = RoleMachines(subscription=site.subscription, group=group, prefix=prefix)
+    turn = Turn(asked, today=today, patience=PATIENCE)
     frontend = f"{addresses.sites[name].subnet('api')[FRONTEND]}:{environment.control_plane.api.port}"
     found: dict[str, ResourceHookBinding] = {}
     for index in range(MOST_MEMBERS if role.is_store else MOST_SERVERS):
@@ -53,6 +56,7 @@ def _of_role(environment: Environment, addresses: AddressPlan, role: Role) -> di
             destroyable=environment.destroyable,
             subscription=site.subscription,
             group=group,
+            prefix=prefix,
             machine=machine,
             vault_url=vault_url(environment),
             turn=turn,

@@ -11,7 +11,7 @@ from pulumi import ComponentResource, Output, ResourceOptions
 from components import guard
 from components.azure.load_balancer import ApiLoadBalancer, ApiLoadBalancerArgs
 from components.azure.machines import ControlMachine, ControlMachineArgs
-from components.azure.network import CONTROL_PLANE_SUBNETS, SiteNetwork
+from components.azure.network import SiteNetwork
 from components.azure.vault import EnvironmentVault, EnvironmentVaultArgs
 from components.certificates import CertificateAuthority, IssuedCertificate
 from components.control_guards import STORES_PART, guards
@@ -27,6 +27,8 @@ from components.model import (
     control_machines,
     shared_secrets,
 )
+from components.model.existing import CONTROL_PLANE_SUBNETS
+from components.model.groups import name_prefix
 from components.model.machines import members
 from components.model.sites import AzureSite
 from components.model.vault import store_state_secret
@@ -162,6 +164,7 @@ class ControlPlane(ComponentResource):
                 resource_group=self._args.network.resource_group,
                 subnet_id=self._args.network.subnet_ids["api"],
                 zone_name=self._zone,
+                zone_group=self._args.network.zone_group,
             ),
             opts=self._child,
         )
@@ -196,6 +199,8 @@ class ControlPlane(ComponentResource):
                 subnet_id=self._args.network.subnet_ids[machine.role],
                 vault_id=self._vault.vault_id,
                 zone_name=self._zone,
+                zone_group=self._args.network.zone_group,
+                security_group_id=self._args.network.interface_rules.get(machine.role),
                 backend_pool_id=backend_pool_id,
                 secrets_ready=[*own, *self.authorities.values(), *self._secrets.values()],
                 hooks=self._hooks.get(machine.name),
@@ -211,6 +216,7 @@ class ControlPlane(ComponentResource):
                 resource_group=self._args.network.resource_group,
                 machine=machine.name,
                 machine_id=made.machine_id,
+                prefix=name_prefix(self._args.environment),
             ),
             opts=self._child,
         )

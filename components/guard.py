@@ -1,6 +1,6 @@
 """What must not be deleted by accident.
 
-Two guards, both in the engine itself, whoever runs it:
+Two guards, both in the engine itself, whoever runs it (``components/held.py`` has those of what is in use):
 
 - a control-plane machine is deleted only when all others of its role are well, one at a time (``components/turn.py``);
   an etcd member besides only when its store keeps quorum without it, an API server after it has left the load balancer;
@@ -55,6 +55,8 @@ class Guarded:
     subscription: str
     group: str
     """The cloud's resource group of its machines."""
+    prefix: str
+    """What the cloud's names of machines have before the machines' own."""
     machine: str
     vault_url: str
     turn: Turn
@@ -67,9 +69,8 @@ class Guarded:
 
     def run(self, machine: str, command: str) -> str:
         """What a command in a machine of its group wrote."""
-        return (
-            AzureApi(subscription=self.subscription).run_command(self.group, machine, command, timeout_s=ASK_S).stdout
-        )
+        api = AzureApi(subscription=self.subscription, prefix=self.prefix)
+        return api.run_command(self.group, machine, command, timeout_s=ASK_S).stdout
 
 
 def member_hook(member: Guarded, *, peers: Sequence[str], state_secret: str) -> ResourceHookBinding:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import pulumi
 from pulumi import ComponentResource, Output, Resource, ResourceOptions
 
+from components.aws.account import aws_site
+from components.aws.existing import existing_vpn_gateway
 from components.aws.peering import AwsPeering, AwsPeeringArgs, AwsPeeringSide
 from components.aws.vpn import (
     AwsRoutes,
@@ -17,9 +19,12 @@ from components.aws.vpn import (
     AwsVpnPeer,
     AwsVpnPeerArgs,
 )
+from components.azure.existing import existing_gateway
+from components.azure.names import azure_existing
 from components.azure.peering import AzurePeering, AzurePeeringArgs, AzurePeeringSide
 from components.azure.vpn import AzureVpnGateway, AzureVpnGatewayArgs, AzureVpnPeer, AzureVpnPeerArgs
 from components.model import AddressPlan, Environment
+from components.model.groups import cloud_name
 from components.model.links import LinkKind, PlannedLink, links
 from components.onprem.site import OnpremTunnel, gateways, tunnels_export
 
@@ -30,7 +35,8 @@ class AwsEnd:
 
     region: str
     vpc_id: pulumi.Input[str]
-    route_table_ids: Sequence[pulumi.Input[str]]
+    route_table_ids: Mapping[str, pulumi.Input[str]]
+    """Ids by what ends their routes' names."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,8 +48,19 @@ class AzureEnd:
     resource_group: pulumi.Input[str]
     network_id: pulumi.Input[str]
     network_name: pulumi.Input[str]
+    network_group: pulumi.Input[str] | None = None
+    """The group that the network is in; left out, the site's own."""
     after: Sequence[Resource] = ()
     """What changes the network itself, which Azure allows one at a time: the component that makes it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AzureGateway:
+    """The gateway of an Azure site, made here or there already."""
+
+    id: pulumi.Input[str]
+    addresses: Sequence[pulumi.Input[str]]
+    """Public address of each instance."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,13 +105,22 @@ class Links(ComponentResource):
         self.onprem_tunnels = tunnels_export(args.environment, args.addresses, self._tunnels)
         self.register_outputs({})
 
-    def _aws_gateway(self, site: str) -> AwsVpnGateway:
+    def _aws_gateway(self, site: str) -> Output[str]:
         end = self._args.aws[site]
-        args = AwsVpnGatewayArgs(region=end.region, vpc_id=end.vpc_id, tags=self._tags(site))
-        return AwsVpnGateway(f"{self._name}-{site}", args, opts=self._child)
+        there = aws_site(self._args.environment, site).existing
+        name = f"{self._name}-{site}"
+        if there.vpn_gateway is not None:
+            return existing_vpn_gateway(there.vpn_gateway, there.vpc, region=end.region, site_name=site, parent=self)
+        tags, called = self._tags(site), self._called(name)
+        args = AwsVpnGatewayArgs(region=end.region, vpc_id=end.vpc_id, tags=tags, called=called)
+        return AwsVpnGateway(name, args, opts=self._child).gateway_id
 
-    def _azure_gateway(self, site: str) -> AzureVpnGateway:
-        end = self._args.azure[site]
+    def _azure_gateway(self, site: str) -> AzureGateway:
+        end, there = self._args.azure[site], azure_existing(self._args.environment, site)
+        if there.vpn_gateway is not None and there.network is not None:
+            own = existing_gateway(there.vpn_gateway, site=site, network_id=there.network, parent=self)
+            return AzureGateway(id=own, addresses=tuple(map(str, there.vpn_gateway.addresses)))
+        subnet = there.subnets.gateway
         args = AzureVpnGatewayArgs(
             region=end.region,
             zones=end.zones,
@@ -103,8 +129,15 @@ class Links(ComponentResource):
             subnet=self._args.addresses.sites[site].subnet("gateway"),
             tags=self._tags(site),
             after=end.after,
+            called=self._called(f"{self._name}-{site}"),
+            network_group=end.network_group,
+            subnet_id=Output.concat(end.network_id, "/subnets/", subnet) if subnet else None,
         )
-        return AzureVpnGateway(f"{self._name}-{site}", args, opts=self._child)
+        made = AzureVpnGateway(f"{self._name}-{site}", args, opts=self._child)
+        return AzureGateway(id=made.gateway_id, addresses=made.addresses)
+
+    def _called(self, name: str) -> str:
+        return cloud_name(self._args.environment, name)
 
     def _tags(self, site: str) -> dict[str, str]:
         return {**self._args.tags, "longhaul-site": site}
@@ -143,7 +176,8 @@ class Links(ComponentResource):
                 route_table_ids=end.route_table_ids,
             )
 
-        args = AwsPeeringArgs(first=side(first), second=side(second), tags=self._args.tags)
+        called = self._called(name)
+        args = AwsPeeringArgs(first=side(first), second=side(second), tags=self._args.tags, called=called)
         AwsPeering(name, args, opts=self._child)
 
     def _azure_backbone(self, name: str, first: str, second: str) -> None:
@@ -151,9 +185,10 @@ class Links(ComponentResource):
             end = self._args.azure[site]
             return AzurePeeringSide(
                 site_name=site,
-                resource_group=end.resource_group,
+                resource_group=end.network_group or end.resource_group,
                 network_name=end.network_name,
                 network_id=end.network_id,
+                peering_name=self._called(site),
             )
 
         AzurePeering(name, AzurePeeringArgs(first=side(first), second=side(second)), opts=self._child)
@@ -227,11 +262,12 @@ class Links(ComponentResource):
     def _aws_peer(self, name: str, near: str, far: str, address: pulumi.Input[str]) -> AwsVpnPeer:
         args = AwsVpnPeerArgs(
             region=self._args.aws[near].region,
-            gateway_id=self._aws_gateways[near].gateway_id,
+            gateway_id=self._aws_gateways[near],
             remote_address=address,
             local=self._args.addresses.sites[near].block,
             remote=self._args.addresses.sites[far].block,
             tags=self._tags(near),
+            called=self._called(name),
         )
         return AwsVpnPeer(name, args, opts=self._child)
 
@@ -241,7 +277,7 @@ class Links(ComponentResource):
             region=end.region,
             route_table_ids=end.route_table_ids,
             destination=self._args.addresses.sites[far].block,
-            gateway_id=self._aws_gateways[near].gateway_id,
+            gateway_id=self._aws_gateways[near],
         )
         AwsRoutes(f"{name}-{near}", args, opts=self._child)
 
@@ -252,11 +288,12 @@ class Links(ComponentResource):
         args = AzureVpnPeerArgs(
             region=end.region,
             resource_group=end.resource_group,
-            gateway_id=self._azure_gateways[near].gateway_id,
+            gateway_id=self._azure_gateways[near].id,
             remote_address=address,
             local=self._args.addresses.sites[near].block,
             remote=self._args.addresses.sites[far].block,
             key=key,
             tags=self._tags(near),
+            called=self._called(name),
         )
         AzureVpnPeer(name, args, opts=self._child)

@@ -60,7 +60,7 @@ class ReadinessProvider(ResourceProvider):
 
     def _wait(self, props: Properties) -> Properties:
         answer = await_ready(
-            AzureApi(subscription=props["subscription"]),
+            AzureApi(subscription=props["subscription"], prefix=props.get("prefix", "")),
             group=props["resource_group"],
             machine=props["machine"],
             deadline_s=float(props["deadline_s"]),
@@ -71,8 +71,8 @@ class ReadinessProvider(ResourceProvider):
 class RoleMachines:
     """The machines of a role, asked as a guard asks (``components/turn.py``)."""
 
-    def __init__(self, *, subscription: str, group: str) -> None:
-        self._subscription, self._group = subscription, group
+    def __init__(self, *, subscription: str, group: str, prefix: str = "") -> None:
+        self._subscription, self._group, self._prefix = subscription, group, prefix
 
     def look(self, machine: str) -> Seen:
         """The machine as the cloud has it."""
@@ -90,7 +90,7 @@ class RoleMachines:
         return ""
 
     def _api(self) -> AzureApi:
-        return AzureApi(subscription=self._subscription)
+        return AzureApi(subscription=self._subscription, prefix=self._prefix)
 
 
 def await_ready(api: AzureApi, *, group: str, machine: str, deadline_s: float) -> dict[str, Any]:
@@ -132,6 +132,8 @@ class ReadinessArgs:
     machine: str
     machine_id: pulumi.Input[str]
     deadline_s: float = DEADLINE_S
+    prefix: str = ""
+    """What the cloud's name of the machine has before the machine's own."""
 
 
 class Readiness(Resource, module="longhaul", name="Readiness"):
@@ -148,5 +150,7 @@ class Readiness(Resource, module="longhaul", name="Readiness"):
             "machine_id": args.machine_id,
             "deadline_s": args.deadline_s,
             "cluster": None,
+            # As it was before there were prefixes: a key more would be a change of every environment.
+            **({"prefix": args.prefix} if args.prefix else {}),
         }
         super().__init__(ReadinessProvider(), name, properties, opts)

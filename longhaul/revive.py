@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from components.azure.names import resource_group
 from components.model import control_machines, plan
+from components.model.groups import name_prefix
 from components.model.sites import AzureSite
 from longhaul.say import say
 from longhaul.status.observed import STILL
@@ -27,7 +28,8 @@ def revive(environment: Environment) -> None:
     site = environment.sites[name]
     if not isinstance(site, AzureSite):
         return
-    api, group = AzureApi(subscription=site.subscription), resource_group(environment, name)
+    api = AzureApi(subscription=site.subscription, prefix=name_prefix(environment))
+    group = resource_group(environment, name)
 
     def start(machine: str) -> None:
         try:

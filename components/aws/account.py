@@ -16,10 +16,14 @@ def account_provider(environment: Environment, opts: ResourceOptions | None = No
     here names the region, and the provider's own is only where global services (IAM) are called from. It is explicit so
     that no `aws:region` has to stand in the stack file beside the environment.
     """
-    regions = [site.region for site in environment.sites.values() if isinstance(site, AwsSite)]
-    if not regions:
+    sites = [site for site in environment.sites.values() if isinstance(site, AwsSite)]
+    if not sites:
         return None
-    return aws.Provider(f"{environment.name}-aws", region=regions[0], opts=opts)
+    accounts = sorted({site.account for site in sites if site.account is not None})
+    # With credentials of another account, the provider refuses to begin.
+    return aws.Provider(
+        f"{environment.name}-aws", region=sites[0].region, allowed_account_ids=accounts or None, opts=opts
+    )
 
 
 def aws_site(environment: Environment, name: str) -> AwsSite:

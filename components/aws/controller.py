@@ -15,6 +15,8 @@ import pulumi_aws as aws
 from pulumi import ComponentResource, Output, ResourceOptions
 
 from components.model import Environment
+from components.model.groups import cloud_name
+from components.model.identity import issuer as issuer_of
 from components.model.sites import AzureSite
 
 AUDIENCES = ("https://management.azure.com/", "https://management.azure.com")
@@ -37,8 +39,8 @@ class NodeControllerAccessArgs:
 
 
 class NodeControllerAccess(ComponentResource):
-    """Identity provider, role and policy; wants the account's provider among its options. An account has one provider
-    for a tenant, so two environments of one tenant need an account each."""
+    """Identity provider, role and policy; wants the account's provider among its options. An account has one identity
+    provider for a tenant: of two environments in one account, the second names the first's."""
 
     role_arn: Output[str]
     """What the controller takes."""
@@ -49,27 +51,34 @@ class NodeControllerAccess(ComponentResource):
         site = environment.sites[environment.control_plane.site]
         if not isinstance(site, AzureSite):
             raise TypeError(f"the control plane's site is {site.kind}, not azure")
-        issuer = f"sts.windows.net/{site.tenant}/"
-        provider = aws.iam.OpenIdConnectProvider(
-            f"{name}-tenant",
-            url=f"https://{issuer}",
-            client_id_lists=list(AUDIENCES),
-            tags=args.tags,
-            opts=child,
+        own_name, issuer = cloud_name(environment, name), issuer_of(site)
+        trusted = Output.all(
+            provider=environment.access.aws_identity_provider or self._identity_provider(name, issuer, args),
+            principals=list(args.principal_ids.values()),
         )
-        trusted = Output.all(provider=provider.arn, principals=list(args.principal_ids.values()))
         role = aws.iam.Role(
             f"{name}-role",
-            name=name,
+            name=own_name,
             description="Longhaul's node controller; may look at instances.",
             assume_role_policy=trusted.apply(lambda known: trust_policy(issuer=issuer, **known)),
             max_session_duration=3600,
             tags=args.tags,
             opts=child,
         )
-        aws.iam.RolePolicy(f"{name}-policy", name=name, role=role.name, policy=_policy(), opts=child)
+        aws.iam.RolePolicy(f"{name}-policy", name=own_name, role=role.name, policy=_policy(), opts=child)
         self.role_arn = role.arn
         self.register_outputs({"role_arn": self.role_arn})
+
+    def _identity_provider(self, name: str, issuer: str, args: NodeControllerAccessArgs) -> Output[str]:
+        """The ARN of an identity provider for the tenant."""
+        provider = aws.iam.OpenIdConnectProvider(
+            f"{name}-tenant",
+            url=f"https://{issuer}",
+            client_id_lists=list(AUDIENCES),
+            tags=args.tags,
+            opts=ResourceOptions(parent=self),
+        )
+        return provider.arn
 
 
 def trust_policy(*, issuer: str, provider: str, principals: Sequence[str]) -> str:

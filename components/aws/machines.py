@@ -13,7 +13,7 @@ from pulumi import ComponentResource, Output, ResourceOptions
 
 from components.aws.account import aws_site
 from components.model import Environment
-from components.model.groups import node_role
+from components.model.groups import node_role, pool_group
 
 ROOT_DEVICE = "/dev/sda1"
 """Root device of the node image, as on Ubuntu's own."""
@@ -91,6 +91,7 @@ class AwsPool(ComponentResource):
     def __init__(self, name: str, args: AwsPoolArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:aws:Pool", name, None, opts)
         self._name, self._args = name, args
+        self._cloud_name = pool_group(args.environment, args.pool_name)
         self._pool = args.environment.pools[args.pool_name]
         self._site = aws_site(args.environment, self._pool.site)
         self._tags = {**args.tags, "longhaul-pool": args.pool_name}
@@ -109,7 +110,7 @@ class AwsPool(ComponentResource):
         return aws.ec2.LaunchTemplate(
             f"{self._name}-template",
             region=self._site.region,
-            name=self._name,
+            name=self._cloud_name,
             update_default_version=True,
             image_id=self._site.image,
             instance_type=self._pool.machine_type,
@@ -146,7 +147,7 @@ class AwsPool(ComponentResource):
         return aws.autoscaling.Group(
             f"{self._name}-group",
             region=self._site.region,
-            name=self._name,
+            name=self._cloud_name,
             min_size=self._pool.min,
             max_size=self._pool.max,
             desired_capacity=self._pool.min,
@@ -163,7 +164,7 @@ class AwsPool(ComponentResource):
             wait_for_capacity_timeout="0",
             tags=[
                 aws.autoscaling.GroupTagArgs(key=key, value=value, propagate_at_launch=True)
-                for key, value in {**self._tags, "Name": self._name}.items()
+                for key, value in {**self._tags, "Name": self._cloud_name}.items()
             ],
             opts=ResourceOptions(parent=self, ignore_changes=["desiredCapacity"]),
         )

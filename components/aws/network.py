@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Network
 
 import pulumi_aws as aws
 from pulumi import ComponentResource, Output, Resource, ResourceOptions
 
+from components.aws import existing
 from components.aws.account import aws_site
-from components.model import AddressPlan, Environment, SitePlan
-from components.model.network import nth_subnet
+from components.aws.ranges import node_subnet, pod_reservations, public_subnet
+from components.model import AddressPlan, Environment
+from components.model.groups import cloud_name
 
 LARGEST_BLOCK = 16
 """Prefix of the largest range of a VPC (docs.aws.amazon.com, "VPC CIDR blocks"); a larger site takes several ranges,
 five unless the quota "IPv4 CIDR blocks per VPC" is raised."""
-
-FIRST_PUBLIC = 8
-"""Sixteenth of the infrastructure range that is the first zone's public subnet; the plan's own parts are below it."""
-
-OWN_SHARE_BITS = 4
-"""A node takes a /28 for its pods and one address of its own, so a sixteenth of its subnet is kept for the nodes'
-own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,42 +30,31 @@ class AwsSiteNetworkArgs:
     tags: Mapping[str, str]
 
 
-def node_subnet(site: SitePlan, zone: int) -> IPv4Network:
-    """The subnet of a zone's nodes and of their pods: EC2 takes an interface's prefix from the interface's own subnet
-    (docs.aws.amazon.com, "Prefix delegation for Amazon EC2 network interfaces"), so both have to be in one."""
-    return site.zone_pods(zone)
+@dataclass(frozen=True, kw_only=True)
+class _Zone:
+    """What a zone's nodes stand in."""
 
-
-def public_subnet(site: SitePlan, zone: int) -> IPv4Network:
-    """The subnet of a zone's NAT gateway."""
-    return nth_subnet(site.infra, site.infra.prefixlen + 4, FIRST_PUBLIC + zone)
-
-
-def pod_reservations(subnet: IPv4Network) -> tuple[IPv4Network, ...]:
-    """The parts of a node subnet that only prefixes are taken from: all but its first sixteenth. Without them single
-    addresses land anywhere, and a subnet half full may have no aligned /28 left."""
-    own = nth_subnet(subnet, subnet.prefixlen + OWN_SHARE_BITS, 0)
-    return tuple(sorted(subnet.address_exclude(own)))
-
-
-def node_capacity(subnet: IPv4Network) -> int:
-    """Nodes that fit into a node subnet, each with a /28: 480 in a /19."""
-    return int(sum(part.num_addresses for part in pod_reservations(subnet)) // 16)
+    subnet_id: Output[str]
+    route_table_id: Output[str]
+    address: Output[str] | None = None
+    """The public address that they leave by; None where the company's own way out is used."""
 
 
 class AwsSiteNetwork(ComponentResource):
-    """The VPC of one site. Nothing in it has a public address but the NAT gateways."""
+    """The VPC of one site. Nothing in it has a public address but the NAT gateways. What of it is there already is used
+    as it is: of a named subnet's zone nothing is made but what its nodes need inside it."""
 
     vpc_id: Output[str]
     """Id of the VPC."""
     node_subnet_ids: tuple[Output[str], ...]
     """Id of each zone's node subnet, in the order of the site's zones."""
-    route_table_ids: tuple[Output[str], ...]
-    """Id of each node subnet's route table, in the same order: links add their routes to them."""
+    route_table_ids: Mapping[str, Output[str]]
+    """Id of every route table of node subnets, once: links add their routes to them. A table that is made is known by
+    its zone's place among the site's, a named one by its id: what is named of other zones renames no route."""
     security_group_id: Output[str]
     """The group that every node is in."""
     egress_addresses: tuple[Output[str], ...]
-    """Public address that each zone leaves through, in the same order."""
+    """Public address that each zone leaves through whose subnet is made here, in the same order."""
 
     def __init__(self, name: str, args: AwsSiteNetworkArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:aws:SiteNetwork", name, None, opts)
@@ -80,24 +64,30 @@ class AwsSiteNetwork(ComponentResource):
         self._region = self._site.region
         self._child = ResourceOptions(parent=self)
         ranges = self._vpc()
-        public_table, gateway = self._internet()
-        zones = [
-            self._zone(index, public_table=public_table, after=[gateway, *ranges])
-            for index in range(len(self._site.zones))
-        ]
-        self.node_subnet_ids = tuple(subnet for subnet, _, _ in zones)
-        self.route_table_ids = tuple(table for _, table, _ in zones)
-        self.egress_addresses = tuple(address for _, _, address in zones)
-        self._storage_endpoint()
+        named = self._site.existing.node_subnets
+        own = [zone for zone in self._site.zones if zone not in named]
+        made = self._zones(own, after=ranges) if own else {}
+        there = {zone: self._zone_there(zone) for zone in self._site.zones if zone in named}
+        self.node_subnet_ids = tuple((made.get(zone) or there[zone]).subnet_id for zone in self._site.zones)
+        own_tables = {str(self._site.zones.index(zone)): found.route_table_id for zone, found in made.items()}
+        tables = {named[zone].route_table: found.route_table_id for zone, found in there.items()}
+        self.route_table_ids = {**own_tables, **tables}
+        self.egress_addresses = tuple(zone.address for zone in made.values() if zone.address is not None)
+        if own_tables:
+            self._storage_endpoint(own_tables.values())
         self.security_group_id = self._security_group()
         self.register_outputs({"vpc_id": self.vpc_id})
 
     def _tags(self, part: str) -> dict[str, str]:
-        return {**self._args.tags, "Name": f"{self._name}-{part}"}
+        return {**self._args.tags, "Name": cloud_name(self._args.environment, f"{self._name}-{part}")}
 
     def _vpc(self) -> Sequence[Resource]:
         """The VPC over the site's whole block; returns what subnets outside its first range wait for."""
-        block = self._plan.block
+        block, there = self._plan.block, self._site.existing.vpc
+        if there is not None:
+            name = self._args.site_name
+            self.vpc_id = existing.existing_vpc(there, self._site, self._args.addresses, site_name=name, parent=self)
+            return []
         first, *more = [block] if block.prefixlen >= LARGEST_BLOCK else block.subnets(new_prefix=LARGEST_BLOCK)
         vpc = aws.ec2.Vpc(
             f"{self._name}-vpc",
@@ -120,7 +110,21 @@ class AwsSiteNetwork(ComponentResource):
             for index, range_ in enumerate(more, start=1)
         ]
 
-    def _internet(self) -> tuple[aws.ec2.RouteTable, aws.ec2.InternetGateway]:
+    def _zones(self, zones: Sequence[str], *, after: Sequence[Resource]) -> dict[str, _Zone]:
+        """Everything of the zones whose subnets are made here."""
+        public_table, gateway = self._internet()
+        return {
+            zone: self._zone(self._site.zones.index(zone), public_table=public_table, after=[*gateway, *after])
+            for zone in zones
+        }
+
+    def _internet(self) -> tuple[aws.ec2.RouteTable, Sequence[Resource]]:
+        """The public subnets' route table, and what must be there before anything can leave by it."""
+        there = self._site.existing.internet_gateway
+        if there is not None:
+            table = self._route_table("public")
+            self._route("public-default", table, gateway_id=Output.from_input(there))
+            return table, []
         gateway = aws.ec2.InternetGateway(
             f"{self._name}-internet",
             region=self._region,
@@ -130,7 +134,7 @@ class AwsSiteNetwork(ComponentResource):
         )
         table = self._route_table("public")
         self._route("public-default", table, gateway_id=gateway.id)
-        return table, gateway
+        return table, [gateway]
 
     def _route_table(self, part: str) -> aws.ec2.RouteTable:
         # Routes are resources of their own: links add theirs, and a table with routes of its own would drop those.
@@ -160,10 +164,22 @@ class AwsSiteNetwork(ComponentResource):
             opts=self._child,
         )
 
-    def _zone(
-        self, index: int, *, public_table: aws.ec2.RouteTable, after: Sequence[Resource]
-    ) -> tuple[Output[str], Output[str], Output[str]]:
-        """One zone's subnets; returns its node subnet, that one's route table and the zone's public address.
+    def _zone_there(self, zone: str) -> _Zone:
+        """A zone whose node subnet is there already, with its route table and its way out."""
+        wanted = node_subnet(self._plan, self._site.zones.index(zone))
+        subnet, table = existing.existing_subnet(
+            self._site.existing.node_subnets[zone],
+            wanted,
+            self._site,
+            site_name=self._args.site_name,
+            zone=zone,
+            parent=self,
+        )
+        self._reserve(zone, wanted, subnet)
+        return _Zone(subnet_id=subnet, route_table_id=table)
+
+    def _zone(self, index: int, *, public_table: aws.ec2.RouteTable, after: Sequence[Resource]) -> _Zone:
+        """One zone's subnets, its NAT gateway and its public address.
 
         Each zone has a NAT gateway of its own: the loss of one zone leaves the others' egress alone, and egress through
         another zone would be charged for crossing as well."""
@@ -186,20 +202,23 @@ class AwsSiteNetwork(ComponentResource):
             opts=ResourceOptions(parent=self, depends_on=after),
         )
         nodes = self._subnet(f"nodes-{zone}", node_subnet(self._plan, index), zone, after=after)
-        for part, range_ in enumerate(pod_reservations(node_subnet(self._plan, index))):
+        self._reserve(zone, node_subnet(self._plan, index), nodes.id)
+        table = self._route_table(f"nodes-{zone}")
+        self._route(f"nodes-{zone}-default", table, nat_gateway_id=nat.id)
+        self._associate(f"nodes-{zone}", nodes, table)
+        return _Zone(subnet_id=nodes.id, route_table_id=table.id, address=address.public_ip)
+
+    def _reserve(self, zone: str, range_: IPv4Network, subnet_id: Output[str]) -> None:
+        for part, pods in enumerate(pod_reservations(range_)):
             aws.ec2.SubnetCidrReservation(
                 f"{self._name}-pods-{zone}-{part}",
                 region=self._region,
-                subnet_id=nodes.id,
-                cidr_block=str(range_),
+                subnet_id=subnet_id,
+                cidr_block=str(pods),
                 reservation_type="prefix",
                 description="pods",
                 opts=self._child,
             )
-        table = self._route_table(f"nodes-{zone}")
-        self._route(f"nodes-{zone}-default", table, nat_gateway_id=nat.id)
-        self._associate(f"nodes-{zone}", nodes, table)
-        return nodes.id, table.id, address.public_ip
 
     def _subnet(self, part: str, range_: IPv4Network, zone: str, *, after: Sequence[Resource]) -> aws.ec2.Subnet:
         return aws.ec2.Subnet(
@@ -222,7 +241,7 @@ class AwsSiteNetwork(ComponentResource):
             opts=self._child,
         )
 
-    def _storage_endpoint(self) -> None:
+    def _storage_endpoint(self, route_table_ids: Iterable[Output[str]]) -> None:
         """Object storage past the NAT gateways, which charge by the byte; the endpoint itself costs nothing."""
         aws.ec2.VpcEndpoint(
             f"{self._name}-storage",
@@ -230,7 +249,7 @@ class AwsSiteNetwork(ComponentResource):
             vpc_id=self.vpc_id,
             service_name=f"com.amazonaws.{self._region}.s3",
             vpc_endpoint_type="Gateway",
-            route_table_ids=list(self.route_table_ids),
+            route_table_ids=list(route_table_ids),
             tags=self._tags("storage"),
             opts=self._child,
         )
@@ -240,7 +259,7 @@ class AwsSiteNetwork(ComponentResource):
         group = aws.ec2.SecurityGroup(
             f"{self._name}-nodes",
             region=self._region,
-            name=f"{self._name}-nodes",
+            name=cloud_name(self._args.environment, f"{self._name}-nodes"),
             description="Longhaul nodes",
             vpc_id=self.vpc_id,
             tags=self._tags("nodes"),
@@ -262,7 +281,8 @@ class AwsSiteNetwork(ComponentResource):
             security_group_id=group.id,
             cidr_ipv4="0.0.0.0/0",
             ip_protocol="-1",
-            description="anywhere, by the zone's NAT gateway",
+            # EC2 takes no apostrophe here.
+            description="anywhere, by the NAT gateway of the zone",
             tags=self._tags("nodes"),
             opts=self._child,
         )

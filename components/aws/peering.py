@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Network
 
@@ -21,7 +21,8 @@ class AwsPeeringSide:
     region: str
     block: IPv4Network
     vpc_id: pulumi.Input[str]
-    route_table_ids: Sequence[pulumi.Input[str]]
+    route_table_ids: Mapping[str, pulumi.Input[str]]
+    """Ids by what ends their routes' names."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +34,8 @@ class AwsPeeringArgs:
     second: AwsPeeringSide
     """The side that accepts; same account."""
     tags: Mapping[str, str]
+    called: str | None = None
+    """What people see it called; left out, as the program calls it."""
 
 
 class AwsPeering(ComponentResource):
@@ -43,7 +46,7 @@ class AwsPeering(ComponentResource):
     def __init__(self, name: str, args: AwsPeeringArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:aws:Peering", name, None, opts)
         child = ResourceOptions(parent=self)
-        tags = {**args.tags, "Name": name}
+        tags = {**args.tags, "Name": args.called or name}
         connection = aws.ec2.VpcPeeringConnection(
             f"{name}-connection",
             region=args.first.region,

@@ -12,7 +12,7 @@ from components.aws.account import tags
 from components.aws.machines import AwsNodeIdentity, AwsNodeIdentityArgs, AwsPool, AwsPoolArgs
 from components.aws.network import AwsSiteNetwork, AwsSiteNetworkArgs
 from components.model import AddressPlan, Environment
-from components.model.groups import pool_group
+from components.model.groups import pool_resource
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +48,7 @@ class AwsWorkerSite(ComponentResource):
         )
         self.pools = {
             pool: AwsPool(
-                pool_group(environment, pool),
+                pool_resource(environment, pool),
                 AwsPoolArgs(
                     environment=environment,
                     pool_name=pool,

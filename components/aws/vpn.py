@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Network
 from typing import Any
@@ -46,6 +46,8 @@ class AwsVpnGatewayArgs:
     region: str
     vpc_id: pulumi.Input[str]
     tags: Mapping[str, str]
+    called: str | None = None
+    """What people see it called; left out, as the program calls it."""
 
 
 class AwsVpnGateway(ComponentResource):
@@ -59,7 +61,7 @@ class AwsVpnGateway(ComponentResource):
             f"{name}-gateway",
             region=args.region,
             vpc_id=args.vpc_id,
-            tags={**args.tags, "Name": name},
+            tags={**args.tags, "Name": args.called or name},
             opts=ResourceOptions(parent=self),
         )
         self.gateway_id = gateway.id
@@ -90,6 +92,8 @@ class AwsVpnPeerArgs:
     remote: IPv4Network
     """The remote site's block."""
     tags: Mapping[str, str]
+    called: str | None = None
+    """What people see it called; left out, as the program calls it."""
 
 
 class AwsVpnPeer(ComponentResource):
@@ -100,7 +104,7 @@ class AwsVpnPeer(ComponentResource):
     def __init__(self, name: str, args: AwsVpnPeerArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:aws:VpnPeer", name, None, opts)
         child = ResourceOptions(parent=self)
-        tags = {**args.tags, "Name": name}
+        tags = {**args.tags, "Name": args.called or name}
         remote = aws.ec2.CustomerGateway(
             f"{name}-remote",
             region=args.region,
@@ -144,7 +148,8 @@ class AwsRoutesArgs:
     """Where packets to a remote site go."""
 
     region: str
-    route_table_ids: Sequence[pulumi.Input[str]]
+    route_table_ids: Mapping[str, pulumi.Input[str]]
+    """Ids by what ends their routes' names."""
     destination: IPv4Network
     """The remote site's block."""
     gateway_id: pulumi.Input[str] | None = None
@@ -159,9 +164,9 @@ class AwsRoutes(ComponentResource):
 
     def __init__(self, name: str, args: AwsRoutesArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:aws:Routes", name, None, opts)
-        for index, table in enumerate(args.route_table_ids):
+        for end, table in args.route_table_ids.items():
             aws.ec2.Route(
-                f"{name}-{index}",
+                f"{name}-{end}",
                 region=args.region,
                 route_table_id=table,
                 destination_cidr_block=str(args.destination),

@@ -57,14 +57,16 @@ class CommandOutput:
 
 
 class AzureApi:
-    """The management interface for one subscription."""
+    """The management interface for one subscription. Machines go by their host names, before which Azure's names of
+    them have ``prefix``."""
 
-    def __init__(self, *, subscription: str) -> None:
+    def __init__(self, *, subscription: str, prefix: str = "") -> None:
         self._root = f"{MANAGEMENT}/subscriptions/{subscription}"
         self._session = shared(MANAGEMENT)
+        self._prefix = prefix
 
     def machines(self, resource_group: str) -> list[MachineView]:
-        """Every virtual machine of a group; empty when the group does not exist."""
+        """Every virtual machine of a group whose name has the prefix; empty when the group does not exist."""
         base = f"{self._root}/resourceGroups/{resource_group}/providers/Microsoft.Compute/virtualMachines"
         try:
             found = list(self._pages(f"{base}?api-version={COMPUTE_VERSION}"))
@@ -72,7 +74,9 @@ class AzureApi:
             if error.status == 404:
                 return []
             raise
-        return [self._view(base, str(machine["name"])) for machine in found]
+        names = [str(machine["name"]) for machine in found]
+        own = [name.removeprefix(self._prefix) for name in names if name.startswith(self._prefix)]
+        return [self._view(base, name) for name in own]
 
     def machine(self, resource_group: str, machine: str) -> MachineView | None:
         """One virtual machine, or None when there is none."""
@@ -86,16 +90,23 @@ class AzureApi:
 
     def run_command(self, resource_group: str, machine: str, script: str, *, timeout_s: float = 120.0) -> CommandOutput:
         """Run a shell script as root in a machine through the cloud's agent: no route to the machine is needed."""
-        path = f"resourceGroups/{resource_group}/providers/Microsoft.Compute/virtualMachines/{machine}/runCommand"
-        url = f"{self._root}/{path}?api-version={COMPUTE_VERSION}"
+        url = self._action(resource_group, machine, "runCommand")
         body = {"commandId": "RunShellScript", "script": [script]}
         return _command_output(self._finished(url, body, what=f"{machine}: the run command", limit_s=timeout_s).json())
 
     def start(self, resource_group: str, machine: str) -> None:
         """Switch a machine on, and wait until it runs."""
-        path = f"resourceGroups/{resource_group}/providers/Microsoft.Compute/virtualMachines/{machine}/start"
-        url = f"{self._root}/{path}?api-version={COMPUTE_VERSION}"
+        url = self._action(resource_group, machine, "start")
         self._finished(url, {}, what=f"{machine}: its start", limit_s=START_S)
+
+    def restart(self, resource_group: str, machine: str) -> None:
+        """Switch a machine off and on again, and wait until it runs."""
+        url = self._action(resource_group, machine, "restart")
+        self._finished(url, {}, what=f"{machine}: its restart", limit_s=START_S)
+
+    def _action(self, resource_group: str, machine: str, verb: str) -> str:
+        path = f"resourceGroups/{resource_group}/providers/Microsoft.Compute/virtualMachines/{self._prefix}{machine}"
+        return f"{self._root}/{path}/{verb}?api-version={COMPUTE_VERSION}"
 
     def _finished(self, url: str, body: dict[str, Any], *, what: str, limit_s: float) -> requests.Response:
         """The answer of an action once it has ended (learn.microsoft.com, "Track asynchronous Azure operations")."""
@@ -145,7 +156,7 @@ class AzureApi:
             url = page.get("nextLink", "")
 
     def _view(self, base: str, name: str) -> MachineView:
-        url = f"{base}/{name}?$expand=instanceView&api-version={COMPUTE_VERSION}"
+        url = f"{base}/{self._prefix}{name}?$expand=instanceView&api-version={COMPUTE_VERSION}"
         properties = self._session.request("GET", url).json().get("properties", {})
         codes = [str(status.get("code", "")) for status in properties.get("instanceView", {}).get("statuses", [])]
         power = next((code.removeprefix("PowerState/") for code in codes if code.startswith("PowerState/")), "")

@@ -28,6 +28,8 @@ class ApiLoadBalancerArgs:
     subnet_id: pulumi.Input[str]
     zone_name: pulumi.Input[str]
     """The private DNS zone that names the frontend."""
+    zone_group: pulumi.Input[str]
+    """The resource group that the zone is in."""
 
 
 class ApiLoadBalancer(ComponentResource):
@@ -44,7 +46,8 @@ class ApiLoadBalancer(ComponentResource):
         if not isinstance(site, AzureSite):
             raise TypeError(f"site {name_of_site} is {site.kind}, not azure")
         frontend = str(args.addresses.sites[name_of_site].subnet("api")[FRONTEND])
-        own_id = _own_id(site.subscription, args.resource_group, name)
+        own_name = names.cloud_name(environment, name)
+        own_id = _own_id(site.subscription, args.resource_group, own_name)
         services = (
             # Watches are long and may be silent; the longest idle time Azure keeps is 30 minutes.
             _Service(
@@ -54,7 +57,7 @@ class ApiLoadBalancer(ComponentResource):
         )
         balancer = network.LoadBalancer(
             name,
-            load_balancer_name=name,
+            load_balancer_name=own_name,
             resource_group_name=args.resource_group,
             location=site.region,
             sku=network.LoadBalancerSkuArgs(name="Standard"),
@@ -77,7 +80,7 @@ class ApiLoadBalancer(ComponentResource):
         privatedns.PrivateRecordSet(
             f"{name}-name",
             private_zone_name=args.zone_name,
-            resource_group_name=args.resource_group,
+            resource_group_name=args.zone_group,
             record_type="A",
             relative_record_set_name="api",
             ttl=60,

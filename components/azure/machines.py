@@ -40,6 +40,10 @@ class ControlMachineArgs:
     subnet_id: pulumi.Input[str]
     vault_id: pulumi.Input[str]
     zone_name: pulumi.Input[str]
+    zone_group: pulumi.Input[str]
+    """The resource group that the private zone is in."""
+    security_group_id: pulumi.Input[str] | None = None
+    """The rules of the machine's interface, where its subnet has none of ours."""
     backend_pool_id: pulumi.Input[str] | None = None
     """The load balancer's pool, for API servers."""
     secrets_ready: Sequence[pulumi.Resource] = ()
@@ -61,11 +65,12 @@ class ControlMachine(ComponentResource):
         if not isinstance(site, AzureSite):
             raise TypeError(f"site {args.machine.site} is {site.kind}, not azure")
         self._name, self._args, self._site = name, args, site
+        self._cloud_name = names.cloud_name(args.environment, name)
         self._child = ResourceOptions(parent=self)
         self._tags = {**names.tags(args.environment, args.machine.site), "longhaul-role": str(args.machine.role)}
         identity = managedidentity.UserAssignedIdentity(
             f"{name}-identity",
-            resource_name_=name,
+            resource_name_=self._cloud_name,
             resource_group_name=args.resource_group,
             location=site.region,
             tags=self._tags,
@@ -96,13 +101,14 @@ class ControlMachine(ComponentResource):
         ]
 
     def _interface(self) -> network.NetworkInterface:
-        pool = self._args.backend_pool_id
+        pool, rules = self._args.backend_pool_id, self._args.security_group_id
         return network.NetworkInterface(
             f"{self._name}-interface",
-            network_interface_name=self._name,
+            network_interface_name=self._cloud_name,
             resource_group_name=self._args.resource_group,
             location=self._site.region,
             enable_accelerated_networking=True,
+            network_security_group=network.NetworkSecurityGroupArgs(id=rules) if rules else None,
             ip_configurations=[
                 network.NetworkInterfaceIPConfigurationArgs(
                     name="primary",
@@ -121,7 +127,7 @@ class ControlMachine(ComponentResource):
         privatedns.PrivateRecordSet(
             f"{self._name}-address",
             private_zone_name=self._args.zone_name,
-            resource_group_name=self._args.resource_group,
+            resource_group_name=self._args.zone_group,
             record_type="A",
             relative_record_set_name=self._name,
             ttl=60,
@@ -140,7 +146,7 @@ class ControlMachine(ComponentResource):
         user_data = render.user_data(args.environment, args.addresses, args.machine)
         return compute.VirtualMachine(
             self._name,
-            vm_name=self._name,
+            vm_name=self._cloud_name,
             resource_group_name=args.resource_group,
             location=self._site.region,
             zones=[args.machine.zone],
@@ -162,7 +168,7 @@ class ControlMachine(ComponentResource):
             storage_profile=compute.StorageProfileArgs(
                 image_reference=compute.ImageReferenceArgs(id=self._site.image),
                 os_disk=compute.OSDiskArgs(
-                    name=self._name,
+                    name=self._cloud_name,
                     create_option="FromImage",
                     delete_option="Delete",
                     caching=compute.CachingTypes.READ_ONLY,

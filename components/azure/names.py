@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from components.model import Environment
-from components.model.groups import resource_group
+from components.model.existing import AzureExisting
+from components.model.groups import cloud_name, resource_group
+from components.model.sites import AzureSite
 
-__all__ = ["ADMINISTRATOR", "resource_group", "tags"]
+__all__ = ["ADMINISTRATOR", "azure_existing", "cloud_name", "resource_group", "tags"]
 
 ADMINISTRATOR = "longhaul"
 """User that Azure wants on every machine."""
@@ -14,3 +16,11 @@ ADMINISTRATOR = "longhaul"
 def tags(environment: Environment, site: str) -> dict[str, str]:
     """Tags of every resource of a site."""
     return {**environment.tags, "longhaul-environment": environment.name, "longhaul-site": site}
+
+
+def azure_existing(environment: Environment, site: str) -> AzureExisting:
+    """What a site has in Azure already; ``TypeError`` when it is not on Azure."""
+    declared = environment.sites[site]
+    if not isinstance(declared, AzureSite):
+        raise TypeError(f"site {site} is {declared.kind}, not azure")
+    return declared.existing

@@ -15,8 +15,11 @@ class AzurePeeringSide:
 
     site_name: str
     resource_group: pulumi.Input[str]
+    """The group that the network is in."""
     network_name: pulumi.Input[str]
     network_id: pulumi.Input[str]
+    peering_name: str
+    """What the other side calls its peering with this one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +38,7 @@ class AzurePeering(ComponentResource):
         for near, far in ((args.first, args.second), (args.second, args.first)):
             network.VirtualNetworkPeering(
                 f"{name}-{near.site_name}",
-                virtual_network_peering_name=far.site_name,
+                virtual_network_peering_name=far.peering_name,
                 resource_group_name=near.resource_group,
                 virtual_network_name=near.network_name,
                 remote_virtual_network=network.SubResourceArgs(id=far.network_id),

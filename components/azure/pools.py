@@ -27,6 +27,8 @@ class AzurePoolArgs:
     resource_group: pulumi.Input[str]
     subnet_id: pulumi.Input[str]
     """The subnet of nodes and of their pods: all addresses of an interface come from one subnet."""
+    security_group_id: pulumi.Input[str] | None = None
+    """The rules of the machines' interfaces, where their subnet has none of ours."""
     custom_data: Mapping[str, pulumi.Input[str]]
     """cloud-init's input, plain, within :data:`components.render.LIMITS`, for each of the pool's scale sets
     (:func:`components.model.scale_sets.pool_groups`)."""
@@ -63,7 +65,7 @@ class AzurePool(ComponentResource):
     def _scale_set(self, group: PoolGroup) -> compute.VirtualMachineScaleSet:
         one_group = has_infiniband(self._pool.machine_type)
         return compute.VirtualMachineScaleSet(
-            f"{group.name}-set",
+            f"{group.resource}-set",
             vm_scale_set_name=group.name,
             resource_group_name=self._args.resource_group,
             location=self._site.region,
@@ -110,11 +112,13 @@ class AzurePool(ComponentResource):
         )
 
     def _interface(self) -> compute.VirtualMachineScaleSetNetworkConfigurationArgs:
+        rules = self._args.security_group_id
         return compute.VirtualMachineScaleSetNetworkConfigurationArgs(
             name="primary",
             primary=True,
             enable_accelerated_networking=True,
             enable_ip_forwarding=False,
+            network_security_group=compute.SubResourceArgs(id=rules) if rules else None,
             ip_configurations=ip_configurations(self._args.subnet_id),
         )
 

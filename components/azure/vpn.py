@@ -33,6 +33,12 @@ class AzureVpnGatewayArgs:
     tags: Mapping[str, str]
     after: Sequence[Resource] = ()
     """What the gateway's subnet waits for: Azure changes one subnet of a network at a time."""
+    called: str | None = None
+    """What Azure calls it; left out, as the program does."""
+    network_group: pulumi.Input[str] | None = None
+    """The group that the network is in; left out, the site's own."""
+    subnet_id: pulumi.Input[str] | None = None
+    """Id of the gateway's subnet where it is there already; left out, it is made."""
 
 
 class AzureVpnGateway(ComponentResource):
@@ -46,18 +52,12 @@ class AzureVpnGateway(ComponentResource):
     def __init__(self, name: str, args: AzureVpnGatewayArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:azure:VpnGateway", name, None, opts)
         self._name, self._args, self._child = name, args, ResourceOptions(parent=self)
+        self._called = args.called or name
         first, second = self._address(0), self._address(1)
-        subnet = network.Subnet(
-            f"{name}-subnet",
-            subnet_name=GATEWAY_SUBNET,
-            resource_group_name=args.resource_group,
-            virtual_network_name=args.network_name,
-            address_prefix=str(args.subnet),
-            opts=ResourceOptions(parent=self, depends_on=list(args.after)),
-        )
+        subnet_id = args.subnet_id or self._subnet().id
         gateway = network.VirtualNetworkGateway(
             f"{name}-gateway",
-            virtual_network_gateway_name=name,
+            virtual_network_gateway_name=self._called,
             resource_group_name=args.resource_group,
             location=args.region,
             gateway_type="Vpn",
@@ -71,7 +71,7 @@ class AzureVpnGateway(ComponentResource):
                     name=f"instance-{index}",
                     private_ip_allocation_method="Dynamic",
                     public_ip_address=network.SubResourceArgs(id=address.id),
-                    subnet=network.SubResourceArgs(id=subnet.id),
+                    subnet=network.SubResourceArgs(id=subnet_id),
                 )
                 for index, address in enumerate((first, second))
             ],
@@ -82,10 +82,21 @@ class AzureVpnGateway(ComponentResource):
         self.addresses = (_known(first), _known(second))
         self.register_outputs({"gateway_id": self.gateway_id})
 
+    def _subnet(self) -> network.Subnet:
+        args = self._args
+        return network.Subnet(
+            f"{self._name}-subnet",
+            subnet_name=GATEWAY_SUBNET,
+            resource_group_name=args.network_group or args.resource_group,
+            virtual_network_name=args.network_name,
+            address_prefix=str(args.subnet),
+            opts=ResourceOptions(parent=self, depends_on=list(args.after)),
+        )
+
     def _address(self, index: int) -> network.PublicIPAddress:
         return network.PublicIPAddress(
             f"{self._name}-address-{index}",
-            public_ip_address_name=f"{self._name}-{index}",
+            public_ip_address_name=f"{self._called}-{index}",
             resource_group_name=self._args.resource_group,
             location=self._args.region,
             public_ip_allocation_method="Static",
@@ -125,6 +136,8 @@ class AzureVpnPeerArgs:
     """Pre-shared key; made secret here whatever is given. Printable ASCII but space, hyphen and tilde
     (learn.microsoft.com, "VPN Gateway FAQ")."""
     tags: Mapping[str, str]
+    called: str | None = None
+    """What Azure calls it; left out, as the program does."""
 
 
 class AzureVpnPeer(ComponentResource):
@@ -134,9 +147,10 @@ class AzureVpnPeer(ComponentResource):
 
     def __init__(self, name: str, args: AzureVpnPeerArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:azure:VpnPeer", name, None, opts)
+        called = args.called or name
         remote = network.LocalNetworkGateway(
             f"{name}-remote",
-            local_network_gateway_name=name,
+            local_network_gateway_name=called,
             resource_group_name=args.resource_group,
             location=args.region,
             gateway_ip_address=args.remote_address,
@@ -146,7 +160,7 @@ class AzureVpnPeer(ComponentResource):
         )
         connection = network.VirtualNetworkGatewayConnection(
             f"{name}-connection",
-            virtual_network_gateway_connection_name=name,
+            virtual_network_gateway_connection_name=called,
             resource_group_name=args.resource_group,
             location=args.region,
             connection_type="IPsec",

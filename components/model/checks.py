@@ -7,21 +7,20 @@ from dataclasses import dataclass
 
 from components.model.environment import Environment, Pool
 from components.model.errors import Finding, Location
+from components.model.existing_checks import check_existing
 from components.model.gpus import check_gpus
+from components.model.identity import check_identity
 from components.model.joining import JOIN_PORT
 from components.model.links import links
 from components.model.machine_types import MachineType, known_machine_types
 from components.model.machines import Role
+from components.model.naming import NODE, check_lengths
 from components.model.network import PlanError, machine_capacity, plan, plan_errors
 from components.model.nodes import label_fault, rack_node_name
 from components.model.racks import rack_errors
 from components.model.scale_sets import check_sets
 from components.model.sites import AwsSite, AzureSite, OnpremSite
 from components.model.words import choices
-
-LONGEST_NAME = 52
-"""Characters of a node's name: its certificate's common name is `system:node:` and that, and has 64 (RFC 5280, A.1,
-``ub-common-name``)."""
 
 HUGE_PAGES_SHARE = 0.85
 """Of a machine type's memory that may be huge pages: the machine itself refuses nine tenths of what its kernel sees,
@@ -48,6 +47,9 @@ def check(environment: Environment, *, stack: str) -> Iterator[Finding]:
         check_gpus,
         _check_names,
         _check_links,
+        check_identity,
+        check_existing,
+        check_lengths,
         _check_plan,
     )
     for one in checks:
@@ -221,9 +223,9 @@ def _check_names(environment: Environment) -> Iterator[Finding]:
         if host.name in taken or host.name.startswith(prefixes):
             wrong = f"{name!r}, as its machine is called, is a name that Longhaul gives a machine of its own"
             yield Finding(at=at, wrong=wrong, write="another name", basis=(("name",), ("pools",)))
-        elif len(name) > LONGEST_NAME:
+        elif len(name) > NODE:
             wrong = f"{name!r}, as its machine is called, has {len(name)} characters"
-            most = LONGEST_NAME - len(environment.name) - 1
+            most = NODE - len(environment.name) - 1
             yield Finding(at=at, wrong=wrong, write=f"a name of at most {most}", basis=(("name",),))
 
 

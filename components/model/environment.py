@@ -117,6 +117,30 @@ class Access(Section):
     """Object ids of the people and CI identities that run `up`, with what each is: they may write to the vault."""
     operators: tuple[Range, ...] = ()
     """Public ranges that operators and CI runners come from: admitted to the vault's network rules, nothing else."""
+    aws_identity_provider: str | None = Field(
+        default=None,
+        pattern=r"^arn:aws:iam::\d{12}:oidc-provider/sts\.windows\.net/[0-9a-f-]{36}/$",
+        examples=["arn:aws:iam::123456789012:oidc-provider/sts.windows.net/00000000-0000-4000-8000-000000000002/"],
+        json_schema_extra={
+            "patternErrorMessage": "the ARN of the account's OpenID Connect provider for the control plane's tenant"
+        },
+    )
+    """The AWS account's identity provider for the control plane's Entra tenant, where another environment has made it:
+    an account has one for a tenant. It is used and never changed. Left out, this environment makes it."""
+
+
+class Naming(Section):
+    """How the clouds' resources are called."""
+
+    prefix: str = Field(
+        default="",
+        pattern=r"^([a-z][a-z0-9]*(-[a-z0-9]+)*)?$",
+        max_length=10,
+        examples=["corp"],
+        json_schema_extra={"patternErrorMessage": "lower-case letters, digits, single hyphens, a letter first"},
+    )
+    """Put, with a hyphen, before the name of everything that clouds know by a name, at most 10 characters. To be chosen
+    before anything is made: names cannot be changed, so whatever has one would be made anew."""
 
 
 class Environment(Section):
@@ -156,6 +180,8 @@ class Environment(Section):
     """Who reaches the private parts from outside."""
     tags: dict[str, str] = Field(default_factory=dict)
     """Tags on every cloud resource, besides Longhaul's own."""
+    naming: Naming = Field(default_factory=Naming)
+    """How the clouds' resources are called."""
     waivers: tuple[Waiver, ...] = ()
     """Exceptions to the rules of docs/policy.md."""
     hosts: tuple[BareMetalHost, ...] = Field(default=(), exclude=True, json_schema_extra={"internal": True})

@@ -7,10 +7,17 @@ from enum import StrEnum
 from itertools import combinations
 
 from components.model.environment import Environment
-from components.model.sites import Site
+from components.model.sites import AwsSite, AzureSite, OnpremSite, Site
 
 DPD_SECONDS = 30
 """Silence after which a peer counts as dead, seconds; the same on all gateways."""
+
+
+AZURE_ADDRESSES = 2
+"""Public addresses of an Azure site's gateway, one for each of its instances, both of them active."""
+
+AWS_TUNNELS = 2
+"""Tunnels of one connection of AWS, each with an address of its own."""
 
 
 class LinkKind(StrEnum):
@@ -52,3 +59,24 @@ def _kind(first: Site, second: Site, *, existing: bool) -> LinkKind:
         return LinkKind.EXISTING
     same_cloud = first.kind == second.kind and first.kind != "onprem"
     return LinkKind.BACKBONE if same_cloud else LinkKind.IPSEC
+
+
+def tunnels(environment: Environment, link: PlannedLink) -> int:
+    """How many tunnels an IPsec link has, as ``components/links.py`` makes them: each gateway of one end to each
+    address of the other, where AWS has two addresses for each it is called from.
+
+    Raises:
+        ValueError: the link is no tunnel.
+    """
+    ends = environment.sites[link.first], environment.sites[link.second]
+    if link.kind is LinkKind.IPSEC:
+        match ends:
+            case (AzureSite(), AwsSite()) | (AwsSite(), AzureSite()):
+                return AZURE_ADDRESSES * AWS_TUNNELS
+            case (OnpremSite(gateways=near), OnpremSite(gateways=far)):
+                return len(near) * len(far)
+            case (OnpremSite(gateways=near), AwsSite()) | (AwsSite(), OnpremSite(gateways=near)):
+                return len(near) * AWS_TUNNELS
+            case (OnpremSite(gateways=near), AzureSite()) | (AzureSite(), OnpremSite(gateways=near)):
+                return len(near) * AZURE_ADDRESSES
+    raise ValueError(f"link {link.name} is no tunnel: it is {link.kind}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from components.model.environment import Environment
 from components.model.errors import Finding
-from components.model.groups import pool_group
+from components.model.groups import pool_group, pool_resource
 from components.model.sites import AzureSite
 
 LARGEST_SET = 1000
@@ -24,6 +24,9 @@ class PoolGroup:
     """One auto scaling group or scale set of a pool."""
 
     name: str
+    """What the cloud calls it, and what its machines' names begin with on Azure."""
+    resource: str
+    """What the program calls it."""
     min: int
     """Machines that it begins with."""
     max: int
@@ -49,12 +52,14 @@ def pool_groups(environment: Environment, pool_name: str) -> tuple[PoolGroup, ..
     ``max`` grows but the last, and what is added has a new name.
     """
     pool, first = environment.pools[pool_name], pool_group(environment, pool_name)
+    own = pool_resource(environment, pool_name)
     if not isinstance(environment.sites[pool.site], AzureSite):
-        return (PoolGroup(name=first, min=pool.min, max=pool.max),)
+        return (PoolGroup(name=first, resource=own, min=pool.min, max=pool.max),)
     most = largest_set(pool.machine_type)
     return tuple(
         PoolGroup(
             name=f"{first}-s{before // most}" if before else first,
+            resource=f"{own}-s{before // most}" if before else own,
             min=min(max(pool.min - before, 0), most),
             max=min(pool.max - before, most),
         )

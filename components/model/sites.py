@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from components.model.base import HostKey, Name, Range, Section, Uuid
+from components.model.existing import AwsExisting, AzureExisting, ZoneLetter
 
 ZONES = 4
 """Availability zones a site may have: the address plan gives each a quarter of the node and pod ranges."""
@@ -59,6 +60,8 @@ class AzureSite(SiteBase):
         json_schema_extra={"patternErrorMessage": "the resource id of an image version in a compute gallery"},
     )
     """Resource id of the node image's version in an Azure compute gallery."""
+    existing: AzureExisting = Field(default_factory=AzureExisting)
+    """What is there already, and so is not made."""
 
 
 class AwsSite(SiteBase):
@@ -72,12 +75,19 @@ class AwsSite(SiteBase):
         json_schema_extra={"patternErrorMessage": "AWS's name of a region"},
     )
     """AWS's name of the region, such as `us-east-1`."""
-    zones: tuple[Annotated[str, Field(pattern=r"^[a-z]$", examples=["a"])], ...] = Field(
-        default=("a", "b"), min_length=2, max_length=ZONES
+    account: str | None = Field(
+        default=None,
+        pattern=r"^[0-9]{12}$",
+        examples=["123456789012"],
+        json_schema_extra={"patternErrorMessage": "an account's id, 12 digits in quotes"},
     )
+    """The account, the same for every AWS site. With credentials of another one nothing is made."""
+    zones: tuple[ZoneLetter, ...] = Field(default=("a", "b"), min_length=2, max_length=ZONES)
     """Letters of the availability zones, at least two."""
     image: str = Field(pattern=r"^ami-[0-9a-f]{8,17}$", examples=["ami-0123456789abcdef0"])
     """Id of the node image in this region."""
+    existing: AwsExisting = Field(default_factory=AwsExisting)
+    """What is there already, and so is not made."""
 
 
 class Gateway(Section):

@@ -58,8 +58,9 @@ def vault_url(environment: Environment) -> str:
 
 def vault_name(environment: Environment) -> str:
     """The vault's name: vault names are global in Azure, 3 to 24 letters, digits and hyphens, so it carries a digest of
-    the subscription and the environment's name."""
+    the subscription and the environment's name, and begins with the prefix of names or ``lh``."""
     site = environment.sites[environment.control_plane.site]
     scope = site.subscription if isinstance(site, AzureSite) else site.kind
     digest = hashlib.sha256(f"{scope}/{environment.name}".encode()).hexdigest()[:8]
-    return f"lh-{environment.name[:12].rstrip('-')}-{digest}"
+    head = environment.naming.prefix or "lh"
+    return f"{head}-{environment.name[: 14 - len(head)].rstrip('-')}-{digest}"

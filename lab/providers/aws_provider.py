@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ from lab.providers.aws_egress import egress_kinds
 from lab.providers.aws_groups import group_kinds
 from lab.providers.aws_iam import iam_kinds
 from lab.providers.aws_kinds import AwsRefusedError, Call, Clients, Kind, listed
+from lab.providers.aws_lookups import known_lookups, look_up
 from lab.providers.aws_peering import peering_kinds
 from lab.providers.aws_routes import route_kinds
 from lab.providers.aws_security import security_kinds
@@ -60,6 +62,9 @@ class AwsProvider(BaseProvider):
         super().__init__(package="aws", distribution="pulumi-aws", engine=engine)
         self._clients = clients or Clients()
         self._kinds = known_kinds()
+        self._lookups = known_lookups()
+        self._accounts: tuple[str, ...] = ()
+        self._is_right_account = False
         self._region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or DEFAULT_REGION
         self._owned: set[str] = set()
         self._cancelled = threading.Event()
@@ -79,6 +84,7 @@ class AwsProvider(BaseProvider):
                 "AWS_* variables",
             )
         self._region = given.get("region") or self._region
+        self._accounts = tuple(json.loads(given.get("allowedAccountIds") or "[]"))
         return super().Configure(request, context)
 
     def Cancel(self, request: Any, context: Any) -> Any:
@@ -165,7 +171,32 @@ class AwsProvider(BaseProvider):
         return empty_pb2.Empty()
 
     def Invoke(self, request: Any, context: Any) -> Any:
-        context.abort(grpc.StatusCode.UNIMPLEMENTED, f"the lab's aws does not have the function {request.tok}")
+        """Every resource that can be looked up."""
+        lookup = self._lookups.get(request.tok)
+        if lookup is None:
+            context.abort(grpc.StatusCode.UNIMPLEMENTED, f"the lab's aws does not have the function {request.tok}")
+            raise AssertionError("abort raises")
+        arguments = plain(from_struct(request.args))
+        call = Call(clients=self._clients, region=arguments.get("region") or self._region, inputs=arguments)
+        try:
+            values = look_up(lookup, call, preview=request.preview)
+        except Exception as problem:
+            context.abort(grpc.StatusCode.UNKNOWN, f"{request.tok}: {problem}")
+            raise AssertionError("abort raises") from problem
+        response = provider_pb2.InvokeResponse()
+        getattr(response, "return").CopyFrom(to_struct(values))  # a word that Python keeps for itself
+        return response
+
+    def _right_account(self, context: Any) -> None:
+        """Refuse credentials of another account, as the real plugin does when it begins; here at the first call of the
+        cloud, since a preview needs none."""
+        if not self._accounts or self._is_right_account:
+            return
+        account = self._clients.get("sts", self._region).get_caller_identity()["Account"]
+        if account not in self._accounts:
+            text = f"AWS account ID not allowed: {account} is none of {', '.join(self._accounts)}"
+            context.abort(grpc.StatusCode.FAILED_PRECONDITION, text)
+        self._is_right_account = True
 
     def _call(self, kind: Kind, inputs: dict[str, Any], *, old: dict[str, Any] | None = None, id: str = "") -> Call:
         region = inputs.get("region") or (old or {}).get("region") or self._region
@@ -233,6 +264,8 @@ class AwsProvider(BaseProvider):
     def _kind(self, urn: str, context: Any, *, preview: bool = False) -> Any:
         type = type_of(urn)
         kind = self._kinds.get(type)
+        if not preview:
+            self._right_account(context)
         if kind is None and not preview:
             known = ", ".join(sorted(self._kinds))
             context.abort(

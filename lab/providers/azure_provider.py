@@ -14,6 +14,7 @@ import grpc
 from google.protobuf import any_pb2, empty_pb2
 from pulumi.runtime.proto import provider_pb2, status_pb2
 
+from lab.providers.azure_lookups import look_up, lookup_of
 from lab.providers.base import BaseProvider, type_of
 from lab.providers.client import ApiError, CancelledError, Client
 from lab.providers.protocol import log_to_engine
@@ -138,7 +139,10 @@ class AzureProvider(BaseProvider):
         return empty_pb2.Empty()
 
     def Invoke(self, request: Any, context: Any) -> Any:
-        """Only who we are."""
+        """Who we are, and every resource that can be looked up."""
+        token = lookup_of(self._tokens, request.tok)
+        if token is not None:
+            return self._look_up(token, request, context)
         if request.tok != "azure-native:authorization:getClientConfig":
             context.abort(
                 grpc.StatusCode.UNIMPLEMENTED, f"the lab's azure-native does not have the function {request.tok}"
@@ -156,9 +160,14 @@ class AzureProvider(BaseProvider):
                 values["objectId"] = _claims(self._client.token())["oid"]
             except Exception as problem:  # noqa: BLE001 - azure-identity raises many kinds, all mean the same here
                 context.abort(grpc.StatusCode.UNAUTHENTICATED, f"cannot tell who we are in Azure: {problem}")
-        response = provider_pb2.InvokeResponse()
-        getattr(response, "return").CopyFrom(to_struct(values))  # a word that Python keeps for itself
-        return response
+        return _told(values)
+
+    def _look_up(self, token: Token, request: Any, context: Any) -> Any:
+        try:
+            return _told(look_up(token, plain(from_struct(request.args)), self._client, preview=request.preview))
+        except (ApiError, CancelledError) as problem:
+            context.abort(grpc.StatusCode.UNKNOWN, f"{request.tok}: {problem}")
+            raise AssertionError("abort raises") from problem
 
     def _write(
         self, token: Token, resource_id: str, inputs: dict[str, Any], request: Any, context: Any
@@ -216,6 +225,12 @@ class AzureProvider(BaseProvider):
             )
             raise AssertionError("abort raises")
         return token
+
+
+def _told(values: dict[str, Any]) -> Any:
+    response = provider_pb2.InvokeResponse()
+    getattr(response, "return").CopyFrom(to_struct(values))  # a word that Python keeps for itself
+    return response
 
 
 def resource_id_of(token: Token, inputs: dict[str, Any]) -> str:

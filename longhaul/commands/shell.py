@@ -55,6 +55,8 @@ def run(invocation: Invocation) -> int:
 
 def _of_a_pool(machine: str, environment: Environment) -> bool:
     """Whether it may be a pool's machine, whose name its cloud has given."""
+    from components.model.groups import pool_group
+
     if re.fullmatch(r"i-[0-9a-f]{8,17}", machine):
         return True
-    return any(machine.startswith(f"{environment.name}-{pool}") for pool in environment.pools)
+    return any(machine.startswith(pool_group(environment, pool)) for pool in environment.pools)

@@ -7,19 +7,13 @@ from collections.abc import Iterator
 
 from components.model import AddressPlan, Environment, plan
 from components.model.gpus import host_promise, pool_promise
-from components.model.links import LinkKind, PlannedLink, links
+from components.model.links import LinkKind, PlannedLink, links, tunnels
 from components.model.machines import control_machines
-from components.model.sites import AwsSite, AzureSite, OnpremSite
 from longhaul.map.facts import LinkFacts, MapFacts, Part, counted, listed, part_of
 from longhaul.map.sites import site_facts
 
 CLOUDS = {"azure": "Azure", "aws": "AWS", "onprem": "Own racks"}
 """What each kind of site is called; also their order on the map."""
-
-_AZURE_INSTANCES = 2
-"""Public addresses of an Azure site's gateway (``components/azure/vpn.py``)."""
-_AWS_TUNNELS = 2
-"""Tunnels of one connection of AWS (``components/aws/vpn.py``)."""
 
 
 def gather(environment: Environment) -> MapFacts:
@@ -105,18 +99,3 @@ def _link(environment: Environment, link: PlannedLink) -> LinkFacts:
         case LinkKind.EXISTING:
             note = "circuit"
     return LinkFacts(first=link.first, second=link.second, kind=str(link.kind), note=note)
-
-
-def tunnels(environment: Environment, link: PlannedLink) -> int:
-    """Tunnels of an IPsec link, as ``components/links.py`` makes them: each gateway of one end to each address of the
-    other, where AWS has two addresses for each it is called from."""
-    match environment.sites[link.first], environment.sites[link.second]:
-        case (AzureSite(), AwsSite()) | (AwsSite(), AzureSite()):
-            return _AZURE_INSTANCES * _AWS_TUNNELS
-        case (OnpremSite(gateways=near), OnpremSite(gateways=far)):
-            return len(near) * len(far)
-        case (OnpremSite(gateways=near), AwsSite()) | (AwsSite(), OnpremSite(gateways=near)):
-            return len(near) * _AWS_TUNNELS
-        case (OnpremSite(gateways=near), AzureSite()) | (AzureSite(), OnpremSite(gateways=near)):
-            return len(near) * _AZURE_INSTANCES
-    raise ValueError(f"link {link.name} is no tunnel: both ends are in one cloud")

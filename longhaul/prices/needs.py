@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from components.model import Environment
-from components.model.links import LinkKind, links
-from components.model.sites import AwsSite, AzureSite, OnpremSite
+from components.model.links import AWS_TUNNELS, AZURE_ADDRESSES, LinkKind, links
+from components.model.made import made_zones, makes_azure_egress, makes_vpn_gateway
+from components.model.sites import AwsSite, AzureSite, OnpremSite, Site
 from longhaul.prices.keys import HostKey, Key, MachineKey, Part, PartKey, part_name
 
 CONTROL_PLANE = "control plane"
@@ -27,13 +28,13 @@ NOT_COUNTED = (
 )
 """What a bill has besides: it hangs on use, or on what an environment file does not say."""
 
-AZURE_GATEWAY_ADDRESSES = 2
+AZURE_GATEWAY_ADDRESSES = AZURE_ADDRESSES
 """Of a VPN gateway with both instances active (``components/azure/vpn.py``)."""
 
-AWS_CONNECTIONS_TO_AZURE = 2
+AWS_CONNECTIONS_TO_AZURE = AZURE_ADDRESSES
 """One for each of an Azure gateway's addresses (``components/links.py``)."""
 
-AWS_CONNECTION_ADDRESSES = 2
+AWS_CONNECTION_ADDRESSES = AWS_TUNNELS
 """Of a VPN connection, one a tunnel. AWS charges for every public IPv4 address that it gives but those brought along
 (aws.amazon.com/blogs, "Identify and optimize public IPv4 address usage on AWS"), and counts a VPN's among them
 (``IpamPublicAddressAwsService``, ``site-to-site-vpn``)."""
@@ -126,9 +127,13 @@ def _networks(environment: Environment) -> Iterator[Need]:
 
 def _azure_network(environment: Environment, name: str, site: AzureSite) -> Iterator[Need]:
     """One NAT gateway with one address (``components/azure/network.py``), and a VPN gateway where there is a tunnel."""
-    tunnels = bool(_tunnels_to(environment, name))
-    yield _part(f"site {name}", site, "nat-gateway", 1)
-    yield _part(f"site {name}", site, "public-address", 1 + (AZURE_GATEWAY_ADDRESSES if tunnels else 0))
+    tunnels = bool(_tunnels_to(environment, name)) and makes_vpn_gateway(environment, name)
+    egress = int(makes_azure_egress(environment, name))
+    addresses = egress + (AZURE_GATEWAY_ADDRESSES if tunnels else 0)
+    if egress:
+        yield _part(f"site {name}", site, "nat-gateway", 1)
+    if addresses:
+        yield _part(f"site {name}", site, "public-address", addresses)
     if tunnels:
         yield _part(f"site {name}", site, "vpn-gateway", 1)
 
@@ -139,12 +144,21 @@ def _aws_network(environment: Environment, name: str, site: AwsSite) -> Iterator
     connections = 0
     for remote in _tunnels_to(environment, name):
         other = environment.sites[remote]
-        connections += len(other.gateways) if isinstance(other, OnpremSite) else AWS_CONNECTIONS_TO_AZURE
-    zones = len(site.zones)
-    yield _part(f"site {name}", site, "nat-gateway", zones)
-    yield _part(f"site {name}", site, "public-address", zones + connections * AWS_CONNECTION_ADDRESSES)
+        connections += len(other.gateways) if isinstance(other, OnpremSite) else _azure_gateway_addresses(other)
+    zones = len(made_zones(site))
+    addresses = zones + connections * AWS_CONNECTION_ADDRESSES
+    if zones:
+        yield _part(f"site {name}", site, "nat-gateway", zones)
+    if addresses:
+        yield _part(f"site {name}", site, "public-address", addresses)
     if connections:
         yield _part(f"site {name}", site, "vpn-connection", connections)
+
+
+def _azure_gateway_addresses(site: Site) -> int:
+    """One connection for each (``components/links.py``)."""
+    named = site.existing.vpn_gateway if isinstance(site, AzureSite) else None
+    return len(named.addresses) if named else AWS_CONNECTIONS_TO_AZURE
 
 
 def _tunnels_to(environment: Environment, name: str) -> list[str]:

@@ -56,6 +56,8 @@ class SiteView:
     """Empty for racks."""
     control_plane: bool
     """Whether the control plane is here."""
+    existing: tuple[str, ...]
+    """What is there already, in words."""
 
 
 @dataclass(frozen=True, kw_only=True)

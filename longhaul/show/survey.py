@@ -9,6 +9,7 @@ from components.model import Environment, control_machines, plan
 from components.model.environment import Pool
 from components.model.links import links
 from components.model.machines import Machine, Role, members
+from components.model.made import there_already
 from components.model.network import INFRA_SUBNETS, AddressPlan
 from components.model.nodes import api_address, pod_mtu
 from components.model.racks import GatewayPlace, gateway_places, rack_places
@@ -85,6 +86,7 @@ def _sites(environment: Environment, addresses: AddressPlan) -> Iterator[SiteVie
                 for index, zone in enumerate(() if isinstance(site, OnpremSite) else site.zones)
             ),
             control_plane=name == environment.control_plane.site,
+            existing=there_already(environment, name),
         )
 
 

@@ -66,9 +66,13 @@ def _gpus(counts: Sequence[GpuCount]) -> str:
     return f"{total(count.count for count in counts)} ({each})" if len(counts) > 1 else each
 
 
-def _sites(overview: Overview) -> list[str]:
+def _sites(overview: Overview) -> Iterator[str]:
     rows = [(site.name, where(site), _zones(site), str(site.block), _linked(overview, site)) for site in overview.sites]
-    return table(("SITE", "WHERE", "ZONES", "BLOCK", "LINKED TO"), rows)
+    yield from table(("SITE", "WHERE", "ZONES", "BLOCK", "LINKED TO"), rows)
+    for site in overview.sites:
+        if site.existing:
+            start = f"{INDENT}{site.name} existing: "
+            yield from wrapped(", ".join(site.existing), indent=start, hanging=INDENT * 2)
 
 
 def _zones(site: SiteView) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from components.azure.api import AzureApi
 from components.azure.names import resource_group
 from components.azure.session import AzureError
+from components.model.groups import name_prefix
 from components.model.health import READY_PATH
 from components.model.sites import AzureSite
 from longhaul.exits import CommandError, Exit
@@ -43,7 +44,7 @@ def collect(
     site = environment.sites[environment.control_plane.site]
     if not isinstance(site, AzureSite):
         raise CommandError(f"the control plane is on {site.kind}, where it cannot be asked yet", code=Exit.UNREACHABLE)
-    api = AzureApi(subscription=site.subscription)
+    api = AzureApi(subscription=site.subscription, prefix=name_prefix(environment))
     group = resource_group(environment, environment.control_plane.site)
     cloud = _cloud(api, group, environment.name)
     running = [machine.name for machine in machines if machine.name in cloud and cloud[machine.name].power == "running"]

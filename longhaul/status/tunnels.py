@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
+from components.model.groups import cloud_name
 from components.model.links import LinkKind, links
 from components.model.sites import AwsSite, AzureSite
 from longhaul.status.observed import TunnelView
@@ -60,7 +61,7 @@ def _ask(environment: Environment, site_name: str, names: Iterable[str]) -> list
 
 def link_of(environment: Environment, resource: str, names: Iterable[str]) -> str | None:
     """The link that a connection was made for, by its name (`components/links.py`); None for somebody else's."""
-    prefix = f"{environment.name}-links-"
+    prefix = cloud_name(environment, f"{environment.name}-links-")
     fitting = [name for name in names if resource.startswith(f"{prefix}{name}-")]
     return max(fitting, key=len, default=None)
 

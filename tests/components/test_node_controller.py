@@ -9,7 +9,7 @@ import pytest
 
 from components.aws.account import account_provider
 from components.aws.controller import NodeControllerAccess, NodeControllerAccessArgs
-from components.aws.network import node_subnet
+from components.aws.ranges import node_subnet
 from components.azure.controller import AzureControllerAccess, AzureControllerAccessArgs
 from components.azure.load_balancer import ApiLoadBalancer, ApiLoadBalancerArgs
 from components.azure.network import SiteNetwork, SiteNetworkArgs
@@ -67,6 +67,17 @@ def test_the_role_is_for_the_api_servers_identities_alone(program: Program) -> N
     assert set(conditions) == {f"{ISSUER}:aud", f"{ISSUER}:sub"}
     assert conditions[f"{ISSUER}:sub"] == sorted(PRINCIPALS.values())
     assert conditions[f"{ISSUER}:aud"] == provider.inputs["clientIdLists"]
+
+
+def test_the_account_s_identity_provider_is_used_where_it_is_there_already() -> None:
+    """Of two environments of one tenant in one account, the second makes none: the account refuses it."""
+    environment = production()
+    there = environment.access.model_copy(update={"aws_identity_provider": PROVIDER})
+    program = access(environment.model_copy(update={"access": there}))
+    assert program.of("aws:iam/openIdConnectProvider:OpenIdConnectProvider") == ()
+    [role] = program.of("aws:iam/role:Role")
+    [statement] = json.loads(role.inputs["assumeRolePolicy"])["Statement"]
+    assert statement["Principal"] == {"Federated": PROVIDER}
 
 
 def test_the_role_may_look_and_nothing_else(program: Program) -> None:
@@ -156,6 +167,7 @@ def test_both_services_are_behind_the_one_address() -> None:
             resource_group="prod-weu",
             subnet_id="subnet",
             zone_name="zone",
+            zone_group="prod-weu",
         )
         ApiLoadBalancer("prod-api", arguments)
         return {}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from components.aws import network as aws_network
+from components.aws import ranges
 from components.model import Environment, load, plan
 from components.model.sites import AwsSite, OnpremSite
 from tests.support import production as make
@@ -121,7 +121,7 @@ def test_prefixes_and_single_addresses_do_not_share_a_range(production: Environm
     assert len(reserved) == zones
     # A /19: its first sixteenth, a /23, is for the nodes' own addresses.
     assert set(reserved.values()) == {2**13 - 2**9}
-    assert aws_network.node_capacity(IPv4Network("10.1.128.0/19")) == 480
+    assert ranges.node_capacity(IPv4Network("10.1.128.0/19")) == 480
 
 
 def test_subnets_of_a_site_are_inside_its_block_and_disjoint(production: Environment, program: Program) -> None:

@@ -23,7 +23,7 @@ class Cloud:
         self.started: set[str] = set()
         self.lock = threading.Lock()
 
-    def __call__(self, *, subscription: str) -> Cloud:
+    def __call__(self, *, subscription: str, prefix: str) -> Cloud:
         return self
 
     def machines(self, group: str) -> list[MachineView]:

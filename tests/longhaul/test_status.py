@@ -234,7 +234,7 @@ def test_json_has_stores_by_name(judged: Judged, machines: tuple[Machine, ...], 
 class FakeAzure:
     """The cloud as far as a status asks."""
 
-    def __init__(self, *, subscription: str) -> None:
+    def __init__(self, *, subscription: str, prefix: str) -> None:
         self.asked: list[str] = []
         self.together = threading.Barrier(2, timeout=60)
 

@@ -56,6 +56,7 @@ def full() -> dict[str, Any]:
             "prefix": 16,
             "depot": "http://depot.example.internal",
             "zones": ["1", "2"],
+            "existing": azure_existing(),
         },
         "use1": {
             **AWS,
@@ -63,6 +64,8 @@ def full() -> dict[str, Any]:
             "prefix": 16,
             "depot": "http://depot.example.internal",
             "zones": ["a", "b", "c"],
+            "account": "123456789012",
+            "existing": aws_existing(),
         },
         "colo": {
             "kind": "onprem",
@@ -90,10 +93,47 @@ def full() -> dict[str, Any]:
     huge = {"cloud": "azure", "vcpus": 8, "memory_gib": 64, "local_ssd_gb": 100}
     raw["machine_types"] = {"Huge": {**huge, "gpus": 1, "gpu_model": "A100 80GB", "gpu_nvlinks": 0}}
     raw["access"]["operators"] = ["198.51.100.0/24"]
+    raw["access"]["aws_identity_provider"] = f"arn:aws:iam::123456789012:oidc-provider/sts.windows.net/{UUID}/"
     raw["tags"] = {"team": "training"}
+    raw["naming"] = {"prefix": "corp"}
     waiver = {"rule": "vault-recoverable", "resource": "test-control-plane-vault", "until": "2027-03-31"}
     raw["waivers"] = [waiver | {"why": "made anew every week", "approved_by": "security@example.com"}]
     return copy.deepcopy(raw)
+
+
+def azure_existing() -> dict[str, Any]:
+    """All that a site can have in Azure already."""
+    network = f"/subscriptions/{UUID}/resourceGroups/corp-network/providers/Microsoft.Network"
+    return {
+        "resource_group": "rg-training",
+        "network": f"{network}/virtualNetworks/vnet-training",
+        "subnets": {
+            "gateway": "GatewaySubnet",
+            "etcd": "snet-etcd",
+            "events": "snet-events",
+            "api": "snet-api",
+            "nodes": "snet-nodes",
+        },
+        "dns_zone": f"{network}/privateDnsZones/test.longhaul.internal",
+        "dns_zone_linked": True,
+        "vpn_gateway": {
+            "id": f"{network}/virtualNetworkGateways/vgw-hub",
+            "addresses": ["198.51.100.10", "198.51.100.11"],
+        },
+    }
+
+
+def aws_existing() -> dict[str, Any]:
+    """All that a site can have in AWS already, but for a zone or two."""
+    return {
+        "vpc": "vpc-0123456789abcdef0",
+        "internet_gateway": "igw-0123456789abcdef0",
+        "node_subnets": {
+            "a": {"subnet": "subnet-0123456789abcdef0", "route_table": "rtb-0123456789abcdef0"},
+            "b": {"subnet": "subnet-0123456789abcdef1", "route_table": "rtb-0123456789abcdef0"},
+        },
+        "vpn_gateway": "vgw-0123456789abcdef0",
+    }
 
 
 def hosts() -> dict[str, Any]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from itertools import combinations
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from components.model import Environment
-from components.model.links import LinkKind, links
+from components.model.links import LinkKind, links, tunnels
 from tests.model import make
 
 KINDS: dict[str, dict[str, Any]] = {"azure": make.AZURE, "aws": make.AWS, "onprem": make.ONPREM}
@@ -32,3 +33,14 @@ def test_every_pair_of_sites_has_one_link_of_the_right_kind(kinds: list[str], da
             assert kind is LinkKind.BACKBONE
         else:
             assert kind is LinkKind.IPSEC
+
+
+def test_a_link_that_is_no_tunnel_has_none() -> None:
+    sites = {"a": make.AWS, "b": make.AWS, "c": make.AZURE}
+    circuit = {"between": ["a", "c"], "kind": "existing"}
+    environment = Environment.model_validate({**make.minimal(), "sites": sites, "links": [circuit]})
+    peering, existing, ipsec = links(environment)
+    assert tunnels(environment, ipsec) == 4
+    for link in (peering, existing):
+        with pytest.raises(ValueError, match=f"{link.name} is no tunnel"):
+            tunnels(environment, link)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
 from components.cluster import Cluster
 from components.model import Environment
 from tests.support import production
-from tests.support.declared import Declared, Program, declare
+from tests.support.declared import Declared, Program, Told, declare
 
 CA = "-----BEGIN CERTIFICATE-----\nthe authority's\n-----END CERTIFICATE-----\n"
 
@@ -24,10 +26,22 @@ def with_few_machines(environment: Environment) -> Environment:
     return environment.model_copy(update={"control_plane": control.model_copy(update=fewer)})
 
 
-def declare_whole(environment: Environment) -> Program:
-    """What the program declares of it, without the hooks, which only an engine can call."""
-    with mock.patch("components.control_plane.guards", return_value={}):
-        return declare(lambda: Cluster(environment).outputs, answer=cloud)
+def declare_whole(environment: Environment, *, told: Told | None = None) -> Program:
+    """What the program declares of it, without the hooks, which only an engine can call; ``told`` where parts of it
+    are there already."""
+    build = lambda: Cluster(environment).outputs  # noqa: E731
+    with without_hooks():
+        return declare(build, answer=cloud, told=told) if told else declare(build, answer=cloud)
+
+
+@contextmanager
+def without_hooks() -> Iterator[None]:
+    """Declare a cluster without what only an engine can call."""
+    with (
+        mock.patch("components.control_plane.guards", return_value={}),
+        mock.patch("components.held.keeps", return_value=None),
+    ):
+        yield
 
 
 def cloud(resource: Declared) -> dict[str, Any]:

@@ -181,3 +181,27 @@ def test_identities_are_a_list_in_the_sdk() -> None:
     identity = {"type": "UserAssigned", "userAssignedIdentities": ["/a", "/b"]}
     body = to_body(token, {"vmName": "m", "resourceGroupName": "g", "identity": identity})
     assert body["identity"] == {"type": "UserAssigned", "userAssignedIdentities": {"/a": {}, "/b": {}}}
+
+
+@pytest.mark.parametrize(
+    ("name", "function", "given"),
+    [
+        (
+            "azure-native",
+            "azure-native:network:getVirtualNetwork",
+            {"resourceGroupName": "g", "virtualNetworkName": "n"},
+        ),
+        ("aws", "aws:ec2/getVpc:getVpc", {"id": "vpc-01234567"}),
+    ],
+)
+def test_a_preview_without_a_cloud_is_told_nothing(
+    plugin: tuple[str, Any], name: str, function: str, given: dict[str, Any]
+) -> None:
+    running, stub = plugin
+    if running != name:
+        return
+    answer = stub.Invoke(provider_pb2.InvokeRequest(tok=function, args=to_struct(given), preview=True))
+    assert from_struct(getattr(answer, "return")) == {}
+    for more in ({**given, "other": "x"}, {}):
+        with pytest.raises(grpc.RpcError, match="the lab looks"):
+            stub.Invoke(provider_pb2.InvokeRequest(tok=function, args=to_struct(more), preview=True))

@@ -14,9 +14,8 @@ from pathlib import Path
 import pytest
 
 from components.model import Environment, plan
-from components.model.links import LinkKind, links
+from components.model.links import LinkKind, links, tunnels
 from longhaul.map.drawing import html, svg
-from longhaul.map.gather import tunnels
 from longhaul.map.style import CLOUDS, INK
 from tests.longhaul.map import worlds
 from tests.longhaul.map.picture import Card, Picture

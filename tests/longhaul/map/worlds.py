@@ -89,6 +89,8 @@ def longest() -> Environment:
     raw["control_plane"]["site"] = rename["weu"]
     raw["links"] = [{"between": [rename["weu"], rename["colo"]], "kind": "existing"}]
     raw["domain"] = "a-domain-name-that-nobody-would-want-to-type.example.longhaul.internal"
+    zone = raw["sites"][rename["weu"]]["existing"]
+    zone["dns_zone"] = zone["dns_zone"].replace("test.longhaul.internal", raw["domain"])
     odd = "<b>\x07 & ]]>\"' and wide as well, a name of a machine"
     raw["machine_types"] = {odd: {**raw["machine_types"]["Huge"], "gpu_model": "W" * 64}}
     raw["pools"] = {

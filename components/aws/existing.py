@@ -1,0 +1,95 @@
+"""What a site has in AWS already: looked up, and held against the address plan, before anything depends on it.
+
+Each function returns what the environment names, as an output that is there once it was found to fit: whatever is made
+from it waits for that, in a preview as well.
+"""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Network
+from typing import Any
+
+import pulumi
+import pulumi_aws as aws
+from pulumi import InvokeOutputOptions, Output
+
+from components.existing import is_told, require
+from components.model import AddressPlan
+from components.model.existing import AwsNodeSubnet
+from components.model.fitting import (
+    FoundNetwork,
+    FoundSubnet,
+    attachment_faults,
+    aws_subnet_faults,
+    network_faults,
+    ranges_of,
+    table_faults,
+)
+from components.model.sites import AwsSite
+
+HELD = ("associated", "associating")
+"""States of a range that a VPC has, or is about to have (EC2 API, ``VpcCidrBlockState``)."""
+
+
+def existing_vpc(
+    id_: str, site: AwsSite, addresses: AddressPlan, *, site_name: str, parent: pulumi.Resource
+) -> Output[str]:
+    """Id of a VPC that holds the site's block."""
+    found = aws.ec2.get_vpc_output(id=id_, region=site.region, opts=InvokeOutputOptions(parent=parent))
+
+    def check(told: Any) -> str:
+        if is_told(told):
+            network = FoundNetwork(region=site.region, ranges=_ranges(told))
+            faults = network_faults(network, addresses, site=site_name, region=site.region)
+            require(f"sites.{site_name}.existing.vpc", id_, faults)
+        return id_
+
+    return found.apply(check)
+
+
+def existing_subnet(
+    named: AwsNodeSubnet, wanted: IPv4Network, site: AwsSite, *, site_name: str, zone: str, parent: pulumi.Resource
+) -> tuple[Output[str], Output[str]]:
+    """Ids of a zone's node subnet and of its route table."""
+    opts = InvokeOutputOptions(parent=parent)
+    at = f"sites.{site_name}.existing.node_subnets.{zone}"
+    subnet = aws.ec2.get_subnet_output(id=named.subnet, region=site.region, opts=opts)
+    table = aws.ec2.get_route_table_output(route_table_id=named.route_table, region=site.region, opts=opts)
+
+    def check_subnet(told: Any) -> str:
+        if is_told(told):
+            found = FoundSubnet(
+                ranges=ranges_of([told.cidr_block]), network=told.vpc_id or "", zone=told.availability_zone or ""
+            )
+            require(f"{at}.subnet", named.subnet, aws_subnet_faults(found, wanted, site, zone=zone))
+        return named.subnet
+
+    def check_table(told: Any) -> str:
+        if is_told(told):
+            associated = [one.subnet_id for one in told.associations or ()]
+            require(f"{at}.route_table", named.route_table, table_faults(associated, named.subnet))
+        return named.route_table
+
+    checked_table = table.apply(check_table)
+    checked = Output.all(subnet=subnet.apply(check_subnet), table=checked_table)
+    return checked.apply(lambda both: both["subnet"]), checked_table
+
+
+def existing_vpn_gateway(
+    id_: str, vpc: str | None, *, region: str, site_name: str, parent: pulumi.Resource
+) -> Output[str]:
+    """Id of a virtual private gateway that is attached to the site's VPC."""
+    found = aws.ec2.get_vpn_gateway_output(id=id_, region=region, opts=InvokeOutputOptions(parent=parent))
+
+    def check(told: Any) -> str:
+        if is_told(told):
+            faults = attachment_faults(told.attached_vpc_id or "", vpc or "")
+            require(f"sites.{site_name}.existing.vpn_gateway", id_, faults)
+        return id_
+
+    return found.apply(check)
+
+
+def _ranges(told: Any) -> tuple[IPv4Network, ...]:
+    more = [one.cidr_block for one in told.cidr_block_associations or () if one.state in HELD]
+    return ranges_of(dict.fromkeys([told.cidr_block, *more]))

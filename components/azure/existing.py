@@ -1,0 +1,123 @@
+"""What a site has in Azure already: looked up, and held against the address plan, before anything depends on it.
+
+Each function returns what the environment names, as an output that is there once it was found to fit: whatever is made
+from it waits for that, in a preview as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pulumi
+from pulumi import InvokeOutputOptions, Output
+from pulumi_azure_native import network, privatedns, resources
+
+from components.existing import is_told, require
+from components.model import AddressPlan, Environment
+from components.model.existing import AzureVpn, group_of, name_of
+from components.model.fitting import FoundGateway, FoundNetwork, FoundSubnet, azure_faults, gateway_faults, ranges_of
+
+
+def existing_group(name: str, *, site: str, parent: pulumi.Resource) -> Output[str]:
+    """Name of a resource group."""
+    found = resources.get_resource_group_output(resource_group_name=name, opts=InvokeOutputOptions(parent=parent))
+
+    def check(group: Any) -> str:
+        if is_told(group):
+            require(f"sites.{site}.existing.resource_group", name, _named(group, name))
+        return name
+
+    return found.apply(check)
+
+
+def existing_network(
+    id_: str, environment: Environment, addresses: AddressPlan, *, site: str, parent: pulumi.Resource
+) -> Output[str]:
+    """Id of a virtual network that holds the site's block and its named subnets."""
+    found = network.get_virtual_network_output(
+        resource_group_name=group_of(id_), virtual_network_name=name_of(id_), opts=InvokeOutputOptions(parent=parent)
+    )
+
+    def check(told: Any) -> str:
+        if is_told(told):
+            faults = azure_faults(_network(told), environment, addresses, site=site)
+            require(f"sites.{site}.existing.network", id_, faults)
+        return id_
+
+    return found.apply(check)
+
+
+def existing_zone(id_: str, *, site: str, parent: pulumi.Resource) -> Output[str]:
+    """Name of a private DNS zone."""
+    found = privatedns.get_private_zone_output(
+        resource_group_name=group_of(id_), private_zone_name=name_of(id_), opts=InvokeOutputOptions(parent=parent)
+    )
+
+    def check(told: Any) -> str:
+        if is_told(told):
+            require(f"sites.{site}.existing.dns_zone", id_, _named(told, name_of(id_)))
+        return name_of(id_)
+
+    return found.apply(check)
+
+
+def existing_gateway(vpn: AzureVpn, *, site: str, network_id: str, parent: pulumi.Resource) -> Output[str]:
+    """Id of a gateway in the site's network that has the declared addresses."""
+    opts = InvokeOutputOptions(parent=parent)
+    found = network.get_virtual_network_gateway_output(
+        resource_group_name=group_of(vpn.id), virtual_network_gateway_name=name_of(vpn.id), opts=opts
+    )
+
+    def judge(told: Any, addresses: Sequence[str]) -> str:
+        faults = gateway_faults(_gateway(told, addresses), vpn, network=network_id)
+        require(f"sites.{site}.existing.vpn_gateway", vpn.id, faults)
+        return vpn.id
+
+    def look(told: Any) -> Output[str]:
+        if not is_told(told):
+            return Output.from_input(vpn.id)
+        held = [one.public_ip_address.id for one in told.ip_configurations or () if one.public_ip_address]
+        asked = [
+            network.get_public_ip_address_output(
+                resource_group_name=group_of(address), public_ip_address_name=name_of(address), opts=opts
+            ).ip_address
+            for address in held
+        ]
+        return Output.all(*asked).apply(lambda addresses: judge(told, addresses))
+
+    return found.apply(look)
+
+
+def _gateway(told: Any, addresses: Sequence[str | None]) -> FoundGateway:
+    return FoundGateway(
+        gateway_type=told.gateway_type or "",
+        vpn_type=told.vpn_type or "",
+        size=(told.sku.name if told.sku else None) or "",
+        addresses=tuple(one for one in addresses if one),
+        subnets=tuple(one.subnet.id for one in told.ip_configurations or () if one.subnet),
+    )
+
+
+def _named(told: Any, name: str) -> Iterator[str]:
+    if (told.name or "").lower() != name.lower():
+        yield f"Azure tells of {told.name!r} instead"
+
+
+def _network(told: Any) -> FoundNetwork:
+    prefixes = told.address_space.address_prefixes if told.address_space else None
+    return FoundNetwork(
+        region=told.location or "",
+        ranges=ranges_of(prefixes or ()),
+        subnets={one.name.lower(): _subnet(one) for one in told.subnets or () if one.name},
+    )
+
+
+def _subnet(told: Any) -> FoundSubnet:
+    single = [told.address_prefix] if told.address_prefix else []
+    delegations = [one.service_name for one in told.delegations or () if one.service_name]
+    return FoundSubnet(
+        ranges=ranges_of(told.address_prefixes or single),
+        endpoints=tuple(one.service for one in told.service_endpoints or () if one.service),
+        delegated=", ".join(delegations),
+    )

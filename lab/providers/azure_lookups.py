@@ -1,0 +1,40 @@
+"""The functions of azure-native that look a resource up: ``getX`` for every resource X that the lab's Azure has."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from lab.providers.client import ApiError, Client
+from lab.providers.shapes import to_outputs
+from lab.providers.tokens import Token
+
+SUBSCRIPTION = ("ARM_SUBSCRIPTION_ID", "AZURE_SUBSCRIPTION_ID")
+"""Variables of which one is set where there is a cloud to ask."""
+
+
+def lookup_of(tokens: Mapping[str, Token], function: str) -> Token | None:
+    """The resource that ``function`` looks up; None when it looks up none that is known."""
+    match = re.fullmatch(r"(azure-native:\w+):get(\w+)", function)
+    return tokens.get(f"{match[1]}:{match[2]}") if match else None
+
+
+def look_up(token: Token, arguments: dict[str, Any], client: Client, *, preview: bool) -> dict[str, Any]:
+    """What the SDK is told of a resource; nothing while previewing where there is no cloud.
+
+    Raises:
+        ApiError: it is not there, the cloud refuses, or an argument is not one of those that name it.
+    """
+    given = {name: value for name, value in arguments.items() if value is not None}
+    if given.keys() != set(token.parameters):
+        wanted = ", ".join(token.parameters)
+        raise ApiError(0, "InvalidArguments", f"the lab looks up {token.type} by {wanted}, not by {', '.join(given)}")
+    if preview and not any(os.environ.get(name) for name in SUBSCRIPTION):
+        return {}
+    resource_id = token.id(given, subscription=client.subscription)
+    found = client.get(resource_id, api_version=token.api_version)
+    if found is None:
+        raise ApiError(404, "ResourceNotFound", f"{resource_id} was not found")
+    return to_outputs(token, found)

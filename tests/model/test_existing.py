@@ -1,0 +1,127 @@
+"""What is named instead of made, and how things are called: what the file alone tells."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.model import Environment, plan, vault_name
+from components.model.fitting import FoundNetwork, FoundSubnet, azure_faults, ranges_of
+from components.model.groups import node_role, pool_group, resource_group
+from tests.model import make
+from tests.model.files import only, problems_of, write
+
+OTHER = "/subscriptions/00000000-0000-4000-8000-000000000009/resourceGroups/g/providers/Microsoft.Network"
+WEU, USE1 = ("sites", "weu", "existing"), ("sites", "use1", "existing")
+
+
+def changed(*at: str, to: Any) -> dict[str, Any]:
+    raw = make.full()
+    place: Any = raw
+    for part in at[:-1]:
+        place = place[part]
+    if to is None:
+        del place[at[-1]]
+    else:
+        place[at[-1]] = to
+    return raw
+
+
+@pytest.mark.parametrize(
+    ("raw", "key", "wrong"),
+    [
+        (changed(*WEU, "network", to=f"{OTHER}/virtualNetworks/v"), "sites.weu.existing.network", "another subscr"),
+        (
+            changed(*WEU, "subnets", "api", to="snet-etcd"),
+            "sites.weu.existing.subnets.api",
+            "the subnet of etcd already",
+        ),
+        (changed(*WEU, "subnets", "gateway", to="gw"), "sites.weu.existing.subnets.gateway", "'gw'"),
+        (changed(*WEU, "dns_zone", to=None), "sites.weu.existing.dns_zone_linked", "no DNS zone is named"),
+        (changed("domain", to="other.internal"), "sites.weu.existing.dns_zone", "not the environment's domain"),
+        (changed("sites", "weu", "range", to=None), "sites.weu.existing.network", "the range that weu has of it"),
+        (changed("sites", "use1", "zones", to=["a", "c"]), "sites.use1.existing.node_subnets.b", "'b' is not a zone"),
+        (changed("sites", "use1", "account", to="12345"), "sites.use1.account", "12345"),
+        (changed("naming", "prefix", to="Corp"), "naming.prefix", "'Corp'"),
+        (changed("naming", "prefix", to="eleven-long"), "naming.prefix", "11"),
+    ],
+)
+def test_what_does_not_go_together_is_said(tmp_path: Path, raw: dict[str, Any], key: str, wrong: str) -> None:
+    problem = only(write(tmp_path, raw, hosts=make.hosts()))
+    assert problem.key == key
+    assert wrong in problem.wrong
+
+
+def test_parts_of_a_network_need_the_network(tmp_path: Path) -> None:
+    raw = changed(*WEU, "network", to=None)
+    del raw["sites"]["use1"]["existing"]["vpc"]
+    keys = {problem.key for problem in problems_of(write(tmp_path, raw, hosts=make.hosts()))}
+    assert keys == {
+        "sites.weu.existing.subnets",
+        "sites.weu.existing.vpn_gateway",
+        *(f"sites.use1.existing.{part}" for part in ("internet_gateway", "node_subnets", "vpn_gateway")),
+    }
+
+
+def test_an_environment_has_one_account_and_a_network_one_site(tmp_path: Path) -> None:
+    raw = make.full()
+    raw["sites"]["usw2"] = {**make.AWS, "account": "210987654321", "range": "10.66.0.0/16"}
+    raw["sites"]["usw2"]["existing"] = {"vpc": raw["sites"]["use1"]["existing"]["vpc"]}
+    found = {problem.key: problem.wrong for problem in problems_of(write(tmp_path, raw, hosts=make.hosts()))}
+    assert found.keys() == {"sites.usw2.account", "sites.usw2.existing.vpc"}
+    assert "the network of use1 already" in found["sites.usw2.existing.vpc"]
+
+
+def names(environment: Environment) -> tuple[str, ...]:
+    return resource_group(environment, "weu"), pool_group(environment, "p"), vault_name(environment)
+
+
+def test_names_are_as_ever_without_a_prefix_and_begin_with_it_otherwise() -> None:
+    pools = {"p": {"site": "weu", "machine_type": "Standard_D8s_v5", "max": 1}}
+    group, pool, vault = names(make.environment(pools=pools))
+    assert (group, pool, vault[:8]) == ("test-weu", "test-p", "lh-test-")
+    with_prefix = names(make.environment(pools=pools, naming={"prefix": "ten-letter"}))
+    assert with_prefix == ("ten-letter-test-weu", "ten-letter-test-p", f"ten-letter-test-{vault[8:]}")
+    assert len(with_prefix[2]) <= 24
+
+
+def test_a_named_group_is_called_as_it_is() -> None:
+    environment = make.environment(make.full() | {"bare_metal": None})
+    assert resource_group(environment, "weu") == "rg-training"
+    assert node_role(environment, "use1") == "corp-test-use1-node"
+
+
+def test_names_too_long_for_their_cloud_are_said(tmp_path: Path) -> None:
+    raw = make.full()
+    raw["naming"]["prefix"] = "ten-letter"
+    raw["sites"] = {name: site for name, site in raw["sites"].items() if name != "colo"}
+    raw["sites"]["c" * 20] = {**make.ONPREM, "range": "10.68.0.0/14"}
+    raw["sites"]["c" * 20]["gateways"] = [{"name": "g" * 20, "public_address": "203.0.113.10"}]
+    raw["sites"]["w" * 20] = {**make.AZURE, "range": "10.67.0.0/16"}
+    raw["links"] = []
+    problem = only(write(tmp_path, raw, hosts=make.rack()))
+    assert problem.key == "naming.prefix"
+    assert "as a connection would be called" in problem.wrong
+
+
+def test_a_network_is_held_against_the_plan() -> None:
+    environment = make.environment(make.full() | {"bare_metal": None})
+    addresses = plan(environment)
+    subnets = {
+        "gatewaysubnet": FoundSubnet(ranges=ranges_of(["10.64.0.0/24"])),
+        "snet-etcd": FoundSubnet(ranges=ranges_of(["10.64.1.0/24"]), endpoints=("Microsoft.KeyVault",)),
+        "snet-events": FoundSubnet(ranges=ranges_of(["10.64.2.0/24"])),
+        "snet-api": FoundSubnet(ranges=ranges_of(["10.64.3.0/25"]), endpoints=("Microsoft.KeyVault",), delegated="X"),
+    }
+    found = FoundNetwork(region="West Europe", ranges=ranges_of(["10.64.0.0/15", "fd00::/64"]), subnets=subnets)
+    assert [fault.split(";")[0] for fault in azure_faults(found, environment, addresses, site="weu")] == [
+        "it has 10.65.0.0/16 besides, in 10.64.0.0/12, where the other sites are: what is sent to them would stay in "
+        "the network",
+        "its subnet snet-events, named for events, lacks the service endpoint Microsoft.KeyVault, by which machines "
+        "reach the vault",
+        "its subnet snet-api, named for api, has 10.64.3.0/25, and the address plan 10.64.3.0/24",
+        "its subnet snet-api, named for api, is delegated to X",
+        "it has no subnet snet-nodes, named for nodes",
+    ]
