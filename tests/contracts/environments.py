@@ -1,0 +1,111 @@
+"""The environments whose every resource is held against the clouds' contracts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import yaml
+from pulumi import Output
+
+from components.cluster import Cluster
+from components.model import Environment, load, plan
+from components.model.load import parse
+from components.objects.cluster import ClusterObjects, Infrastructure
+from tests.contracts.there import aws_parts, azure_parts, teller
+from tests.support.declared import Declared, Program, declare, plain
+from tests.support.hosts import STACKS
+from tests.support.whole import cloud, with_few_machines, without_hooks
+
+LONG = "a-longer-environment"
+"""As long as a name may be."""
+PREFIX = "research"
+"""With which the names of nodes are as long as they may be."""
+ROLE = "arn:aws:iam::123456789012:role/node-controller"
+
+
+def everything() -> Environment:
+    """An environment with every feature that makes other resources or other properties, and longer names. On both
+    clouds, one site stands on parts that are there already, and another on none."""
+    raw = yaml.safe_load((STACKS / "Pulumi.prod.yaml").read_text(encoding="utf-8"))["config"]["longhaul:environment"]
+    kept, pools = raw["sites"], raw["pools"]
+    azure, aws = kept["weu"], kept["use1"]
+    azure_there = azure_parts(azure["subscription"], raw["domain"])
+    raw["sites"] = {
+        "weu": {**azure, "zones": ["2", "1"], "range": "10.0.0.0/16", "existing": azure_there},
+        "neu-again": {**azure, "region": "northeurope", "zones": ["1"]},
+        "sin-with-a-long-name": {
+            **aws,
+            "region": "ap-southeast-1",
+            "zones": ["a", "b", "c"],
+            "range": "10.2.0.0/16",
+            "account": "123456789012",
+            "existing": aws_parts(),
+        },
+        "usw2": {**aws, "region": "us-west-2", "zones": ["a", "b"]},
+        "colo": kept["colo"],
+    }
+    large = {"site": "weu", "machine_type": "Standard_ND96isr_H100_v5"}
+    raw["pools"] = {
+        "spot-in-azure": {**large, "machine_type": "Standard_NC24ads_A100_v4", "spot": True, "max": 64, "priority": 5},
+        "several-sets": {**large, "min": 1, "max": 250, "fallbacks": ["far"]},
+        "far": {**pools["h100-spot"], "site": "sin-with-a-long-name", "huge_pages_gib": 64, "fallbacks": []},
+        "near-with-long-name": {**pools["h100"], "site": "usw2", "fallbacks": ["spot-in-azure"]},
+    }
+    raw["control_plane"]["api"]["port"] = 443
+    raw |= {"name": LONG, "tags": {"owner": "research"}, "naming": {"prefix": PREFIX}}
+    raw["links"] = [
+        {"between": ["neu-again", site], "kind": "existing"} for site in ("sin-with-a-long-name", "usw2", "colo")
+    ]
+    return parse(raw, source=STACKS / "Pulumi.prod.yaml", stack=LONG)
+
+
+def environments() -> Mapping[str, Environment]:
+    """By a name for them."""
+    tree = {name: load(STACKS / f"Pulumi.{name}.yaml") for name in ("prod", "lab")}
+    return {**tree, "everything": everything()}
+
+
+NAMES = ("prod", "lab", "everything")
+
+
+@cache
+def declared(name: str) -> tuple[Declared, ...]:
+    """Every resource of both stacks of one of :func:`environments` as the engine gets it, secrets unwrapped."""
+    environment = environments()[name]
+    return tuple(map(_plain, (*infrastructure(environment).clouds(), *objects(environment).clouds())))
+
+
+def infrastructure(environment: Environment) -> Program:
+    """What the first stack declares."""
+    few = with_few_machines(environment)
+    with without_hooks():
+        return declare(lambda: Cluster(few).outputs, answer=_answer, told=teller(few))
+
+
+def objects(environment: Environment) -> Program:
+    """What the second stack declares."""
+
+    def build() -> Mapping[str, Any]:
+        made = Infrastructure(node_controller_role=Output.from_input(ROLE))
+        ClusterObjects(environment, plan(environment), made)
+        return {}
+
+    return declare(build)
+
+
+def _answer(resource: Declared) -> dict[str, Any]:
+    """What the clouds answer, with what others are named by."""
+    return {"name": _own_name(resource), "arn": f"arn:aws:test:::{resource.name}", **cloud(resource)}
+
+
+def _own_name(resource: Declared) -> str:
+    kind = resource.type.rpartition(":")[2]
+    names = (name for name in resource.inputs if name.lower() in (f"{kind}name".lower(), "resourcename", "name"))
+    return str(resource.inputs.get(next(names, ""), resource.name))
+
+
+def _plain(resource: Declared) -> Declared:
+    return replace(resource, inputs=plain(resource.inputs))
