@@ -1,0 +1,76 @@
+"""What a resource is to the engine: the types of its parents, its own, its name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pulumi import Output
+
+from components.model import Environment, plan
+from components.objects.cluster import ClusterObjects, Infrastructure
+from tests.support.declared import Declared, declare
+from tests.support.whole import declare_whole, with_few_machines
+
+ROLE = "arn:aws:iam::123456789012:role/node-controller"
+ENGINE_S_OWN = ("pulumi:pulumi:", "pulumi:providers:")
+Program = tuple[Declared, ...]
+
+
+def name_of(urn: str) -> str:
+    """A URN without the stack and the project: ``longhaul:Cluster$longhaul:Links::lab-links``."""
+    return urn.split("::", 2)[2]
+
+
+def is_kept(urn: str) -> bool:
+    """Whether it is a cloud's resource, and not a component or one of the engine's own."""
+    own = name_of(urn).split("::")[0].split("$")[-1]
+    return not own.startswith((*ENGINE_S_OWN, "longhaul:"))
+
+
+def declared(environment: Environment) -> Program:
+    """What both stacks of an environment declare, without an engine, and with one machine of each kind."""
+
+    def objects() -> Mapping[str, Any]:
+        made = Infrastructure(node_controller_role=Output.from_input(ROLE))
+        ClusterObjects(environment, plan(environment), made)
+        return {}
+
+    return (*declare_whole(with_few_machines(environment)).resources, *declare(objects).resources)
+
+
+def names(program: Program) -> list[str]:
+    """The names of everything in a cloud."""
+    return sorted(name_of(one.urn) for one in program if is_kept(one.urn))
+
+
+def lost(known: Iterable[str], program: Program) -> list[str]:
+    """Which names the program neither declares nor takes over by an alias."""
+    missing = set(known) - set(names(program))
+    if missing:
+        by_urn = {one.urn: one for one in program}
+        missing -= {name for one in program if is_kept(one.urn) for name in _ever(one, by_urn)}
+    return sorted(missing)
+
+
+def _ever(one: Declared, by_urn: Mapping[str, Declared]) -> set[str]:
+    """Every name that the engine knows a resource by: its own, its aliases, each below every name of its parent
+    (pulumi, ``sdk/nodejs/resource.ts``, ``allAliases`` and ``inheritedChildAlias``)."""
+    found = {name_of(one.urn)}
+    selves = [(one.name, one.type, one.parent)]
+    for alias in one.aliases:
+        if alias.urn:
+            found.add(name_of(alias.urn))
+            continue
+        spec = alias.spec
+        parent = "" if spec.noParent else spec.parentUrn or one.parent
+        selves.append((spec.name or one.name, spec.type or one.type, parent))
+    for name, type_, parent in selves:
+        if name_of(parent or one.urn).startswith("pulumi:pulumi:Stack") or not parent:
+            found.add(f"{type_}::{name}")
+            continue
+        today = parent.rpartition("::")[2]
+        for above in _ever(by_urn[parent], by_urn) if parent in by_urn else {name_of(parent)}:
+            chain, _, was = above.partition("::")
+            found.add(f"{chain}${type_}::{was + name.removeprefix(today) if name.startswith(today) else name}")
+    return found

@@ -1,0 +1,77 @@
+"""Releases, as the folders beside this file remember them: what each left in its users' states.
+
+``<version>/stacks/`` holds its environment files as they were; ``<stack>.json.gz`` the states that it made of the
+lab's; ``names.<env>.txt`` the names that it gave with one machine of each kind, since nobody builds production for a
+test; ``accepted.yaml`` what an upgrade from it may do, each with a reason. ``tests/upgrade/record.py`` writes all but
+the last.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
+
+FOLDER = Path(__file__).parent
+ENVIRONMENTS = ("lab", "prod")
+LAB = ("lab", "lab-objects")
+"""The stacks whose states are kept."""
+ACCEPTED = "accepted.yaml"
+
+
+class Entry(BaseModel):
+    """Something that an upgrade may do."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    action: Literal["make", "change", "replace", "destroy"]
+    type: str
+    """Of the resources, as in ``azure-native:network:Subnet``."""
+    property: str = ""
+    """The path that changes, without indexes; of what is changed or replaced."""
+    why: str = Field(min_length=20)
+
+    @model_validator(mode="after")
+    def _names_a_property(self) -> Self:
+        if bool(self.property) != (self.action in ("change", "replace")):
+            raise ValueError(f"{self.action} {self.type}: `property` belongs to `change` and `replace`")
+        return self
+
+
+@dataclass(frozen=True, kw_only=True)
+class Release:
+    """One release."""
+
+    version: str
+    folder: Path
+
+    @property
+    def stacks(self) -> Path:
+        """Its environment files."""
+        return self.folder / "stacks"
+
+    def state(self, stack: str) -> dict[str, Any]:
+        """A stack as ``pulumi stack export`` wrote it."""
+        content: dict[str, Any] = json.loads(gzip.decompress((self.folder / f"{stack}.json.gz").read_bytes()))
+        return content
+
+    def resources(self, stack: str) -> list[dict[str, Any]]:
+        """Its resources."""
+        found: list[dict[str, Any]] = self.state(stack)["deployment"]["resources"]
+        return found
+
+    def accepted(self) -> tuple[Entry, ...]:
+        """What has been reviewed."""
+        content = yaml.safe_load((self.folder / ACCEPTED).read_text(encoding="utf-8"))
+        return tuple(TypeAdapter(list[Entry]).validate_python(content or []))
+
+
+def releases() -> list[Release]:
+    """Every release that is remembered, oldest first."""
+    found = [Release(version=path.parent.name, folder=path.parent) for path in FOLDER.glob(f"*/{ACCEPTED}")]
+    return sorted(found, key=lambda one: tuple(int(part) for part in one.version.split(".")))

@@ -1,0 +1,108 @@
+"""What an upgrade would do to a state, against what it may do."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from longhaul.plan.changes import Action, Change
+from tests.upgrade.names import is_kept
+from tests.upgrade.releases import Entry
+
+USER_DATA = {"osProfile.customData", "userData"}
+"""Properties that hold what a machine starts with, in base64."""
+ADVICE = {
+    Action.REPLACE: "keep the property as it was; what replaces machines is accepted only where a guard of the engine "
+    "gives them turns, and is told in CHANGELOG.md (docs/upgrading.md, Machines that are made anew)",
+    Action.DESTROY: "was it renamed, or given another parent? Keep its name, or give it `aliases` in its "
+    "ResourceOptions (docs/upgrading.md, Renaming a resource)",
+    Action.MAKE: "was something renamed? Then alias it; if it is new, say so in accepted.yaml with its reason",
+    Action.CHANGE: "keep the property as it was, or say in accepted.yaml why it changes",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What was found."""
+
+    refused: tuple[str, ...]
+    """What nobody has accepted, in words."""
+    used: frozenset[Entry]
+    """The entries that it took."""
+
+
+def judge(changes: Iterable[Change], accepted: Iterable[Entry]) -> Verdict:
+    """Every property of every cloud's resource that something happens to must be accepted; components and the engine's
+    own providers are nothing in a cloud."""
+    entries = {(one.action, one.type, one.property): one for one in accepted}
+    refused: list[str] = []
+    used: set[Entry] = set()
+    for change in changes:
+        if not is_kept(change.urn):
+            continue
+        for path in _properties(change):
+            entry = entries.get((_word(change, path), change.type, path))
+            if entry is None or not _admissible(change, entry):
+                refused.append(_told(change, path))
+            else:
+                used.add(entry)
+    return Verdict(refused=tuple(refused), used=frozenset(used))
+
+
+def _properties(change: Change) -> Iterator[str]:
+    """What is to be accepted of a change: its properties, or the whole of what is made or goes."""
+    differing = dict.fromkeys(re.sub(r"\[\d+\]", "", path) for path in change.differing)
+    if change.action in (Action.CHANGE, Action.REPLACE) and differing:
+        yield from differing
+    else:
+        yield ""
+
+
+def _word(change: Change, path: str) -> str:
+    """A replacement's properties that would not make it anew by themselves are changes."""
+    if change.action is Action.REPLACE and any(
+        not replaces for known, replaces in change.differing.items() if re.sub(r"\[\d+\]", "", known) == path
+    ):
+        return Action.CHANGE.value
+    return change.action.value
+
+
+def _admissible(change: Change, entry: Entry) -> bool:
+    """Nothing is made anew that the engine's guards do not take one at a time, whatever somebody accepted."""
+    return entry.action != "replace" or change.guarded
+
+
+def _told(change: Change, path: str) -> str:
+    of = f": {path}{_files(change, path)}" if path else ""
+    return f"{change.action.value} {change.urn}{of}\n    {ADVICE.get(change.action, 'an upgrade does none of this')}"
+
+
+def _files(change: Change, path: str) -> str:
+    """Which of a machine's files differ, when it is its user-data."""
+    if path not in USER_DATA:
+        return ""
+    before, after = (_written(_at(side, path)) for side in (change.before, change.after))
+    differing = sorted(name for name in before | after if before.get(name) != after.get(name))
+    return f" ({', '.join(differing) or 'beyond its files'})"
+
+
+def _at(value: Any, path: str) -> Any:
+    for key in path.split("."):
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
+
+
+def _written(value: Any) -> dict[str, Any]:
+    """A cloud-init document's files by path; empty for what is none."""
+    try:
+        content = yaml.safe_load(base64.b64decode(str(value), validate=True))
+    except (binascii.Error, UnicodeDecodeError, yaml.YAMLError):
+        return {}
+    files = content.get("write_files", ()) if isinstance(content, Mapping) else ()
+    return {str(one["path"]): one for one in files}
