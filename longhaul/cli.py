@@ -42,6 +42,7 @@ class Command(Protocol):
 def commands() -> dict[str, Command]:
     """Every command by name, in the order that ``--help`` shows."""
     from longhaul.commands import (
+        acceptance,
         ansible,
         depot,
         destroy,
@@ -84,6 +85,7 @@ def commands() -> dict[str, Command]:
         "prices": prices,
         "validate": validate,
         "doctor": doctor,
+        "acceptance": acceptance,
         "schema": schema,
     }
 

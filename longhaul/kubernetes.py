@@ -44,9 +44,12 @@ class ApiError(Exception):
 class Api:
     """One cluster's API. Every call raises :class:`ApiError` for what is not done."""
 
-    def __init__(self, url: str, identity: Mapping[str, str]) -> None:
-        """``identity``: ``certificate``, ``key`` and ``issuer``, PEM."""
+    def __init__(self, url: str, identity: Mapping[str, str], *, acting_as: str = "") -> None:
+        """``identity``: ``certificate``, ``key`` and ``issuer``, PEM. ``acting_as`` is a user, in no group, that the
+        API servers take every call for (kubernetes.io, "User impersonation"): the administrator may ask for that."""
         self._opener = opener(identity)
+        if acting_as:
+            self._opener.addheaders.append(("Impersonate-User", acting_as))
         self._url = url.rstrip("/")
         self._ahead = 0.0
 

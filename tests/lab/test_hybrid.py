@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from ipaddress import IPv4Address
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -207,18 +208,23 @@ def test_a_pod_that_may_ask_is_refused(project: Project) -> None:
         project.kubectl("delete", "clusterrolebinding", "test")
 
 
-def test_a_second_up_changes_nothing(project: Project) -> None:
-    done = project.longhaul("up", "--yes")
-    assert "changed=0" in done.stdout
-    assert "changed=1" not in done.stdout
-    assert _unchanged(json.loads(project.longhaul("preview", "--json").stdout))
-
-
 @pytest.mark.parametrize("words", [["--preflight"], []])
 def test_racks_have_a_verdict_each(project: Project, words: list[str]) -> None:
     hosts = json.loads(project.longhaul("rack", "--json", *words).stdout)["hosts"]
     found = {name: (host["state"], host["changed"]) for name, host in hosts.items()}
     assert found == {f"{ENV}-gw-0": ("ready", 0), f"{ENV}-node-0": ("ready", 0)}
+
+
+def test_acceptance_of_what_is_there(project: Project, tmp_path: Path) -> None:
+    """The command's own checks, most of which are those above, as an operator runs them."""
+    report = tmp_path / "report.md"
+    done = project.longhaul("acceptance", "--reuse", "--yes", "--json", "--report", str(report), check=False)
+    found = json.loads(done.stdout)
+    results = {check["name"]: check["result"] for check in found["checks"]}
+    assert found["accepted"], json.dumps(found, indent=1)
+    assert [name for name, result in results.items() if result != "passed"] == ["gpus"]
+    assert report.read_text(encoding="utf-8").startswith(f"# Acceptance of {ENV}")
+    assert project.kubectl("get", "namespace", "longhaul-acceptance", check=False).returncode != 0
 
 
 def test_a_vanished_machine_comes_back(project: Project) -> None:

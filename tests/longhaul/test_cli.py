@@ -12,7 +12,7 @@ from longhaul.exits import MEANINGS, Exit
 from tests.longhaul.conftest import Checkout, FakeEngine
 
 WORK = ("up", "preview", "plan", "review", "destroy", "status", "rack", "roll", "depot", "image", "ansible")
-COMMANDS = (*WORK, "kubeconfig", "shell", "init", "show", "map", "prices", "validate", "doctor", "schema")
+COMMANDS = (*WORK, "kubeconfig", "shell", "init", "show", "map", "prices", "validate", "doctor", "acceptance", "schema")
 
 
 @pytest.mark.parametrize("words", [["--help"], *([command, "--help"] for command in COMMANDS)])

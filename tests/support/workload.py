@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
+from longhaul.acceptance.pods import IMAGE, PORT, talker_pod, talker_service
 from tests.support.project import Project, run
 
-IMAGE = "registry.k8s.io/e2e-test-images/agnhost"
-PORT = 8080
+__all__ = ["IMAGE", "PORT", "Talker", "ask", "pod", "talkers"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +40,8 @@ class Talker:
 
 def talkers(project: Project, version: str, **sites: str) -> dict[str, Talker]:
     """A pod by each name on a node of each site; returns when all are ready."""
-    objects = [item for name, site in sites.items() for item in (_pod(name, site, version), _service(name))]
+    image = f"{IMAGE}:{version}"
+    objects = [item for name, site in sites.items() for item in (talker_pod(name, site, image), talker_service(name))]
     project.create({"apiVersion": "v1", "kind": "List", "items": objects})
     project.kubectl("wait", "--for=condition=Ready", "--timeout=300s", *(f"pod/{name}" for name in sites))
     found = {name: pod(project, name) for name in sites}
@@ -68,32 +69,3 @@ def ask(project: Project, url: str, *, check: bool = True, limit_s: int = 10) ->
         url,
     ]
     return run(words, check=check).stdout
-
-
-def _pod(name: str, site: str, version: str) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "labels": {"app": name, "longhaul.dev/outlive-network-cuts": "true"}},
-        "spec": {
-            "nodeSelector": {"longhaul.dev/site": site},
-            "containers": [
-                {
-                    "name": "agnhost",
-                    "image": f"{IMAGE}:{version}",
-                    "args": ["netexec", f"--http-port={PORT}"],
-                    "readinessProbe": {"httpGet": {"path": "/healthz", "port": PORT}, "periodSeconds": 1},
-                }
-            ],
-            "terminationGracePeriodSeconds": 1,
-        },
-    }
-
-
-def _service(name: str) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": name},
-        "spec": {"selector": {"app": name}, "ports": [{"port": PORT}]},
-    }

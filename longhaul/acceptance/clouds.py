@@ -1,0 +1,206 @@
+"""What the clouds themselves list of an environment: public addresses, and whatever is left of it.
+
+Fields: docs.aws.amazon.com, EC2 API, ``DescribeAddresses``, ``DescribeNatGateways`` and so on; learn.microsoft.com,
+"Public IP Addresses - List". All that is made is tagged (components/aws/account.py, components/azure/names.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from components.model import Environment
+from components.model.groups import resource_group
+from components.model.sites import AwsSite, AzureSite
+from longhaul.acceptance.check import NotApplicableError, NotSoError
+from longhaul.acceptance.subject import Subject
+from longhaul.rolling.cloud import CloudError
+
+NETWORK_VERSION = "2024-05-01"
+GROUPS_VERSION = "2021-04-01"
+GATEWAYS = ("natgateways", "virtualnetworkgateways", "bastionhosts")
+"""What may hold a public address on Azure: ways out, tunnels, and the cloud's own way in."""
+TAG = "longhaul-environment"
+GONE = ("deleted", "terminated", "shutting-down", "deleting")
+"""States in which AWS still lists what is gone, or going."""
+LISTED = (
+    ("describe_instances", "Reservations", "InstanceId"),
+    ("describe_addresses", "Addresses", "PublicIp"),
+    ("describe_nat_gateways", "NatGateways", "NatGatewayId"),
+    ("describe_vpn_connections", "VpnConnections", "VpnConnectionId"),
+    ("describe_vpn_gateways", "VpnGateways", "VpnGatewayId"),
+    ("describe_customer_gateways", "CustomerGateways", "CustomerGatewayId"),
+    ("describe_launch_templates", "LaunchTemplates", "LaunchTemplateId"),
+    ("describe_vpcs", "Vpcs", "VpcId"),
+)
+"""EC2's lists: method, key and id. Nothing else costs anything, or outlives the VPC that it is in."""
+
+Ec2 = Callable[[str], Any]
+"""The SDK's EC2 client of a region."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clouds:
+    """Both, as they are asked."""
+
+    azure: Any
+    """Authorised requests (``components.azure.session.Session``)."""
+    ec2: Ec2
+
+
+def real() -> Clouds:
+    """With the operator's own credentials."""
+    from components.azure.session import MANAGEMENT, shared
+
+    return Clouds(azure=shared(MANAGEMENT), ec2=_client)
+
+
+def nothing_public(subject: Subject, clouds: Clouds | None = None) -> str:
+    """Every public address is a gateway's, and no instance has one."""
+    held = dict(_held(subject.environment, clouds or real()))
+    if not held:
+        raise NotApplicableError("no cloud lists a public address of the environment")
+    if wrong := [f"{address} is held by {holder}" for address, (holder, fine) in held.items() if not fine]:
+        raise NotSoError("; ".join(wrong))
+    return ", ".join(f"{address}: {holder}" for address, (holder, _) in held.items())
+
+
+def left(environment: Environment, clouds: Clouds | None = None) -> list[str]:
+    """What the clouds still list of an environment."""
+    found, asked = list[str](), clouds or real()
+    for name, site in environment.sites.items():
+        match site:
+            case AzureSite():
+                found += _azure_left(asked.azure, _group_url(environment, name, site), environment.name)
+            case AwsSite():
+                found += _aws_left(asked.ec2(site.region), environment.name, site.region)
+            case _:
+                continue
+    return list(dict.fromkeys(found))
+
+
+def _held(environment: Environment, clouds: Clouds) -> Iterator[tuple[str, tuple[str, bool]]]:
+    """Public addresses, who holds each, and whether it may."""
+    for name, site in environment.sites.items():
+        if isinstance(site, AzureSite):
+            yield from _azure_held(clouds.azure, _group_url(environment, name, site), environment.name)
+        if isinstance(site, AwsSite):
+            yield from _aws_held(clouds.ec2(site.region), environment.name, site.region)
+
+
+def _azure_held(azure: Any, group: str, env: str) -> Iterator[tuple[str, tuple[str, bool]]]:
+    """Of a group that is somebody else's, the addresses with our tag alone."""
+    own = _tagged(_group(azure, group) or {}, env)
+    for item in _pages(azure, f"{group}/providers/Microsoft.Network/publicIPAddresses?api-version={NETWORK_VERSION}"):
+        if not own and not _tagged(item, env):
+            continue
+        properties = item["properties"]
+        holder = (properties.get("natGateway") or properties.get("ipConfiguration") or {}).get("id", "")
+        parts = holder.split("/")
+        # …/providers/Microsoft.Network/<type>/<name>/…
+        kind, holding = (parts[7], parts[8]) if len(parts) > 8 else ("nobody", "")
+        fine = not holder or kind.lower() in GATEWAYS
+        yield str(properties.get("ipAddress") or item["name"]), (f"{kind} {holding}".strip(), fine)
+
+
+def _aws_held(ec2: Any, env: str, region: str) -> Iterator[tuple[str, tuple[str, bool]]]:
+    wanted = [{"Name": f"tag:{TAG}", "Values": [env]}]
+    gateways = _ask(region, lambda: ec2.describe_nat_gateways(Filter=wanted))["NatGateways"]
+    own = {
+        address.get("PublicIp"): gateway["NatGatewayId"]
+        for gateway in gateways
+        for address in gateway.get("NatGatewayAddresses", [])
+    }
+    for address in _ask(region, lambda: ec2.describe_addresses(Filters=wanted))["Addresses"]:
+        public = str(address["PublicIp"])
+        holder = own.get(public) or address.get("InstanceId") or address.get("NetworkInterfaceId") or "nobody"
+        yield public, (str(holder), public in own or holder == "nobody")
+    for instance in _instances(ec2, wanted, region):
+        if own_address := instance.get("PublicIpAddress"):
+            yield str(own_address), (str(instance["InstanceId"]), False)
+
+
+def _azure_left(azure: Any, group: str, env: str) -> list[str]:
+    """The group, or what is ours in a group that is somebody else's."""
+    found = _group(azure, group)
+    if found is None:
+        return []
+    if _tagged(found, env):
+        return [f"resource group {found['name']}"]
+    listed = _pages(azure, f"{group}/resources?api-version={GROUPS_VERSION}")
+    return [f"{item['type']} {item['name']}" for item in listed if _tagged(item, env)]
+
+
+def _group(azure: Any, url: str) -> Mapping[str, Any] | None:
+    from components.azure.session import AzureError
+
+    try:
+        found: Mapping[str, Any] = azure.request("GET", f"{url}?api-version={GROUPS_VERSION}").json()
+    except AzureError as error:
+        if error.status == 404:
+            return None
+        raise
+    return found
+
+
+def _pages(azure: Any, url: str) -> Iterator[Mapping[str, Any]]:
+    while url:
+        page = azure.request("GET", url).json()
+        yield from page.get("value", [])
+        url = page.get("nextLink", "")
+
+
+def _tagged(item: Mapping[str, Any], env: str) -> bool:
+    return bool((item.get("tags") or {}).get(TAG) == env)
+
+
+def _group_url(environment: Environment, name: str, site: AzureSite) -> str:
+    from components.azure.session import MANAGEMENT
+
+    return f"{MANAGEMENT}/subscriptions/{site.subscription}/resourceGroups/{resource_group(environment, name)}"
+
+
+def _aws_left(ec2: Any, env: str, region: str) -> list[str]:
+    wanted = [{"Name": f"tag:{TAG}", "Values": [env]}]
+    found = []
+    for method, key, id_ in LISTED:
+        items: Sequence[Mapping[str, Any]] = (
+            list(_instances(ec2, wanted, region))
+            if method == "describe_instances"
+            else _ask(region, partial(_listed, ec2, method, wanted))[key]
+        )
+        found += [f"{item[id_]} in {region}" for item in items if _state(item) not in GONE]
+    return found
+
+
+def _listed(ec2: Any, method: str, wanted: Sequence[Mapping[str, Any]]) -> Any:
+    """One list; NAT gateways' alone takes its filters under another name."""
+    word = "Filter" if method == "describe_nat_gateways" else "Filters"
+    return getattr(ec2, method)(**{word: wanted})
+
+
+def _instances(ec2: Any, wanted: Sequence[Mapping[str, Any]], region: str) -> list[Mapping[str, Any]]:
+    answer = _ask(region, lambda: ec2.describe_instances(Filters=wanted))
+    return [instance for one in answer["Reservations"] for instance in one["Instances"]]
+
+
+def _state(item: Mapping[str, Any]) -> str:
+    state = item.get("State", "")
+    return str(state.get("Name", "") if isinstance(state, Mapping) else state)
+
+
+def _client(region: str) -> Any:
+    import boto3
+
+    return boto3.client("ec2", region_name=region)
+
+
+def _ask(region: str, ask: Callable[[], Any]) -> Any:
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    try:
+        return ask()
+    except (BotoCoreError, ClientError, ValueError) as error:
+        raise CloudError(f"AWS {region}: {error}", passing=False) from None

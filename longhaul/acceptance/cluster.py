@@ -1,0 +1,118 @@
+"""Checks of the cluster as a whole: components, nodes, the file, the state."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from components.model.nodes import SITE_LABEL
+from longhaul.acceptance.check import NotApplicableError, NotSoError
+from longhaul.acceptance.limit import Limit
+from longhaul.acceptance.steps import must
+from longhaul.acceptance.subject import Subject
+from longhaul.drain import NODES
+from longhaul.exits import Exit
+from longhaul.kubernetes import Object
+from longhaul.racks.inventory import has_racks
+from longhaul.status.cluster import node as node_view
+
+COUNTS = ("create", "update", "replace", "delete")
+"""What a preview counts of changes."""
+KEY = "PRIVATE KEY"
+"""In the first line of every private key in PEM (RFC 7468)."""
+
+
+def components(subject: Subject) -> str:
+    """Awaited: a load balancer probes, a tunnel is dialled."""
+    return await_well(subject, subject.soon())
+
+
+def await_well(subject: Subject, limit: Limit) -> str:
+    """What ``longhaul status`` counts once it finds all well; ``LateError`` with what it finds instead."""
+    found: dict[str, Any] = {}
+
+    def why_not() -> str:
+        done = subject.commands.run("status", "--json", limit=limit)
+        try:
+            found.update(json.loads(done.stdout))
+        except ValueError:
+            return f"`longhaul status` ended with {done.code}"
+        return "" if done.code == Exit.OK else "; ".join(_unwell(found)) or "it says no more than that"
+
+    limit.eventually(why_not, what="`longhaul status` finds all well")
+    counted = (("machines", "machine"), ("stores", "store"), ("links", "link"), ("nodes", "node"), ("addons", "add-on"))
+    parts = [f"{len(found[key])} {word}{'' if len(found[key]) == 1 else 's'}" for key, word in counted]
+    return f"the API ({found['api']['reason']}), {', '.join(parts)}: all well"
+
+
+def _unwell(status: Mapping[str, Any]) -> Iterator[str]:
+    """What status finds not well, with its reasons."""
+    stores = [{"name": f"{name} store", **store} for name, store in status.get("stores", {}).items()]
+    groups = (status.get(part, ()) for part in ("machines", "links", "nodes", "pools", "addons"))
+    for one in (*stores, {"name": "API", **status.get("api", {})}, *(item for group in groups for item in group)):
+        if one.get("verdict") not in ("ok", "unknown"):
+            yield f"{one.get('name')} is {one.get('verdict')}: {one.get('reason')}"
+
+
+def nodes(subject: Subject) -> str:
+    """The file says which version the API servers have, this release which the kubelets have: the same."""
+    environment, api = subject.environment, subject.api("")
+    wanted = f"v{environment.versions.kubernetes}"
+    served = str(api.get("/version").get("gitVersion"))
+    if served != wanted:
+        raise NotSoError(f"the API servers are {served}, the file says {wanted}")
+    least = sum(pool.min for pool in environment.pools.values()) + len(environment.hosts)
+    seen: list[Object] = []
+
+    def why_not(items: list[Object]) -> str:
+        seen[:] = items
+        views = [node_view(item) for item in items]
+        unready = [f"{view.name} is not ready: {view.reason}" for view in views if not view.ready]
+        others = [f"{view.name} is {view.version}, not {wanted}" for view in views if view.version != wanted]
+        few = [f"{len(items)} nodes of {least}"] if len(items) < least else []
+        return "; ".join((*few, *unready, *others))
+
+    subject.soon().await_items(api, NODES, why_not, what="every node is ready and of the declared version")
+    sites = ", ".join(sorted({item["metadata"]["labels"].get(SITE_LABEL, "no site") for item in seen}))
+    return f"{len(seen)} nodes ready on {sites or 'no site'}, API servers and kubelets {wanted}"
+
+
+def unchanged(subject: Subject) -> str:
+    """A second ``up``, and what previews and racks say before and after it."""
+    before = _changes(subject)
+    if before:
+        raise NotSoError(f"before a second `up` its preview would change: {before}")
+    must(subject.commands, "up", "--yes", limit=subject.limit)
+    after = _changes(subject)
+    if after:
+        raise NotSoError(f"after a second `up` its preview would change: {after}")
+    if not has_racks(subject.environment):
+        return "a second `up` ended well, previews before and after it change nothing"
+    hosts = json.loads(must(subject.commands, "rack", "--json", limit=subject.limit).stdout)["hosts"]
+    changed = {name: host["changed"] for name, host in hosts.items() if host["changed"]}
+    if changed:
+        raise NotSoError(f"racks were changed again: {changed}")
+    return f"a second `up` ended well, previews before and after it and {len(hosts)} rack machines change nothing"
+
+
+def _changes(subject: Subject) -> str:
+    counts = json.loads(must(subject.commands, "preview", "--json", limit=subject.limit).stdout)
+    stacks = {"infrastructure": counts, "objects": counts.get("objects", {})}
+    return ", ".join(
+        f"{stack}: {counts[key]} to {key}" for stack, counts in stacks.items() for key in COUNTS if counts.get(key)
+    )
+
+
+def no_keys(subject: Subject) -> str:
+    """The engine's state, decrypted in memory."""
+    exported = subject.exported()
+    if not exported:
+        raise NotApplicableError("the engine keeps no state of it")
+    counts = {stack: len(json.loads(text)["deployment"].get("resources") or ()) for stack, text in exported.items()}
+    if empty := [stack for stack, count in counts.items() if not count]:
+        raise NotSoError(f"the state of {', '.join(empty)} is empty, so it shows nothing")
+    if found := [stack for stack, text in exported.items() if KEY in text]:
+        raise NotSoError(f"a private key is in the state of {', '.join(found)}")
+    said = ", ".join(f"{count} resources of {stack}" for stack, count in counts.items())
+    return f"{said}, decrypted: no private key"

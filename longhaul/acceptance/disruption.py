@@ -1,0 +1,113 @@
+"""A check that ends things: a store's machine and an API server are restarted by their cloud while calls go on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Event, Thread
+
+from components.azure.api import AzureApi
+from components.azure.names import resource_group
+from components.model import Environment
+from components.model.groups import name_prefix
+from components.model.sites import AzureSite
+from longhaul.acceptance.check import NotApplicableError, NotSoError
+from longhaul.acceptance.cluster import await_well
+from longhaul.acceptance.limit import Clock
+from longhaul.acceptance.subject import Subject
+from longhaul.kubernetes import Api, ApiError
+
+GAP_S = 60.0
+"""How long the API may be away at a stretch, seconds: the load balancer's probe takes some ten to find a server that is
+gone (components/azure/load_balancer.py), and a call that was sent to it until then waits for its limit."""
+BETWEEN_S = 0.5
+"""Between two calls, seconds."""
+BOOT = "cat /proc/sys/kernel/random/boot_id"
+"""What says which boot of a machine this is (random(4))."""
+NAMESPACE = "/api/v1/namespaces/kube-system"
+"""What is read: by way of an API server out of the store."""
+LEAST_MEMBERS = 3
+LEAST_SERVERS = 2
+"""With fewer there is nobody to go on."""
+
+
+@dataclass(kw_only=True)
+class Calls:
+    """Calls that were made."""
+
+    made: int = 0
+    failed: int = 0
+    longest_s: float = 0.0
+    """The longest time without an answer, seconds."""
+    clock: Clock = time.monotonic
+
+    def __post_init__(self) -> None:
+        self._last = self.clock()
+
+    def note(self, *, answered: bool) -> None:
+        """One call."""
+        now = self.clock()
+        self.made += 1
+        self.failed += not answered
+        self.longest_s = max(self.longest_s, now - self._last)
+        if answered:
+            self._last = now
+
+
+def restarts(subject: Subject) -> str:
+    """One machine of each kind, one after the other, all well again in between."""
+    environment = subject.environment
+    control = environment.control_plane
+    if control.etcd.members < LEAST_MEMBERS or control.api.servers < LEAST_SERVERS:
+        raise NotApplicableError(
+            f"{control.etcd.members} members and {control.api.servers} API servers: with fewer than {LEAST_MEMBERS} "
+            f"and {LEAST_SERVERS} nobody goes on while one is away"
+        )
+    said = []
+    for machine in (f"{environment.name}-etcd-0", f"{environment.name}-api-0"):
+        with calling(subject.api("")) as calls:
+            restart(environment, machine)
+            await_well(subject, subject.soon())
+        said.append(f"{machine}: {calls.made} calls, {calls.failed} failed, {calls.longest_s:.1f} s without an answer")
+        if calls.longest_s > GAP_S:
+            raise NotSoError(f"{said[-1]}, more than {GAP_S:.0f} s")
+    return "; ".join(said)
+
+
+def restart(environment: Environment, machine: str) -> None:
+    """By the cloud; returns when the machine is another boot. ``NotSoError`` when it is not."""
+    name = environment.control_plane.site
+    site = environment.sites[name]
+    if not isinstance(site, AzureSite):
+        raise NotApplicableError(f"the control plane is on {site.kind}, where it is not restarted yet")
+    api = AzureApi(subscription=site.subscription, prefix=name_prefix(environment))
+    group = resource_group(environment, name)
+    before = api.run_command(group, machine, BOOT).stdout
+    api.restart(group, machine)
+    if not before or api.run_command(group, machine, BOOT).stdout == before:
+        raise NotSoError(f"{machine} was restarted by its cloud, and is the same boot as before")
+
+
+@contextmanager
+def calling(api: Api) -> Iterator[Calls]:
+    """Calls go on until the end of the block."""
+    calls, over = Calls(), Event()
+
+    def go_on() -> None:
+        while not over.is_set():
+            try:
+                api.get(NAMESPACE)
+                calls.note(answered=True)
+            except ApiError:
+                calls.note(answered=False)
+            over.wait(BETWEEN_S)
+
+    thread = Thread(target=go_on, daemon=True)
+    thread.start()
+    try:
+        yield calls
+    finally:
+        over.set()
+        thread.join()

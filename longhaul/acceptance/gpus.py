@@ -1,0 +1,61 @@
+"""A check of GPUs: nodes offer what the file says, and a pod gets one."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from components.model.nodes import BARE_METAL_POOL, POOL_LABEL, rack_node_name
+from longhaul.acceptance.check import NotApplicableError, NotSoError
+from longhaul.acceptance.pods import NAMESPACES, await_pods, namespace, ready
+from longhaul.acceptance.subject import Subject
+from longhaul.drain import NODES
+from longhaul.kubernetes import Object, path_of
+
+RESOURCE = "nvidia.com/gpu"
+"""What the device plugin calls them (components/objects/gpus.py)."""
+SPACE = "longhaul-acceptance-gpus"
+
+
+def gpu_pods(subject: Subject) -> str:
+    """One pod on each node with GPUs, which asks for one of them and does nothing with it."""
+    environment, api = subject.environment, subject.api("")
+    declared = {name: environment.machine_type(pool.machine_type).gpus for name, pool in environment.pools.items()}
+    hosts = {rack_node_name(environment, host.name): host.gpus for host in environment.hosts}
+    nodes = {str(item["metadata"]["name"]): item for item in api.items(NODES) if ready(item)}
+    wanted = {name: count for name, item in nodes.items() if (count := _declared(item, declared, hosts))}
+    if not wanted:
+        raise NotApplicableError("no node has GPUs")
+    for name, count in wanted.items():
+        offered = int(nodes[name]["status"].get("allocatable", {}).get(RESOURCE, 0))
+        if offered != count:
+            raise NotSoError(f"{name} offers {offered} GPUs, the file says {count}")
+    with namespace(api, subject.soon, SPACE) as space:
+        for name in wanted:
+            api.post(f"{NAMESPACES}{path_of(space)}/pods", _pod(name, subject.image))
+        await_pods(api, subject.soon(), space, len(wanted))
+    counts = Counter(wanted.values())
+    said = ", ".join(f"{number} with {gpus}" for gpus, number in sorted(counts.items()))
+    return f"nodes offer their GPUs ({said}); a pod on each was given one"
+
+
+def _declared(item: Object, pools: dict[str, int], hosts: dict[str, int]) -> int:
+    pool = item["metadata"]["labels"].get(POOL_LABEL, "")
+    return hosts.get(item["metadata"]["name"], 0) if pool == BARE_METAL_POOL else pools.get(pool, 0)
+
+
+def _pod(node: str, image: str) -> Object:
+    """On that node and no other, whatever keeps ordinary work away from it."""
+    term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
+    container = {"name": "agnhost", "image": image, "args": ["pause"], "resources": {"limits": {RESOURCE: "1"}}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": f"gpu-{node}"},
+        "spec": {
+            "affinity": affinity,
+            "tolerations": [{"operator": "Exists"}],
+            "containers": [container],
+            "terminationGracePeriodSeconds": 1,
+        },
+    }

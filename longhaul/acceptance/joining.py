@@ -1,0 +1,122 @@
+"""Checks of who may join: requests for certificates that must be refused."""
+
+from __future__ import annotations
+
+import base64
+import secrets
+from collections.abc import Sequence
+from ipaddress import ip_address
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from components.model.nodes import POOL_LABEL
+from components.model.scale_sets import pool_groups
+from components.model.sites import AwsSite
+from longhaul.acceptance.check import NotApplicableError, NotSoError
+from longhaul.acceptance.pods import ready
+from longhaul.acceptance.subject import Subject
+from longhaul.drain import NODES
+from longhaul.kubernetes import Object, path_of
+
+CLIENT = "kubernetes.io/kube-apiserver-client-kubelet"
+SERVING = "kubernetes.io/kubelet-serving"
+REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+JOIN_SERVICE = "longhaul:join"
+"""Whom the node controller believes what a machine proved (images/rootfs, ``longhaul-join``)."""
+
+
+def unknown_machine(subject: Subject) -> str:
+    """A request as the join service would make it, for a machine that does not exist."""
+    pool = _pool(subject)
+    name = _nobody(subject, pool)
+    return _refused(subject, name, site=subject.environment.pools[pool].site)
+
+
+def live_node(subject: Subject) -> str:
+    """A request for the name of a node that is there."""
+    pool = _pool(subject)
+    nodes = subject.api("").items(NODES, labelSelector=f"{POOL_LABEL}={pool}")
+    name = next((str(item["metadata"]["name"]) for item in nodes if ready(item)), "")
+    if not name:
+        raise NotApplicableError(f"pool {pool} has no node that is ready")
+    return _refused(subject, name, site=subject.environment.pools[pool].site)
+
+
+def signed(node: str, addresses: Sequence[str] = ()) -> bytes:
+    """A node's request in PEM, of a key that nobody keeps."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = [
+        x509.NameAttribute(NameOID.ORGANIZATION_NAME, "system:nodes"),
+        x509.NameAttribute(NameOID.COMMON_NAME, f"system:node:{node}"),
+    ]
+    builder = x509.CertificateSigningRequestBuilder().subject_name(x509.Name(subject))
+    if addresses:
+        names = [x509.DNSName(node), *(x509.IPAddress(ip_address(address)) for address in addresses)]
+        builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
+    return builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+
+
+def proof(machine: str, *, site: str) -> dict[str, str]:
+    """Annotations by which the join service says what a machine proved."""
+    return {"longhaul.dev/site": site, "longhaul.dev/machine": machine}
+
+
+def request_for(
+    node: str, *, signer: str = CLIENT, addresses: Sequence[str] = (), annotations: dict[str, str] | None = None
+) -> Object:
+    """A CertificateSigningRequest of a new name."""
+    return {
+        "apiVersion": "certificates.k8s.io/v1",
+        "kind": "CertificateSigningRequest",
+        "metadata": {"name": f"test-{secrets.token_hex(4)}", "annotations": annotations or {}},
+        "spec": {
+            "request": base64.b64encode(signed(node, addresses)).decode(),
+            "signerName": signer,
+            "usages": ["digital signature", "client auth" if signer == CLIENT else "server auth"],
+        },
+    }
+
+
+def _pool(subject: Subject) -> str:
+    for name in subject.environment.pools:
+        return name
+    raise NotApplicableError("the environment has no pool: rack hosts join with a token each")
+
+
+def _nobody(subject: Subject, pool: str) -> str:
+    """A name as the pool's cloud gives them, of no machine."""
+    if isinstance(subject.environment.sites[subject.environment.pools[pool].site], AwsSite):
+        return "i-00000000000000000"
+    # Uniform scale sets add six characters to their name (learn.microsoft.com, "osProfile.computerNamePrefix").
+    return f"{pool_groups(subject.environment, pool)[0].name}zzzzzz"
+
+
+def _refused(subject: Subject, name: str, *, site: str) -> str:
+    """Make the request, and await its refusal; it goes afterwards."""
+    api = subject.api("")
+    wanted = request_for(name, annotations=proof(name, site=site))
+    path = REQUESTS + path_of(wanted["metadata"]["name"])
+    made = subject.api(JOIN_SERVICE).post(REQUESTS, wanted)
+    said: list[str] = []
+
+    def why_not(items: list[Object]) -> str:
+        status = items[0].get("status", {}) if items else {}
+        if "certificate" in status:
+            raise NotSoError(f"{name} was given a certificate")
+        said[:] = [one["message"] for one in status.get("conditions", ()) if one["type"] == "Denied"]
+        return "" if said else "nobody has decided yet"
+
+    try:
+        subject.soon().await_items(
+            api,
+            REQUESTS,
+            why_not,
+            what=f"the request for {name} is refused",
+            fieldSelector=f"metadata.name={wanted['metadata']['name']}",
+        )
+    finally:
+        api.delete(path, uid=made["metadata"]["uid"])
+    return f"refused: {said[0]}"

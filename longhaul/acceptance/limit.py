@@ -1,0 +1,74 @@
+"""How long something may take, and awaiting what nothing announces."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from longhaul.kubernetes import Api, ApiError, Object
+
+LOOK_S = 2.0
+"""Between two looks at what nothing announces, seconds."""
+WATCH_S = 5.0
+"""How often a list is looked at besides whenever something in it changes, seconds."""
+
+Clock = Callable[[], float]
+Wait = Callable[[float], None]
+
+
+class LateError(Exception):
+    """It was not so in time; the message says what was awaited and how it is instead."""
+
+
+class Limit:
+    """A point in time that is not to be passed."""
+
+    def __init__(self, seconds: float, *, clock: Clock = time.monotonic, wait: Wait = time.sleep) -> None:
+        self._clock, self._wait = clock, wait
+        self._until = clock() + seconds
+
+    def left(self) -> float:
+        """Seconds until then; none when it has passed."""
+        return max(0.0, self._until - self._clock())
+
+    def within(self, seconds: float) -> Limit:
+        """So many seconds from now, and never later than this one."""
+        return Limit(min(seconds, self.left()), clock=self._clock, wait=self._wait)
+
+    def eventually(self, why_not: Callable[[], str], *, what: str) -> None:
+        """Ask until ``why_not`` has no answer left; ``LateError`` with the last one."""
+        while reason := why_not():
+            left = self.left()
+            if not left:
+                raise LateError(f"{what}: not in time: {reason}")
+            self._wait(min(LOOK_S, left))
+
+    def await_items(
+        self, api: Api, path: str, why_not: Callable[[list[Object]], str], *, what: str, **query: str
+    ) -> None:
+        """Look at a list of the API whenever it changes until ``why_not`` has nothing to say of its items;
+        ``LateError`` with the last it said. An API server that is away for a moment is asked again."""
+        while True:
+            version, reason = "", ""
+            try:
+                listed = api.get(path, **query)
+                version, reason = listed["metadata"]["resourceVersion"], why_not(listed.get("items") or [])
+                if not reason:
+                    return
+            except ApiError as error:
+                if not error.passing:
+                    raise
+                reason = str(error)
+            left = self.left()
+            if not left:
+                raise LateError(f"{what}: not in time: {reason}")
+            self._changed(api, path, version, min(WATCH_S, left), query)
+
+    def _changed(self, api: Api, path: str, version: str, limit_s: float, query: dict[str, str]) -> None:
+        try:
+            if version:
+                return api.await_change(path, version=version, limit_s=limit_s, **query)
+        except ApiError as error:
+            if not error.passing:
+                raise
+        return self._wait(min(LOOK_S, limit_s))

@@ -1,0 +1,157 @@
+"""Pods that talk: one with a Service of its name on each site that has nodes, in a namespace that goes afterwards.
+
+They are Kubernetes' own test image, an HTTP server that calls others when asked (github.com/kubernetes/kubernetes,
+test/images/agnhost, ``netexec``). They are asked through the API servers' proxy, so that no route to pods is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from longhaul.kubernetes import Api, ApiError, Object, path_of
+
+if TYPE_CHECKING:
+    from longhaul.acceptance.limit import Limit
+
+IMAGE = "registry.k8s.io/e2e-test-images/agnhost"
+NAMESPACE = "longhaul-acceptance"
+NAMESPACES = "/api/v1/namespaces"
+PORT = 8080
+UNRESOLVED = 400
+"""What the image answers when it finds no address for a name (the same, ``netexec.go``, ``dialHandler``)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Talker:
+    """A pod that serves and calls HTTP, and a Service of its name."""
+
+    api: Api
+    namespace: str
+    name: str
+    address: str
+    node: str
+
+    def dial(self, host: str, request: str = "hostname", *, port: int = PORT) -> str:
+        """What ``host`` (an address or a name) answers this pod; empty when it does not."""
+        path = path_of("api", "v1", "namespaces", self.namespace, "pods", f"{self.name}:{PORT}", "proxy", "dial")
+        try:
+            said = self.api.get(path, host=host, port=str(port), protocol="http", request=request, tries="1")
+        except ApiError as error:
+            if not error.passing and error.status != UNRESOLVED:
+                raise
+            return ""
+        return str((said.get("responses") or [""])[0])
+
+
+@contextmanager
+def namespace(api: Api, limit: Callable[[], Limit], name: str = NAMESPACE) -> Iterator[str]:
+    """A namespace of our own; one that a killed run left goes first. ``limit`` is asked anew for each wait."""
+    remove(api, limit(), name)
+    api.post(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    try:
+        yield name
+    finally:
+        # Its end is asked for even when time is over, and awaited as far as there is any.
+        remove(api, limit(), name)
+
+
+def remove(api: Api, limit: Limit, name: str = NAMESPACE) -> None:
+    """Delete a namespace with all that is in it, and wait until it is gone."""
+    found = api.find(NAMESPACES + path_of(name))
+    if found is None:
+        return
+    api.delete(NAMESPACES + path_of(name), uid=found["metadata"]["uid"])
+    limit.await_items(
+        api,
+        NAMESPACES,
+        lambda items: f"{name} is still there" if items else "",
+        what="the namespace is gone",
+        fieldSelector=f"metadata.name={name}",
+    )
+
+
+def talkers(
+    api: Api,
+    limit: Limit,
+    image: str,
+    sites: Mapping[str, str],
+    *,
+    tolerations: Mapping[str, Sequence[Object]],
+    space: str = NAMESPACE,
+) -> dict[str, Talker]:
+    """A pod by each name on a node of each site; returns when all are ready."""
+    root = NAMESPACES + path_of(space)
+    for name, site in sites.items():
+        api.post(f"{root}/pods", talker_pod(name, site, image, tolerations=tolerations.get(site, ())))
+        api.post(f"{root}/services", talker_service(name))
+    found = await_pods(api, limit, space, len(sites))
+    return {
+        name: Talker(api=api, namespace=space, name=name, address=it["status"]["podIP"], node=it["spec"]["nodeName"])
+        for name, it in found.items()
+    }
+
+
+def await_pods(api: Api, limit: Limit, space: str, count: int) -> dict[str, Object]:
+    """The pods of a namespace by name, once so many are there and all are ready."""
+    seen: list[Object] = []
+
+    def why_not(items: list[Object]) -> str:
+        seen[:] = items
+        few = [f"{len(items)} pods of {count}"] if len(items) < count else []
+        return "; ".join([*few, *(f"pod {_name(item)} is not ready{_why(item)}" for item in items if not ready(item))])
+
+    limit.await_items(api, f"{NAMESPACES}{path_of(space)}/pods", why_not, what="all pods are ready")
+    return {_name(item): item for item in seen}
+
+
+def ready(item: Mapping[str, Any]) -> bool:
+    """Whether the API has a pod, or a node, as ready."""
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in item["status"].get("conditions", ()))
+
+
+def talker_pod(name: str, site: str, image: str, *, tolerations: Sequence[Object] = ()) -> Object:
+    """A pod on a site that serves and calls HTTP."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": {"app": name, "longhaul.dev/outlive-network-cuts": "true"}},
+        "spec": {
+            "nodeSelector": {"longhaul.dev/site": site},
+            "tolerations": list(tolerations),
+            "containers": [
+                {
+                    "name": "agnhost",
+                    "image": image,
+                    "args": ["netexec", f"--http-port={PORT}"],
+                    "readinessProbe": {"httpGet": {"path": "/healthz", "port": PORT}, "periodSeconds": 1},
+                }
+            ],
+            "terminationGracePeriodSeconds": 1,
+        },
+    }
+
+
+def talker_service(name: str) -> Object:
+    """A Service of the pod's name."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name},
+        "spec": {"selector": {"app": name}, "ports": [{"port": PORT}]},
+    }
+
+
+def _name(item: Mapping[str, Any]) -> str:
+    return str(item["metadata"]["name"])
+
+
+def _why(item: Mapping[str, Any]) -> str:
+    """What the scheduler or the kubelet says of it."""
+    status = item.get("status", {})
+    waiting = [one.get("state", {}).get("waiting", {}) for one in status.get("containerStatuses", ())]
+    said = [f"{one.get('reason')}: {one.get('message', '')}" for one in waiting if one]
+    said += [str(one["message"]) for one in status.get("conditions", ()) if one.get("message")]
+    return f" ({said[0]})" if said else ""

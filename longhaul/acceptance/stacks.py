@@ -1,0 +1,50 @@
+"""What the engine keeps of an environment, in whatever backend."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from longhaul.context import Context
+from longhaul.engine.engine import Engine, engine_for
+
+STACK = "pulumi:pulumi:Stack"
+"""The type of a stack's own resource."""
+
+
+class Stacks:
+    """Both stacks of an environment."""
+
+    def __init__(self, where: Context, environ: Mapping[str, str]) -> None:
+        self._where, self._environ = where, environ
+
+    def exported(self) -> dict[str, str]:
+        """The state of each that there is, by name, its secrets in the clear."""
+        return {
+            engine.stack: engine.must(
+                "stack", "export", "--show-secrets", doing=f"the state of {engine.stack} cannot be read"
+            )
+            for engine in self._there()
+        }
+
+    def held(self) -> dict[str, int]:
+        """Resources, those that a killed run was making included, by the stacks that hold any."""
+        counts = {}
+        for engine in self._there():
+            text = engine.must("stack", "export", doing=f"the state of {engine.stack} cannot be read")
+            deployment = json.loads(text).get("deployment") or {}
+            resources = [one for one in deployment.get("resources") or () if one["type"] != STACK]
+            counts[engine.stack] = len(resources) + len(deployment.get("pending_operations") or ())
+        return {stack: count for stack, count in counts.items() if count}
+
+    def half_made(self) -> bool:
+        """Whether a killed run was making something in the first stack."""
+        for engine in self._there():
+            text = engine.must("stack", "export", doing=f"the state of {engine.stack} cannot be read")
+            if engine.stack == self._where.env:
+                return bool((json.loads(text).get("deployment") or {}).get("pending_operations"))
+        return False
+
+    def _there(self) -> list[Engine]:
+        engines = (engine_for(self._where, self._environ, objects=objects) for objects in (False, True))
+        return [engine for engine in engines if not engine.is_new()]

@@ -1,0 +1,93 @@
+"""What a run may take: machines, time, money; and why it may not begin."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+
+from components.model import Environment, control_machines, plan
+from components.model.sites import OnpremSite
+from longhaul.acceptance.scaling import scaled_pool
+from longhaul.prices.cost import CostLine
+from longhaul.prices.known import KnownPrices
+from longhaul.prices.money import Money, total
+from longhaul.prices.needs import POOL
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """What was declared of a run."""
+
+    most_minutes: float
+    most_machines: int
+    most_cost: Decimal | None = None
+    """In the prices' currency; None where nobody asked what it costs."""
+    prices: KnownPrices | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expected:
+    """What a run takes at the most."""
+
+    machines: int
+    """Gateways and bare-metal hosts included."""
+    hours: int
+    """Begun ones: most of what a cloud has is paid for by them, or by less."""
+    cost: Money | None
+    """For so many hours; None without prices."""
+    unpriced: tuple[str, ...] = ()
+    """What the sum does not have."""
+
+    def __str__(self) -> str:
+        cost = "cost not looked at" if self.cost is None else f"{self.cost} at the most"
+        return f"{self.machines} machines, {self.hours} h, {cost}"
+
+
+def expected(environment: Environment, terms: Terms) -> Expected:
+    """Every pool at its ``min``, and the one that is scaled with a machine more all the time."""
+    hours = math.ceil(terms.most_minutes / 60)
+    grown = scaled_pool(environment)
+    gateways = sum(len(site.gateways) for site in environment.sites.values() if isinstance(site, OnpremSite))
+    machines = (
+        len(control_machines(environment, plan(environment)))
+        + sum(pool.min for pool in environment.pools.values())
+        + len(environment.hosts)
+        + gateways
+        + (grown is not None)
+    )
+    if terms.prices is None:
+        return Expected(machines=machines, hours=hours, cost=None)
+    priced = terms.prices.cost(environment)
+    more = (_one_more(line) for line in priced.lines if grown and line.need.group == f"{POOL}{grown}")
+    hourly = total([priced.minimum.hourly, *more])
+    cost = Money.sum_of({currency: amount * hours for currency, amount in hourly.amounts})
+    return Expected(machines=machines, hours=hours, cost=cost, unpriced=priced.unpriced)
+
+
+def refusals(environment: Environment, terms: Terms, found: Expected) -> Iterator[str]:
+    """Why a run may not begin; nothing where it may."""
+    if not environment.destroyable:
+        yield "its file does not say `destroyable: true`, and a run takes down what it made"
+    if found.machines > terms.most_machines:
+        yield (
+            f"it has {found.machines} machines, more than {terms.most_machines}: declare a smaller environment for "
+            "this, or allow more (--most-machines)"
+        )
+    if found.cost is None or terms.most_cost is None:
+        return
+    if found.unpriced:
+        yield (
+            f"there is no price of {', '.join(found.unpriced)}: `longhaul prices --env {environment.name}` reads them; "
+            "--without-prices does without all of them"
+        )
+    if len(found.cost.amounts) > 1:
+        yield f"its prices are of several currencies ({found.cost}), which cannot be compared with one sum"
+    elif any(amount > terms.most_cost for _, amount in found.cost.amounts):
+        yield f"it may cost {found.cost} in {found.hours} h, more than {terms.most_cost} (--most-cost)"
+
+
+def _one_more(line: CostLine) -> Money:
+    """An hour of one of them."""
+    return Money() if line.price is None else Money.of(line.price.currency, line.price.hourly)

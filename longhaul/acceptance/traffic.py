@@ -1,0 +1,121 @@
+"""Checks of the network: pods of every site reach those of every other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+from ipaddress import IPv4Address
+from itertools import permutations
+
+from components.model import Environment, plan
+from components.model.nodes import SITE_LABEL, pool_taints
+from longhaul.acceptance.check import NotApplicableError, NotSoError
+from longhaul.acceptance.pods import NAMESPACE, Talker, namespace, ready, talkers
+from longhaul.acceptance.subject import Subject
+from longhaul.drain import NODES
+from longhaul.kubernetes import Object
+
+DOMAIN = "svc.cluster.local"
+METADATA = "169.254.169.254"
+"""Where both clouds' instance metadata is."""
+
+
+class Traffic:
+    """Pods on all sites, made by the first of these checks, and gone with the last."""
+
+    def __init__(self, subject: Subject) -> None:
+        self._subject, self._talkers = subject, dict[str, Talker]()
+        self._stack = ExitStack()
+
+    def addresses(self) -> str:
+        """Every pod has an address of its site, and is reached by it, unmasked, from every other site."""
+        self._make()
+        ranges = plan(self._subject.environment).sites
+        for site, talker in self._talkers.items():
+            if IPv4Address(talker.address) not in ranges[site].pods:
+                raise NotSoError(f"the pod on {site} has {talker.address}, which is not in {ranges[site].pods}")
+        pairs = self._pairs(lambda one, other: one.dial(other.address) == other.name, what="by address")
+        for one, other in permutations(self._talkers.values(), 2):
+            seen = one.dial(other.address, "clientip").rpartition(":")[0]
+            if seen != one.address:
+                raise NotSoError(f"{other.name} sees {one.name} as {seen or 'nobody'}, not as {one.address}")
+        return f"{pairs}; each seen by its own address"
+
+    def names(self) -> str:
+        """A Service leads to its pod once each node has heard that the pod is ready."""
+        self._require()
+        return self._pairs(lambda one, other: one.dial(other.name) == other.name, what="by name")
+
+    def dns(self) -> str:
+        """On every site the cluster's own full names are answered, and none is made up."""
+        self._require()
+        for site, talker in self._talkers.items():
+            full = f"{talker.name}.{talker.namespace}.{DOMAIN}"
+            self._await(partial(_names_itself, talker, full), f"{full} is answered on {site}")
+            none = f"no-such-service.{talker.namespace}.{DOMAIN}"
+            if said := talker.dial(none):
+                raise NotSoError(f"on {site} {none}, which does not exist, answers {said!r}")
+        return f"on {', '.join(self._talkers)}: full names are answered, one that does not exist is not"
+
+    def metadata(self) -> str:
+        """Pods do not hear the machine's metadata service."""
+        self._require()
+        clouds = [site for site in self._talkers if self._subject.environment.sites[site].kind != "onprem"]
+        if not clouds:
+            raise NotApplicableError("no cloud has nodes")
+        for site in clouds:
+            if said := self._talkers[site].dial(METADATA, port=80):
+                raise NotSoError(f"the pod on {site} is answered by {METADATA}: {said[:80]!r}")
+        return f"pods on {', '.join(clouds)} get no answer from {METADATA}"
+
+    def removed(self) -> str:
+        """Remove the namespace with all that is in it."""
+        self._talkers = {}
+        self._stack.close()
+        return f"the namespace {NAMESPACE} and its pods are gone"
+
+    def _make(self) -> None:
+        subject = self._subject
+        api = subject.api("")
+        listed = [item for item in api.items(NODES) if ready(item)]
+        sites = sorted({item["metadata"]["labels"].get(SITE_LABEL, "") for item in listed} - {""})
+        if not sites:
+            raise NotApplicableError("the environment has no nodes")
+        space = self._stack.enter_context(namespace(api, subject.soon))
+        taken = tolerations(subject.environment)
+        # A name of a pod that is no other's: sites may be called like a Service of the cluster's own.
+        wanted = {f"on-{site}": site for site in sites}
+        made = talkers(api, subject.soon(), subject.image, wanted, tolerations=taken, space=space)
+        self._talkers = {site: made[name] for name, site in wanted.items()}
+
+    def _require(self) -> None:
+        if not self._talkers:
+            raise NotSoError("there are no pods to ask, as the check of addresses says")
+
+    def _pairs(self, reaches: Callable[[Talker, Talker], bool], *, what: str) -> str:
+        pairs = list(permutations(self._talkers, 2))
+        if not pairs:
+            raise NotApplicableError(f"only {next(iter(self._talkers))} has nodes: there is no other site to reach")
+        for one, other in pairs:
+            first, second = self._talkers[one], self._talkers[other]
+            self._await(partial(reaches, first, second), f"{one} reaches {other} {what}")
+        return f"{what}: {', '.join(f'{one} to {other}' for one, other in pairs)}"
+
+    def _await(self, true: Callable[[], bool], what: str) -> None:
+        self._subject.soon().eventually(lambda: "" if true() else "no answer, or another one", what=what)
+
+
+def _names_itself(talker: Talker, host: str) -> bool:
+    """Whether a name leads a pod to itself."""
+    return talker.dial(host) == talker.name
+
+
+def tolerations(environment: Environment) -> dict[str, list[Object]]:
+    """By site, what lets a pod onto nodes of any of its pools."""
+    found: dict[str, list[Object]] = {}
+    for name, pool in environment.pools.items():
+        found.setdefault(pool.site, []).extend(
+            {"key": taint.key, "operator": "Exists", "effect": taint.effect} for taint in pool_taints(environment, name)
+        )
+    return found

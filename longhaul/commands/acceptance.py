@@ -1,0 +1,250 @@
+"""``longhaul acceptance``: make a small environment, look at it from end to end, take it down, and write a report."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+from contextlib import suppress
+from decimal import Decimal, InvalidOperation
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from longhaul.acceptance import MOST_MACHINES, MOST_MINUTES
+from longhaul.cli import Invocation
+from longhaul.commands.roll import duration
+from longhaul.commands.up import require_consent
+from longhaul.context import Context, context, enter_lab, state_folder
+from longhaul.exits import CommandError, Exit
+from longhaul.say import say
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from components.model import Environment
+    from longhaul.acceptance.course import Checking, Course
+    from longhaul.acceptance.limit import Limit
+    from longhaul.acceptance.report import Report
+    from longhaul.acceptance.terms import Terms
+    from longhaul.kubernetes import Api
+
+HELP = "make a small environment, check it from end to end, take it down, and write a report; or check one as it is"
+TAKES_REST = False
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of ``acceptance``."""
+    parser.add_argument("--yes", "-y", action="store_true", help="do not ask for the environment's name")
+    parser.add_argument(
+        "--reuse", action="store_true", help="check an environment that is there, as it is, and do not take it down"
+    )
+    parser.add_argument("--disrupt", action="store_true", help="also restart a store's machine and an API server")
+    parser.add_argument("--prices", metavar="FILE", type=Path, help="what `longhaul prices` wrote")
+    parser.add_argument(
+        "--most-cost", metavar="AMOUNT", type=_amount, help="in the prices' currency, for the whole run"
+    )
+    parser.add_argument("--without-prices", action="store_true", help="do not look at what it costs")
+    parser.add_argument(
+        "--most-minutes",
+        metavar="N",
+        type=_minutes,
+        default=MOST_MINUTES,
+        help=f"for the whole run; the last third is kept for taking down (default: {MOST_MINUTES:g})",
+    )
+    parser.add_argument(
+        "--most-machines",
+        metavar="N",
+        type=_count,
+        default=MOST_MACHINES,
+        help=f"that the environment may have (default: {MOST_MACHINES})",
+    )
+    parser.add_argument(
+        "--within",
+        metavar="TIME",
+        type=duration,
+        default="20m",
+        help="one thing that a check awaits has to come about within so long (20m)",
+    )
+    parser.add_argument(
+        "--image", metavar="NAME", help="container image of Kubernetes' agnhost, for pods of the checks"
+    )
+    parser.add_argument("--report", metavar="FILE", type=Path, help="write the report there, too, as Markdown")
+    parser.add_argument("--json", action="store_true", help="for programs")
+
+
+def run(invocation: Invocation) -> int:
+    """Refuse what is too much, then go through with it; 4 when refused, 1 when anything failed, 0 when accepted."""
+    options = invocation.options
+    where = context(invocation)
+    environment = where.project.load(where.env)
+    terms = _terms(environment, options)
+    if options.report is not None and not options.report.absolute().parent.is_dir():
+        raise CommandError(f"--report {options.report}: there is no such folder", code=Exit.USAGE)
+    said = _said(environment, terms, reuse=options.reuse)
+    require_consent(yes=options.yes)
+    enter_lab(where, environment, invocation)
+    if not options.yes:
+        _confirm(where.env, reuse=options.reuse)
+
+    from longhaul.acceptance.checks import checks
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
+    course = _course(where, environment, terms, said)
+    checking = partial(_checking, where, environment, course, options, checks)
+    say(f"{where.env}: {said}")
+    report = course.reuse(checking) if options.reuse else course.make_and_destroy(checking)
+    _show(report, options)
+    return report.exit_code()
+
+
+def _terms(environment: Environment, options: argparse.Namespace) -> Terms:
+    """What was declared; ``CommandError`` where that is not enough."""
+    from longhaul.acceptance.terms import Terms
+    from longhaul.prices.known import KnownPrices
+
+    limits = {"most_minutes": options.most_minutes, "most_machines": options.most_machines}
+    if options.reuse or options.without_prices:
+        if options.prices or options.most_cost is not None:
+            alone = "--reuse" if options.reuse else "--without-prices"
+            raise CommandError(f"{alone} looks at no prices: leave --prices and --most-cost out", code=Exit.USAGE)
+        return Terms(**limits)
+    if options.prices is None or options.most_cost is None:
+        raise CommandError(
+            "a run costs money: say how much it may (--prices FILE --most-cost AMOUNT), or --without-prices. "
+            f"`longhaul prices --env {environment.name}` writes such a file",
+            code=Exit.USAGE,
+        )
+    prices = KnownPrices.of_file(options.prices)
+    if prices is None:
+        raise CommandError(f"--prices {options.prices}: there is no such file, or no price in it", code=Exit.USAGE)
+    return Terms(**limits, most_cost=options.most_cost, prices=prices)
+
+
+def _said(environment: Environment, terms: Terms, *, reuse: bool) -> str:
+    """The terms in words; ``CommandError`` with every reason why a run may not begin."""
+    from longhaul.acceptance.terms import expected, refusals
+
+    if reuse:
+        return f"checked as it is, within {terms.most_minutes:g} minutes"
+    found = expected(environment, terms)
+    reasons = list(refusals(environment, terms, found))
+    if reasons:
+        raise CommandError(f"{environment.name} is not made: {'; '.join(reasons)}", code=Exit.REFUSED)
+    allowed = "" if terms.most_cost is None else f" and {terms.most_cost}"
+    return f"{found}; allowed are {terms.most_machines} machines, {terms.most_minutes:g} minutes{allowed}"
+
+
+def _confirm(env: str, *, reuse: bool) -> None:
+    what = "changes the size of a pool" if reuse else "makes everything of it, and takes it down again"
+    typed = input(f"This {what}. Type the environment's name, {env}: ")
+    if typed.strip() != env:
+        raise CommandError(f"that is not {env!r}; nothing was done")
+
+
+def _course(where: Context, environment: Environment, terms: Terms, said: str) -> Course:
+    from longhaul.acceptance.clouds import left
+    from longhaul.acceptance.course import Course
+    from longhaul.acceptance.stacks import Stacks
+    from longhaul.acceptance.steps import Commands
+    from longhaul.engine.runs import Records
+
+    folder = state_folder(where, os.environ)
+    stacks = Stacks(where, os.environ)
+    return Course(
+        env=where.env,
+        most_s=terms.most_minutes * 60,
+        terms=said,
+        commands=Commands(where=where, log=folder / f"{where.env}.acceptance.log", environ=os.environ),
+        records=Records(path=folder / f"{where.env}.acceptance.json"),
+        held=stacks.held,
+        half_made=stacks.half_made,
+        left=lambda: left(environment),
+        tell=_tell,
+    )
+
+
+def _checking(
+    where: Context, environment: Environment, course: Course, options: argparse.Namespace, checks: Any, limit: Limit
+) -> Checking:
+    from components.model.versions import pinned
+    from longhaul.acceptance.pods import IMAGE
+    from longhaul.acceptance.stacks import Stacks
+    from longhaul.acceptance.subject import Subject
+
+    subject = Subject(
+        environment=environment,
+        commands=course.commands,
+        api=_apis(environment),
+        exported=Stacks(where, os.environ).exported,
+        limit=limit,
+        within_s=options.within.total_seconds(),
+        image=options.image or f"{IMAGE}:{pinned('agnhost')}",
+    )
+    made: Checking = checks(subject, disrupt=options.disrupt)
+    return made
+
+
+def _apis(environment: Environment) -> Any:
+    """The cluster's API as somebody, with the administrator's certificate, which is fetched once."""
+    from components.model import plan
+    from components.model.nodes import api_url
+    from components.model.vault import vault_url
+    from longhaul.cluster import fetch_identity
+    from longhaul.kubernetes import Api
+
+    @cache
+    def identity() -> dict[str, str]:
+        return fetch_identity(vault_url(environment), environment.name)
+
+    @cache
+    def api(user: str) -> Api:
+        return Api(api_url(environment, plan(environment)), identity(), acting_as=user)
+
+    return api
+
+
+def _show(report: Report, options: argparse.Namespace) -> None:
+    from longhaul.acceptance.report import to_json, to_markdown, to_text
+
+    if options.report is not None:
+        options.report.write_text(to_markdown(report), encoding="utf-8")
+    print(json.dumps(to_json(report), indent=2) if options.json else to_text(report))
+
+
+def _tell(line: str) -> None:
+    """A terminal that is gone must not stop the taking down."""
+    with suppress(OSError):
+        say(line)
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _amount(text: str) -> Decimal:
+    try:
+        amount = Decimal(text)
+    except InvalidOperation:
+        amount = Decimal(-1)
+    if not amount.is_finite() or amount < 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not an amount, such as 40 or 12.50")
+    return amount
+
+
+def _minutes(text: str) -> float:
+    try:
+        minutes = float(text)
+    except ValueError:
+        minutes = 0.0
+    if not 1 <= minutes <= 1440:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of minutes from 1 to 1440")
+    return minutes
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of machines")
+    return int(text)

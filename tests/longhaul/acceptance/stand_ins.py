@@ -1,0 +1,109 @@
+"""Stand-ins of acceptance: commands that end as they are told, and a clock that only waiting moves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from longhaul.acceptance.check import Check
+from longhaul.acceptance.course import Checking, Course
+from longhaul.acceptance.limit import Limit
+from longhaul.acceptance.steps import Done
+from longhaul.engine.runs import Records
+
+SAYS = {
+    "doctor": json.dumps({"counts": {"problem": 0, "ok": 13}}),
+    "plan": json.dumps({"verdict": "safe"}),
+    "up": "",
+    "destroy": "",
+}
+"""What each command writes that a course runs; it runs no other."""
+
+
+@dataclass(kw_only=True)
+class Time:
+    """A clock, seconds."""
+
+    now: float = 0.0
+
+    def clock(self) -> float:
+        return self.now
+
+    def wait(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@dataclass(kw_only=True)
+class FakeCommands:
+    """Notes what is run, and ends each as ``ends`` says, the first time by its first entry and so on; then well."""
+
+    ends: dict[str, list[int | type[BaseException] | Callable[[], None]]] = field(default_factory=dict)
+    ran: list[str] = field(default_factory=list)
+    limits: list[float] = field(default_factory=list)
+
+    def run(self, verb: str, *words: str, limit: Limit) -> Done:
+        self.ran.append(" ".join((verb, *words)))
+        self.limits.append(limit.left())
+        end = self.ends.get(verb, [0])
+        how = end.pop(0) if len(end) > 0 and verb in self.ends else 0
+        if isinstance(how, type):
+            raise how
+        if callable(how):
+            how()
+            return Done(code=0, stdout=SAYS[verb])
+        return Done(code=how, stdout=SAYS[verb] if how == 0 else "")
+
+    def tail(self) -> str:
+        return "error: the last line"
+
+    def verbs(self) -> list[str]:
+        return [command.split()[0] for command in self.ran]
+
+
+@dataclass(kw_only=True)
+class World:
+    """A course and what is around it."""
+
+    path: Path
+    commands: FakeCommands = field(default_factory=FakeCommands)
+    time: Time = field(default_factory=Time)
+    held: list[dict[str, int]] = field(default_factory=list)
+    """What the engine has, each time that it is asked; then nothing."""
+    half_made: bool = False
+    left: list[str] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
+
+    @property
+    def records(self) -> Records:
+        return Records(path=self.path / "dev.acceptance.json")
+
+    def course(self, **other: Any) -> Course:
+        return Course(
+            env="dev",
+            most_s=3600,
+            terms="a few machines",
+            commands=self.commands,
+            records=self.records,
+            held=lambda: self.held.pop(0) if self.held else {},
+            half_made=lambda: self.half_made,
+            left=lambda: self.left,
+            tell=self.told.append,
+            clock=self.time.clock,
+            **other,
+        )
+
+
+def checking(*runs: Callable[[], str], limits: list[float] | None = None) -> Callable[[Limit], Checking]:
+    """Checks that do just that."""
+
+    @contextmanager
+    def chosen(limit: Limit) -> Iterator[tuple[Check, ...]]:
+        if limits is not None:
+            limits.append(limit.left())
+        yield tuple(Check(name=f"check {index}", shows="that it is so", run=run) for index, run in enumerate(runs))
+
+    return chosen

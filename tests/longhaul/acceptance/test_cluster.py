@@ -1,0 +1,150 @@
+"""Checks that ask other commands: status, preview, a second ``up``, racks; and the one that restarts machines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from components.model import Environment
+from longhaul.acceptance import cluster, disruption
+from longhaul.acceptance.check import NotApplicableError, NotSoError
+from longhaul.acceptance.disruption import Calls, calling
+from longhaul.acceptance.limit import LateError, Limit
+from longhaul.acceptance.steps import Done
+from longhaul.acceptance.subject import Subject
+from longhaul.exits import Exit
+from longhaul.kubernetes import Api, ApiError
+from tests.longhaul.acceptance.conftest import Load, raw_environment
+
+NOTHING = {"create": 0, "update": 0, "replace": 0, "delete": 0, "same": 9, "objects": {"create": 0, "same": 2}}
+WELL = {
+    "machines": [{"name": "dev-etcd-0", "verdict": "ok"}],
+    "stores": {"etcd": {"verdict": "ok"}, "events": {"verdict": "ok"}},
+    "api": {"verdict": "ok", "reason": "2 of 2 servers ready"},
+    "links": [{"name": "weu-use1", "verdict": "unknown", "reason": "not asked"}],
+    "nodes": [],
+    "pools": [],
+    "addons": [{"name": "coredns", "verdict": "ok"}],
+}
+
+
+@dataclass
+class Scripted:
+    """Commands that answer in turn what they are given for each verb, then the last of it again."""
+
+    answers: dict[str, list[tuple[int, Any]]]
+    ran: list[str] = field(default_factory=list)
+
+    def run(self, verb: str, *words: str, limit: Limit) -> Done:
+        self.ran.append(" ".join((verb, *words)))
+        answers = self.answers[verb]
+        code, content = answers.pop(0) if len(answers) > 1 else answers[0]
+        return Done(code=code, stdout=json.dumps(content), late=not limit.left())
+
+    def tail(self) -> str:
+        return ""
+
+
+def test_status_is_asked_until_all_is_well(subject: Subject) -> None:
+    unwell = {**WELL, "api": {"verdict": "degraded", "reason": "1 of 2 servers ready"}}
+    commands = Scripted({"status": [(Exit.FAILED, unwell), (Exit.OK, WELL)]})
+    said = cluster.components(replace(subject, commands=commands))
+    assert said == "the API (2 of 2 servers ready), 1 machine, 2 stores, 1 link, 0 nodes, 1 add-on: all well"
+    assert commands.ran == ["status --json"] * 2
+
+
+def test_what_stays_unwell_is_named_and_what_is_unknown_is_not(subject: Subject) -> None:
+    store = {"verdict": "down", "reason": "1 of 3 members healthy, quorum is 2"}
+    unwell = {**WELL, "stores": {"etcd": store}}
+    with pytest.raises(LateError, match="etcd store is down: 1 of 3") as failed:
+        cluster.components(replace(subject, commands=Scripted({"status": [(Exit.FAILED, unwell)]})))
+    assert "weu-use1" not in str(failed.value)
+
+
+def _answers(**other: list[tuple[int, Any]]) -> Scripted:
+    hosts = {"hosts": {"dev-node-0": {"changed": 0}, "dev-gw-0": {"changed": 0}}}
+    return Scripted({"preview": [(0, NOTHING)], "up": [(0, None)], "rack": [(0, hosts)], **other})
+
+
+def test_a_second_up_and_what_previews_and_racks_say(subject: Subject) -> None:
+    commands = _answers()
+    assert "2 rack machines change nothing" in cluster.unchanged(replace(subject, commands=commands))
+    assert commands.ran == ["preview --json", "up --yes", "preview --json", "rack --json"]
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        (
+            {"preview": [(0, {**NOTHING, "update": 2})]},
+            "before a second `up` its preview would change: infrastructure: 2",
+        ),
+        (
+            {"preview": [(0, NOTHING), (0, {**NOTHING, "objects": {"create": 1}})]},
+            "after a second .* objects: 1 to create",
+        ),
+        ({"up": [(Exit.FAILED, None)]}, "`longhaul up` ended with 1"),
+        ({"rack": [(0, {"hosts": {"dev-gw-0": {"changed": 3}}})]}, "dev-gw-0': 3"),
+    ],
+)
+def test_whatever_changes_again_is_found(subject: Subject, other: dict[str, list[tuple[int, Any]]], said: str) -> None:
+    with pytest.raises(NotSoError, match=said):
+        cluster.unchanged(replace(subject, commands=_answers(**other)))
+
+
+def test_calls_count_the_longest_time_without_an_answer() -> None:
+    times: Iterator[float] = iter((0.0, 1.0, 4.0, 9.0, 10.0))
+    calls = Calls(clock=lambda: next(times))
+    for answered in (True, False, True, True):
+        calls.note(answered=answered)
+    assert (calls.made, calls.failed, calls.longest_s) == (4, 1, 8.0)
+
+
+class Away(Api):
+    """An API that does not answer."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def get(self, path: str, **query: str) -> dict[str, Any]:
+        self.asked += 1
+        raise ApiError(f"{path} does not answer")
+
+
+def test_calls_go_on_until_the_end_of_the_block() -> None:
+    api = Away()
+    with calling(api) as calls:
+        pass
+    assert calls.failed == calls.made == api.asked
+
+
+@pytest.mark.parametrize(("gap_s", "well"), [(disruption.GAP_S, True), (disruption.GAP_S + 1, False)])
+def test_a_member_and_a_server_are_restarted_in_turn(
+    subject: Subject, monkeypatch: pytest.MonkeyPatch, gap_s: float, well: bool
+) -> None:
+    restarted: list[str] = []
+
+    def note(environment: Environment, machine: str) -> None:
+        restarted.append(machine)
+
+    monkeypatch.setattr(disruption, "restart", note)
+    monkeypatch.setattr(disruption, "Calls", lambda: Calls(made=9, longest_s=gap_s))
+    monkeypatch.setattr(disruption, "BETWEEN_S", 0.01)
+    subject = replace(subject, commands=Scripted({"status": [(Exit.OK, WELL)]}))
+    if well:
+        assert "dev-api-0" in disruption.restarts(subject)
+        assert restarted == ["dev-etcd-0", "dev-api-0"]
+    else:
+        with pytest.raises(NotSoError, match=r"dev-etcd-0.*more than 60 s"):
+            disruption.restarts(subject)
+
+
+def test_where_nobody_goes_on_nothing_is_restarted(load_raw: Load, subject: Subject) -> None:
+    raw = raw_environment()
+    raw["control_plane"]["api"]["servers"] = 1
+    with pytest.raises(NotApplicableError, match="1 API servers"):
+        disruption.restarts(replace(subject, environment=load_raw(raw)))

@@ -1,0 +1,152 @@
+"""``longhaul acceptance`` as a user runs it: what it refuses, and a whole run on stand-ins for the engine."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from longhaul.acceptance.limit import Limit
+from longhaul.acceptance.steps import Commands
+from longhaul.context import Context
+from longhaul.exits import Exit
+from longhaul.prices.book import PriceBook
+from longhaul.prices.write import save
+from longhaul.project import Project
+from tests.longhaul.conftest import LIMIT_S, Checkout, FakeEngine
+from tests.longhaul.prices.sample_book import book
+
+RUN = ("acceptance", "--env", "dev", "--yes")
+
+
+def test_without_a_terminal_consent_has_to_be_given(checkout: Checkout, engine: FakeEngine) -> None:
+    done = checkout.run("acceptance", "--env", "dev", "--without-prices")
+    assert done.returncode == Exit.USAGE
+    assert "--yes" in done.stderr
+    assert engine.calls() == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        ("--most-cost", "40"),
+        ("--prices", "none.yaml", "--most-cost", "40"),
+        ("--without-prices", "--most-cost", "40"),
+        ("--reuse", "--most-cost", "40"),
+        ("--without-prices", "--most-minutes", "0"),
+        ("--without-prices", "--most-machines", "none"),
+        ("--most-cost", "much"),
+        ("--without-prices", "--report", "no/such/folder.md"),
+    ],
+)
+def test_terms_have_to_be_whole(checkout: Checkout, engine: FakeEngine, words: tuple[str, ...]) -> None:
+    assert checkout.run(*RUN, *words).returncode == Exit.USAGE
+    assert engine.calls() == []
+
+
+def test_what_may_not_be_destroyed_is_refused(checkout: Checkout, engine: FakeEngine) -> None:
+    checkout.write({**checkout.environment(), "destroyable": False})
+    done = checkout.run(*RUN, "--without-prices", "--most-machines", "1")
+    assert done.returncode == Exit.REFUSED
+    assert "destroyable: true" in done.stderr
+    assert "--most-machines" in done.stderr
+    assert engine.calls() == []
+
+
+def test_what_costs_too_much_is_refused(checkout: Checkout, engine: FakeEngine, tmp_path: Path) -> None:
+    save(PriceBook(book().prices), tmp_path / "prices.yaml")
+    words = ("--prices", str(tmp_path / "prices.yaml"), "--most-cost", str(Decimal("0.01")))
+    done = checkout.run(*RUN, *words)
+    assert done.returncode == Exit.REFUSED
+    assert "(--most-cost)" in done.stderr
+    assert engine.calls() == []
+
+
+def test_a_lab_that_is_not_there_is_no_cloud(checkout: Checkout, engine: FakeEngine) -> None:
+    raw = checkout.environment()
+    raw["sites"]["weu"]["subscription"] = "00000000-0000-4000-8000-000000000001"
+    checkout.write(raw)
+    assert checkout.run(*RUN, "--without-prices").returncode == Exit.UNREACHABLE
+    assert engine.calls() == []
+
+
+def test_what_cannot_be_made_is_reported_and_nothing_is_made(checkout: Checkout, engine: FakeEngine) -> None:
+    """There are no credentials, as the doctor says."""
+    report = checkout.path / "report.md"
+    done = checkout.run(*RUN, "--without-prices", "--json", "--report", str(report))
+    assert done.returncode == Exit.FAILED
+    content = json.loads(done.stdout)
+    assert [(step["name"], step["result"]) for step in content["steps"]] == [("doctor", "failed")]
+    assert report.read_text().startswith("# Acceptance of dev")
+    assert not [command for command in engine.commands() if command.startswith("up")]
+
+
+@pytest.fixture(name="commands")
+def _commands(checkout: Checkout, engine: FakeEngine) -> Commands:
+    assert engine.calls() == []
+    where = Context(project=Project(root=checkout.path), env="dev", lab=None)
+    return Commands(where=where, log=checkout.home / "acceptance.log", environ=checkout.variables())
+
+
+def test_a_command_says_into_the_log_and_its_answer_comes_back(commands: Commands) -> None:
+    done = commands.run("validate", limit=Limit(LIMIT_S))
+    assert (done.code, done.stdout, done.late) == (Exit.OK, "dev: valid\n", False)
+    assert commands.tail() == "$ longhaul validate\ndev: valid"
+
+
+def test_one_whose_time_is_over_is_asked_to_end_and_awaited(commands: Commands, engine: FakeEngine) -> None:
+    engine.waits()
+    engine.has_stack()
+
+    limit = _Until(engine.folder / "waiting")
+    done = commands.run("up", "--yes", "--only", "infrastructure", limit=limit)
+    assert done.late
+    assert done.code == Exit.INTERRUPTED
+    assert json.loads((engine.folder / "caught").read_text()) == [signal.SIGINT]
+
+
+class _Until(Limit):
+    """Its time is over once the engine is at work."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(LIMIT_S)
+        self._path = path
+
+    def left(self) -> float:
+        while not self._path.exists() and super().left():
+            time.sleep(0.05)
+        return 0.0
+
+
+def test_a_killed_run_takes_its_commands_along(checkout: Checkout, engine: FakeEngine) -> None:
+    """What it started is asked to end as by Ctrl-C, so that the next run finds nobody at work."""
+    engine.waits()
+    engine.has_stack()
+    script = (
+        "import os; from pathlib import Path; from longhaul.acceptance.limit import Limit; "
+        "from longhaul.acceptance.steps import Commands; from longhaul.context import Context; "
+        "from longhaul.project import Project; "
+        f"where = Context(project=Project(root=Path({str(checkout.path)!r})), env='dev', lab=None); "
+        f"commands = Commands(where=where, log=Path({str(checkout.home / 'log')!r}), environ=os.environ); "
+        f"commands.run('up', '--yes', '--only', 'infrastructure', limit=Limit({LIMIT_S}))"
+    )
+    words = [checkout.argv()[0], "-c", script]
+    with subprocess.Popen(words, cwd=checkout.path, env=checkout.variables()) as process:
+        _await(engine.folder / "waiting")
+        os.kill(process.pid, signal.SIGKILL)
+    _await(engine.folder / "caught")
+    assert signal.SIGINT in json.loads((engine.folder / "caught").read_text())
+
+
+def _await(path: Path) -> None:
+    deadline = time.monotonic() + LIMIT_S
+    while not (path.exists() and (path.name == "waiting" or path.read_text())):
+        assert time.monotonic() < deadline, f"{path.name} never came"
+        time.sleep(0.05)

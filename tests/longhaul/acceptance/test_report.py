@@ -1,0 +1,98 @@
+"""The report: as text, as Markdown, as JSON, and as an exit code."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from longhaul.acceptance.outcome import Outcome, Result
+from longhaul.acceptance.report import Report, to_json, to_markdown, to_text
+from longhaul.exits import Exit
+
+UP = Outcome(name="up", shows="it is made", result=Result.PASSED, seconds=61.4, evidence="it ended well")
+DNS = Outcome(name="dns", shows="names are found", result=Result.FAILED, seconds=0.6, evidence="a | b\nc")
+GPUS = Outcome(name="gpus", shows="there are some", result=Result.NOT_APPLICABLE, seconds=0, evidence="no node has")
+NODES = Outcome(name="nodes", shows="they are ready", result=Result.PASSED, seconds=2, evidence="2 nodes")
+REPORT = Report(
+    environment="dev",
+    made=True,
+    begun=datetime(2026, 11, 1, 12, tzinfo=UTC),
+    seconds=64,
+    terms="12 machines, 1 h",
+    steps=(UP,),
+    checks=(DNS, GPUS, NODES),
+)
+
+TEXT = """\
+Acceptance of dev: made, looked at and taken down
+
+Steps
+  ok      up        61 s  it ended well
+
+Checks
+  FAILED  dns        1 s  a | b
+c
+  -       gpus       0 s  no node has
+  ok      nodes      2 s  2 nodes
+
+dev: not accepted after 64 s (2 passed, 1 failed, 1 not applicable)"""
+
+MARKDOWN = """\
+# Acceptance of dev: made, looked at and taken down
+
+dev: not accepted after 64 s (2 passed, 1 failed, 1 not applicable)
+
+- Begun: 2026-11-01T12:00:00+00:00
+- Terms: 12 machines, 1 h
+
+## Steps
+
+| | Shows | Result | Seconds | Evidence |
+|---|---|---|---:|---|
+| up | it is made | passed | 61 | it ended well |
+
+## Checks
+
+| | Shows | Result | Seconds | Evidence |
+|---|---|---|---:|---|
+| dns | names are found | failed | 1 | a \\| b<br>c |
+| gpus | there are some | not applicable | 0 | no node has |
+| nodes | they are ready | passed | 2 | 2 nodes |
+"""
+
+
+def test_text_and_markdown() -> None:
+    assert to_text(REPORT) == TEXT
+    assert to_markdown(REPORT) == MARKDOWN
+
+
+def test_json_has_all_of_it() -> None:
+    content = json.loads(json.dumps(to_json(REPORT)))
+    assert (content["accepted"], content["exit_code"]) == (False, 1)
+    assert content["steps"] == [
+        {"name": "up", "shows": "it is made", "result": "passed", "seconds": 61.4, "evidence": "it ended well"}
+    ]
+    assert [one["result"] for one in content["checks"]] == ["failed", "not applicable", "passed"]
+
+
+def test_a_note_is_in_all_of_them() -> None:
+    noted = replace(REPORT, note="It was killed.")
+    assert all("It was killed." in text for text in (to_text(noted), to_markdown(noted), to_json(noted)["note"]))
+
+
+@pytest.mark.parametrize(
+    ("report", "code"),
+    [
+        (replace(REPORT, checks=(GPUS, NODES)), Exit.OK),
+        (replace(REPORT, checks=(NODES,), steps=(replace(UP, result=Result.FAILED),)), Exit.FAILED),
+        (replace(REPORT, checks=()), Exit.FAILED),
+        (replace(REPORT, checks=(GPUS,)), Exit.FAILED),
+        (replace(REPORT, checks=(NODES,), interrupted=True), Exit.INTERRUPTED),
+    ],
+)
+def test_exit_codes(report: Report, code: Exit) -> None:
+    assert report.exit_code() is code
+    assert report.accepted is (code is Exit.OK)

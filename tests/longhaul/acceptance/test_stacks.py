@@ -1,0 +1,66 @@
+"""What the engine keeps: counted, and exported with its secrets."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longhaul.acceptance.stacks import STACK, Stacks
+from longhaul.context import Context
+from longhaul.exits import CommandError
+from longhaul.project import Project
+from tests.longhaul.conftest import Checkout, FakeEngine
+
+EXPORT = """#!/bin/sh
+# An engine that knows `stack export` alone; its words are noted.
+echo "$*" >> "$FAKE_ENGINE/exports"
+[ "$1 $2" = "stack export" ] || exit 1
+while [ "$1" != --stack ]; do shift; done
+cat "$FAKE_ENGINE/$2.json"
+"""
+
+
+@pytest.fixture(name="stacks")
+def _stacks(checkout: Checkout, engine: FakeEngine) -> Stacks:
+    (engine.folder / "pulumi").write_text(EXPORT)
+    where = Context(project=Project(root=checkout.path), env="dev", lab=None)
+    return Stacks(where, checkout.variables())
+
+
+def holds(engine: FakeEngine, stack: str, **deployment: Any) -> str:
+    """The stack exists, and exports that."""
+    engine.has_stack(stack)
+    text = json.dumps({"version": 3, "deployment": deployment})
+    (engine.folder / f"{stack}.json").write_text(text)
+    return text
+
+
+def test_where_there_is_no_stack_nothing_is_held_or_asked(stacks: Stacks, engine: FakeEngine) -> None:
+    assert (stacks.held(), stacks.exported(), stacks.half_made()) == ({}, {}, False)
+    assert not Path(engine.folder / "exports").exists()
+
+
+def test_resources_and_what_was_being_made_are_counted_and_the_stack_itself_is_not(
+    stacks: Stacks, engine: FakeEngine
+) -> None:
+    holds(engine, "dev", resources=[{"type": STACK}, {"type": "a:b:C"}], pending_operations=[{"type": "creating"}])
+    holds(engine, "dev-objects", resources=[{"type": STACK}])
+    assert stacks.held() == {"dev": 2}
+    assert stacks.half_made()
+
+
+def test_both_are_exported_with_their_secrets(stacks: Stacks, engine: FakeEngine) -> None:
+    texts = {stack: holds(engine, stack, resources=[{"type": "a:b:C"}]) for stack in ("dev", "dev-objects")}
+    assert stacks.exported() == texts
+    assert not stacks.half_made()
+    asked = (engine.folder / "exports").read_text().splitlines()
+    assert asked[:2] == [f"stack export --show-secrets --stack {stack}" for stack in texts]
+
+
+def test_a_state_that_cannot_be_read_is_not_an_empty_one(stacks: Stacks, engine: FakeEngine) -> None:
+    engine.has_stack("dev")
+    with pytest.raises(CommandError, match="the state of dev cannot be read"):
+        stacks.held()
