@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from lab import capture, control
 from lab.cgroups import Group
 from lab.config import LabConfig
+from lab.guests import host_of
 from lab.hypervisor import nspawn
 from lab.start import start
 from lab.state import InitRecord, LabError, LabState, init_record, lock, loopback_port, running_init
@@ -156,6 +157,7 @@ def status(state: LabState) -> dict[str, Any]:
     alive = record is not None and record.alive()
     found: dict[str, Any] = {
         "env": state.env,
+        "lab": host_of(state).env,
         "init": {"pid": record.pid if record else None, "running": alive},
         "daemon": {"running": False},
         "port": record.port if record else None,
@@ -163,7 +165,8 @@ def status(state: LabState) -> dict[str, Any]:
     if alive:
         try:
             answer = control.request(state, "GET", "/status")
-            found |= {"daemon": {"running": True, "pid": answer.pop("pid")}, **answer}
+            found["daemon"] = {"running": True, "pid": answer.pop("pid")}
+            found = {**answer, **found}
         except (OSError, LabError) as error:
             found["daemon"]["error"] = str(error)
     return found
@@ -184,7 +187,8 @@ def _status(state: LabState, *, as_json: bool) -> int:
 def _told(found: dict[str, Any]) -> str:
     if not found["init"]["running"]:
         return f"the lab {found['env']} is not running: make lab\n"
-    lines = [f"lab {found['env']}: process {found['init']['pid']}, port 127.0.0.1:{found['port']}"]
+    beside = "" if found["lab"] == found["env"] else f", in the lab {found['lab']}"
+    lines = [f"lab {found['env']}{beside}: process {found['init']['pid']}, port 127.0.0.1:{found['port']}"]
     if not found["daemon"]["running"]:
         lines.append(f"  the daemon does not answer: {found['daemon'].get('error', '')}")
     for machine in found.get("machines", []):
@@ -209,14 +213,14 @@ def _tunnel(tunnel: dict[str, Any]) -> str:
 def shell(state: LabState, machine: str, command: list[str]) -> NoReturn:
     """Become a shell, or ``command``, in a machine. Needs process 1 but no daemon."""
     _require_up(state)
-    group = Group.of(state, machine)
+    group = Group.of(host_of(state), machine)
     leader = nspawn.leader_among(group.members()) if "/" not in machine else None
     if leader is None:
         raise LabError(
             f"machine {machine!r} is not running in the lab {state.env}: "
             f"`.venv/bin/python -m lab status --env {state.env}` lists those that are"
         )
-    inner = Group.of(state, machine, "shell")
+    inner = Group.of(host_of(state), machine, "shell")
     inner.create()
     terminal = [f"TERM={os.environ['TERM']}"] if "TERM" in os.environ else []
     argv = inner.entering(nspawn.inside(leader, command or ["/bin/bash", "--login"], environment=terminal))

@@ -9,7 +9,7 @@ from ipaddress import AddressValueError, IPv4Address, IPv4Network, NetmaskValueE
 from pathlib import Path
 from typing import Any
 
-from lab.hypervisor.addresses import Plan
+from lab.hypervisor.addresses import OPERATOR_PUBLIC, OPERATORS_PUBLIC, Plan
 from lab.state import LabError, LabState, read_json, write_atomically
 
 
@@ -33,6 +33,10 @@ class LabConfig:
     """Range of the operators' addresses, from the environment's plan."""
     supernet: str
     """The environment's whole private range."""
+    operator_public: str = str(OPERATOR_PUBLIC)
+    """The operator's address on the lab's internet, which the environment's vault admits."""
+    beside: str = ""
+    """The environment in whose lab this one is; empty for a lab of its own."""
     api_address: str = ""
     """``address:port`` that the host's loopback port leads to; empty for nowhere."""
     port: int
@@ -44,9 +48,19 @@ class LabConfig:
     """``module:class`` of the clouds; tests bring their own."""
     boot_timeout_s: float = 600.0
 
-    def plan(self) -> Plan:
-        """The ranges; raises :class:`LabError` for a text that is none."""
-        plan = Plan(supernet=_range("--supernet", self.supernet), operators=_range("--operators", self.operators))
+    def plan(self, guest: str = "") -> Plan:
+        """The ranges, of the environment ``guest`` when the lab is another's; raises :class:`LabError` for a text that
+        is none."""
+        public = next((known for known in OPERATORS_PUBLIC if str(known) == self.operator_public), None)
+        if public is None:
+            places = f"{OPERATORS_PUBLIC[0]} to {OPERATORS_PUBLIC[-1]}"
+            raise LabError(f"operator_public {self.operator_public!r}: operators of labs are at {places}")
+        plan = Plan(
+            supernet=_range("--supernet", self.supernet),
+            operators=_range("--operators", self.operators),
+            public=public,
+            guest=guest,
+        )
         if plan.operators.num_addresses < 4:
             raise LabError(f"--operators {self.operators}: at least a /30 is needed")
         return plan

@@ -14,6 +14,7 @@ from typing import Any
 from aiohttp import web
 
 from components.model import ConfigurationError
+from lab.guests import host_of
 from lab.hypervisor import LabHypervisor
 from lab.state import LabError, LabState
 
@@ -36,8 +37,9 @@ def short_path(path: Path) -> Iterator[str]:
 
 
 def request(state: LabState, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Ask the daemon. Raises OSError when nobody listens, :class:`LabError` with the daemon's words when it refuses."""
-    with socket.socket(socket.AF_UNIX) as connection, short_path(state.control_socket) as name:
+    """Ask the daemon of the lab that the environment is in. Raises OSError when nobody listens, :class:`LabError` with
+    the daemon's words when it refuses."""
+    with socket.socket(socket.AF_UNIX) as connection, short_path(host_of(state).control_socket) as name:
         connection.settimeout(_ANSWER_S if method == "GET" else _ACT_S)
         connection.connect(name)
         asked = http.client.HTTPConnection("lab")
@@ -66,7 +68,7 @@ def listener(state: LabState) -> socket.socket:
 
 def application(hypervisor: LabHypervisor, *, env: str, refresh: Callable[[], Awaitable[None]]) -> web.Application:
     """``GET /status``, ``POST /power`` ({machine, action}), ``POST /tunnel`` ({name, action}) and ``POST /refresh``,
-    which reads the environment's racks again."""
+    which reads the environment's racks again, and which environments are beside it."""
 
     async def status(_: web.Request) -> web.Response:
         return web.json_response({"ready": True, "env": env, "pid": os.getpid(), **hypervisor.report()})
@@ -97,7 +99,7 @@ def application(hypervisor: LabHypervisor, *, env: str, refresh: Callable[[], Aw
         try:
             await refresh()
         except (ConfigurationError, LabError, OSError) as error:
-            return web.json_response({"error": f"the racks stay as they are: {error}"}, status=400)
+            return web.json_response({"error": f"things stay as they are: {error}"}, status=400)
         return web.json_response({})
 
     app = web.Application()

@@ -23,7 +23,9 @@ from lab.config import LabConfig
 from lab.desired import Hypervisor, Network, World
 from lab.hypervisor import LabHypervisor, Settings
 from lab.hypervisor.addresses import DEPOT, METADATA, SERVICES, SITE_SERVICES
-from lab.hypervisor.namespaces import Namespace, call_in, listening
+from lab.hypervisor.namespaces import Namespace, listening
+from lab.hypervisor.networks import operator_of
+from lab.reception import Reception, open_port
 from lab.state import LabState
 
 _LOG = logging.getLogger("lab.daemon")
@@ -127,16 +129,19 @@ class Daemon:
         sites.attach(cloud)
         await hypervisor.start()
         await hypervisor.stand(self._racks())
-        operator.write_files(state, config, cloud.operator_environment())
+        credentials = cloud.operator_environment()
+        operator.write_files(state, config, credentials, place=operator_of(config.plan()))
         internet = [await serve(cloud.internet_app(), listening(str(SERVICES), 443), tls=cloud.ssl_context())]
         if (depot := self._depot()) is not None:
             internet.append(await serve(depot_app(depot), listening(str(DEPOT), 80)))
-        forwarder = operator.Forwarder(config.api())
-        host = await call_in(Path(f"/proc/self/fd/{self._host_net_fd}"), lambda: listening("127.0.0.1", config.port))
-        loopback = await asyncio.start_server(forwarder.accept, sock=host)
+        host = Path(f"/proc/self/fd/{self._host_net_fd}")
+        loopback = await open_port(config, host)
+        reception = Reception(state=state, hypervisor=hypervisor, host_net=host, cloud_environment=credentials)
+        await reception.follow()
 
         async def refresh() -> None:
             await hypervisor.stand(self._racks())
+            await reception.follow()
 
         answers = await serve(control.application(hypervisor, env=state.env, refresh=refresh), control.listener(state))
         _LOG.info("ready")
@@ -144,6 +149,7 @@ class Daemon:
             await cloud.run()
         finally:
             loopback.close()
+            reception.close()
             await answers.cleanup()
             for runner in internet:
                 await runner.cleanup()

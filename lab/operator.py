@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.serialization import load_ssh_private_key
 from lab.cgroups import OPERATOR, Group
 from lab.config import LabConfig
 from lab.hypervisor.addresses import INTERNET_DNS
-from lab.hypervisor.networks import OPERATOR as OPERATOR_NAMESPACE
+from lab.hypervisor.namespaces import Namespace
 from lab.ssh import private_text, public_text
 from lab.state import LabError, LabState, default_root, write_atomically
 
@@ -53,8 +53,8 @@ exec nsenter --net="/proc/$pid/root{namespace}" unshare --mount --propagation pr
 """
 
 
-def write_files(state: LabState, config: LabConfig, cloud_environment: Mapping[str, str]) -> None:
-    """Write ``enter``, ``operator.env`` and what they use. Idempotent."""
+def write_files(state: LabState, config: LabConfig, cloud_environment: Mapping[str, str], *, place: Namespace) -> None:
+    """Write ``enter``, ``operator.env`` and what they use, for an operator in the namespace ``place``. Idempotent."""
     for folder in ("pulumi", "pulumi-home"):
         (state.directory / folder).mkdir(exist_ok=True)
     Group.of(state, OPERATOR).create()
@@ -71,7 +71,7 @@ def write_files(state: LabState, config: LabConfig, cloud_environment: Mapping[s
         path=state.enter,
         directory=shlex.quote(str(state.directory)),
         groups=" ".join(shlex.quote(file) for file in Group.of(state, OPERATOR).procs_files()),
-        namespace=OPERATOR_NAMESPACE.path,
+        namespace=place.path,
     )
     write_atomically(state.enter, text, mode=0o755)
 
@@ -114,8 +114,9 @@ def name_services(path: Path = Path("/etc/nsswitch.conf")) -> str:
 class Forwarder:
     """Carries TCP connections of a listener to one address as the operator sees it."""
 
-    def __init__(self, target: tuple[str, int] | None) -> None:
+    def __init__(self, target: tuple[str, int] | None, *, place: Namespace) -> None:
         self._target = target
+        self._place = place
         self._connections: set[asyncio.Task[None]] = set()
 
     async def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -128,7 +129,7 @@ class Forwarder:
         try:
             if self._target is not None:
                 async with asyncio.timeout(10):
-                    far = await OPERATOR_NAMESPACE.connect(*self._target)
+                    far = await self._place.connect(*self._target)
                 far_reader, far_writer = await asyncio.open_connection(sock=far)
                 await asyncio.gather(_copy(reader, far_writer), _copy(far_reader, writer))
         except (OSError, TimeoutError):

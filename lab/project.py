@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass
+from ipaddress import IPv4Address
 from pathlib import Path
 
 from components.model import Environment, load, plan
 from components.model.load import check_neighbours
 from components.model.network import FRONTEND
-from components.model.sites import AwsSite, AzureSite
+from components.model.sites import AwsSite, AzureSite, OnpremSite
 from lab.config import LabConfig
-from lab.state import LabState, loopback_port, running_init
+from lab.guests import lab_to_join
+from lab.hypervisor.addresses import OPERATOR_PUBLIC, OPERATORS_PUBLIC
+from lab.state import LabError, LabState, loopback_port, running_init
 
 PROJECT = Path(__file__).resolve().parents[1]
+
+MACHINE, API_SERVER, NODE = 5, 7, 8
+"""Inotify instances: four of a machine's systemd and one of its message bus; those of kube-apiserver; five of a
+kubelet, two of containerd and one of kube-proxy. Counted in ``/proc/*/fd`` of a lab."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +83,13 @@ def config(environment: Environment, chosen: LabProject, parts: Parts) -> LabCon
     frontend = addresses.sites[control.site].subnet("api")[FRONTEND]
     clouds = [site for site in environment.sites.values() if isinstance(site, AzureSite | AwsSite)]
     state = chosen.state
+    beside = lab_to_join(state)
+    if beside and len(clouds) < len(environment.sites):
+        racks = ", ".join(name for name, site in environment.sites.items() if site not in clouds)
+        raise LabError(
+            f"{chosen.env} cannot be beside {beside} in its lab, which has racks for {beside} alone, and not for "
+            f"{racks}: `make lab-down ENV={beside}` first"
+        )
     return LabConfig(
         rootfs=str(parts.node),
         bare_rootfs=_text(parts.bare),
@@ -84,12 +98,29 @@ def config(environment: Environment, chosen: LabProject, parts: Parts) -> LabCon
         stack=str(chosen.stack),
         operators=str(addresses.operators),
         supernet=str(addresses.supernet),
+        operator_public=str(_public(environment)),
+        beside=beside,
         api_address=f"{frontend}:{control.api.port}",
         port=LabConfig.read(state).port if running_init(state) else loopback_port(environment.name),
         images={site.image: str(parts.node) for site in clouds},
         regions=tuple(sorted({site.region for site in clouds if isinstance(site, AwsSite)})),
         tools=str(parts.tools),
     )
+
+
+def _public(environment: Environment) -> IPv4Address:
+    """Where the operator is on the lab's internet: the first place of those that the environment's vault admits."""
+    places = (place for place in OPERATORS_PUBLIC for range_ in environment.access.operators if place in range_)
+    return next(places, OPERATOR_PUBLIC)
+
+
+def watchers(environment: Environment) -> int:
+    """Inotify instances that the machines of ``environment`` want, with its pools at their least."""
+    control = environment.control_plane
+    gateways = sum(len(site.gateways) for site in environment.sites.values() if isinstance(site, OnpremSite))
+    nodes = len(environment.hosts) + sum(pool.min for pool in environment.pools.values())
+    machines = control.etcd.members + control.events.members + control.api.servers + gateways + nodes
+    return MACHINE * machines + API_SERVER * control.api.servers + NODE * nodes
 
 
 def _text(path: Path | None) -> str:

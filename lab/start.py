@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from lab import cgroups, control
+from lab import cgroups, control, guests
 from lab.config import LabConfig
 from lab.state import InitRecord, LabError, LabState, check_port_free, running_init
 
@@ -33,15 +33,18 @@ _COMMANDS = {
 """Programs the lab runs on the host, and the Debian packages they are in."""
 _DISK_BYTES = 3 << 30
 """Free space below which machines would soon fail with odd errors: images' package caches, logs, etcd's files."""
-_INOTIFY = 80
-"""Inotify instances of a hybrid lab with two nodes: three a machine, ten more an API server, eight more a node."""
+WATCHERS = 80
+"""Inotify instances of a hybrid lab with two nodes, when nobody counts."""
 _REPORT_S = 60.0
 _READY_S = 180.0
 """How long process 1 and the daemon may take; one that ends instead is noticed at once."""
 
 
-def start(state: LabState, config: LabConfig, *, say: Callable[[str], None] = print) -> InitRecord:
-    """Have the lab up and answering. Idempotent: a running lab with the same parameters is left alone.
+def start(
+    state: LabState, config: LabConfig, *, watchers: int = WATCHERS, say: Callable[[str], None] = print
+) -> InitRecord:
+    """Have the lab up and answering, or the environment in the lab of the one it is beside. Idempotent: a running lab
+    with the same parameters is left alone. ``watchers``: inotify instances that its machines will want.
 
     Raises :class:`LabError` for whatever the user must put right.
     """
@@ -60,14 +63,33 @@ def start(state: LabState, config: LabConfig, *, say: Callable[[str], None] = pr
             f"`.venv/bin/python -m lab down --env {state.env}` ends them"
         )
     # One that runs has what it needs: it must be found before its own use of them is counted.
-    _check_inotify()
+    _check_inotify(watchers)
     check_port_free(config.port)
+    if config.beside:
+        return _join(state, config, say)
     state.create()
     state.machines.mkdir(mode=0o700, exist_ok=True)
     config.write(state)
     record = _launch(state, config)
+    for guest, its in guests.configs(guests.guests_of(state)).items():
+        guests.renew(LabState(root=state.root, env=guest), record, port=its.port)
     _await_ready(state, record)
     say(f"the lab {state.env} is up (process {record.pid}, port {config.port})")
+    return record
+
+
+def _join(state: LabState, config: LabConfig, say: Callable[[str], None]) -> InitRecord:
+    """Have the environment in the lab of another."""
+    host, running = guests.host_record(config, state)
+    own = LabConfig.read(host)
+    guests.check_fits(config, own, env=state.env)
+    others = tuple(one for one in guests.guests_of(host) if one != state)
+    guests.check_apart(config, {host.env: own, **guests.configs(others)}, env=state.env)
+    # Not under the other's lock, which is held until all of its environment is up: its clouds are there long before.
+    record = guests.take_in(state, config, running)
+    _await_ready(host, running)
+    control.request(host, "POST", "/refresh")
+    say(f"{state.env} is in the lab {host.env}, beside it (port {config.port})")
     return record
 
 
@@ -109,14 +131,14 @@ def _works(*argv: str) -> bool:
         return False
 
 
-def _check_inotify() -> None:
+def _check_inotify(wanted: int) -> None:
     """Every machine's systemd, containerd and kubelet watch files, and all are root's on one kernel."""
     limit = int(Path("/proc/sys/fs/inotify/max_user_instances").read_text())
     used = _inotify_instances()
-    if limit - used < _INOTIFY:
+    if limit - used < wanted:
         raise LabError(
-            f"root may have {limit} inotify instances and has {used}, a lab wants {_INOTIFY}: end what uses them, as "
-            f"another lab, or `sysctl fs.inotify.max_user_instances={8 * _INOTIFY}`"
+            f"root may have {limit} inotify instances and has {used}, this wants {wanted}: end what uses them, as "
+            f"another lab, or `sysctl fs.inotify.max_user_instances={8 * WATCHERS}`"
         )
 
 

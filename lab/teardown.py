@@ -19,7 +19,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from lab.cgroups import OPERATOR, Group
-from lab.state import InitRecord, LabError, LabState, init_record
+from lab.guests import guests_of
+from lab.leaving import leave
+from lab.state import InitRecord, LabError, LabState, init_record, lock
 
 _ORDERLY_S = 10.0
 """What process 1 gets after SIGTERM; its daemon gets half of it."""
@@ -32,15 +34,22 @@ _FIXED = 0x10 | 0x20
 
 
 def down(state: LabState, *, logs: bool = False, say: Callable[[str], None] = print) -> None:
-    """End the lab and remove its state; with ``logs`` its logs too. Idempotent.
+    """End the lab and remove its state; with ``logs`` its logs too. Idempotent. Environments beside its own end with
+    it; one that is itself beside another is taken out of that one's lab.
 
     Raises :class:`LabError` when something will not go, saying what and what to do; a second run goes on from there.
     """
-    _end_operators(state)
+    beside = guests_of(state)
+    for one in (state, *beside):
+        _end_operators(one)
+    leave(state, say=say)
     record = init_record(state)
     if record is not None and record.alive():
         say(f"ending the lab {state.env} (process {record.pid})")
         _end(record)
+    for guest in beside:
+        with lock(guest):
+            down(guest, logs=logs, say=say)
     _end_group(state)
     _remove_state(state)
     if logs:

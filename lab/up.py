@@ -84,7 +84,7 @@ def bring_up(chosen: LabProject, steps: Steps) -> None:
             node=baked.node, bare=baked.bare, gateway=baked.gateway, depot=filled, tools=tools.bin_dir()
         )
         config = project.config(environment, chosen, parts)
-        start(chosen.state, config, say=step.say)
+        start(chosen.state, config, watchers=project.watchers(environment), say=step.say)
     with steps.step("longhaul up") as step:
         _longhaul(chosen, step, "up", "--yes", "--", "--skip-preview", "--color=never")
     with steps.step("longhaul status") as step:

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 
 INTERNET = IPv4Network("198.51.100.0/24")
-"""TEST-NET-2 (RFC 5737). Addresses .1, .2, .10, .11 and .53 are the lab's, .20 and up the racks' gateways', .64 to .127
-the clouds', .128 and up the racks' NATs."""
+"""TEST-NET-2 (RFC 5737). Addresses .1, .10, .11 and .53 are the lab's, .2 to .9 the operators', .20 and up the racks'
+gateways', .64 to .127 the clouds', .128 and up the racks' NATs."""
 INTERNET_GATEWAY = IPv4Address("198.51.100.1")
 OPERATOR_PUBLIC = IPv4Address("198.51.100.2")
+OPERATORS_PUBLIC = tuple(OPERATOR_PUBLIC + number for number in range(8))
+"""Where operators can be on the internet: each environment's has an address of its own."""
 SERVICES = IPv4Address("198.51.100.10")
 """All cloud APIs."""
 DEPOT = IPv4Address("198.51.100.11")
@@ -48,15 +50,24 @@ FAR = IPv4Address("169.254.169.251")
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """The ranges that the environment's address plan gives the lab."""
+    """What one environment gives the lab: the ranges of its address plan, and its operator's place."""
 
     supernet: IPv4Network
     operators: IPv4Network
+    public: IPv4Address = OPERATOR_PUBLIC
+    """The operator's address on the internet."""
+    guest: str = ""
+    """The environment's name, when the lab is another's; empty for the lab's own."""
 
     @property
     def operator(self) -> IPv4Address:
         """The operator's own address: the first host of the operators' range."""
         return self.operators[1]
+
+    @property
+    def place(self) -> str:
+        """The operator's namespace, and the internet's interface towards it."""
+        return short("o", self.guest) if self.guest else OPERATOR_LINK
 
 
 def short(prefix: str, name: str) -> str:

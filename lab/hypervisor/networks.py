@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network
 
 from lab.desired import Machine, Network, Peering
@@ -19,7 +19,6 @@ from lab.hypervisor.ways import Way
 
 INTERNET = Namespace(RUN / "netns" / "internet")
 """The lab's own namespace, bound here by process 1."""
-OPERATOR = Namespace.named("operator")
 
 ROUTER_SYSCTL = {
     "net/ipv4/ip_forward": "1",
@@ -37,6 +36,11 @@ _DELIVERED = "202"
 """That of routes to what machines are delivered besides their address."""
 
 
+def operator_of(plan: Plan) -> Namespace:
+    """Where the operator of one environment stands."""
+    return Namespace.named(plan.place)
+
+
 def router_of(network_id: str) -> Namespace:
     """The router of a network, made or not."""
     return Namespace.named(f"net-{addresses.hashed(network_id)}")
@@ -51,7 +55,19 @@ def machine_namespace(name: str) -> Namespace:
 class Networks:
     """Makes routers and links agree with what is asked. All methods are idempotent."""
 
-    plan: Plan
+    own_plan: Plan
+    """The plan of the environment that the lab is of."""
+    guests: dict[str, Plan] = field(default_factory=dict)
+    """Those of environments beside it, by name."""
+
+    def plans(self) -> tuple[Plan, ...]:
+        """Of all environments, the lab's own first."""
+        return (self.own_plan, *self.guests.values())
+
+    def plan_of(self, network: Network) -> Plan:
+        """The plan of the environment whose network it is: supernets are disjoint. What is in none is the lab's own."""
+        found = (plan for plan in self.guests.values() if network.ranges[0].subnet_of(plan.supernet))
+        return next(found, self.own_plan)
 
     async def ensure(self, network: Network) -> None:
         """Make the router of ``network`` and its links to the internet and the operator."""
@@ -70,8 +86,8 @@ class Networks:
     async def remove(self, router: Namespace) -> None:
         """Remove a router. Its machines must be gone."""
         name = addresses.short("n", router.path.name.removeprefix("net-"))
-        await INTERNET.ip([f"link del {name}"], force=True)
-        await OPERATOR.ip([f"link del {name}"], force=True)
+        for namespace in (INTERNET, *map(operator_of, self.plans())):
+            await namespace.ip([f"link del {name}"], force=True)
         await router.delete()
 
     def existing(self) -> set[str]:
@@ -103,7 +119,7 @@ class Networks:
         """What a machine reaches through its router: all, unless it has an interface on the internet."""
         if machine.public is None:
             return ["default"]
-        services = (addresses.PLATFORM, addresses.METADATA, addresses.DEPOT, self.plan.operator)
+        services = (addresses.PLATFORM, addresses.METADATA, addresses.DEPOT, self.plan_of(network).operator)
         return [*map(str, network.ranges), *(f"{address}/32" for address in services)]
 
     async def _publish(self, machine: Machine, public: IPv4Address, inside: Namespace) -> None:
@@ -176,15 +192,22 @@ class Networks:
             routes = {str(target): f"via {way.hop} dev {way.link} onlink" for target, by in chosen.items() if by is way}
             await self._route(router, way.link, routes, protocol=_WAYS)
 
-    async def ensure_operator(self) -> None:
-        """Make the operator's namespace with a leg to the internet."""
-        await OPERATOR.create()
-        await OPERATOR.set_sysctl({"net/ipv4/conf/all/rp_filter": "0", "net/ipv4/conf/default/rp_filter": "0"})
-        await self.own(OPERATOR, "lo", [self.plan.operator])
-        await self._pair(INTERNET, "operator", OPERATOR, addresses.UPLINK)
-        await self.own(OPERATOR, addresses.UPLINK, [addresses.OPERATOR_PUBLIC])
-        await OPERATOR.ip([f"route replace default via {addresses.INTERNET_GATEWAY} dev {addresses.UPLINK} onlink"])
-        await INTERNET.ip([f"route replace {addresses.OPERATOR_PUBLIC}/32 dev operator"])
+    async def ensure_operator(self, plan: Plan) -> None:
+        """Make the namespace of an environment's operator with a leg to the internet."""
+        inside = operator_of(plan)
+        await inside.create()
+        await inside.set_sysctl({"net/ipv4/conf/all/rp_filter": "0", "net/ipv4/conf/default/rp_filter": "0"})
+        # Its names are its environment's: a guest has a name server of its own.
+        await self.own(inside, "lo", [plan.operator, *([addresses.INTERNET_DNS] if plan.guest else [])])
+        await self._pair(INTERNET, plan.place, inside, addresses.UPLINK)
+        await self.own(inside, addresses.UPLINK, [plan.public])
+        await inside.ip([f"route replace default via {addresses.INTERNET_GATEWAY} dev {addresses.UPLINK} onlink"])
+        await INTERNET.ip([f"route replace {plan.public}/32 dev {plan.place}"])
+
+    async def remove_operator(self, plan: Plan) -> None:
+        """Take an operator's namespace away, with its legs."""
+        await INTERNET.ip([f"link del {plan.place}"], force=True)
+        await operator_of(plan).delete()
 
     async def _uplink(self, router: Namespace, network: Network) -> None:
         name = addresses.network_link(network.id)
@@ -196,11 +219,12 @@ class Networks:
         await self.expose(name, router, egress)
 
     async def _operator_link(self, router: Namespace, network: Network) -> None:
-        name = addresses.network_link(network.id)
-        await self._pair(OPERATOR, name, router, addresses.OPERATOR_LINK)
-        await router.ip([f"route replace {self.plan.operator}/32 dev {addresses.OPERATOR_LINK}"])
+        name, plan = addresses.network_link(network.id), self.plan_of(network)
+        inside = operator_of(plan)
+        await self._pair(inside, name, router, addresses.OPERATOR_LINK)
+        await router.ip([f"route replace {plan.operator}/32 dev {addresses.OPERATOR_LINK}"])
         await router.set_sysctl({f"net/ipv4/conf/{addresses.OPERATOR_LINK}/proxy_arp": "1"})
-        await OPERATOR.ip([f"route replace {range_} dev {name} src {self.plan.operator}" for range_ in network.ranges])
+        await inside.ip([f"route replace {range_} dev {name} src {plan.operator}" for range_ in network.ranges])
 
     async def _pair(self, near: Namespace, near_name: str, far: Namespace, far_name: str) -> None:
         links = {link["ifname"] for link in json.loads(await near.query("link", "show"))}

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from lab.desired import CommandResult, Machine, MachineState, Network, Peering, TunnelState, World
 from lab.hypervisor import addresses, firewall, nspawn, ways
+from lab.hypervisor.addresses import Plan
 from lab.hypervisor.balancer import Balancers
 from lab.hypervisor.charon import PROCESS
 from lab.hypervisor.commands import command
@@ -20,7 +21,8 @@ from lab.hypervisor.internet import Internet, find_cut
 from lab.hypervisor.keeper import Keeper, Power
 from lab.hypervisor.machines import MachineParts
 from lab.hypervisor.namespaces import Namespace
-from lab.hypervisor.networks import INTERNET, Networks, router_of
+from lab.hypervisor.networks import Networks, router_of
+from lab.hypervisor.operators import Operators
 from lab.hypervisor.report import told_machine, told_network
 from lab.hypervisor.settings import Settings
 from lab.hypervisor.ways import Way
@@ -45,6 +47,7 @@ class LabHypervisor:
         self._settings = settings
         self._observer = observer
         self._networks = Networks(settings.plan)
+        self._operators = Operators(self._networks)
         self._balancers = Balancers(changed=self._refresh_rules)
         self._gateways = Gateways(settings, self._networks)
         self._internet = Internet()
@@ -66,8 +69,7 @@ class LabHypervisor:
     async def start(self) -> None:
         """Make what exists without any cloud: the operator's namespace, the internet's rules and its name server."""
         await self._internet.ensure()
-        await self._networks.ensure_operator()
-        await self._serve_internet_names()
+        await self._operators.ensure()
 
     async def close(self) -> None:
         """Stop following; machines and networks stay as they are, for the next daemon to adopt."""
@@ -101,9 +103,18 @@ class LabHypervisor:
         for network in world.networks:
             await self._guarded(f"ways of network {network.name}", self._ensure_ways(network))
             await self._guarded(f"rules of network {network.name}", self._apply_rules(network))
-        await self._guarded("names of the operator", self._serve_internet_names())
+        await self._guarded("names of the operators", self._operators.serve_names(world.networks))
         self._follow_machines(world.machines)
         self._later(self._remove_gone(wanted.keys()))
+
+    async def admit(self, plan: Plan) -> None:
+        """Have a place for the operator of an environment beside the lab's own, whose networks the clouds order."""
+        async with self._lock:
+            await self._operators.admit(plan, self._world.networks)
+
+    async def dismiss(self, guest: str) -> None:
+        async with self._lock:
+            await self._operators.dismiss(guest)
 
     def machine_state(self, machine_id: str) -> MachineState:
         """See :meth:`lab.desired.Hypervisor.machine_state`."""
@@ -206,17 +217,12 @@ class LabHypervisor:
             network=network,
             machines=self._world.machines,
             balancers=chosen,
-            plan=self._settings.plan,
+            plan=self._networks.plan_of(network),
             ways=ways.ways(network, self._world),
         )
         if self._rules.get(network.id) != text:
             await command(router_of(network.id).inside(["nft", "-f", "-"]), stdin=text)
             self._rules[network.id] = text
-
-    async def _serve_internet_names(self) -> None:
-        # The operator's laptop would use its site's name server through the VPN: it knows all private names.
-        names = {name: address for network in self._world.networks for name, address in network.names.items()}
-        await NameServer(INTERNET, addresses.INTERNET_DNS).serve(names)
 
     def _follow_machines(self, machines: Sequence[Machine]) -> None:
         wanted = {machine.name: machine for machine in machines if _NAME.fullmatch(machine.name)}

@@ -1,0 +1,46 @@
+"""Where environments' operators stand: a namespace each, with a leg to the internet and one into each network of its
+own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lab.desired import Network
+from lab.hypervisor import addresses
+from lab.hypervisor.addresses import Plan
+from lab.hypervisor.dns import NameServer
+from lab.hypervisor.networks import INTERNET, Networks, operator_of
+
+
+class Operators:
+    """The places of the operators of the lab's own environment and of those beside it. All methods are idempotent."""
+
+    def __init__(self, networks: Networks) -> None:
+        self._networks = networks
+
+    async def ensure(self) -> None:
+        """Have the place of the lab's own operator."""
+        await self._networks.ensure_operator(self._networks.own_plan)
+        await self.serve_names(())
+
+    async def admit(self, plan: Plan, networks: Sequence[Network]) -> None:
+        """Have a place for the operator of an environment beside the lab's own."""
+        if self._networks.guests.get(plan.guest) != plan:
+            self._networks.guests[plan.guest] = plan
+            await self._networks.ensure_operator(plan)
+            await self.serve_names(networks)
+
+    async def dismiss(self, guest: str) -> None:
+        """Take it away again; the environment's networks are gone by then."""
+        if (plan := self._networks.guests.pop(guest, None)) is not None:
+            await NameServer(operator_of(plan), addresses.INTERNET_DNS).stop()
+            await self._networks.remove_operator(plan)
+
+    async def serve_names(self, networks: Sequence[Network]) -> None:
+        """Answer each operator the names of their networks: a laptop would use its site's name server through the VPN,
+        which knows all private names of the environment and of no other."""
+        for plan in self._networks.plans():
+            mine = (network for network in networks if self._networks.plan_of(network) == plan)
+            names = {name: address for network in mine for name, address in network.names.items()}
+            place = operator_of(plan) if plan.guest else INTERNET
+            await NameServer(place, addresses.INTERNET_DNS).serve(names)
