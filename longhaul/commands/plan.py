@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from longhaul.cli import Invocation
 from longhaul.commands.prices import FILE
 from longhaul.context import Context, context, enter_lab
+from longhaul.engine.engine import Engine
 from longhaul.exits import CommandError, Exit
 
 if TYPE_CHECKING:
@@ -32,6 +33,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of ``plan``."""
     parser.add_argument("--format", choices=FORMATS, default="text", help="how it is written (default: text)")
     parser.add_argument(
+        "--also",
+        metavar="FORMAT=FILE",
+        action="append",
+        default=[],
+        type=_also,
+        help="write the same plan into FILE as well, in another format; may be repeated",
+    )
+    parser.add_argument(
         "--from",
         dest="source",
         metavar="FILE",
@@ -49,6 +58,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=None,
         help="nodes that may go at once, percent of the pools' maximum and of the racks' hosts (default: 10)",
     )
+    parser.add_argument(
+        "--no-objects", action="store_true", help="leave out what runs on the cluster, the second stack E-objects"
+    )
     parser.add_argument("--strict", action="store_true", help="exit with 1 where the plan needs care")
 
 
@@ -62,6 +74,8 @@ def run(invocation: Invocation) -> int:
     if not invocation.options.source and where.lab is not None and where.lab.is_up():
         enter_lab(where, environment, invocation)
     made = _plan(where, environment, base, invocation)
+    for form, path in invocation.options.also:
+        path.write_text(_written(made, form), encoding="utf-8")
     sys.stdout.write(_written(made, invocation.options.format))
     if made.verdict is Verdict.REFUSED:
         return Exit.REFUSED
@@ -75,21 +89,20 @@ def _plan(where: Context, environment: Environment, base: Environment | None, in
 
     given = invocation.options.max_removed
     if invocation.options.source:
-        sources = invocation.options.source
-        documents, against = _read(sources), f"as previewed in {', '.join(path.name for path in sources)}"
+        previewed = _read(invocation.options.source)
     else:
-        previewed = _preview(where, environment, invocation.rest)
-        documents, against = (previewed.document,), previewed.against
+        previewed = _preview(where, environment, invocation.rest, objects=not invocation.options.no_objects)
     prices, prices_source = _prices(where)
     terms = Terms(
-        against=against,
+        against=previewed.against,
         base=base,
         max_removed=MAX_REMOVED if given is None else given,
         prices=prices,
         prices_source=prices_source,
-        policy=policies(documents, environment),
+        policy=policies(previewed.documents, environment),
+        unseen=previewed.unseen,
     )
-    return make_plan(environment, read_changes(documents), terms)
+    return make_plan(environment, read_changes(previewed.documents), terms)
 
 
 def _prices(where: Context) -> tuple[Prices | None, str]:
@@ -126,24 +139,28 @@ def _base(path: Path | None, environment: Environment) -> Environment | None:
     return base
 
 
-def _read(sources: Sequence[Path]) -> tuple[Document, ...]:
-    from longhaul.plan.document import read_document
-
-    return tuple(read_document(path.read_text(encoding="utf-8"), source=str(path)) for path in sources)
-
-
 @dataclass(frozen=True, kw_only=True)
 class _Previewed:
-    document: Document
+    documents: tuple[Document, ...]
+    """Of the environment's stack and, where it can be looked at, of what runs on its cluster."""
     against: str
+    unseen: tuple[str, ...] = ()
+    """What was not looked at, and why."""
 
 
-def _preview(where: Context, environment: Environment, rest: Sequence[str]) -> _Previewed:
-    """Run the engine's preview as ``longhaul preview`` does."""
+def _read(sources: Sequence[Path]) -> _Previewed:
+    """Previews that were made elsewhere."""
+    from longhaul.plan.document import read_document
+
+    documents = tuple(read_document(path.read_text(encoding="utf-8"), source=str(path)) for path in sources)
+    return _Previewed(documents=documents, against=f"as previewed in {', '.join(path.name for path in sources)}")
+
+
+def _preview(where: Context, environment: Environment, rest: Sequence[str], *, objects: bool) -> _Previewed:
+    """Run the engine's previews as ``longhaul preview`` does."""
     from longhaul.commands.preview import preview_engine
     from longhaul.engine import processes
     from longhaul.engine.runs import VARIABLE, new_run
-    from longhaul.plan.document import read_document
     from longhaul.plan.masking import masked_text
 
     run = new_run("plan")
@@ -152,25 +169,67 @@ def _preview(where: Context, environment: Environment, rest: Sequence[str]) -> _
         environ = {name: value for name, value in engine.environ.items() if name != _STREAMING}
         engine = replace(engine, environ={**environ, VARIABLE: run.id})
         stack.callback(lambda: processes.end(run.leftovers()))
-        words = [*engine.argv("preview", configured=True), "--suppress-outputs", "--show-sames", "--json", *rest]
-        file = stack.enter_context(tempfile.TemporaryFile())
+        second = _second(where, environment, engine, stack, rest) if objects else _LEFT_OUT
+        documents = [_document(engine, rest)]
+        if isinstance(second, Engine):
+            documents.append(_document(second, rest))
+    thrown_away = engine.backend.url.startswith(f"file://{folder}/")
+    against = "nothing: a new environment" if thrown_away else f"the stack in {masked_text(engine.backend.url)}"
+    unseen = (f"What runs on the cluster was not looked at: {second}.",) if isinstance(second, str) else ()
+    return _Previewed(documents=tuple(documents), against=f"compared with {against}", unseen=unseen)
+
+
+def _second(
+    where: Context, environment: Environment, engine: Engine, stack: ExitStack, rest: Sequence[str]
+) -> Engine | str:
+    """The engine of what runs on the cluster; where that is not looked at, why."""
+    from longhaul.commands.preview import Unseen, objects_engine
+    from longhaul.commands.up import names_of_one_stack
+    from longhaul.plan.masking import masked_text
+
+    named = names_of_one_stack(rest)
+    if named:
+        return f"{named[0]} names resources of one stack, the environment's own"
+    found = objects_engine(where, environment, engine, stack)
+    return masked_text(found.reason.removesuffix(".")) if isinstance(found, Unseen) else found
+
+
+def _document(engine: Engine, rest: Sequence[str]) -> Document:
+    """One stack's preview."""
+    from longhaul.plan.document import read_document
+
+    words = [*engine.argv("preview", configured=True), "--suppress-outputs", "--show-sames", "--json", *rest]
+    with tempfile.TemporaryFile() as file:
         result = engine.run(words, stdout=file)
         file.seek(0)
         text = file.read().decode()
-        if result.interrupted:
-            raise KeyboardInterrupt
-        if result.code != 0 and not text.strip():
-            raise CommandError("the engine's preview failed, as it says above; there is nothing to judge")
-        document = read_document(text, source="the engine's preview")
-        if result.code != 0:
-            raise CommandError(f"the engine's preview ended with {result.code}; there is nothing to judge")
-    thrown_away = engine.backend.url.startswith(f"file://{folder}/")
-    against = "nothing: a new environment" if thrown_away else f"the stack in {masked_text(engine.backend.url)}"
-    return _Previewed(document=document, against=f"compared with {against}")
+    if result.interrupted:
+        raise KeyboardInterrupt
+    if result.code != 0 and not text.strip():
+        raise CommandError(
+            f"the engine's preview of {engine.stack} failed, as it says above; there is nothing to judge"
+        )
+    document = read_document(text, source=f"the engine's preview of {engine.stack}")
+    if result.code != 0:
+        raise CommandError(
+            f"the engine's preview of {engine.stack} ended with {result.code}; there is nothing to judge"
+        )
+    return document
 
+
+_LEFT_OUT = "left out by --no-objects"
+"""Why it is not looked at where that was wanted."""
 
 _STREAMING = "PULUMI_ENABLE_STREAMING_JSON_PREVIEW"
 """Makes the engine write events instead of the document (``pulumi preview --help``)."""
+
+
+def _also(text: str) -> tuple[str, Path]:
+    """A format and a file out of ``FORMAT=FILE``."""
+    form, _, file = text.partition("=")
+    if form not in FORMATS or not file:
+        raise argparse.ArgumentTypeError(f"{text!r} is not FORMAT=FILE, with a format of {', '.join(FORMATS)}")
+    return form, Path(file)
 
 
 def _percent(text: str) -> float:

@@ -10,12 +10,12 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from longhaul.cli import Invocation
-from longhaul.cluster import kubeconfig_file
+from longhaul.cluster import GIVEN, kubeconfig_file
 from longhaul.context import Context, context, enter_lab
 from longhaul.engine import processes
 from longhaul.engine.backend import Backend, current_backend
@@ -23,10 +23,11 @@ from longhaul.engine.change import exit_code
 from longhaul.engine.digest import Preview, parse_preview
 from longhaul.engine.engine import Engine, objects_file
 from longhaul.engine.locate import engine_binary, engine_environment
-from longhaul.engine.plugins import Plugin, needed, stand_in
+from longhaul.engine.plugins import Plugin, held, left_out, needed, of_cluster, stand_in
 from longhaul.engine.runs import VARIABLE, Records, new_run
-from longhaul.engine.throwaway import can_decrypt, copy_stack_file, throwaway_backend
+from longhaul.engine.throwaway import can_decrypt, copy_stack_file, throwaway_backend, unlogged_home
 from longhaul.exits import CommandError, Exit
+from longhaul.kubernetes import Api, ApiError
 from longhaul.lab_seam import stand_ins
 from longhaul.project import OBJECTS
 from longhaul.say import say
@@ -55,7 +56,10 @@ def run(invocation: Invocation) -> int:
         # An engine whose reader went away (`| head`) ends without its plugins.
         engine = replace(engine, environ={**engine.environ, VARIABLE: run.id})
         stack.callback(lambda: processes.end(run.leftovers()))
-        objects = _objects_engine(where, environment, engine, stack)
+        found = objects_engine(where, environment, engine, stack)
+        if isinstance(found, Unseen):
+            say(f"{found.stack}: not looked at: {found.reason}")
+        objects = None if isinstance(found, Unseen) else found
         if invocation.options.json:
             return _as_json(engine, objects, invocation.rest, begun)
         code = _shown(engine, invocation.rest)
@@ -65,7 +69,6 @@ def run(invocation: Invocation) -> int:
 def preview_engine(where: Context, environment: Environment, folder: Path) -> Engine:
     """The engine for a preview, with whatever it writes going into ``folder``."""
     environ = engine_environment(os.environ)
-    environ |= _plugins(environment, environ, folder / "plugins")
     name = str(where.project.definition()["name"])
     backend = current_backend(where.project.definition(), environ)
     source = where.project.stack_file(where.env)
@@ -75,7 +78,7 @@ def preview_engine(where: Context, environment: Environment, folder: Path) -> En
         backend = Backend(url=environ["PULUMI_BACKEND_URL"])
     config = folder / source.name
     copy_stack_file(source, config, decrypts=real)
-    return Engine(
+    engine = Engine(
         project=where.project,
         name=name,
         stack=where.env,
@@ -85,26 +88,40 @@ def preview_engine(where: Context, environment: Environment, folder: Path) -> En
         config_file=config,
         records=Records(path=folder / "run.json"),
     )
+    plugins = (*needed(environment), *(_held(engine, environment) if real else ()))
+    environ |= _plugins(plugins, environ, folder / "plugins")
+    return replace(engine, environ={**environ, **unlogged_home(folder / "home", environ)})
 
 
-def _objects_engine(where: Context, environment: Environment, engine: Engine, stack: ExitStack) -> Engine | None:
-    """The engine for a preview of what runs on the cluster; None, with the reason said, where that cannot be looked
-    at: it is compared with the cluster itself."""
+@dataclass(frozen=True, kw_only=True)
+class Unseen:
+    """Why what runs on the cluster is not looked at."""
+
+    stack: str
+    reason: str
+
+
+def objects_engine(where: Context, environment: Environment, engine: Engine, stack: ExitStack) -> Engine | Unseen:
+    """The engine for a preview of what runs on the cluster, as long as ``stack`` is open: where its own stack exists
+    and the API answers, for it is compared with the cluster itself."""
     name = f"{where.env}{OBJECTS}"
-    if engine.backend.folder is not None and engine.backend.state_file(engine.name, name) is None:
-        return None
+    if replace(engine, stack=name).is_new():
+        return Unseen(stack=name, reason="there is no such stack yet")
     try:
         kubeconfig = stack.enter_context(kubeconfig_file(where, environment, os.environ))
-    except CommandError as error:
-        say(f"{name}: not looked at: {error}")
-        return None
+        if GIVEN not in os.environ:
+            Api.of(json.loads(kubeconfig.read_text(encoding="utf-8"))).get("/version")
+    except (CommandError, ApiError) as error:
+        return Unseen(stack=name, reason=str(error))
     source = where.project.stack_file(name)
     config = (engine.config_file or source).with_name(source.name)
     if source.exists():
         copy_stack_file(source, config, decrypts=True)
     else:
         config.write_text(objects_file(where.env), encoding="utf-8")
-    return replace(engine, stack=name, config_file=config, environ={**engine.environ, "KUBECONFIG": str(kubeconfig)})
+    environ = {**engine.environ, "KUBECONFIG": str(kubeconfig)}
+    environ |= _plugins((of_cluster(),), environ, config.parent / "plugins-of-objects")
+    return replace(engine, stack=name, config_file=config, environ=environ)
 
 
 def _is_real(where: Context, name: str, backend: Backend, environ: Mapping[str, str]) -> bool:
@@ -123,9 +140,22 @@ def _is_real(where: Context, name: str, backend: Backend, environ: Mapping[str, 
     return True
 
 
-def _plugins(environment: Environment, environ: Mapping[str, str], folder: Path) -> dict[str, str]:
+def _held(engine: Engine, environment: Environment) -> tuple[Plugin, ...]:
+    """The plugins of what the stack still has in clouds that the environment has left. The engine is asked for the
+    state only where a cloud is without a site and the backend is no folder."""
+    packages = left_out(environment)
+    if not packages:
+        return ()
+    state = engine.backend.state(engine.name, engine.stack)
+    if state is None:
+        text = engine.must("stack", "export", doing=f"{engine.stack}: its state cannot be read from the backend")
+        state = json.loads(text).get("deployment") or {}
+    return held(state, packages)
+
+
+def _plugins(plugins: Sequence[Plugin], environ: Mapping[str, str], folder: Path) -> dict[str, str]:
     """Variables that make the engine find a stand-in for each plugin that is not installed; says so."""
-    missing = tuple(plugin for plugin in needed(environment) if not plugin.installed(environ))
+    missing = tuple(plugin for plugin in plugins if not plugin.installed(environ))
     if not missing:
         return {}
     without = stand_in(missing, source=stand_ins(), folder=folder)

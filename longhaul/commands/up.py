@@ -41,6 +41,8 @@ def run(invocation: Invocation) -> int:
     options = invocation.options
     require_consent(yes=options.yes)
     _require_one_stack(options.only, invocation.rest)
+    if options.only in (None, Phase.INFRASTRUCTURE):
+        _require_images(where, environment)
     enter_lab(where, environment, invocation)
     words = engine_arguments(options, invocation.rest)
     if options.only is not None:
@@ -87,12 +89,33 @@ def _go_on(side: Sequence[Phase]) -> bool:
 
 
 def _require_one_stack(only: Phase | None, rest: tuple[str, ...]) -> None:
-    named = [word for word in rest if word.split("=")[0] in OF_ONE_STACK or word.split("=")[0] == "-t"]
+    named = names_of_one_stack(rest)
     if named and only in (None, Phase.RACKS):
         raise CommandError(
             f"{named[0]} names resources of one stack: say of which, --only infrastructure or --only objects",
             code=Exit.USAGE,
         )
+
+
+def _require_images(where: Context, environment: Environment) -> None:
+    """Before anything is made: no machine boots from an id that only stands for an image."""
+    from longhaul.init.images import to_be_baked
+
+    missing = to_be_baked(environment)
+    if missing:
+        sites = "\n".join(
+            f"  sites.{name}.image: `longhaul image build --env {where.env} --site {name}` ends with the id to write"
+            for name in missing
+        )
+        raise CommandError(
+            f"{where.project.stack_file(where.env)} names images that are not baked yet, so nothing was made:\n{sites}",
+            code=Exit.USAGE,
+        )
+
+
+def names_of_one_stack(rest: Sequence[str]) -> list[str]:
+    """Those of the engine's options that name resources of one stack."""
+    return [word for word in rest if word.split("=")[0] in OF_ONE_STACK or word.split("=")[0] == "-t"]
 
 
 def engine_arguments(options: argparse.Namespace, rest: tuple[str, ...]) -> list[str]:

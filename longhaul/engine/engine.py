@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -101,20 +101,35 @@ def engine_for(where: Context, environ: Mapping[str, str] | None = None, *, obje
 
 
 def ensure_stack(engine: Engine) -> None:
-    """Create the stack when it is missing."""
+    """Create the stack when it is missing, its secrets encrypted with the key of the environment's own stack."""
     if engine.has_stack():
         return
-    done = _init_elsewhere(engine) if engine.config_file else engine.ask("stack", "init", "--no-select")
+    words = ("stack", "init", "--no-select", *_encrypted_with(engine))
+    done = _init_elsewhere(engine, words) if engine.config_file else engine.ask(*words)
     if done.returncode != 0 and "already exists" not in done.stderr:
         raise CommandError(f"the stack {engine.stack} cannot be created: {reason(done)}")
 
 
-def _init_elsewhere(engine: Engine) -> subprocess.CompletedProcess[str]:
+def _encrypted_with(engine: Engine) -> tuple[str, ...]:
+    """The option that names a cloud's key, where the stack's file or the environment's says one. Unless told, the
+    engine takes a passphrase for a new stack, whatever the file says (pulumi v3.250.0, ``pkg/cmd/pulumi/stack``,
+    ``createSecretsManagerForNewStack``)."""
+    import yaml
+
+    for stack in (engine.stack, engine.stack.removesuffix(OBJECTS)):
+        path = engine.project.stack_file(stack)
+        content = yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else None
+        provider = str(content.get("secretsprovider") or "") if isinstance(content, dict) else ""
+        if provider not in ("", "default", "passphrase"):
+            return ("--secrets-provider", provider)
+    return ()
+
+
+def _init_elsewhere(engine: Engine, words: Sequence[str]) -> subprocess.CompletedProcess[str]:
     """Create the stack from a folder of its own: ``stack init`` writes into the stack file of where it stands."""
     with tempfile.TemporaryDirectory(prefix="longhaul-") as folder:
         Path(folder, PROJECT_FILE).write_text(f"name: {engine.name}\nruntime: python\n", encoding="utf-8")
-        argv = engine.argv("stack", "init", "--no-select")
-        return ask_engine(argv, cwd=Path(folder), environ=engine.environ)
+        return ask_engine(engine.argv(*words), cwd=Path(folder), environ=engine.environ)
 
 
 def _lab_config(where: Context, stack: str) -> Path | None:

@@ -1,4 +1,4 @@
-"""Provider plugins: which an environment needs, and what stands in for those that are not installed."""
+"""Provider plugins: which an environment and its state need, and what stands in for those that are not installed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from longhaul.engine.backend import pulumi_home
 
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 _PACKAGES = {"azure": "azure-native", "aws": "aws"}
 """The provider of each kind of site; racks need none."""
+
+_PROVIDER = "pulumi:providers:"
+"""What the type of a provider begins with in a state."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +45,28 @@ def needed(environment: Environment) -> tuple[Plugin, ...]:
     """The plugins of an environment's sites."""
     packages = dict.fromkeys(_PACKAGES[site.kind] for site in environment.sites.values() if site.kind in _PACKAGES)
     return tuple(Plugin(package=package, version=_sdk_version(package)) for package in packages)
+
+
+def of_cluster() -> Plugin:
+    """The plugin of what runs on the cluster."""
+    return Plugin(package="kubernetes", version=_sdk_version("kubernetes"))
+
+
+def left_out(environment: Environment) -> frozenset[str]:
+    """Packages of the clouds that an environment has no site of: what its state holds of them is to go."""
+    return frozenset(_PACKAGES.values()) - {plugin.package for plugin in needed(environment)}
+
+
+def held(state: Mapping[str, Any], packages: frozenset[str]) -> tuple[Plugin, ...]:
+    """The plugins of those ``packages`` that have resources in a stack's snapshot, at the version that the snapshot
+    names: the engine needs them to delete what is there."""
+    found: dict[str, Plugin] = {}
+    for resource in state.get("resources") or ():
+        package = str(resource.get("type", "")).removeprefix(_PROVIDER)
+        if package in packages:
+            named = (resource.get("inputs") or {}).get("version")
+            found[package] = Plugin(package=package, version=str(named or _sdk_version(package)))
+    return tuple(found.values())
 
 
 def stand_in(missing: tuple[Plugin, ...], *, source: Path, folder: Path) -> tuple[Plugin, ...]:

@@ -92,6 +92,11 @@ class Change:
         return self.kinship[-1]
 
     @property
+    def stack(self) -> str:
+        """The stack that it is of (``urn:pulumi:STACK::…``)."""
+        return self.urn.split("::", 1)[0].rpartition(":")[2]
+
+    @property
     def kinship(self) -> tuple[str, ...]:
         """The types of its parents, and its own."""
         return tuple(self.urn.split("::")[2].split("$"))

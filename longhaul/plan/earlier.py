@@ -32,7 +32,7 @@ class Earlier:
 def earlier(after: Environment, changes: Iterable[Change], places: Places) -> Earlier:
     """What was there before ``changes`` led to ``after``."""
     listed = list(changes)
-    if any(change.type == "pulumi:pulumi:Stack" and change.action is Action.MAKE for change in listed):
+    if any(_begins(change, after) for change in listed):
         return Earlier(environment=None)
     notes: list[str] = []
     by_pool: defaultdict[str, list[Change]] = defaultdict(list)
@@ -54,6 +54,12 @@ def earlier(after: Environment, changes: Iterable[Change], places: Places) -> Ea
         environment=after.model_copy(update={"pools": pools, "control_plane": control}),
         notes=tuple(notes),
     )
+
+
+def _begins(change: Change, after: Environment) -> bool:
+    """Whether it is the environment's own stack that is made, not that of what runs on its cluster."""
+    is_stack = change.type == "pulumi:pulumi:Stack" and change.action is Action.MAKE
+    return is_stack and change.stack == after.name
 
 
 def stores(after: Environment, changes: Iterable[Change], role: Role) -> tuple[list[Change], int]:
@@ -115,7 +121,7 @@ def _sizes(after: Environment, name: str, groups: list[Change], machine_type: st
             most += largest_set(machine_type)
             notes.append(f"Pool {name}: the state does not have its maximum; counted as {most}. --base FILE tells.")
         elif change.action in (Action.MAKE, Action.ADOPT) and declared is not None:
-            most -= next((one.max for one in pool_groups(after, name) if f"{one.name}-set" == change.name), 0)
+            most -= next((one.max for one in pool_groups(after, name) if f"{one.resource}-set" == change.name), 0)
     return least, most
 
 

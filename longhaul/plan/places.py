@@ -9,9 +9,12 @@ from typing import Any
 
 from components.model import Environment, control_machines, plan
 from longhaul.plan.changes import Change
+from longhaul.project import OBJECTS as STACK_OF_OBJECTS
 
 ENVIRONMENT = "the environment"
 LINKS = "links"
+OBJECTS = "on the cluster"
+"""What the second stack makes."""
 
 _MACHINE = "longhaul:azure:ControlMachine"
 _POOLS = ("longhaul:aws:Pool", "longhaul:azure:Pool")
@@ -24,7 +27,7 @@ class Place:
     """A part of the environment."""
 
     site: str
-    """A site's name, or :data:`LINKS`, or :data:`ENVIRONMENT`."""
+    """A site's name, or :data:`LINKS`, :data:`OBJECTS` or :data:`ENVIRONMENT`."""
     part: str = ""
     """A machine, a pool or a link; empty for what is the site's own."""
     kind: str = ""
@@ -46,6 +49,8 @@ class Places:
 
     def of(self, change: Change) -> Place:
         """Where a change belongs."""
+        if change.stack.endswith(STACK_OF_OBJECTS):
+            return Place(site=OBJECTS)
         kinship, own = change.kinship, change.name.removeprefix(f"{self.environment}-")
         if _LINKS in kinship or change.type == _TUNNEL_KEY:
             link = _longest(own.removeprefix("links-").removeprefix("tunnel-"), self.links)
@@ -69,8 +74,8 @@ class Places:
         return Place(site=site) if site else Place(site=LINKS)
 
     def in_order(self, found: Iterable[Place]) -> list[Place]:
-        """Places as a reader expects them: the environment, its sites, then links."""
-        order = {name: index for index, name in enumerate((ENVIRONMENT, *self.sites, LINKS))}
+        """Places as a reader expects them: the environment, its sites, links, then what runs on the cluster."""
+        order = {name: index for index, name in enumerate((ENVIRONMENT, *self.sites, LINKS, OBJECTS))}
         return sorted(found, key=lambda place: (order.get(place.site, len(order)), place.kind, _natural(place.part)))
 
 

@@ -81,6 +81,8 @@ class Terms:
     """Where its prices are from, in words."""
     policy: tuple[Finding, ...] = ()
     """What policies say of the resources."""
+    unseen: tuple[str, ...] = ()
+    """What was not looked at, and why, in sentences."""
 
 
 def make_plan(environment: Environment, changes: Changes, terms: Terms) -> Plan:
@@ -143,6 +145,7 @@ def _notes(state: Earlier, terms: Terms) -> tuple[str, ...]:
     """What is not known."""
     if state.environment is None:
         return (
+            *terms.unseen,
             "There was no state to compare with: of an environment that exists, this says only what its files say.",
         )
-    return state.notes if terms.base is None else ()
+    return (*terms.unseen, *(state.notes if terms.base is None else ()))

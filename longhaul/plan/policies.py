@@ -9,7 +9,7 @@ from components.model import Environment
 from longhaul.plan.document import Document, Step
 from longhaul.plan.findings import Finding, Verdict
 from longhaul.policy import Finding as Fault
-from longhaul.policy import Resource, Waived, Waiver, declared_by, judge
+from longhaul.policy import Resource, Waived, declared_by, judge
 
 SAME = "same"
 
@@ -19,8 +19,7 @@ def policies(documents: Iterable[Document], environment: Environment) -> tuple[F
     where this change makes a resource so; what was so before, and old waivers, need care and keep nobody from another
     change."""
     steps = [step for document in documents for step in document.steps if step.new is not None and step.new.custom]
-    waivers = [Waiver(**one.model_dump()) for one in environment.waivers]
-    judged = judge(map(_resource, steps), declared=declared_by(environment, waivers=waivers))
+    judged = judge(map(_resource, steps), declared=declared_by(environment))
     fresh = {step.urn for step in steps if step.op != SAME}
     by_rule: defaultdict[tuple[str, bool], list[Fault]] = defaultdict(list)
     for fault in judged.findings:

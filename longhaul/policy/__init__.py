@@ -14,7 +14,7 @@ from longhaul.policy.finding import Finding
 from longhaul.policy.registry import RULES
 from longhaul.policy.resource import Resource
 from longhaul.policy.rule import Rule
-from longhaul.policy.waivers import Waived, Waiver, apply
+from longhaul.policy.waivers import Waived, apply
 
 __all__ = [
     "RULES",
@@ -24,7 +24,6 @@ __all__ = [
     "Resource",
     "Rule",
     "Waived",
-    "Waiver",
     "check",
     "declared_by",
     "judge",

@@ -8,9 +8,10 @@ from datetime import UTC, date, datetime
 from ipaddress import IPv4Network, IPv6Network, ip_network
 
 from components.model import Environment
-from components.model.links import LinkKind, links
+from components.model.links import AZURE_ADDRESSES, LinkKind, links
+from components.model.made import made_zones, makes_azure_egress, makes_vpn_gateway
 from components.model.sites import AwsSite, AzureSite
-from longhaul.policy.waivers import Waiver
+from components.model.waivers import Waiver
 
 Network = IPv4Network | IPv6Network
 
@@ -53,7 +54,7 @@ def parse_range(text: str) -> Network | None:
         return None
 
 
-def declared_by(environment: Environment, *, waivers: Sequence[Waiver] = (), today: date | None = None) -> Declared:
+def declared_by(environment: Environment, *, today: date | None = None) -> Declared:
     """What ``environment`` allows. ``today`` is the present day in UTC unless said otherwise."""
     return Declared(
         environment=environment.name,
@@ -63,7 +64,7 @@ def declared_by(environment: Environment, *, waivers: Sequence[Waiver] = (), tod
         operators=environment.access.operators,
         public=dict(_public(environment)),
         destroyable=environment.destroyable,
-        waivers=tuple(waivers),
+        waivers=environment.waivers,
         today=today or datetime.now(UTC).date(),
     )
 
@@ -80,11 +81,13 @@ def _public(environment: Environment) -> Iterator[tuple[str, str]]:
     linked = {site for link in planned if link.kind is LinkKind.IPSEC for site in (link.first, link.second)}
     for name, site in environment.sites.items():
         if isinstance(site, AzureSite):
-            yield f"{environment.name}-{name}-egress", f"egress of {name}"
-            if name in linked:
-                for instance in (0, 1):
+            if makes_azure_egress(environment, name):
+                yield f"{environment.name}-{name}-egress", f"egress of {name}"
+            if name in linked and makes_vpn_gateway(environment, name):
+                for instance in range(AZURE_ADDRESSES):
                     yield f"{environment.name}-links-{name}-address-{instance}", f"IPsec gateway of {name}"
         elif isinstance(site, AwsSite):
-            yield f"{environment.name}-{name}-network-public-default", f"egress of {name}"
-            for zone in site.zones:
+            if zones := made_zones(site):
+                yield f"{environment.name}-{name}-network-public-default", f"egress of {name}"
+            for zone in zones:
                 yield f"{environment.name}-{name}-network-egress-{zone}", f"egress of {name}, zone {zone}"

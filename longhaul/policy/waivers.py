@@ -8,6 +8,7 @@ from datetime import date
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from components.model.waivers import Waiver
 from longhaul.policy.finding import Finding
 
 if TYPE_CHECKING:
@@ -18,27 +19,9 @@ EXPIRED, UNUSED, REFUSED = "waiver-expired", "waiver-unused", "waiver-refused"
 WHY: Mapping[str, str] = {
     EXPIRED: "A waiver ends on its day: what was meant to be passing is to be mended or agreed on anew.",
     UNUSED: "A waiver that matches nothing would silently admit the next resource of that name.",
-    REFUSED: "A waiver is for one rule and for named resources, and some rules have no exception.",
+    REFUSED: "A waiver is for one rule that there is, and some rules have no exception.",
 }
 """What a finding about a waiver says, by its rule."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Waiver:
-    """One exception."""
-
-    rule: str
-    """Id of the rule."""
-    resource: str
-    """Name of the resource as Pulumi has it, the URN's last part; `*` and `?` as in file names."""
-    why: str
-    until: date
-    """The last day on which it stands, UTC."""
-    approved_by: str
-
-    def covers(self, *, rule: str, name: str) -> bool:
-        """Whether it is about this rule and this resource, whatever the day."""
-        return self.rule == rule and fnmatchcase(name, self.resource)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +30,11 @@ class Waived:
 
     finding: Finding
     waiver: Waiver
+
+
+def covers(waiver: Waiver, finding: Finding) -> bool:
+    """Whether it is about the rule and the resource of ``finding``, whatever the day."""
+    return waiver.rule == finding.rule and fnmatchcase(name_of(finding.urn), waiver.resource)
 
 
 def name_of(urn: str) -> str:
@@ -63,11 +51,7 @@ def apply(
     stands: list[Finding] = []
     waived: list[Waived] = []
     for finding in found:
-        matching = [
-            index
-            for index, one in enumerate(waivers)
-            if index not in refused and one.covers(rule=finding.rule, name=name_of(finding.urn))
-        ]
+        matching = [index for index, one in enumerate(waivers) if index not in refused and covers(one, finding)]
         used.update(matching)
         live = next((waivers[index] for index in matching if waivers[index].until >= today), None)
         if live is None:
@@ -86,8 +70,6 @@ def _refusal(waiver: Waiver, rules: Sequence[Rule]) -> str:
         return f"there is no rule {waiver.rule!r}"
     if not rule.waivable:
         return f"{waiver.rule} cannot be waived"
-    if not waiver.resource.strip("*?[]!-"):
-        return f"{waiver.resource!r} names no resource"
     return ""
 
 
@@ -96,7 +78,7 @@ def _about(
 ) -> Iterator[tuple[int, str, str, str]]:
     for index, waiver in enumerate(waivers):
         if index in refused:
-            yield index, REFUSED, refused[index], "the id of a rule in docs/policy.md, and the name of a resource"
+            yield index, REFUSED, refused[index], "the id of a rule in docs/policy.md that can be waived"
         elif index not in used:
             what = f"{waiver.rule} for {waiver.resource} matches nothing"
             yield index, UNUSED, what, "nothing: take the waiver out"

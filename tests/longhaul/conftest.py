@@ -115,8 +115,8 @@ class FakeEngine:
     def waits(self, stack: str = "") -> None:
         (self.folder / f"wait{stack}").touch()
 
-    def previews(self, text: str) -> None:
-        (self.folder / "says").write_text(text)
+    def previews(self, text: str, *, stack: str = "") -> None:
+        (self.folder / f"says{stack}").write_text(text)
 
     def has_stack(self, name: str = "dev", **latest: object) -> None:
         """The stack exists; unless ``resources`` says otherwise, it holds something."""

@@ -86,6 +86,27 @@ def test_the_objects_stack_file_says_whose_they_are(checkout: Checkout, engine: 
     assert checkout.run("validate").stdout == "dev: valid\n"
 
 
+def test_both_stacks_are_encrypted_with_the_environments_key(checkout: Checkout, engine: FakeEngine) -> None:
+    key = "azurekeyvault://v.vault.azure.net/keys/pulumi"
+    checkout.environ["LONGHAUL_KUBECONFIG"] = "/given/kubeconfig"
+    checkout.write(checkout.environment(), secretsprovider=key, encryptedkey="Zm9v")
+    assert checkout.run(*ALL).returncode == Exit.OK
+    made = [words for words in engine.commands() if words.startswith("stack init")]
+    assert made == [
+        f"stack init --no-select --secrets-provider {key} --stack {name}" for name in ("dev", "dev-objects")
+    ]
+
+
+def test_a_key_of_its_own_is_kept(checkout: Checkout, engine: FakeEngine) -> None:
+    checkout.environ["LONGHAUL_KUBECONFIG"] = "/given/kubeconfig"
+    checkout.write(checkout.environment(), secretsprovider="awskms://alias/one")
+    own = checkout.path / "stacks" / "Pulumi.dev-objects.yaml"
+    own.write_text("secretsprovider: awskms://alias/two\nconfig:\n  longhaul:objects-of: dev\n")
+    engine.has_stack()
+    checkout.run(*ALL, "--only", "objects")
+    assert engine.commands()[0] == "stack init --no-select --secrets-provider awskms://alias/two --stack dev-objects"
+
+
 def test_after_a_failed_infrastructure_nothing_else_is_tried(
     checkout: Checkout, engine: FakeEngine, ansible: FakeAnsible
 ) -> None:

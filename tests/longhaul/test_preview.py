@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from longhaul.engine.digest import parse_preview
-from longhaul.engine.throwaway import PLACEHOLDER, can_decrypt, copy_stack_file
+from longhaul.engine.throwaway import PLACEHOLDER, can_decrypt, copy_stack_file, unlogged_home
 from longhaul.exits import Exit
 from tests.longhaul.conftest import Checkout, FakeEngine
 
@@ -113,6 +113,24 @@ def test_an_installed_plugin_needs_no_stand_in(checkout: Checkout, engine: FakeE
     done = checkout.run("preview", "--env", "dev")
     assert "stand-in" not in done.stderr
     assert "/plugins:" not in engine.calls()[0]["environ"]["PATH"]
+
+
+def test_the_engine_writes_no_log_into_its_home(tmp_path: Path) -> None:
+    home, given = tmp_path / "home", tmp_path / "given"
+    (home / "plugins").mkdir(parents=True)
+    (home / "logs").mkdir()
+    (home / "credentials.json").write_text("{}")
+    assert unlogged_home(given, {"PULUMI_HOME": str(home)}) == {"PULUMI_HOME": str(given)}
+    assert (given / "logs").is_file(), "a folder cannot be made where a file is"
+    assert (given / "plugins").resolve() == home / "plugins"
+    assert (given / "credentials.json").read_text() == "{}"
+
+
+def test_a_home_that_gets_its_first_plugin_is_the_users(tmp_path: Path) -> None:
+    environ = {"HOME": str(tmp_path)}
+    assert unlogged_home(tmp_path / "given", environ) == {}
+    kept_out = {**environ, "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true"}
+    assert unlogged_home(tmp_path / "given", kept_out) == {"PULUMI_HOME": str(tmp_path / "given")}
 
 
 def test_a_failed_preview_shows_the_engines_errors(checkout: Checkout, engine: FakeEngine) -> None:

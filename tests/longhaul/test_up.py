@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from longhaul.exits import Exit
-from tests.longhaul.conftest import LIMIT_S, UP, Checkout, FakeEngine
+from longhaul.init.images import azure_placeholder
+from tests.longhaul.conftest import LIMIT_S, SUBSCRIPTION, UP, Checkout, FakeEngine
 
 
 def wait_for(path: Path, process: subprocess.Popen[bytes]) -> None:
@@ -145,3 +146,37 @@ def test_a_second_command_is_refused_while_the_first_is_at_work(checkout: Checko
     finally:
         process.send_signal(signal.SIGINT)
         process.wait(LIMIT_S)
+
+
+AMI = "ami-" + 17 * "0"
+
+
+def test_an_image_that_is_not_baked_is_said_before_anything_is_made(checkout: Checkout, engine: FakeEngine) -> None:
+    checkout.gains_racks()
+    raw = checkout.environment()
+    raw["sites"]["use1"]["image"] = AMI
+    checkout.write(raw)
+    for phase in ((), ("--only", "infrastructure")):
+        done = checkout.run("up", "--env", "dev", "--yes", *phase)
+        assert done.returncode == Exit.USAGE
+        assert "sites.use1.image: `longhaul image build --env dev --site use1`" in done.stderr
+        assert "sites.weu" not in done.stderr
+    assert engine.calls() == []
+
+
+def test_an_image_that_no_machine_boots_may_wait(checkout: Checkout, engine: FakeEngine) -> None:
+    raw = checkout.environment()
+    raw["sites"]["use1"] = {"kind": "aws", "region": "us-east-1", "image": AMI}
+    checkout.write(raw)
+    engine.has_stack()
+    done = checkout.run(*UP)
+    assert done.returncode == Exit.OK, done.stderr
+
+
+def test_the_image_that_init_writes_for_azure_is_one_of_them(checkout: Checkout, engine: FakeEngine) -> None:
+    raw = checkout.environment()
+    raw["sites"]["weu"]["image"] = azure_placeholder(SUBSCRIPTION, kind="node")
+    checkout.write(raw)
+    done = checkout.run(*UP)
+    assert done.returncode == Exit.USAGE
+    assert "sites.weu.image" in done.stderr

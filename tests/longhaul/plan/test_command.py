@@ -129,6 +129,8 @@ def test_the_file_of_before(checkout: Checkout, tmp_path: Path) -> None:
         (("--max-removed", "much"), "'much' is not a percentage"),
         (("--max-removed", "101"), "'101' is not a percentage"),
         (("--format", "pdf"), "invalid choice: 'pdf'"),
+        (("--also", "pdf=plan.pdf"), "'pdf=plan.pdf' is not FORMAT=FILE"),
+        (("--also", "json"), "'json' is not FORMAT=FILE"),
     ],
 )
 def test_what_cannot_be_used_is_said(options: tuple[str, ...], message: str, checkout: Checkout) -> None:
@@ -136,3 +138,80 @@ def test_what_cannot_be_used_is_said(options: tuple[str, ...], message: str, che
     assert done.returncode in (Exit.FAILED, Exit.USAGE)
     assert message in done.stderr
     assert "internal error" not in done.stderr
+
+
+def test_the_same_plan_in_several_formats(checkout: Checkout, engine: FakeEngine, tmp_path: Path) -> None:
+    says(engine, CARE)
+    files = {form: tmp_path / f"plan.{form}" for form in ("json", "markdown")}
+    also = [word for form, file in files.items() for word in ("--also", f"{form}={file}")]
+    done = checkout.run("plan", "--env", "dev", *also)
+    assert done.stdout.startswith("dev: needs care\n")
+    assert json.loads(files["json"].read_text())["verdict"] == "needs care"
+    assert files["markdown"].read_text().startswith("## ")
+    assert len(engine.calls()) == 1
+
+
+OBJECT = "urn:pulumi:dev-objects::longhaul::longhaul:Objects$kubernetes:apps/v1:Deployment::dns"
+
+
+def both_stacks(checkout: Checkout, engine: FakeEngine) -> None:
+    """Each previews a change of its own."""
+    checkout.environ["LONGHAUL_KUBECONFIG"] = "/given/kubeconfig"
+    says(engine, CARE)
+    engine.has_stack("dev-objects")
+    made = {"type": "pulumi:pulumi:Stack", "custom": False}
+    stack = {"op": "create", "urn": "urn:pulumi:dev-objects::longhaul::pulumi:pulumi:Stack::x", "newState": made}
+    gone = {"op": "delete", "urn": OBJECT, "oldState": {"custom": True}}
+    engine.previews(text([stack, gone]), stack="dev-objects")
+
+
+def test_what_runs_on_the_cluster_is_part_of_the_plan(checkout: Checkout, engine: FakeEngine) -> None:
+    both_stacks(checkout, engine)
+    done = checkout.run("plan", "--env", "dev", "--format", "json", "--", "--refresh")
+    plan = json.loads(done.stdout)
+    assert plan["counts"] == {"change": 1, "destroy": 1}
+    assert [place["site"] for place in plan["places"]] == ["weu", "on the cluster"]
+    assert not [note for note in plan["notes"] if "cluster" in note or "no state" in note]
+    first, second = engine.calls()
+    assert second["words"][:3] == ["preview", "--stack", "dev-objects"]
+    assert second["environ"]["KUBECONFIG"] == "/given/kubeconfig"
+    assert {"--json", "--show-sames", "--refresh"} <= set(first["words"]) & set(second["words"])
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (("--no-objects",), "left out by --no-objects"),
+        (("--", "--target", "urn:pulumi:dev::longhaul::x::y"), "--target names resources of one stack"),
+    ],
+)
+def test_what_runs_on_the_cluster_can_be_left_out(
+    options: tuple[str, ...], why: str, checkout: Checkout, engine: FakeEngine
+) -> None:
+    both_stacks(checkout, engine)
+    done = checkout.run("plan", "--env", "dev", *options)
+    assert f"What runs on the cluster was not looked at: {why}" in " ".join(done.stdout.split())
+    assert len(engine.calls()) == 1
+
+
+def test_without_the_clusters_api_it_says_what_is_not_known(checkout: Checkout, engine: FakeEngine) -> None:
+    both_stacks(checkout, engine)
+    del checkout.environ["LONGHAUL_KUBECONFIG"]
+    done = checkout.run("plan", "--env", "dev")
+    assert done.returncode == Exit.OK
+    assert "What runs on the cluster was not looked at: the vault of dev" in " ".join(done.stdout.split())
+    assert len(engine.calls()) == 1
+
+
+def test_before_anything_runs_on_the_cluster_it_says_so(checkout: Checkout, engine: FakeEngine) -> None:
+    says(engine, CARE)
+    done = checkout.run("plan", "--env", "dev")
+    assert "was not looked at: there is no such stack yet" in " ".join(done.stdout.split())
+
+
+def test_a_failed_preview_of_what_runs_on_the_cluster_is_no_plan(checkout: Checkout, engine: FakeEngine) -> None:
+    both_stacks(checkout, engine)
+    engine.fails("preview", stack="dev-objects")
+    done = checkout.run("plan", "--env", "dev")
+    assert (done.returncode, done.stdout) == (Exit.FAILED, "")
+    assert "the engine's preview of dev-objects ended with 1" in done.stderr

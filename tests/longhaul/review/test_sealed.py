@@ -48,9 +48,13 @@ state = os.environ["PULUMI_BACKEND_URL"].removeprefix("file://")
 note = [words, dict(os.environ), pathlib.Path(state, ".pulumi/stacks/longhaul/dev.json").read_text() if state else ""]
 with (folder / "plans").open("a") as file:
     file.write(json.dumps(note) + "\\n")
-form = words[words.index("--format") + 1]
-text = (folder / ("plan." + form)).read_text() if (folder / ("plan." + form)).exists() else ""
-sys.stdout.write(text.replace("BACKEND", "the stack in file://" + state))
+def text(form):
+    path = folder / ("plan." + form)
+    return path.read_text().replace("BACKEND", "the stack in file://" + state) if path.exists() else ""
+sys.stdout.write(text(words[words.index("--format") + 1]))
+form, _, file = words[words.index("--also") + 1].partition("=")
+if not (folder / "silent").exists():
+    pathlib.Path(file).write_text(text(form))
 sys.stderr.write((folder / "error").read_text() if (folder / "error").exists() else "")
 sys.exit(int((folder / "code").read_text()))
 """
@@ -134,18 +138,27 @@ def test_the_backend_of_the_project_file_is_read_and_not_passed_on(
     assert copy.has_state
 
 
-def test_the_plan_gets_the_state_without_secrets_and_no_token(place: Place) -> None:
+def test_one_plan_gets_the_state_without_secrets_and_no_token(place: Place) -> None:
     planned = place.planner()("dev", base=Path("/base/Pulumi.dev.yaml"), drift=False)
     assert planned.summary.verdict is Verdict.CARE
-    first, second = place.notes("plans")
-    for (words, environ, state), form in ((first, "json"), (second, "markdown")):
-        assert words[0] == "plan"
-        assert words[3:] == ["--env", "dev", "--base", "/base/Pulumi.dev.yaml", "--format", form]
-        assert "GITHUB_TOKEN" not in environ
-        assert environ["PULUMI_CONFIG_PASSPHRASE"]
-        assert "ciphertext" not in state
-        assert json.loads(state)["checkpoint"]["latest"] == without_secrets(DEPLOYMENT)
-        assert environ["PYTHONPATH"] == str(place.checkout.path)
+    assert planned.markdown.startswith("## ")
+    ((words, environ, state),) = place.notes("plans")
+    also = words.pop(words.index("--also") + 1)
+    assert also.startswith("json=")
+    assert words[0] == "plan"
+    given = ["--env", "dev", "--no-objects", "--format", "markdown", "--also", "--base", "/base/Pulumi.dev.yaml"]
+    assert words[3:] == given
+    assert "GITHUB_TOKEN" not in environ
+    assert environ["PULUMI_CONFIG_PASSPHRASE"]
+    assert "ciphertext" not in state
+    assert json.loads(state)["checkpoint"]["latest"] == without_secrets(DEPLOYMENT)
+    assert environ["PYTHONPATH"] == str(place.checkout.path)
+
+
+def test_a_plan_that_was_not_written_is_no_plan(place: Place) -> None:
+    (place.folder / "silent").touch()
+    with pytest.raises(PlanError, match="wrote no plan"):
+        place.planner()("dev", base=None, drift=False)
 
 
 def test_temporary_folders_are_not_named(place: Place) -> None:
