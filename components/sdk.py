@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import gc
 import os
@@ -14,7 +13,6 @@ from typing import Any
 
 import pulumi
 from pulumi.runtime import register_stack_transformation
-from pulumi.runtime.sync_await import _sync_await
 
 FRAMES = 12
 """Of the stack that the SDK stores with a resource: its own half a dozen, and as many of the program's."""
@@ -52,15 +50,6 @@ def forget_versions() -> None:
     thirty: this program has never declared one under such a name, and the SDK works a URN out of each. Other earlier
     names stay. Needs a stack, and concerns what is declared afterwards."""
     register_stack_transformation(_without_versions)
-
-
-def begin() -> None:
-    """Begin the registration of everything declared so far.
-
-    Otherwise the SDK finds none under way when the program ends, waits for any of thousands of values instead, and
-    looks through all of them again after each that comes.
-    """
-    _sync_await(asyncio.sleep(0))
 
 
 def _unsaid(*_message: Any, **_resource: Any) -> None:
