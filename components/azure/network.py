@@ -15,6 +15,7 @@ from components.azure.rules import part_rules
 from components.model import AddressPlan, Environment
 from components.model.existing import CONTROL_PLANE_SUBNETS, group_of, name_of
 from components.model.fitting import VAULT_ENDPOINT
+from components.model.groups import azure_subnet
 from components.model.sites import AzureSite
 
 
@@ -168,12 +169,10 @@ class SiteNetwork(ComponentResource):
         *,
         after: pulumi.Resource | None,
     ) -> network.Subnet:
-        # In a network of the company's, `api` may be the name of anything.
-        own = part if self._there.network is None else f"{self._name}-{part}"
         needs_vault = part in CONTROL_PLANE_SUBNETS
         return network.Subnet(
             f"{self._name}-{part}",
-            subnet_name=self._cloud_name(own),
+            subnet_name=azure_subnet(self._args.environment, self._args.site, part),
             resource_group_name=self.network_group,
             virtual_network_name=self.network_name,
             address_prefix=str(range_),

@@ -10,10 +10,8 @@ import pulumi
 from pulumi import ComponentResource, Output, Resource, ResourceOptions
 from pulumi_azure_native import network
 
+from components.model.groups import GATEWAY_SUBNET
 from components.model.links import DPD_SECONDS
-
-GATEWAY_SUBNET = "GatewaySubnet"
-"""The name by which Azure knows the subnet of a network's gateway."""
 
 SKU = "VpnGw2AZ"
 """1 Gbit/s in all, 30 tunnels, spread over zones (learn.microsoft.com, "About gateway SKUs")."""

@@ -8,6 +8,7 @@ from ipaddress import IPv4Address, IPv4Network, collapse_addresses, ip_network
 
 from components.model.environment import Environment
 from components.model.existing import CONTROL_PLANE_SUBNETS, AzureVpn
+from components.model.groups import azure_subnet
 from components.model.links import LinkKind, links
 from components.model.network import AddressPlan
 from components.model.sites import AwsSite, AzureSite
@@ -103,7 +104,9 @@ def azure_faults(found: FoundNetwork, environment: Environment, addresses: Addre
     for part, range_ in wanted.items():
         if part not in named and part in made_parts(environment, site):
             for name, subnet in found.subnets.items():
-                if any(one.overlaps(range_) for one in subnet.ranges):
+                # By its name, an earlier `up` has made it.
+                ours = name == azure_subnet(environment, site, part).lower() and subnet.ranges == (range_,)
+                if not ours and any(one.overlaps(range_) for one in subnet.ranges):
                     yield f"its subnet {name} is in the way of {range_}, where the subnet for {part} is to be made"
 
 

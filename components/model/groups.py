@@ -5,6 +5,9 @@ from __future__ import annotations
 from components.model.environment import Environment
 from components.model.sites import AzureSite
 
+GATEWAY_SUBNET = "GatewaySubnet"
+"""The one name by which Azure knows a gateway's subnet."""
+
 
 def name_prefix(environment: Environment) -> str:
     """What stands before every name that clouds know, with its hyphen; may be empty."""
@@ -21,6 +24,16 @@ def resource_group(environment: Environment, site: str) -> str:
     declared = environment.sites[site]
     named = declared.existing.resource_group if isinstance(declared, AzureSite) else None
     return named or cloud_name(environment, f"{environment.name}-{site}")
+
+
+def azure_subnet(environment: Environment, site: str, part: str) -> str:
+    """The subnet of a part of an Azure site, where it is made: in a company's network, ``api`` may be the name of
+    anything."""
+    declared = environment.sites[site]
+    if part == "gateway":
+        return GATEWAY_SUBNET
+    in_one_of_theirs = isinstance(declared, AzureSite) and declared.existing.network is not None
+    return cloud_name(environment, f"{environment.name}-{site}-{part}" if in_one_of_theirs else part)
 
 
 def pool_group(environment: Environment, pool: str) -> str:

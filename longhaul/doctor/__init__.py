@@ -15,6 +15,7 @@ NAMES = (
     "machine-types",
     "images",
     "addresses",
+    "existing",
     "durations",
 )
 """Every check by its name, in the order of the report."""

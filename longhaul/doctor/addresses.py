@@ -1,12 +1,13 @@
-"""Does the address plan overlap what is in the accounts already: such networks can never be joined to this one."""
+"""Does the address plan overlap what is in the accounts already: such networks can never be joined to this one. Those
+that the environment names are judged elsewhere (:mod:`longhaul.doctor.existing`)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from ipaddress import IPv4Network, ip_network
 
 from components.model.groups import resource_group
-from longhaul.doctor.aws import Aws, asked, tagged
+from longhaul.doctor.aws import Aws, asked, tagged, vpc_blocks
 from longhaul.doctor.azure import NETWORK_VERSION, Azure
 from longhaul.doctor.finding import Finding, ok, warning
 from longhaul.doctor.subject import Subject
@@ -18,12 +19,14 @@ def azure(subject: Subject, client: Azure, subscription: str) -> Iterator[Findin
     """Virtual networks of the subscription, in whatever region: learn.microsoft.com, "Virtual Networks - List All"
     (``properties.addressSpace.addressPrefixes``)."""
     names = subject.subscriptions()[subscription]
-    ours = {resource_group(subject.environment, name).lower() for name in names}
+    made = [name for name in names if subject.azure()[name].existing.network is None]
+    ours = {resource_group(subject.environment, name).lower() for name in made}
+    named = {(subject.azure()[name].existing.network or "").lower() for name in names}
     path = f"/subscriptions/{subscription}/providers/Microsoft.Network/virtualNetworks"
     others = [
         (f"the virtual network {network['name']} in {_group(network['id'])}, {network['location']}", prefixes)
         for network in client.pages(path, version=NETWORK_VERSION)
-        if _group(network["id"]).lower() not in ours
+        if _group(network["id"]).lower() not in ours and network["id"].lower() not in named
         for prefixes in ((network["properties"].get("addressSpace") or {}).get("addressPrefixes") or [],)
     ]
     yield from _compared(subject, others, f"virtual networks in the subscription {subscription}")
@@ -32,22 +35,15 @@ def azure(subject: Subject, client: Azure, subscription: str) -> Iterator[Findin
 def aws(subject: Subject, client: Aws, region: str) -> Iterator[Finding]:
     """VPCs of a region: EC2's ``DescribeVpcs`` (``CidrBlockAssociationSet``)."""
     others: list[tuple[str, list[str]]] = []
+    named = {site.existing.vpc for site in subject.aws().values()}
     ec2 = client.client("ec2", region)
     with asked("the VPCs that there are", needs="ec2:DescribeVpcs"):
         for page in ec2.get_paginator("describe_vpcs").paginate():
             for vpc in page["Vpcs"]:
-                if not tagged(vpc, subject.name):
+                if not tagged(vpc, subject.name) and vpc["VpcId"] not in named:
                     words = "the default VPC" if vpc.get("IsDefault") else "the VPC"
-                    blocks = [vpc["CidrBlock"], *_associated(vpc.get("CidrBlockAssociationSet", []))]
-                    others.append((f"{words} {vpc['VpcId']} in {region}", list(dict.fromkeys(blocks))))
+                    others.append((f"{words} {vpc['VpcId']} in {region}", vpc_blocks(vpc)))
     yield from _compared(subject, others, f"VPCs in {region}")
-
-
-def _associated(blocks: Iterable[dict[str, object]]) -> Iterator[str]:
-    for block in blocks:
-        state = block.get("CidrBlockState") or {}
-        if isinstance(state, dict) and state.get("State") in ("associated", "associating"):
-            yield str(block["CidrBlock"])
 
 
 def _compared(subject: Subject, others: list[tuple[str, list[str]]], what: str) -> Iterator[Finding]:

@@ -122,6 +122,16 @@ def asked(what: str, *, needs: str) -> Iterator[None]:
         raise NotAskedError(f"{what}: AWS's answer has no {error}") from None
 
 
+def vpc_blocks(vpc: dict[str, Any]) -> list[str]:
+    """Every range that a VPC has or is about to have (EC2 API, ``VpcCidrBlockState``), as ``DescribeVpcs`` tells."""
+    more = [
+        str(one["CidrBlock"])
+        for one in vpc.get("CidrBlockAssociationSet") or []
+        if (one.get("CidrBlockState") or {}).get("State") in ("associated", "associating")
+    ]
+    return list(dict.fromkeys([str(vpc["CidrBlock"]), *more]))
+
+
 def tagged(resource: dict[str, Any], environment: str) -> bool:
     """Whether a resource is the environment's own (tags: components/aws/account.py)."""
     tags = {tag.get("Key"): tag.get("Value") for tag in resource.get("Tags", [])}

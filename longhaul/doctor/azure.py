@@ -18,6 +18,8 @@ RESOURCES_VERSION = "2022-12-01"
 COMPUTE_VERSION = "2024-07-01"
 SKUS_VERSION = "2021-07-01"
 NETWORK_VERSION = "2024-05-01"
+ZONES_VERSION = "2024-06-01"
+"""Of private DNS zones."""
 
 SIGN_IN = "sign in (`az login`), or set AZURE_CLIENT_ID and what belongs to it"
 

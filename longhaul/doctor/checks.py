@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from functools import partial
 
 from components.azure.session import MANAGEMENT
+from components.model.made import there_already
 from longhaul.doctor import (
     NAMES,
     addresses,
     credentials,
     durations,
+    existing,
     images,
     machine,
     permissions_aws,
@@ -33,7 +35,7 @@ from longhaul.doctor.subject import Subject
 NOT_IN_A_LAB = ("permissions", "registrations", "quotas", "machine-types", "images")
 """What a lab's stand-ins for the clouds do not answer, or not as the clouds would (docs/lab-differences.md)."""
 
-ASKING = ("dns", "clock", "credentials", "addresses", *NOT_IN_A_LAB)
+ASKING = ("dns", "clock", "credentials", "addresses", "existing", *NOT_IN_A_LAB)
 """Checks that somebody outside has to answer."""
 
 
@@ -102,6 +104,8 @@ def _azure(subject: Subject, clouds: Clouds) -> Iterator[Check]:
         where = subject.sites(name)
         yield Check(name="machine-types", where=where, run=partial(types_azure.azure, subject, clouds.azure, name))
         yield Check(name="images", where=where, run=partial(images.azure, subject, clouds.azure, name, site))
+        if there_already(subject.environment, name):
+            yield Check(name="existing", where=where, run=partial(existing.azure, subject, clouds.azure, name))
 
 
 def _aws(subject: Subject, clouds: Clouds) -> Iterator[Check]:
@@ -119,3 +123,5 @@ def _aws(subject: Subject, clouds: Clouds) -> Iterator[Check]:
         where = subject.sites(name)
         yield Check(name="machine-types", where=where, run=partial(types_aws.aws, subject, clouds.aws, name))
         yield Check(name="images", where=where, run=partial(images.aws, subject, clouds.aws, name, site))
+        if there_already(subject.environment, name):
+            yield Check(name="existing", where=where, run=partial(existing.aws, subject, clouds.aws, name))

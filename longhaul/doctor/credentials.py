@@ -46,12 +46,18 @@ def azure(subject: Subject, client: Azure, subscription: str) -> Iterator[Findin
 
 
 def aws(subject: Subject, client: Aws) -> Iterator[Finding]:
-    """Whose account it is: the file does not say which it has to be."""
+    """Whose account it is, and whether that is the one that the file may say."""
     regions = subject.aws_regions()
     caller = client.caller(next(iter(regions)))
     sites = subject.sites(*subject.aws())
+    declared = {name: site.account for name, site in subject.aws().items() if site.account is not None}
+    for name, account in declared.items():
+        if account != caller.account:
+            said = f"AWS: the credentials are of the account {caller.account}, the file says {account}"
+            yield problem(said, subject.at("sites", name, "account"), do="sign in to that one, or correct the file")
     if caller.arn.endswith(":root"):
         do = "sign in as a role that may do what docs/getting-started.md lists, and nothing else"
         yield warning(f"AWS: the account {caller.account}, as its root, who may do everything", *sites, do=do)
-    else:
-        yield ok(f"AWS: the account {caller.account}, as {caller.arn}; see that it is the one you mean", *sites)
+    elif set(declared.values()) <= {caller.account}:
+        see = "" if declared else "; see that it is the one you mean"
+        yield ok(f"AWS: the account {caller.account}, as {caller.arn}{see}", *sites)

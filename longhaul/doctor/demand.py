@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from components.model import Environment
 from components.model.links import LinkKind, links
 from components.model.machines import Role
+from components.model.made import makes_azure_egress, makes_vpn_gateway
 from components.model.scale_sets import has_infiniband
 from components.model.sites import OnpremSite
 from longhaul.prices.needs import AZURE_GATEWAY_ADDRESSES
@@ -77,5 +78,6 @@ def has_tunnels(environment: Environment, site: str) -> bool:
 
 
 def azure_addresses(environment: Environment, site: str) -> int:
-    """Public addresses of a site on Azure: the NAT gateway's, and those of a VPN gateway."""
-    return 1 + (AZURE_GATEWAY_ADDRESSES if has_tunnels(environment, site) else 0)
+    """Public addresses that are made for a site on Azure: the NAT gateway's, and those of a VPN gateway."""
+    gateway = has_tunnels(environment, site) and makes_vpn_gateway(environment, site)
+    return int(makes_azure_egress(environment, site)) + (AZURE_GATEWAY_ADDRESSES if gateway else 0)

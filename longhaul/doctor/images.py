@@ -9,7 +9,7 @@ from longhaul.doctor.aws import Aws, asked
 from longhaul.doctor.azure import Azure, region_name
 from longhaul.doctor.finding import Finding, ok, problem, warning
 from longhaul.doctor.subject import Subject
-from longhaul.init.images import PLACEHOLDER_AMI, PLACEHOLDER_VERSION
+from longhaul.init.images import stands_for_none
 
 GALLERY_VERSION = "2023-07-03"
 
@@ -21,7 +21,7 @@ def azure(subject: Subject, client: Azure, name: str, site: AzureSite) -> Iterat
     """A version in a gallery: learn.microsoft.com, "Gallery Image Versions - Get" (``properties.provisioningState``,
     ``properties.publishingProfile.targetRegions``)."""
     key = subject.at("sites", name, "image")
-    if site.image.endswith(f"/versions/{PLACEHOLDER_VERSION}"):
+    if stands_for_none(site):
         yield _placeholder(subject, name, key)
         return
     found = client.find(site.image, version=GALLERY_VERSION)
@@ -47,7 +47,7 @@ def aws(subject: Subject, client: Aws, name: str, site: AwsSite) -> Iterator[Fin
     from botocore.exceptions import ClientError
 
     key = subject.at("sites", name, "image")
-    if site.image == PLACEHOLDER_AMI:
+    if stands_for_none(site):
         yield _placeholder(subject, name, key)
         return
     ec2 = client.client("ec2", site.region)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from components.model.made import made_zones
 from longhaul.doctor.aws import Aws, asked, tagged
 from longhaul.doctor.demand import Machines, machines
 from longhaul.doctor.finding import Finding, unknown
@@ -152,15 +153,16 @@ def instance_vcpus(ec2: Any, types: Iterable[str]) -> dict[str, int]:
 
 
 def _networks(subject: Subject, ec2: Any, region: _Region, names: list[str]) -> Iterator[Finding]:
-    """An Elastic IP for each zone, and a VPC for each site (components/aws/network.py)."""
-    addresses = sum(len(subject.aws()[name].zones) for name in names)
+    """An Elastic IP for each zone, and a VPC for each site, but for what is there (components/aws/network.py)."""
+    sites = [subject.aws()[name] for name in names]
+    addresses, networks = sum(len(made_zones(site)) for site in sites), sum(not site.existing.vpc for site in sites)
     with asked("the Elastic IPs that there are", needs="ec2:DescribeAddresses"):
         others = [one for one in ec2.describe_addresses()["Addresses"] if not tagged(one, subject.name)]
     yield _counted(region, ADDRESSES, "addresses", len(others), addresses, subject.sites(*names))
     with asked("the VPCs that there are", needs="ec2:DescribeVpcs"):
         pages = ec2.get_paginator("describe_vpcs").paginate()
         vpcs = sum(not tagged(vpc, subject.name) for page in pages for vpc in page["Vpcs"])
-    yield _counted(region, VPCS, "VPCs", vpcs, len(names), subject.sites(*names))
+    yield _counted(region, VPCS, "VPCs", vpcs, networks, subject.sites(*names))
 
 
 def _counted(region: _Region, name: str, unit: str, used: int, wanted: int, where: tuple[str, ...]) -> Finding:

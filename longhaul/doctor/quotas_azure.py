@@ -43,7 +43,7 @@ def _plain(name: str) -> str:
 def azure(subject: Subject, client: Azure, subscription: str, region: str) -> Iterator[Finding]:
     """Cores by family and over all, public addresses and networks of one region."""
     names = subject.azure_regions()[subscription, region]
-    mixed = any(_has_group(subject, client, subscription, name) for name in names)
+    mixed = any(_has_something(subject, client, subscription, name) for name in names)
     root = f"/subscriptions/{subscription}/providers"
     usages = _Usages(client.pages(f"{root}/Microsoft.Compute/locations/{region}/usages", version=COMPUTE_VERSION))
     wanted = tuple(one for one in machines(subject.environment) if one.site in names)
@@ -57,10 +57,17 @@ def azure(subject: Subject, client: Azure, subscription: str, region: str) -> It
     yield from _networks(subject, network, region, names, mixed=mixed)
 
 
-def _has_group(subject: Subject, client: Azure, subscription: str, site: str) -> bool:
-    """Whether there is something of the environment already: what it uses is counted as in use."""
+def _has_something(subject: Subject, client: Azure, subscription: str, site: str) -> bool:
+    """Whether there is something of the environment already: what it uses is counted as in use. A group that the file
+    names says nothing about that, so what is tagged in it is asked for: learn.microsoft.com, "Resources - List By
+    Resource Group" (``$filter``)."""
     path = f"/subscriptions/{subscription}/resourcegroups/{resource_group(subject.environment, site)}"
-    return client.find(path, version=RESOURCES_VERSION) is not None
+    if client.find(path, version=RESOURCES_VERSION) is None:
+        return False
+    if subject.azure()[site].existing.resource_group is None:
+        return True
+    tag = f"tagName eq 'longhaul-environment' and tagValue eq '{subject.name}'"
+    return any(client.pages(f"{path}/resources", version=RESOURCES_VERSION, filter=tag))
 
 
 def _groups(client: Azure, subscription: str, region: str, wanted: tuple[Machines, ...]) -> dict[str, list[Machines]]:
@@ -82,10 +89,11 @@ def _networks(subject: Subject, usages: _Usages, region: str, names: list[str], 
     """A network for each site; addresses of NAT and VPN gateways."""
     where = subject.sites(*names)
     addresses = sum(azure_addresses(subject.environment, name) for name in names)
+    networks = sum(subject.azure()[name].existing.network is None for name in names)
     known = [name for name in ADDRESSES if usages.find(name) is not None]
     for name in known or ADDRESSES[:1]:
         yield _judged(usages, region, name, "addresses", (addresses, addresses), where, mixed=mixed)
-    yield _judged(usages, region, NETWORKS, "networks", (len(names), len(names)), where, mixed=mixed)
+    yield _judged(usages, region, NETWORKS, "networks", (networks, networks), where, mixed=mixed)
 
 
 def _judged(

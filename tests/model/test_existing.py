@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from components.model import Environment, plan, vault_name
-from components.model.fitting import FoundNetwork, FoundSubnet, azure_faults, ranges_of
-from components.model.groups import node_role, pool_group, resource_group
+from components.model.fitting import FoundNetwork, FoundSubnet, azure_faults, ranges_of, site_ranges
+from components.model.groups import azure_subnet, node_role, pool_group, resource_group
 from tests.model import make
 from tests.model.files import only, problems_of, write
 
@@ -125,3 +125,18 @@ def test_a_network_is_held_against_the_plan() -> None:
         "its subnet snet-api, named for api, is delegated to X",
         "it has no subnet snet-nodes, named for nodes",
     ]
+
+
+def test_what_an_earlier_up_has_made_is_not_in_its_own_way() -> None:
+    raw = make.full() | {"bare_metal": None}
+    weu = raw["sites"]["weu"]["existing"]
+    weu["subnets"], weu["vpn_gateway"] = {}, None
+    environment = make.environment(raw)
+    ranges = site_ranges(plan(environment), "weu")
+    made = {azure_subnet(environment, "weu", part).lower(): FoundSubnet(ranges=(ranges[part],)) for part in ranges}
+    assert {"corp-test-weu-etcd", "gatewaysubnet"} < made.keys()
+    network = FoundNetwork(region="westeurope", ranges=ranges_of(["10.64.0.0/16"]), subnets=made)
+    assert list(azure_faults(network, environment, plan(environment), site="weu")) == []
+    others = {f"snet-{name}": subnet for name, subnet in made.items()}
+    other = FoundNetwork(region="westeurope", ranges=ranges_of(["10.64.0.0/16"]), subnets=others)
+    assert len(list(azure_faults(other, environment, plan(environment), site="weu"))) == len(ranges)

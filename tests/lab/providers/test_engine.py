@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lab import tools
-from tests.lab.providers import aws_scenarios, scenarios
+from tests.lab.providers import aws_scenarios, named_scenarios, scenarios
 
 pytestmark = [
     pytest.mark.engine,
@@ -25,7 +25,7 @@ def _engine(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 @pytest.mark.parametrize(
     ("module", "name"),
-    [(module.__name__, name) for module in (scenarios, aws_scenarios) for name in module.SCENARIOS],
+    [(module.__name__, name) for module in (scenarios, aws_scenarios, named_scenarios) for name in module.SCENARIOS],
 )
 def test_scenario(module: str, name: str, tmp_path: Path, root: Path) -> None:
     inner = [sys.executable, "-m", module, name, str(tmp_path)]

@@ -85,6 +85,19 @@ def test_what_is_there_already_may_be_the_environments_own(manager: Manager) -> 
     assert "this environment's own among them" in found.what
 
 
+@pytest.mark.parametrize(("tagged", "level"), [((), Level.PROBLEM), (("etcd-0",), Level.WARNING)])
+def test_a_named_group_may_be_full_of_others_machines(manager: Manager, tagged: tuple[str, ...], level: Level) -> None:
+    raw = raw_environment()
+    raw["sites"]["weu"]["existing"] = {"resource_group": "rg"}
+    group = f"{ROOT}/resourcegroups/rg"
+    manager.has(group, {"name": "rg"})
+    manager.lists(f"{group}/resources", *({"name": name} for name in tagged))
+    found = quotas(manager, raw, family=47)["Azure westeurope, Standard LSv3 Family (standardLSv3Family)"]
+    assert found.level is level
+    (query,) = [query for _, path, query in manager.asked if path == f"{group}/resources"]
+    assert query["$filter"] == ["tagName eq 'longhaul-environment' and tagValue eq 'dev'"]
+
+
 def test_a_vpn_gateway_takes_two_addresses_more(manager: Manager) -> None:
     found = quotas(manager, addresses=2)["Azure westeurope, PublicIPAddresses (PublicIPAddresses)"]
     assert found.level is Level.PROBLEM

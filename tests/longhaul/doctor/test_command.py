@@ -22,7 +22,7 @@ from longhaul.doctor.machine import Outside
 from longhaul.doctor.run import run_checks
 from longhaul.exits import Exit
 from tests.longhaul.conftest import Checkout
-from tests.longhaul.doctor.world import FILE, GOLDEN, Sdk, subject
+from tests.longhaul.doctor.world import FILE, GOLDEN, VPC, Sdk, named_environment, subject
 
 
 class Nobody:
@@ -71,6 +71,7 @@ def test_with_nobody_to_ask_everything_is_unknown_and_nothing_breaks(
     checkout.gains_racks()
     raw = checkout.environment()
     raw["sites"]["rack"]["gateways"][0]["public_address"] = "20.30.40.50"
+    raw["sites"]["use1"] |= {"range": "10.65.0.0/16", "existing": {"vpc": VPC}}
     checkout.write(raw)
     monkeypatch.setenv("PULUMI_BACKEND_URL", "s3://bucket")
     monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "made-up")
@@ -108,8 +109,9 @@ def test_a_name_that_there_is_not_and_no_time_are_refused(
 
 def test_every_name_has_a_check_and_every_check_a_name() -> None:
     clouds = Clouds(azure=azure.Azure(Nobody()), aws=aws.Aws(no_clients), here=alone())
-    found = checks(subject(), clouds)
+    found = checks(subject(named_environment()), clouds)
     assert {check.name for check in found} == set(NAMES)
+    assert {check.name for check in checks(subject(), clouds)} == set(NAMES) - {"existing"}, "nothing is named"
     assert [NAMES.index(check.name) for check in found] == sorted(NAMES.index(check.name) for check in found)
     assert {check.name for check in checks(subject(), clouds, only=("quotas",))} == {"quotas"}
     assert set(ASKING) <= set(NAMES)

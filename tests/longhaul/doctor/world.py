@@ -42,6 +42,34 @@ def raw_environment() -> dict[str, Any]:
     return raw
 
 
+NETWORKING = f"{ROOT}/resourceGroups/rg-network/providers/Microsoft.Network"
+VPC, SUBNET, TABLE = (f"{kind}-0123456789abcdef0" for kind in ("vpc", "subnet", "rtb"))
+INTERNET, GATEWAY = "igw-0123456789abcdef0", "vgw-0123456789abcdef0"
+
+
+def named_environment() -> dict[str, Any]:
+    """The same on what the company has."""
+    raw = raw_environment()
+    gateway = {"id": f"{NETWORKING}/virtualNetworkGateways/vgw", "addresses": ["20.30.40.51", "20.30.40.52"]}
+    raw["sites"]["weu"] |= {"range": "10.64.0.0/16"}
+    raw["sites"]["weu"]["existing"] = {
+        "resource_group": "rg",
+        "network": f"{NETWORKING}/virtualNetworks/vnet",
+        "subnets": {"api": "snet-api"},
+        "dns_zone": f"{NETWORKING}/privateDnsZones/{raw['domain']}",
+        "vpn_gateway": gateway,
+    }
+    raw["sites"]["use1"] |= {"range": "10.65.0.0/16", "account": "123456789012"}
+    zone = raw["sites"]["use1"].get("zones", ["a"])[0]
+    raw["sites"]["use1"]["existing"] = {
+        "vpc": VPC,
+        "internet_gateway": INTERNET,
+        "node_subnets": {zone: {"subnet": SUBNET, "route_table": TABLE}},
+        "vpn_gateway": GATEWAY,
+    }
+    return raw
+
+
 def subject(raw: dict[str, Any] | None = None, **more: Any) -> Subject:
     """What is looked at; nothing of this machine's."""
     given = raw_environment() if raw is None else raw
