@@ -11,14 +11,11 @@ import pytest
 
 from components.model.versions import pinned
 from tests.support.cloud import instances, set_desired_capacity
-from tests.support.project import Project, eventually, hybrid
+from tests.support.project import Project, eventually
+from tests.support.shared_lab import GROUP, HOST, SERVERS, SharedLab, ready
 from tests.support.workload import talkers
 
 pytestmark = pytest.mark.lab
-
-ENV = "att"
-GROUP = f"{ENV}-cpu"
-RACK = f"{ENV}-node-0"
 
 PROVE = """
 import dataclasses, json, sys
@@ -40,16 +37,12 @@ except node_attest.JoinError as error:
 
 
 @pytest.fixture(scope="module", name="project")
-def _project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    raw = hybrid(ENV, supernet="10.160.0.0/12", etcd=1, events=1)
-    project = Project.make(tmp_path_factory.mktemp("attest"), raw)
-    try:
-        project.up()
-        set_desired_capacity(project, GROUP, 2)
-        eventually(lambda: len(_ready(project)) == 3, limit_s=120)
-        yield project
-    finally:
-        project.lab("down", "--all", check=False)
+def _project(shared_lab: SharedLab) -> Iterator[Project]:
+    project = shared_lab.take()
+    yield project
+    # Whatever became of the last test: a machine that comes later has to join.
+    for server in SERVERS:
+        project.on(server, "systemctl start longhaul-join", check=False)
 
 
 @pytest.fixture(name="machines")
@@ -59,14 +52,6 @@ def _machines(project: Project) -> list[str]:
 
 def _items(project: Project, *what: str) -> list[dict[str, Any]]:
     return list(json.loads(project.kubectl("get", *what, "--output=json").stdout)["items"])
-
-
-def _ready(project: Project) -> set[str]:
-    return {
-        item["metadata"]["name"]
-        for item in _items(project, "nodes")
-        if any(c["type"] == "Ready" and c["status"] == "True" for c in item["status"]["conditions"])
-    }
 
 
 def _join_again(project: Project, machine: str, node: str, **changes: str) -> str:
@@ -93,7 +78,7 @@ def test_machines_of_a_pool_joined_by_proof(project: Project, machines: list[str
         if item["spec"]["username"] == "longhaul:join" and item["status"].get("certificate")
     }
     assert made == dict.fromkeys(machines, "use1")
-    assert set(machines) <= _ready(project)
+    assert set(machines) <= ready(project)
 
 
 def test_no_token_lets_anybody_in(project: Project, machines: list[str]) -> None:
@@ -135,7 +120,7 @@ def test_only_machines_of_pools_reach_the_service(project: Project, machines: li
     place = json.loads(project.on(machines[0], "cat /etc/longhaul/node.json").stdout)["join"]
     ask = f"curl -ks --max-time 5 https://{place['address']}:{place['port']}/healthz"
     assert project.on(machines[0], ask).stdout == "{}"
-    assert project.on(RACK, ask, check=False).stdout == ""
+    assert project.on(HOST, ask, check=False).stdout == ""
 
 
 def test_a_pod_gets_no_proof(project: Project) -> None:
@@ -148,14 +133,13 @@ def test_a_pod_gets_no_proof(project: Project) -> None:
 
 def test_a_service_that_is_away_delays_and_refuses_nobody(project: Project, machines: list[str]) -> None:
     """A machine that comes meanwhile joins once it is back; and either server will do."""
-    servers = [f"{ENV}-api-{index}" for index in range(2)]
-    for server in servers:
+    for server in SERVERS:
         project.on(server, "systemctl stop longhaul-join")
     set_desired_capacity(project, GROUP, 3)
     eventually(lambda: len(instances(project, GROUP)) == 3)
     (added,) = set(instances(project, GROUP)) - set(machines)
     journal = "journalctl --unit=kubelet --output=cat"
     eventually(lambda: "not yet: the join service" in project.on(added, journal, check=False).stdout)
-    project.on(servers[1], "systemctl start longhaul-join")
-    eventually(lambda: added in _ready(project))
-    project.on(servers[0], "systemctl start longhaul-join")
+    project.on(SERVERS[1], "systemctl start longhaul-join")
+    eventually(lambda: added in ready(project))
+    project.on(SERVERS[0], "systemctl start longhaul-join")

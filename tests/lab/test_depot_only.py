@@ -22,14 +22,13 @@ from components.model.versions import pinned
 from lab.hypervisor import addresses
 from lab.hypervisor.networks import router_of
 from lab.racks import network_id
-from tests.support.project import LIMIT_S, Project, eventually, hybrid
-from tests.support.workload import talkers
+from tests.support.project import LIMIT_S, Project, eventually
+from tests.support.shared_lab import HOST, SharedLab
+from tests.support.workload import IMAGE
 
 pytestmark = pytest.mark.lab
 
-ENV = "fenced"
 SITE = "rack"
-HOST = f"{ENV}-node-0"
 LINK = addresses.machine_link(HOST)
 LEAST_MIB = 100
 """What a host installs is several times as much: kubelet alone is 50 MB."""
@@ -87,6 +86,10 @@ class Fence:
             done = self.inside("nft", "-f", "-", stdin=RULES.replace("SUPERNET", self.supernet))
             self.first = done.returncode == 0 and self.inside("ip", "link", "show", LINK).returncode != 0
 
+    def fall(self) -> None:
+        """Take it away, where it stands."""
+        self.inside("nft", "delete", "table", "ip", "fence")
+
     def objects(self, kind: str) -> list[dict[str, Any]]:
         shown = json.loads(self.inside("nft", "--json", "list", "table", "ip", "fence").stdout)["nftables"]
         return [one[kind] for one in shown if kind in one]
@@ -104,19 +107,18 @@ class Fence:
 
 
 @pytest.fixture(scope="module", name="fence")
-def _fence(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fence]:
-    raw = hybrid(ENV, supernet="10.144.0.0/12", etcd=1, events=1, api=1)
-    project = Project.make(tmp_path_factory.mktemp("fenced"), raw)
+def _fence(shared_lab: SharedLab) -> Iterator[Fence]:
+    project = shared_lab.fresh()
     fence = Fence(project=project, supernet=str(plan(load(project.stack_file)).supernet))
     standing = threading.Thread(target=fence.stand)
     standing.start()
     try:
-        project.up()
+        shared_lab.take()
         yield fence
     finally:
         fence.ended.set()
         standing.join()
-        project.lab("down", "--all", check=False)
+        fence.fall()
 
 
 def test_the_fence_stood_before_the_host(fence: Fence) -> None:
@@ -133,7 +135,14 @@ def test_the_host_is_a_node(fence: Fence) -> None:
 
 
 def test_it_runs_pods_whose_images_it_did_not_have(fence: Fence) -> None:
-    assert talkers(fence.project, pinned("agnhost"), rack=SITE)
+    container = {"name": "agnhost", "image": f"{IMAGE}:{pinned('agnhost')}", "args": ["pause"]}
+    spec = {
+        "nodeSelector": {"kubernetes.io/hostname": HOST},
+        "containers": [container],
+        "terminationGracePeriodSeconds": 1,
+    }
+    fence.project.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "fenced"}, "spec": spec})
+    fence.project.kubectl("wait", "--for=condition=Ready", "--timeout=300s", "pod/fenced")
 
 
 def test_all_of_it_came_from_the_depot(fence: Fence) -> None:

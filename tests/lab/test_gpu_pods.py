@@ -22,13 +22,12 @@ from components.objects import gpus
 from longhaul.toolchain.spec import repository
 from tests.support.nvml.library import NAME, build
 from tests.support.nvml.machine import DEFAULT, DRIVER, VARIABLE, Machine, gpu
-from tests.support.project import Project, eventually, hybrid
+from tests.support.project import Project, eventually
+from tests.support.shared_lab import HOST, SharedLab
 from tests.support.workload import IMAGE, pod
 
 pytestmark = pytest.mark.lab
 
-ENV = "gpupods"
-HOST = f"{ENV}-node-0"
 FOLDER = "/var/lib/nvml-stand-in"
 """A folder, since a file that is mounted is not seen to be replaced."""
 DEVICES = ("nvidia0", "nvidia1")
@@ -59,16 +58,12 @@ ln -sf {FOLDER}/machine {DEFAULT}
 
 
 @pytest.fixture(scope="module", name="project")
-def _project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    raw = hybrid(ENV, supernet="10.192.0.0/12", etcd=1, events=1, api=1)
-    # Of no machines: it makes the environment one with GPUs.
-    raw["pools"]["gpu"] = {"site": "use1", "machine_type": "g5.xlarge", "min": 0, "max": 1}
-    project = Project.make(tmp_path_factory.mktemp(ENV), raw)
-    try:
-        project.up()
-        yield project
-    finally:
-        project.lab("down", "--all", check=False)
+def _project(shared_lab: SharedLab) -> Iterator[Project]:
+    project = shared_lab.take()
+    yield project
+    # A host without GPUs again: no plugin, and no taint that the node controller has set for want of their test.
+    project.kubectl("label", "node", HOST, f"{GPU_LABEL}-", check=False)
+    project.kubectl("taint", "node", HOST, f"{PREFLIGHT_TAINT}-", check=False)
 
 
 @pytest.fixture(scope="module", name="equipped")

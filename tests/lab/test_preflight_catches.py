@@ -32,12 +32,13 @@ from tests.support.rack_faults import (
     skewed_clock,
     wrong_host_key,
 )
-from tests.support.racks import add_hosts, deliver, rack_alone
+from tests.support.racks import deliver, take_away
+from tests.support.shared_lab import ENV, SharedLab
+from tests.support.shared_lab import HOST as NODE
 
 pytestmark = pytest.mark.lab
 
-ENV = "catches"
-HOST, NODE = f"{ENV}-new", f"{ENV}-node-0"
+HOST = f"{ENV}-new"
 SLOTS = ("0000:18:00.0", "0000:19:00.0")
 OTHER_KERNEL, OTHER_DRIVER = "6.1.0-0-other", "570.1.2"
 
@@ -45,18 +46,15 @@ TOGETHER: tuple[Fault, ...] = (skewed_clock, low_mtu, full_disk, duplicate_addre
 
 
 @pytest.fixture(scope="module", name="project")
-def _project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    project = Project.make(tmp_path_factory.mktemp(ENV), rack_alone(ENV, supernet="10.208.0.0/12"))
+def _project(shared_lab: SharedLab) -> Iterator[Project]:
+    project = shared_lab.take()
     try:
-        # The cluster's DNS wants two.
-        add_hosts(project, "node-1")
-        project.up()
         deliver(project, "new")
         # From here on its system is only looked at.
         project.on(HOST, "cloud-init status --wait; touch /run/delivered")
         yield project
     finally:
-        project.lab("down", "--all", check=False)
+        take_away(project, "new")
 
 
 def look(project: Project, name: str, *options: str) -> tuple[str, list[str]]:

@@ -5,19 +5,18 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator
 
 import pytest
 
 from components.model.versions import pinned
 from tests.support.project import Project
-from tests.support.racks import add_hosts, await_ssh, deliver, rack_alone
+from tests.support.racks import await_ssh, deliver
+from tests.support.shared_lab import ENV, SharedLab
 from tests.support.workload import IMAGE
 
 pytestmark = pytest.mark.lab
 
-ENV = "life"
-HOST = "life-new"
+HOST = f"{ENV}-new"
 OLDER = "v1.36.0"
 """The same kubelet by an older version: as many letters, so that it can be written over the right one."""
 
@@ -29,15 +28,10 @@ PHASES = (
 
 
 @pytest.fixture(scope="module", name="project")
-def _project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    project = Project.make(tmp_path_factory.mktemp(ENV), rack_alone(ENV, supernet="10.160.0.0/12"))
-    try:
-        add_hosts(project, "node-1")
-        project.up()
-        deliver(project, "new")
-        yield project
-    finally:
-        project.lab("down", "--all", check=False)
+def _project(shared_lab: SharedLab) -> Project:
+    project = shared_lab.take()
+    deliver(project, "new")
+    return project
 
 
 def rack(project: Project, *, check: bool = True) -> dict[str, object]:

@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,28 +15,19 @@ from typing import Any
 import pytest
 
 from components.model.versions import pinned
-from tests.support.cloud import instances, set_desired_capacity
-from tests.support.project import REPOSITORY, Project, eventually, hybrid
+from tests.support.cloud import instances
+from tests.support.project import REPOSITORY, Project, eventually
+from tests.support.shared_lab import ENV, GROUP, POOL, SharedLab, nodes, ready
 from tests.support.workload import IMAGE, pod
 
 pytestmark = pytest.mark.lab
 
-ENV = "roll"
-GROUP = f"{ENV}-cpu"
 JOB = "job"
 
 
 @pytest.fixture(scope="module", name="project")
-def _project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    raw = hybrid(ENV, supernet="10.144.0.0/12", etcd=1, events=1, api=1)
-    project = Project.make(tmp_path_factory.mktemp("roll"), raw)
-    try:
-        project.up()
-        set_desired_capacity(project, GROUP, 2)
-        eventually(lambda: len(_ready(project)) == 2, limit_s=120)
-        yield project
-    finally:
-        project.lab("down", "--all", check=False)
+def _project(shared_lab: SharedLab) -> Project:
+    return shared_lab.take()
 
 
 @pytest.fixture(scope="module", name="before")
@@ -62,21 +52,18 @@ def _busy(project: Project, before: list[str]) -> str:
 
 def _ready(project: Project) -> dict[str, dict[str, Any]]:
     """Ready nodes of the pool by name."""
-    listed = project.kubectl("get", "nodes", "--selector=longhaul.dev/pool=cpu", "--output=json").stdout
-    return {
-        item["metadata"]["name"]: item
-        for item in json.loads(listed)["items"]
-        if any(c["type"] == "Ready" and c["status"] == "True" for c in item["status"]["conditions"])
-    }
+    well = ready(project)
+    items = nodes(project, f"--selector=longhaul.dev/pool={POOL}")
+    return {item["metadata"]["name"]: item for item in items if item["metadata"]["name"] in well}
 
 
 def _dry_run(project: Project) -> dict[str, Any]:
-    lines = project.longhaul("roll", "--pool", "cpu", "--dry-run", "--json").stdout.splitlines()
+    lines = project.longhaul("roll", "--pool", POOL, "--dry-run", "--json").stdout.splitlines()
     return dict(json.loads(lines[-1]))
 
 
 def test_a_pool_that_is_as_it_should_be_is_left_alone(project: Project, before: list[str]) -> None:
-    done = project.longhaul("roll", "--pool", "cpu")
+    done = project.longhaul("roll", "--pool", POOL)
     assert "2 current; 0 replaced" in done.stdout
     assert instances(project, GROUP) == before
 
@@ -84,7 +71,7 @@ def test_a_pool_that_is_as_it_should_be_is_left_alone(project: Project, before: 
 def test_up_changes_what_machines_are_made_from_and_no_machine(project: Project, before: list[str], busy: str) -> None:
     """Another image and other user data come to the same: a new version of the launch template."""
     raw = project.read()
-    raw["pools"]["cpu"]["labels"] = {"longhaul.test/generation": "2"}
+    raw["pools"][POOL]["labels"] = {"longhaul.test/generation": "2"}
     project.write(raw)
     project.longhaul("up", "--yes", "--only", "infrastructure")
     assert instances(project, GROUP) == before
@@ -96,7 +83,7 @@ def test_the_free_one_goes_first_and_the_run_is_killed_while_the_other_waits(
     project: Project, before: list[str], busy: str
 ) -> None:
     executable = str(Path(sys.executable).with_name("longhaul"))
-    words = [executable, "roll", "--project", str(project.path), "--env", ENV, "--pool", "cpu", "--json"]
+    words = [executable, "roll", "--project", str(project.path), "--env", ENV, "--pool", POOL, "--json"]
     with subprocess.Popen(words, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
         try:
             assert process.stdout is not None
@@ -121,7 +108,7 @@ def test_the_next_run_goes_on_and_takes_the_other_at_its_checkpoint(project: Pro
     uid = pod(project, JOB)["metadata"]["uid"]
     now = datetime.now(UTC).isoformat(timespec="seconds")
     project.kubectl("annotate", "pod", JOB, f"longhaul.dev/checkpointed-at={now}")
-    done = project.longhaul("roll", "--pool", "cpu", "--json")
+    done = project.longhaul("roll", "--pool", POOL, "--json")
     *events, report = [json.loads(line) for line in done.stdout.splitlines()]
     assert [event["node"] for event in events if event["event"] in ("released", "replacing")] == [busy, busy]
     assert (report["well"], report["replaced"]) == (True, 1)

@@ -157,11 +157,21 @@ class Project:
         eventually(lambda: all(self.phase(machine) == "stopped" for machine in machines))
 
     def kubectl(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-        """kubectl from the host with the administrator's kubeconfig."""
+        """kubectl from the host with the administrator's kubeconfig. To fetch that takes longer than most calls: it is
+        fetched again when a call fails, which is repeated if it is another by now."""
         from lab import tools
 
-        kubeconfig = self.longhaul("kubeconfig").stdout.strip()
-        return run([str(tools.bin_dir() / "kubectl"), "--kubeconfig", kubeconfig, *arguments], check=check)
+        path = self.state / "kubeconfig"
+        words = [str(tools.bin_dir() / "kubectl"), "--kubeconfig", str(path), *arguments]
+        known = path.read_bytes() if path.exists() else b""
+        if known:
+            done = run(words, check=False)
+            if done.returncode == 0:
+                return done
+        self.longhaul("kubeconfig")
+        if path.read_bytes() != known:
+            return run(words, check=check)
+        return checked(words, done) if check else done
 
     def create(self, value: object, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Make an object, or a ``List`` of them, with further arguments for kubectl."""
@@ -200,7 +210,12 @@ def run(words: list[str], *, check: bool = True, cwd: Path = REPOSITORY) -> subp
         env=_environment(),
         check=False,
     )
-    if check and done.returncode != 0:
+    return checked(words, done) if check else done
+
+
+def checked(words: list[str], done: subprocess.CompletedProcess[str]) -> subprocess.CompletedProcess[str]:
+    """What a command did; AssertionError with what it printed if it failed."""
+    if done.returncode != 0:
         text = f"{done.stdout[-6000:]}\n{done.stderr[-6000:]}"
         raise AssertionError(f"{' '.join(words)} ended with {done.returncode}\n{text}")
     return done

@@ -32,12 +32,27 @@ def add_hosts(project: Project, *names: str, **more: Any) -> None:
 def deliver(project: Project, *names: str, **more: Any) -> list[str]:
     """Hosts that come to a lab that is up, bare and switched on, and known to the cluster; their nodes' names."""
     add_hosts(project, *names, **more)
-    control.request(LabState.of(project.env, root=project.path / ".lab"), "POST", "/refresh")
+    _refresh(project)
     project.longhaul("up", "--yes", "--only", "objects", "--", "--skip-preview")
     nodes = [f"{project.env}-{name}" for name in names]
     for node in nodes:
         await_ssh(project, node)
     return nodes
+
+
+def take_away(project: Project, *names: str) -> None:
+    """Hosts that leave a lab that is up, and its environment's list; returns when nothing of them is left."""
+    path = project.stack_file.parent / project.read()["bare_metal"]
+    hosts = yaml.safe_load(path.read_text(encoding="utf-8"))
+    hosts["hosts"] = [host for host in hosts["hosts"] if host["name"] not in names]
+    path.write_text(yaml.safe_dump(hosts, sort_keys=False), encoding="utf-8")
+    _refresh(project)
+    eventually(lambda: not any(project.phase(f"{project.env}-{name}") for name in names))
+
+
+def _refresh(project: Project) -> None:
+    """Have the lab read the list again."""
+    control.request(LabState.of(project.env, root=project.path / ".lab"), "POST", "/refresh")
 
 
 def await_ssh(project: Project, node: str) -> None:
