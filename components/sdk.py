@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import gc
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pulumi
 from pulumi.runtime import register_stack_transformation
+from pulumi.runtime.settings import SETTINGS
 
 FRAMES = 12
 """Of the stack that the SDK stores with a resource: its own half a dozen, and as many of the program's."""
@@ -50,6 +52,24 @@ def forget_versions() -> None:
     thirty: this program has never declared one under such a name, and the SDK works a URN out of each. Other earlier
     names stay. Needs a stack, and concerns what is declared afterwards."""
     register_stack_transformation(_without_versions)
+
+
+def wait_once() -> None:
+    """Have the SDK wait for all values declared so far as for one, which fails as soon as any of them does.
+
+    Otherwise it waits for the first of thousands that comes, and looks through all the others again after each.
+    """
+    with SETTINGS.lock:
+        known = tuple(SETTINGS.outputs)
+        SETTINGS.outputs.clear()
+        if known:
+            SETTINGS.outputs.add(asyncio.ensure_future(_all(known)))
+
+
+async def _all(values: Iterable[asyncio.Task[Any]]) -> None:
+    come, _ = await asyncio.wait(values, return_when=asyncio.FIRST_EXCEPTION)
+    for value in come:
+        value.result()
 
 
 def _unsaid(*_message: Any, **_resource: Any) -> None:

@@ -6,7 +6,7 @@ import pulumi
 
 from components.model import load, plan
 from components.model.load import check_neighbours
-from components.sdk import forget_versions, lean
+from components.sdk import forget_versions, lean, wait_once
 
 STACKS = Path(__file__).resolve().parent
 
@@ -40,3 +40,4 @@ def main() -> None:
 with lean():
     forget_versions()
     main()
+    wait_once()

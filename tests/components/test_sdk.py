@@ -65,6 +65,45 @@ with lean():
 print(*seen, sep="\\n")
 """
 
+FAILING = """
+import asyncio
+import pulumi
+from pulumi.runtime.stack import run_pulumi_func
+from components.sdk import wait_once
+
+async def program():
+    def declare():
+        pulumi.Output.from_input(asyncio.get_running_loop().create_future())
+        pulumi.Output.from_input(1).apply(lambda _: 1 / 0)
+        wait_once()
+    await run_pulumi_func(declare)
+
+asyncio.run(program())
+"""
+
+COMING = """
+import asyncio
+import pulumi
+from pulumi.runtime.settings import SETTINGS
+from pulumi.runtime.stack import wait_for_rpcs
+from components.sdk import wait_once
+
+said = []
+
+async def program():
+    first = asyncio.get_running_loop().create_future()
+    value = pulumi.Output.from_input(first)
+    # Declared only when the first is there.
+    value.apply(lambda one: pulumi.Output.from_input(one + 1).apply(lambda two: said.append(two)))
+    wait_once()
+    assert len(SETTINGS.outputs) == 1
+    asyncio.get_running_loop().call_soon(first.set_result, 1)
+    await wait_for_rpcs()
+
+asyncio.run(program())
+assert said == [2], said
+"""
+
 
 def ran(program: str, **environ: str) -> subprocess.CompletedProcess[str]:
     """In a process of its own: it concerns all of one."""
@@ -73,6 +112,7 @@ def ran(program: str, **environ: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
+        timeout=60,
         env={**os.environ, **environ},
     )
 
@@ -117,3 +157,13 @@ def test_versions_of_the_interface_are_left_out(names: list[str]) -> None:
 def test_its_debug_messages_are_sent_when_asked_for(names: list[str]) -> None:
     assert "said" not in names
     assert "said" in ran(STACK, **{DEBUG: "1"}).stdout.split()
+
+
+def test_a_value_that_fails_ends_the_program_though_another_never_comes() -> None:
+    done = ran(FAILING)
+    assert done.stderr.splitlines()[-1] == "ZeroDivisionError: division by zero"
+
+
+def test_values_are_waited_for_those_that_others_bring_too() -> None:
+    done = ran(COMING)
+    assert done.returncode == 0, done.stderr
