@@ -177,7 +177,9 @@ def test_an_azure_pool_beyond_one_scale_set_takes_several(production: Environmen
         make.azure_pool(larger, "big")
         return {}
 
-    sets = declare(build).of("azure-native:compute:VirtualMachineScaleSet")
+    sets = sorted(
+        declare(build).of("azure-native:compute:VirtualMachineScaleSet"), key=lambda one: (len(one.name), one.name)
+    )
     assert [(one.inputs["vmScaleSetName"], one.inputs["sku"]["capacity"]) for one in sets] == [
         ("prod-big", 100),
         ("prod-big-s1", 20),

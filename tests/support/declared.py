@@ -197,7 +197,8 @@ def declare(build: Callable[[], Outputs], *, answer: Answer = lambda _: {}, told
 
     contextvars.copy_context().run(asyncio.run, run())
     return Program(
-        resources=tuple(monitor.declared),
+        # They come from several threads, in no order that would be the same the next time.
+        resources=tuple(sorted(monitor.declared, key=lambda one: one.urn)),
         outputs={name: value for name, (value, _) in resolved.items()},
         secret={name: secret for name, (_, secret) in resolved.items()},
     )
