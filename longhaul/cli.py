@@ -99,13 +99,13 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    subparsers = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    subparsers = top.add_subparsers(dest="command", metavar="COMMAND")
     for name, command in commands().items():
         sub = subparsers.add_parser(
             name,
             help=command.HELP,
             description=command.HELP[0].upper() + command.HELP[1:] + ".",
-            epilog=help_text(),
+            epilog=help_text(name),
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
@@ -121,6 +121,11 @@ def parse(argv: Sequence[str]) -> Invocation:
     split = list(argv).index("--") if "--" in argv else len(argv)
     grammar = parser()
     options, unknown = grammar.parse_known_args(argv[:split])
+    if options.command is None:
+        if argv:
+            grammar.error(f"no COMMAND in: {' '.join(argv)}")
+        grammar.print_help(sys.stderr)
+        grammar.exit(Exit.USAGE)
     if unknown:
         after = "; words for what it runs go after --" if commands()[options.command].TAKES_REST else ""
         grammar.error(f"unrecognized arguments: {' '.join(unknown)}{after}")

@@ -21,10 +21,17 @@ MEANINGS = {
     Exit.FAILED: "the operation failed or was refused, or the environment is not well",
     Exit.USAGE: "wrong usage, or an environment file that cannot be used; nothing was done",
     Exit.UNREACHABLE: "the environment cannot be reached, or its lab is down",
-    Exit.REFUSED: "the change must not go in: it loses what cannot be had back, breaks a policy, or a file is wrong",
+    Exit.REFUSED: "refused (plan, review, acceptance): the change must not go in, or nothing was done",
     Exit.INTERRUPTED: "interrupted",
 }
-"""For ``--help``."""
+"""For ``--help``, of any command."""
+
+_REFUSALS = {
+    "plan": "refused: the change must not go in, since it loses what cannot be had back or breaks a policy",
+    "review": "refused: the change must not go in, since a plan is refused or a file is wrong",
+    "acceptance": "refused: nothing was done, since the terms do not allow it or what is there does not fit",
+}
+"""Of the commands that end with it, what :attr:`Exit.REFUSED` says."""
 
 
 class CommandError(Exception):
@@ -35,6 +42,14 @@ class CommandError(Exception):
         self.code = code
 
 
-def help_text() -> str:
-    """The exit codes as ``--help`` shows them."""
-    return "exit codes:\n" + "\n".join(f"  {code:>3}  {meaning}" for code, meaning in MEANINGS.items())
+def help_text(command: str | None = None) -> str:
+    """The exit codes as ``--help`` shows them: all, or those that ``command`` ends with."""
+    return "exit codes:\n" + "\n".join(f"  {code:>3}  {meaning}" for code, meaning in meanings(command).items())
+
+
+def meanings(command: str | None = None) -> dict[Exit, str]:
+    """What each code says, of any command or of one."""
+    if command is None:
+        return dict(MEANINGS)
+    own = {**MEANINGS, Exit.REFUSED: _REFUSALS.get(command, "")}
+    return {code: meaning for code, meaning in own.items() if meaning}

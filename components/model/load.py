@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
@@ -16,6 +16,7 @@ from components.model.environment import Environment
 from components.model.errors import ConfigurationError, Finding, Location, Problem
 from components.model.hosts import Hosts
 from components.model.migrate import FormatError, Raw, migrate, steps
+from components.model.ranges import free
 from components.model.schema import CONFIG_KEY
 from components.model.validate import Validated, validate
 
@@ -52,6 +53,15 @@ def load(path: Path) -> Environment:
     return _parse(_section(document, path), source=source, stack=stack_name(path))
 
 
+def load_copy(path: Path) -> Environment:
+    """Read the environment of a copy of a stack file, which may be called anything: its own ``name`` says its stack.
+    The hosts file that it names lies beside the copy. ``ConfigurationError`` with everything that is wrong."""
+    document = read_document(path)
+    raw = _section(document, path)
+    source = _Source(path=path, document=document, top=("config", CONFIG_KEY))
+    return _parse(raw, source=source, stack=str(raw.get("name", stack_name(path))))
+
+
 def parse(raw: Raw, *, source: Path, stack: str) -> Environment:
     """Check ``raw``, the value of ``longhaul:environment`` in the file ``source``, and the hosts file it names;
     ``ConfigurationError`` with everything that is wrong."""
@@ -71,8 +81,14 @@ def load_directory(directory: Path) -> dict[str, Environment]:
         claim = _claim(path)
         if claim is not None:
             claims[path] = claim
+    offers: dict[Path, Range | None] = {}
     for first, second in combinations(claims.values(), 2):
-        problems += _overlap(second, first)
+        if not second.supernet.overlaps(first.supernet):
+            continue
+        if second.path not in offers:
+            given = [offer for offer in offers.values() if offer is not None]
+            offers[second.path] = second.offer([*(claim.supernet for claim in claims.values()), *given])
+        problems.append(_overlap(second, first, offer=offers[second.path]))
     if problems:
         raise ConfigurationError(problems)
     return environments
@@ -81,11 +97,20 @@ def load_directory(directory: Path) -> dict[str, Environment]:
 def check_neighbours(environment: Environment, *, source: Path) -> None:
     """Refuse ``environment``, read from ``source``, when it overlaps another one beside its stack file. Whatever else
     is wrong with a neighbour is its own file's problem."""
-    own = _Claim(path=source, name=environment.name, supernet=environment.supernet)
-    others = (_claim(path) for path in environment_files(source.parent) if path != source)
-    problems = [problem for other in others if other is not None for problem in _overlap(own, other)]
-    if problems:
-        raise ConfigurationError(problems)
+    others = _claims(source.parent, but=source)
+    overlapping = [other for other in others if environment.supernet.overlaps(other.supernet)]
+    if not overlapping:
+        return
+    claimed = _claim(source)
+    line = claimed.line if claimed is not None else None
+    own = _Claim(path=source, name=environment.name, supernet=environment.supernet, line=line)
+    offer = own.offer([other.supernet for other in others])
+    raise ConfigurationError(_overlap(own, other, offer=offer) for other in overlapping)
+
+
+def taken_ranges(directory: Path, *, but: Path) -> tuple[Range, ...]:
+    """The supernets of the environments in ``stacks/``, so far as they can be read; ``but`` is not looked at."""
+    return tuple(claim.supernet for claim in _claims(directory, but=but))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,6 +121,20 @@ class _Claim:
     name: str
     supernet: Range
     line: int | None = None
+
+    def offer(self, taken: Collection[Range]) -> Range | None:
+        """A range of the same size that overlaps none of ``taken``."""
+        return free(taken, prefix=self.supernet.prefixlen)
+
+    @property
+    def place(self) -> str:
+        """Where it is written."""
+        return str(self.path) if self.line is None else f"{self.path}:{self.line}"
+
+
+def _claims(directory: Path, *, but: Path) -> list[_Claim]:
+    found = (_claim(path) for path in environment_files(directory) if path != but)
+    return [claim for claim in found if claim is not None]
 
 
 def _claim(path: Path) -> _Claim | None:
@@ -110,11 +149,11 @@ def _claim(path: Path) -> _Claim | None:
     return _Claim(path=path, name=stack_name(path), supernet=supernet, line=line)
 
 
-def _overlap(one: _Claim, other: _Claim) -> Iterator[Problem]:
-    if one.supernet.overlaps(other.supernet):
-        wrong = f"{one.supernet} of {one.name} overlaps {other.supernet} of {other.name}, in {other.path}"
-        write = "a range that no other environment has"
-        yield Problem(file=str(one.path), line=one.line, key="supernet", wrong=wrong, write=write)
+def _overlap(one: _Claim, other: _Claim, *, offer: Range | None) -> Problem:
+    wrong = f"{one.supernet} of {one.name} overlaps {other.supernet} of {other.name}, {other.place}"
+    such = "" if offer is None else f", such as {offer}"
+    write = f"in one of the two a range that no other environment has{such}; or remove one that is only an example"
+    return Problem(file=str(one.path), line=one.line, key="supernet", wrong=wrong, write=write)
 
 
 def _section(document: Document, path: Path) -> Raw:

@@ -95,7 +95,7 @@ def _verb(verbs: argparse._SubParsersAction[argparse.ArgumentParser], name: str,
         name,
         help=text,
         description=f"{text[0].upper()}{text[1:]}.",
-        epilog=help_text(),
+        epilog=help_text("depot"),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )

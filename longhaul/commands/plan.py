@@ -49,7 +49,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="judge a preview that was written by `pulumi preview --json`, instead of running one; may be repeated",
     )
     parser.add_argument(
-        "--base", metavar="FILE", type=Path, help="the environment's file of before, for capacity, racks and addresses"
+        "--base",
+        metavar="FILE",
+        type=Path,
+        help="the environment's file of before, under any name, the hosts file that it names beside it: for capacity, "
+        "racks and addresses, and where there is no state all that is compared with",
     )
     parser.add_argument(
         "--max-removed",
@@ -84,6 +88,7 @@ def run(invocation: Invocation) -> int:
 
 def _plan(where: Context, environment: Environment, base: Environment | None, invocation: Invocation) -> Plan:
     from longhaul.plan.changes import read_changes
+    from longhaul.plan.files import ALONE
     from longhaul.plan.plan import MAX_REMOVED, Terms, make_plan
     from longhaul.plan.policies import policies
 
@@ -94,7 +99,7 @@ def _plan(where: Context, environment: Environment, base: Environment | None, in
         previewed = _preview(where, environment, invocation.rest, objects=not invocation.options.no_objects)
     prices, prices_source = _prices(where)
     terms = Terms(
-        against=previewed.against,
+        against=f"compared with {ALONE}" if previewed.new and base is not None else previewed.against,
         base=base,
         max_removed=MAX_REMOVED if given is None else given,
         prices=prices,
@@ -131,9 +136,9 @@ def _base(path: Path | None, environment: Environment) -> Environment | None:
     """The environment of before."""
     if path is None:
         return None
-    from components.model import load
+    from components.model.load import load_copy
 
-    base = load(path)
+    base = load_copy(path)
     if base.name != environment.name:
         raise CommandError(f"--base {path}: it is of {base.name}, not of {environment.name}", code=Exit.USAGE)
     return base
@@ -144,6 +149,8 @@ class _Previewed:
     documents: tuple[Document, ...]
     """Of the environment's stack and, where it can be looked at, of what runs on its cluster."""
     against: str
+    new: bool = False
+    """Whether there was no stack to compare with."""
     unseen: tuple[str, ...] = ()
     """What was not looked at, and why."""
 
@@ -158,7 +165,7 @@ def _read(sources: Sequence[Path]) -> _Previewed:
 
 def _preview(where: Context, environment: Environment, rest: Sequence[str], *, objects: bool) -> _Previewed:
     """Run the engine's previews as ``longhaul preview`` does."""
-    from longhaul.commands.preview import preview_engine
+    from longhaul.commands.preview import not_looked_up, preview_engine
     from longhaul.engine import processes
     from longhaul.engine.runs import VARIABLE, new_run
     from longhaul.plan.masking import masked_text
@@ -175,8 +182,9 @@ def _preview(where: Context, environment: Environment, rest: Sequence[str], *, o
             documents.append(_document(second, rest))
     thrown_away = engine.backend.url.startswith(f"file://{folder}/")
     against = "nothing: a new environment" if thrown_away else f"the stack in {masked_text(engine.backend.url)}"
-    unseen = (f"What runs on the cluster was not looked at: {second}.",) if isinstance(second, str) else ()
-    return _Previewed(documents=tuple(documents), against=f"compared with {against}", unseen=unseen)
+    objects_unseen = [f"What runs on the cluster was not looked at: {second}."] if isinstance(second, str) else []
+    unseen = (*objects_unseen, *not_looked_up(environment))
+    return _Previewed(documents=tuple(documents), against=f"compared with {against}", new=thrown_away, unseen=unseen)
 
 
 def _second(

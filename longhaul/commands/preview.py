@@ -23,7 +23,7 @@ from longhaul.engine.change import exit_code
 from longhaul.engine.digest import Preview, parse_preview
 from longhaul.engine.engine import Engine, objects_file
 from longhaul.engine.locate import engine_binary, engine_environment
-from longhaul.engine.plugins import Plugin, held, left_out, needed, of_cluster, stand_in
+from longhaul.engine.plugins import Plugin, held, left_out, needed, of_cluster, of_existing, stand_in
 from longhaul.engine.runs import VARIABLE, Records, new_run
 from longhaul.engine.throwaway import can_decrypt, copy_stack_file, throwaway_backend, unlogged_home
 from longhaul.exits import CommandError, Exit
@@ -56,6 +56,8 @@ def run(invocation: Invocation) -> int:
         # An engine whose reader went away (`| head`) ends without its plugins.
         engine = replace(engine, environ={**engine.environ, VARIABLE: run.id})
         stack.callback(lambda: processes.end(run.leftovers()))
+        for line in not_looked_up(environment):
+            say(f"{where.env}: {line}")
         found = objects_engine(where, environment, engine, stack)
         if isinstance(found, Unseen):
             say(f"{found.stack}: not looked at: {found.reason}")
@@ -91,6 +93,16 @@ def preview_engine(where: Context, environment: Environment, folder: Path) -> En
     plugins = (*needed(environment), *(_held(engine, environment) if real else ()))
     environ |= _plugins(plugins, environ, folder / "plugins")
     return replace(engine, environ={**environ, **unlogged_home(folder / "home", environ)})
+
+
+def not_looked_up(environment: Environment) -> tuple[str, ...]:
+    """A sentence for each site whose `existing` parts no preview looks up here, since a stand-in reaches no cloud."""
+    return tuple(
+        f"What sites.{site}.existing names was not looked up: the {plugin.package} plugin is not installed. `longhaul "
+        "doctor` looks it up, with credentials."
+        for site, plugin in of_existing(environment).items()
+        if not plugin.installed(engine_environment(os.environ))
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

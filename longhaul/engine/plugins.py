@@ -14,6 +14,7 @@ from longhaul.engine.backend import pulumi_home
 
 if TYPE_CHECKING:
     from components.model import Environment
+    from components.model.sites import Site
 
 _PACKAGES = {"azure": "azure-native", "aws": "aws"}
 """The provider of each kind of site; racks need none."""
@@ -45,6 +46,15 @@ def needed(environment: Environment) -> tuple[Plugin, ...]:
     """The plugins of an environment's sites."""
     packages = dict.fromkeys(_PACKAGES[site.kind] for site in environment.sites.values() if site.kind in _PACKAGES)
     return tuple(Plugin(package=package, version=_sdk_version(package)) for package in packages)
+
+
+def of_existing(environment: Environment) -> dict[str, Plugin]:
+    """By site that names parts which are there already, the plugin that looks them up."""
+    naming = {name: site for name, site in environment.sites.items() if _names_existing(site)}
+    return {
+        name: Plugin(package=_PACKAGES[site.kind], version=_sdk_version(_PACKAGES[site.kind]))
+        for name, site in naming.items()
+    }
 
 
 def of_cluster() -> Plugin:
@@ -83,6 +93,11 @@ def stand_in(missing: tuple[Plugin, ...], *, source: Path, folder: Path) -> tupl
         else:
             without.append(plugin)
     return tuple(without)
+
+
+def _names_existing(site: Site) -> bool:
+    existing = getattr(site, "existing", None)
+    return existing is not None and existing != type(existing)()
 
 
 def _sdk_version(package: str) -> str:

@@ -15,6 +15,7 @@ from longhaul.plan.masking import LATER
 from longhaul.plan.places import ENVIRONMENT, LINKS, Place
 from longhaul.plan.properties import changes_only, properties
 from longhaul.plan.refusals import GONE, Case, quorum
+from longhaul.plan.rules import rules
 
 _ACTIONS = {
     Action.CHANGE: ("changes", "change"),
@@ -67,7 +68,14 @@ def _finding(kind: Kind, action: Action, consequence: Consequence, found: list[C
             where=tuple(change.name for change in found),
             why=why if action is not Action.REPLACE or not all(map(_may_stay, found)) else f"{why} {_MAY_STAY}",
             do=consequence.do,
+            lines=_rules(kind, action, found),
         )
+
+
+def _rules(kind: Kind, action: Action, found: list[Change]) -> tuple[str, ...]:
+    """Security rules that come or go as a whole: what happens to them is counted alone elsewhere."""
+    whole = kind is Kind.RULE and action in (Action.MAKE, Action.DESTROY)
+    return tuple(line for change in found for line in rules(change)) if whole else ()
 
 
 def _may_stay(change: Change) -> bool:

@@ -79,7 +79,7 @@ CONSEQUENCES: Mapping[Kind, Consequence] = {
     Kind.RULE: Consequence(
         change="Who may talk to whom changes at once, in connections that are open too.",
         gone="Who may talk to whom changes at once; between the old rule and the new one, nobody of it may.",
-        do="Read the rule below: every port and range that it gives up is in nobody's use, each new one is wanted.",
+        do="Read the rules: every port and range that is given up is in nobody's use, each new one is wanted.",
         made="Who may talk to whom changes at once.",
     ),
     Kind.NAME: Consequence(

@@ -31,6 +31,8 @@ class Finding:
     """What it interrupts or loses, and where a number of it comes from."""
     do: str
     """What to do, or to do instead."""
+    lines: tuple[str, ...] = ()
+    """What it is about in full, where a sentence does not hold it: keys of a file, security rules."""
 
 
 def verdict(findings: Iterable[Finding]) -> Verdict:

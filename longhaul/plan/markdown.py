@@ -16,6 +16,9 @@ LONGEST = 65_536
 _ROOM = 400
 """Characters kept free for the note that says what was cut."""
 
+_LINES = 40
+"""Lines of a reason that are shown, so that a long one is not cut whole."""
+
 _SIGNS = {Verdict.SAFE: "✅", Verdict.CARE: "⚠️", Verdict.REFUSED: "⛔"}
 
 
@@ -58,6 +61,9 @@ def _sections(plan: Plan) -> Iterator[tuple[str, str]]:
 def _finding(finding: Finding) -> str:
     where = f" ({names((f'`{_code(name)}`' for name in finding.where), most=6)})" if finding.where else ""
     lines = [f"- **{finding.level}**: {_plain(finding.what)}{where}"]
+    lines += [f"  - {_plain(line)}" for line in finding.lines[:_LINES]]
+    more = len(finding.lines) - _LINES
+    lines += [f"  - and {more:,} more" if more > 1 else f"  - {_plain(finding.lines[-1])}"] if more > 0 else []
     lines += [f"  - {_plain(finding.why)}"] if finding.why else []
     lines += [f"  - **Do:** {_plain(finding.do)}"] if finding.do else []
     return "\n".join(lines)

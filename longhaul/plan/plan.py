@@ -12,6 +12,7 @@ from longhaul.plan.care import cares
 from longhaul.plan.changes import Action, Change, Changes
 from longhaul.plan.cost import Cost, Prices, compare_cost
 from longhaul.plan.earlier import Earlier, earlier
+from longhaul.plan.files import by_files
 from longhaul.plan.findings import Finding, Verdict, in_order, verdict
 from longhaul.plan.kinds import Kind, is_group, kind_of
 from longhaul.plan.places import Place, Places, places
@@ -99,8 +100,9 @@ def make_plan(environment: Environment, changes: Changes, terms: Terms) -> Plan:
         places=found,
         rows=rows,
         max_removed=terms.max_removed,
+        stateless=state.environment is None,
     )
-    reasons = in_order([*refusals(case), *cares(case)])
+    reasons = in_order([*refusals(case), *by_files(case), *cares(case)])
     policy = in_order(terms.policy)
     return Plan(
         environment=environment.name,
@@ -144,8 +146,6 @@ def _counts(changes: Iterable[Change]) -> dict[Action, int]:
 def _notes(state: Earlier, terms: Terms) -> tuple[str, ...]:
     """What is not known."""
     if state.environment is None:
-        return (
-            *terms.unseen,
-            "There was no state to compare with: of an environment that exists, this says only what its files say.",
-        )
+        told = "what its files say" if terms.base is None else "how its files differ, not what that does to what runs"
+        return (*terms.unseen, f"There was no state to compare with: of an environment that exists, this says {told}.")
     return (*terms.unseen, *(state.notes if terms.base is None else ()))

@@ -38,8 +38,15 @@ def properties(change: Change) -> tuple[Property, ...]:
         return ()
     old, new = _leaves(change.before), _leaves(change.after)
     paths = [path for path in sorted(old.keys() | new.keys()) if _differs(path, old, new, change.differing)]
-    found = [_property(path, old.get(path, _MISSING), new.get(path, _MISSING), change) for path in paths]
+    found = [_property(path, old.get(path, _MISSING), new.get(path, _MISSING), change.differing) for path in paths]
     return (*found, *_unseen(change, paths))
+
+
+def between(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Property, ...]:
+    """How two documents differ, by path, where no provider says it."""
+    old, new = _leaves(before), _leaves(after)
+    paths = [path for path in sorted(old.keys() | new.keys()) if _differs(path, old, new, {})]
+    return tuple(_property(path, old.get(path, _MISSING), new.get(path, _MISSING), {}) for path in paths)
 
 
 def changes_only(change: Change, *keys: str) -> bool:
@@ -86,8 +93,8 @@ def _is_nothing(value: Any) -> bool:
     return value is _MISSING or value is None or value in ([], {})
 
 
-def _property(path: str, before: Any, after: Any, change: Change) -> Property:
-    replaces = any(forces and (_below(path, said) or _below(said, path)) for said, forces in change.differing.items())
+def _property(path: str, before: Any, after: Any, differing: Mapping[str, bool]) -> Property:
+    replaces = any(forces and (_below(path, said) or _below(said, path)) for said, forces in differing.items())
     key = _LABEL.sub("", path).rsplit(".", 1)[-1]
     secret = any(is_secret_key(part) for part in _LABEL.sub("", path).split("."))
     if secret or MASK in (before, after):
@@ -120,7 +127,7 @@ def _unseen(change: Change, paths: list[str]) -> Iterator[Property]:
         if before == after and before != MASK:
             before, after = _drift(_at(change.outputs, said), _at(change.found, said), declared=after)
         if before == MASK or not (before == after or (_is_nothing(before) and _is_nothing(after))):
-            yield replace(_property(said, before, after, change), replaces=replaces)
+            yield replace(_property(said, before, after, change.differing), replaces=replaces)
 
 
 def _drift(state: Any, found: Any, *, declared: Any) -> tuple[Any, Any]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from components.model import Environment, Role
-from components.model.held import changes, instead
+from components.model import Environment, Role, plan
+from components.model.held import Facts, changes, facts, instead
 from longhaul.plan.capacity import Row
 from longhaul.plan.changes import Action, Change
 from longhaul.plan.earlier import stores
@@ -32,6 +32,8 @@ class Case:
     rows: tuple[Row, ...]
     max_removed: float
     """Share of the nodes that may go at once, 0 to 1."""
+    stateless: bool = False
+    """Whether there is no state, so that of what was before there is the file alone, if that."""
 
 
 def refusals(case: Case) -> Iterator[Finding]:
@@ -158,11 +160,9 @@ def _addresses(case: Case) -> Iterator[Finding]:
 
 def _held(case: Case) -> Iterator[Finding]:
     """What else the environment is held to (``components/held.py``); ranges are told with what has them."""
-    for change in case.changes:
-        if change.short_type != "Held" or change.action is not Action.CHANGE:
-            continue
-        before, after = (side.get("facts") or {} for side in (change.before, change.after))
-        found = [one for one in changes(before, after) if not one.is_range]
+    for before, after in _facts(case):
+        # Without a state nothing else tells that a zone's range moves.
+        found = [one for one in changes(before, after) if not one.is_range or (case.stateless and one.is_zone)]
         if found:
             yield Finding(
                 level=Verdict.REFUSED,
@@ -171,6 +171,15 @@ def _held(case: Case) -> Iterator[Finding]:
                 why="What is there would be made anew at another place, or under another name. `up` refuses it, too.",
                 do=" ".join(["Take that back.", *instead(found)]),
             )
+
+
+def _facts(case: Case) -> Iterator[tuple[Facts, Facts]]:
+    """What was remembered and what would be; without a state, what the files say."""
+    if case.stateless and case.base is not None:
+        yield facts(case.base, plan(case.base)), facts(case.after, plan(case.after))
+    for change in case.changes:
+        if change.short_type == "Held" and change.action is Action.CHANGE:
+            yield change.before.get("facts") or {}, change.after.get("facts") or {}
 
 
 def _nodes(case: Case) -> Iterator[Finding]:

@@ -36,6 +36,8 @@ def _parts(plan: Plan) -> Iterator[list[str]]:
 
 def _finding(finding: Finding) -> Iterator[str]:
     yield from _wrapped(f"{finding.level}: {finding.what}", "  ", further="    ")
+    for line in finding.lines:
+        yield from _wrapped(line, "      ", further="        ")
     for word, said in (("where", names(finding.where, most=6)), ("why", finding.why), ("do", finding.do)):
         if said:
             yield from _wrapped(f"{word + ':':<7}{said}", "    ", further=" " * 11)

@@ -8,7 +8,7 @@ import pytest
 
 from longhaul import cli
 from longhaul.cli import main
-from longhaul.exits import MEANINGS, Exit
+from longhaul.exits import Exit, meanings
 from tests.longhaul.conftest import Checkout, FakeEngine
 
 WORK = ("up", "preview", "plan", "review", "destroy", "status", "rack", "roll", "depot", "image", "ansible")
@@ -21,7 +21,24 @@ def test_help_tells_every_exit_code(words: list[str], capsys: pytest.CaptureFixt
         main(words)
     assert ended.value.code == 0
     text = capsys.readouterr().out
-    assert all(f"{code:>3}  {meaning}" in text for code, meaning in MEANINGS.items())
+    said = meanings(None if words == ["--help"] else words[0])
+    assert all(f"{code:>3}  {meaning}" in text for code, meaning in said.items())
+
+
+def test_a_refusal_is_told_in_each_commands_own_words() -> None:
+    refusing = {command: meanings(command)[Exit.REFUSED] for command in COMMANDS if Exit.REFUSED in meanings(command)}
+    assert set(refusing) == {"plan", "review", "acceptance"}
+    assert "nothing was done" in refusing.pop("acceptance")
+    assert all("the change must not go in" in meaning for meaning in refusing.values())
+
+
+def test_without_a_command_it_shows_the_help_and_ends_with_2(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([])
+    assert ended.value.code == Exit.USAGE
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert all(f"\n    {command}" in shown.err for command in COMMANDS)
 
 
 def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
@@ -32,7 +49,9 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(f"\n    {command}" in text for command in COMMANDS)
 
 
-@pytest.mark.parametrize("words", [[], ["fly"], ["up", "--fast"], ["status", "--", "more"], ["shell"]])
+@pytest.mark.parametrize(
+    "words", [[], ["--env", "dev"], ["fly"], ["up", "--fast"], ["status", "--", "more"], ["shell"]]
+)
 def test_wrong_usage_is_2(words: list[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(words)

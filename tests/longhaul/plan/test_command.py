@@ -121,6 +121,46 @@ def test_the_file_of_before(checkout: Checkout, tmp_path: Path) -> None:
     assert "supernet: 10.64.0.0/12 -> 10.80.0.0/12" in " ".join(done.stdout.split())
 
 
+def test_without_a_stack_the_file_of_before_is_compared_with(
+    checkout: Checkout, engine: FakeEngine, tmp_path: Path
+) -> None:
+    base = tmp_path / "prod.old"
+    shutil.copy(checkout.stack_file, base)
+    raw: dict[str, Any] = checkout.environment()
+    raw["control_plane"]["etcd"]["machine_type"] = "Standard_L16s_v3"
+    checkout.write(raw)
+    made = {"type": "pulumi:pulumi:Stack", "custom": False}
+    stack = {"op": "create", "urn": "urn:pulumi:dev::longhaul::pulumi:pulumi:Stack::x", "newState": made}
+    engine.previews(text([stack]))
+    done = checkout.run("plan", "--env", "dev", "--base", str(base))
+    said = " ".join(done.stdout.split())
+    assert done.returncode == Exit.OK
+    assert said.startswith("dev: needs care")
+    assert "compared with the file of before alone" in said
+    assert "new environment" not in said
+    assert "control_plane.etcd.machine_type: Standard_L8s_v3 -> Standard_L16s_v3" in said
+
+
+def test_a_file_of_before_that_is_of_another_environment(checkout: Checkout, tmp_path: Path) -> None:
+    base = tmp_path / "copy"
+    base.write_text(checkout.stack_file.read_text().replace("name: dev", "name: other"))
+    done = checkout.run("plan", "--env", "dev", "--base", str(base))
+    assert done.returncode == Exit.USAGE
+    assert "it is of other, not of dev" in done.stderr
+
+
+def test_what_is_there_already_and_is_not_looked_up_is_said(checkout: Checkout, engine: FakeEngine) -> None:
+    says(engine, CARE)
+    sentence = "sites.weu.existing names was not looked up: the azure-native plugin is not installed"
+    assert sentence not in " ".join(checkout.run("plan", "--env", "dev").stdout.split())
+    raw = checkout.environment()
+    raw["sites"]["weu"]["existing"] = {"resource_group": "rg-corp"}
+    checkout.write(raw)
+    plan = checkout.run("plan", "--env", "dev").stdout
+    assert sentence in " ".join(plan.partition("Not known")[2].split())
+    assert sentence in checkout.run("preview", "--env", "dev").stderr
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -121,7 +121,7 @@ def etcd_machine_type(raw: Raw) -> None:
 
 
 def supernet(raw: Raw) -> None:
-    raw["supernet"] = "10.64.0.0/10"
+    raw["supernet"] = "172.16.0.0/12"
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def supernet(raw: Raw) -> None:
         (security_rule, "needs care", {"change"}, "The vault prod-control-plane-vault changes."),
         (kubernetes_version, "needs care", {"change", "replace"}, "5 of 5 API servers are replaced, one at a time."),
         (etcd_machine_type, "needs care", {"change", "replace"}, "5 of 5 members of the store etcd are replaced, one"),
-        (supernet, "refused", {"change", "replace"}, "supernet: 10.0.0.0/10 -> 10.64.0.0/10"),
+        (supernet, "refused", {"change", "replace"}, "supernet: 10.0.0.0/10 -> 172.16.0.0/12"),
     ],
 )
 def test_a_change_of_production(

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from lab import tools
+from longhaul.plan.findings import Verdict
 from longhaul.review.planner import CommandPlanner, Planned
 from longhaul.review.sealed import SIGNATURE, sealed
 from tests.longhaul.review.conftest import SUBSCRIPTION, Checkout
@@ -94,6 +95,22 @@ def test_a_tunnel_is_not_read(checkout: Checkout, environ: dict[str, str]) -> No
     put_stack(checkout, environ, provider, tunnel)
     planned = plan(checkout, environ, drift=True)
     assert set(planned.summary.counts) == {"make"}
+
+
+def test_without_a_stack_a_change_is_compared_with_its_file_of_before(
+    checkout: Checkout, environ: dict[str, str], tmp_path: Path
+) -> None:
+    base = tmp_path / "Pulumi.two.yaml"
+    base.write_text(checkout.project.stack_file("two").read_text(encoding="utf-8"), encoding="utf-8")
+    raw = checkout.read("two")
+    raw["control_plane"]["etcd"]["machine_type"] = "Standard_L16s_v3"
+    checkout.change("two", raw)
+    planned = CommandPlanner(project=checkout.project, environ=environ)("two", base=base, drift=False)
+    assert not planned.has_state
+    assert planned.summary.verdict is Verdict.CARE
+    assert planned.summary.against == "compared with the file of before alone"
+    (reason,) = planned.summary.reasons
+    assert reason.lines == ("control_plane.etcd.machine_type: Standard_L8s_v3 -> Standard_L16s_v3",)
 
 
 def test_a_stack_that_is_not_there(checkout: Checkout, environ: dict[str, str], tmp_path: Path) -> None:

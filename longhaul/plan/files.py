@@ -1,0 +1,117 @@
+"""What the files alone tell, where there is no state to compare with: which keys changed since the file of before."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from components.model import Environment, Role
+from longhaul.plan.findings import Finding, Verdict, names
+from longhaul.plan.properties import NOTHING, Property, between
+from longhaul.plan.refusals import Case
+from longhaul.plan.texts import SHORT
+
+ALONE = "the file of before alone"
+"""What is compared with, in words."""
+
+NEW, GONE = "new", "gone"
+"""Shown for a site, a pool, a host and the like that the other file does not have."""
+
+_WITH_STATE = (
+    "Plan again with the state: name its backend (PULUMI_BACKEND_URL) and set PULUMI_CONFIG_PASSPHRASE; for pull "
+    "requests see docs/review.md."
+)
+
+_CALM = re.compile(r"pools\.[^.]+\.(min|max)|tags\..+")
+"""Keys whose change interrupts nothing, whatever runs: a pool's size, where fewer nodes are judged apart, and tags."""
+
+_CALM_NEW = re.compile(r"(sites|pools)\.[^.]+")
+"""Of what is new, what nobody is in yet."""
+
+
+def by_files(case: Case) -> Iterator[Finding]:
+    """Every reason that the file of before gives where there is no state; none where there is one, which tells more."""
+    if case.base is None or not case.stateless:
+        return
+    for role in Role:
+        yield from _fewer_members(case.base, case.after, role)
+    yield from _changed(case.base, case.after)
+
+
+def _fewer_members(before: Environment, after: Environment, role: Role) -> Iterator[Finding]:
+    """A store that shrinks: which of its members are well, so how many it can lose, is not known without a state."""
+    if not role.is_store:
+        return
+    was, now = (getattr(one.control_plane, role.value).members for one in (before, after))
+    if now < was:
+        yield Finding(
+            level=Verdict.REFUSED,
+            what=f"The store {role} would have fewer members: {was} -> {now}.",
+            where=(f"control_plane.{role}.members",),
+            why="A removed member goes on counting as a voter: the store outlives fewer losses, or has no quorum.",
+            do="Leave `members` as it is: shrinking a store is not there yet (docs/operations.md).",
+        )
+
+
+def _changed(before: Environment, after: Environment) -> Iterator[Finding]:
+    """Every key that changed, in one reason."""
+    changed = file_changes(before, after)
+    if not changed:
+        return
+    restless = [one for one in changed if not _is_calm(one)]
+    told = names(one.path for one in restless or changed)
+    yield Finding(
+        level=Verdict.CARE if restless else Verdict.SAFE,
+        what=f"Not compared with what runs: there is no state here. The file changes {told}.",
+        where=tuple(one.path for one in changed),
+        why="What that replaces, restarts or cuts off among what runs is not known."
+        if restless
+        else "A pool's size, new pools, new sites and tags interrupt nothing.",
+        do=_WITH_STATE if restless else "",
+        lines=tuple(_line(one) for one in changed),
+    )
+
+
+def file_changes(before: Environment, after: Environment) -> tuple[Property, ...]:
+    """How two files of an environment differ, by key; what only one of them has is told as a whole. Defaults are
+    values: what is left out and what says the same are no change."""
+    return between(*_narrowed(_document(before), _document(after)))
+
+
+def _document(environment: Environment) -> dict[str, Any]:
+    hosts = {host.name: host.model_dump(mode="json") for host in environment.hosts}
+    return {**environment.model_dump(mode="json"), "hosts": hosts}
+
+
+def _narrowed(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Both documents, with one word for a part that the other does not have, and of long lists what differs."""
+    old, new = dict(before), dict(after)
+    for key in old.keys() | new.keys():
+        if key not in new and isinstance(old[key], Mapping):
+            old[key], new[key] = "there", GONE
+        elif key not in old and isinstance(new[key], Mapping):
+            old[key], new[key] = None, NEW
+        elif key in old and key in new:
+            old[key], new[key] = _narrowed_value(old[key], new[key])
+    return old, new
+
+
+def _narrowed_value(old: Any, new: Any) -> tuple[Any, Any]:
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        return _narrowed(old, new)
+    if isinstance(old, list) and isinstance(new, list) and len(json.dumps([old, new])) > SHORT:
+        went, came = [one for one in old if one not in new], [one for one in new if one not in old]
+        # Without either the order is what differs.
+        return (went, came) if went or came else (old, new)
+    return old, new
+
+
+def _is_calm(one: Property) -> bool:
+    is_new = one.before == NOTHING and one.after == NEW
+    return bool(_CALM.fullmatch(one.path) or (is_new and _CALM_NEW.fullmatch(one.path)))
+
+
+def _line(one: Property) -> str:
+    return f"{one.path}: {one.after}" if one.lines or not one.before else f"{one.path}: {one.before} -> {one.after}"

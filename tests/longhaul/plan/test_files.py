@@ -1,0 +1,183 @@
+"""What the file of before tells where there is no state: which keys change, and what of that is refused.
+
+``pytest tests/longhaul/plan --update-golden`` after a change of words that is meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longhaul.plan.files import ALONE, file_changes
+from longhaul.plan.findings import Verdict
+from longhaul.plan.markdown import to_markdown
+from longhaul.plan.plan import Plan, Terms, make_plan
+from longhaul.plan.text import to_text
+from tests.longhaul.plan.steps import Step, changes, lab, said
+
+Raw = dict[str, Any]
+Change = Callable[[Raw], None]
+
+HERE = Path(__file__).parent
+STACK: Step = {
+    "op": "create",
+    "urn": "urn:pulumi:lab::longhaul::pulumi:pulumi:Stack::longhaul-lab",
+    "newState": {"type": "pulumi:pulumi:Stack", "custom": False},
+}
+"""That it is made is what says that there was no state."""
+
+
+def compared(change: Change, *, before: Change | None = None, state: bool = False) -> Plan:
+    """The plan of a change of the file, where nothing or something is known of what runs."""
+    base = lab(before)
+
+    def both(raw: Raw) -> None:
+        if before is not None:
+            before(raw)
+        change(raw)
+
+    steps = () if state else (STACK,)
+    return make_plan(lab(both), changes(*steps), Terms(against=f"compared with {ALONE}", base=base))
+
+
+def five_members(raw: Raw) -> None:
+    raw["control_plane"]["etcd"]["members"] = 5
+
+
+def three_members(raw: Raw) -> None:
+    raw["control_plane"]["etcd"]["members"] = 3
+
+
+def machine_type(raw: Raw) -> None:
+    raw["control_plane"]["etcd"]["machine_type"] = "Standard_L16s_v3"
+
+
+def version(raw: Raw) -> None:
+    raw["versions"] = {"kubernetes": "1.36.2"}
+
+
+def pool_maximum(raw: Raw) -> None:
+    raw["pools"]["cpu"]["max"] = 20
+
+
+def supernet(raw: Raw) -> None:
+    raw["supernet"] = "10.80.0.0/12"
+
+
+def region(raw: Raw) -> None:
+    raw["sites"]["use1"]["region"] = "us-west-2"
+
+
+def pool_gone(raw: Raw) -> None:
+    del raw["pools"]["cpu"]
+
+
+def pool_new(raw: Raw) -> None:
+    raw["pools"]["gpu"] = {"site": "use1", "machine_type": "p5.48xlarge", "max": 8}
+
+
+def tags(raw: Raw) -> None:
+    raw["tags"] = {"team": "research"}
+
+
+CASES: dict[str, tuple[Change, Change | None, Verdict]] = {
+    "machine-type": (machine_type, None, Verdict.CARE),
+    "version": (version, None, Verdict.CARE),
+    "members": (three_members, five_members, Verdict.REFUSED),
+    "pool-maximum": (pool_maximum, None, Verdict.SAFE),
+}
+
+
+@pytest.mark.parametrize("form", ["txt", "md"])
+@pytest.mark.parametrize("name", CASES)
+def test_a_change_of_the_file_alone_reads_as_it_did(name: str, form: str, request: pytest.FixtureRequest) -> None:
+    change, before, verdict = CASES[name]
+    plan = compared(change, before=before)
+    assert plan.verdict is verdict
+    written = (to_text if form == "txt" else to_markdown)(plan)
+    golden = HERE / "golden" / f"files-{name}.{form}"
+    if request.config.getoption("--update-golden", default=False):
+        golden.write_text(written, encoding="utf-8")
+    assert written == golden.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (supernet, "refused: An address plan in use changes: supernet: 10.64.0.0/12 -> 10.80.0.0/12"),
+        (region, "refused: What is in use changes: sites.use1.region: us-east-1 -> us-west-2"),
+        (pool_gone, "refused: 10 nodes of 10 would go"),
+    ],
+)
+def test_what_the_files_show_to_be_refused_is_refused(change: Change, what: str) -> None:
+    plan = compared(change)
+    assert plan.verdict is Verdict.REFUSED
+    assert any(one.startswith(what) for one in said(plan)), said(plan)
+
+
+@pytest.mark.parametrize("change", [pool_maximum, pool_new, tags])
+def test_what_interrupts_nothing_is_safe_and_is_listed(change: Change) -> None:
+    plan = compared(change)
+    (reason,) = plan.reasons
+    assert (plan.verdict, reason.level) == (Verdict.SAFE, Verdict.SAFE)
+    assert reason.lines
+
+
+def test_every_key_is_listed_and_what_comes_or_goes_as_a_whole() -> None:
+    def many(raw: Raw) -> None:
+        for change in (machine_type, pool_gone, pool_new, tags):
+            change(raw)
+
+    (reason,) = (one for one in compared(many).reasons if one.lines)
+    assert reason.lines == (
+        "control_plane.etcd.machine_type: Standard_L8s_v3 -> Standard_L16s_v3",
+        "pools.cpu: there -> gone",
+        "pools.gpu: - -> new",
+        "tags.team: - -> research",
+    )
+
+
+def test_a_default_that_is_written_out_is_no_change() -> None:
+    def written(raw: Raw) -> None:
+        raw["versions"] = {"kubernetes": lab().versions.kubernetes}
+
+    assert file_changes(lab(), lab(written)) == ()
+    assert compared(written).reasons == ()
+
+
+def test_of_a_long_list_what_differs_is_told() -> None:
+    ranges = [f"203.0.113.{number}/32" for number in range(8)]
+
+    def operators(raw: Raw) -> None:
+        raw["access"]["operators"] = ranges
+
+    def one_more(raw: Raw) -> None:
+        raw["access"]["operators"] = [*ranges, "198.51.100.0/28"]
+
+    def reversed_(raw: Raw) -> None:
+        raw["access"]["operators"] = ranges[::-1]
+
+    (one,) = file_changes(lab(operators), lab(one_more))
+    assert (one.path, one.before, one.after) == ("access.operators", "-", '["198.51.100.0/28"]')
+    assert [one.path for one in file_changes(lab(operators), lab(reversed_))] == ["access.operators"]
+
+
+def test_a_host_that_changes_is_a_key() -> None:
+    base = lab()
+    host = base.hosts[0]
+    after = base.model_copy(update={"hosts": (host.model_copy(update={"gpus": host.gpus + 1}), *base.hosts[1:])})
+    assert [one.path for one in file_changes(base, after)] == [f"hosts.{host.name}.gpus"]
+
+
+def test_with_a_state_the_files_do_not_judge() -> None:
+    plan = compared(machine_type, state=True)
+    assert plan.reasons == ()
+    assert plan.verdict is Verdict.SAFE
+
+
+def test_without_a_file_of_before_it_is_a_new_environment() -> None:
+    plan = make_plan(lab(machine_type), changes(STACK), Terms())
+    assert (plan.verdict, plan.reasons) == (Verdict.SAFE, ())
