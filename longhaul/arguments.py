@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import re
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from longhaul.racks.selection import Share
+
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+
+
+def duration(text: str) -> timedelta:
+    """``90s``, ``30m``, ``6h`` or ``2d``; an argument error for anything else."""
+    found = re.fullmatch(r"([0-9]{1,6})([smhd])", text)
+    if not found:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time: 90s, 30m, 6h or 2d")
+    return timedelta(**{_UNITS[found[2]]: int(found[1])})
 
 
 def share(text: str) -> Share:

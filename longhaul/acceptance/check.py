@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from components.azure.session import AzureError
-from longhaul.acceptance.limit import Clock, LateError, Limit
+from longhaul.acceptance.limit import LateError, Limit
 from longhaul.acceptance.outcome import Outcome, Result
+from longhaul.acceptance.waiting import Clock
 from longhaul.exits import CommandError
 from longhaul.kubernetes import ApiError
 from longhaul.rolling.cloud import CloudError
@@ -55,10 +56,13 @@ def perform(check: Check, *, clock: Clock = time.monotonic) -> Outcome:
     return Outcome(name=check.name, shows=check.shows, result=result, seconds=clock() - begun, evidence=evidence)
 
 
-def perform_all(checks: Iterable[Check], *, limit: Limit, tell: Callable[[Outcome], None]) -> tuple[Outcome, ...]:
+def perform_all(
+    checks: Iterable[Check], *, limit: Limit, begins: Callable[[Check], None], tell: Callable[[Outcome], None]
+) -> tuple[Outcome, ...]:
     """One after the other; those for which no time is left have failed."""
     found = []
     for check in checks:
+        begins(check)
         outcome = perform(check if limit.left() else _late(check))
         tell(outcome)
         found.append(outcome)
@@ -67,6 +71,6 @@ def perform_all(checks: Iterable[Check], *, limit: Limit, tell: Callable[[Outcom
 
 def _late(check: Check) -> Check:
     def run() -> str:
-        raise NotSoError("not looked at: the time for checks was over (--most-minutes)")
+        raise NotSoError("not looked at: the time for checks was over (--most-time)")
 
     return Check(name=check.name, shows=check.shows, run=run)

@@ -16,11 +16,15 @@ from longhaul.exits import Exit
 from longhaul.kubernetes import Object
 from longhaul.racks.inventory import has_racks
 from longhaul.status.cluster import node as node_view
+from longhaul.status.verdict import Verdict
 
 COUNTS = ("create", "update", "replace", "delete")
 """What a preview counts of changes."""
 KEY = "PRIVATE KEY"
 """In the first line of every private key in PEM (RFC 7468)."""
+UNASKED = (Exit.USAGE, Exit.UNREACHABLE)
+"""How status ends where it cannot ask: without credentials, a lab or a usable file. What passes by itself it has waited
+for (components/azure/session.py), so that asking again is in vain."""
 
 
 def components(subject: Subject) -> str:
@@ -29,15 +33,22 @@ def components(subject: Subject) -> str:
 
 
 def await_well(subject: Subject, limit: Limit) -> str:
-    """What ``longhaul status`` counts once it finds all well; ``LateError`` with what it finds instead."""
+    """What ``longhaul status`` counts once it finds all well; ``LateError`` with what it finds instead, ``NotSoError``
+    at once where it cannot ask, or there is nothing to ask."""
     found: dict[str, Any] = {}
 
     def why_not() -> str:
         done = subject.commands.run("status", "--json", limit=limit)
+        said = f"`longhaul status` ended with {done.code}{f': {done.said}' if done.said else ''}"
+        if done.code in UNASKED:
+            raise NotSoError(said)
         try:
             found.update(json.loads(done.stdout))
         except ValueError:
-            return f"`longhaul status` ended with {done.code}"
+            return said
+        machines = found.get("machines")
+        if machines and all(one["verdict"] == Verdict.MISSING for one in machines):
+            raise NotSoError("no machine of the control plane is in its cloud: `longhaul up` makes them")
         return "" if done.code == Exit.OK else "; ".join(_unwell(found)) or "it says no more than that"
 
     limit.eventually(why_not, what="`longhaul status` finds all well")

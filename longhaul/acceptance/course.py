@@ -11,10 +11,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from longhaul.acceptance.check import Check, NotSoError, perform, perform_all
-from longhaul.acceptance.limit import Clock, Limit
+from longhaul.acceptance.limit import Limit
 from longhaul.acceptance.outcome import Outcome, Result
-from longhaul.acceptance.report import Report
-from longhaul.acceptance.steps import Runs, must
+from longhaul.acceptance.report import Report, Stay
+from longhaul.acceptance.steps import Runs, must, require
+from longhaul.acceptance.waiting import Clock
+from longhaul.doctor.finding import Level
 from longhaul.engine.runs import Records, new_run
 from longhaul.exits import CommandError, Exit
 
@@ -22,7 +24,10 @@ DOWN_SHARE = 1 / 3
 """Part of the whole time that is kept for taking down."""
 ENDING_S = 600.0
 """How long it may take beyond that, seconds: what is half-way down is not left so for a declared time."""
-KILLED = "A run before this one was killed. What it made is what was taken down; nothing was checked: run it again."
+KILLED = (
+    "A run before this one was killed, so this one took down what that one made, and made and checked nothing itself: "
+    "run it again for the checks."
+)
 
 Checking = AbstractContextManager[tuple[Check, ...]]
 """The checks, and what they share as long as they are made."""
@@ -36,6 +41,8 @@ class Course:
     most_s: float
     terms: str
     commands: Runs
+    log: str
+    """Path of what the commands say."""
     records: Records
     """Of a run that has made something, or was about to."""
     held: Callable[[], dict[str, int]]
@@ -50,43 +57,62 @@ class Course:
     _steps: list[Outcome] = field(default_factory=list)
     _checks: list[Outcome] = field(default_factory=list)
     _interrupted: bool = False
+    _stays: Stay = Stay.NOTHING
     _since: float = 0.0
 
     def make_and_destroy(self, checks: Callable[[Limit], Checking]) -> Report:
         """All of it. ``CommandError`` when the environment is there already, or another run is at work on it."""
         begun = self._begin()
-        run = self.records.read()
-        if run is not None:
-            if living := run.living():
-                raise CommandError(
-                    f"an acceptance of {self.env} is already at work: process {living[0].pid}. Wait for it, or stop it "
-                    f"with `kill -INT {living[0].pid}`"
-                )
-            self.tell("the last run was killed: taking down what it made")
-            self._take_down()
-            return self._report(begun, made=True, note=KILLED)
+        if self._was_killed():
+            self.tell("a run before this one was killed: taking down what it made, and nothing else")
+            self._tell_log()
+            self._until_interrupted(self._take_down)
+            return self._report(begun, note=KILLED)
         if found := self.held():
             said = ", ".join(f"{count} resources of {stack}" for stack, count in found.items())
             raise CommandError(
                 f"{self.env} is there already ({said}), and this would take it down: --reuse looks at it as it is",
                 code=Exit.REFUSED,
             )
-        try:
-            up_to = Limit(self.most_s * (1 - DOWN_SHARE), clock=self.clock)
-            if self._looked(up_to):
-                self._made(up_to, checks)
-        except KeyboardInterrupt:
-            self._note_interrupt()
-        return self._report(begun, made=True)
+        self._tell_log()
+        self._until_interrupted(lambda: self._make(self._limit(self.most_s * (1 - DOWN_SHARE)), checks))
+        return self._report(begun)
 
     def reuse(self, checks: Callable[[Limit], Checking]) -> Report:
-        """The checks alone, of an environment that is there, and stays."""
-        begun = self._begin()
+        """The checks alone, of an environment that is there, and stays. ``CommandError`` when it is not there, or a run
+        that takes it down is at work."""
+        begun, self._stays = self._begin(), Stay.ALL
+        if self._was_killed():
+            self.tell(f"a run that made {self.env} was killed: without --reuse it is taken down")
+        if not self.held():
+            raise CommandError(
+                f"{self.env} is not there: the engine has no resource of it, so nothing can be looked at. "
+                f"`longhaul up --env {self.env}` makes it; without --reuse it is made, looked at and taken down. Was "
+                "it made with another backend, choose that one (PULUMI_BACKEND_URL, or `pulumi login`)",
+                code=Exit.UNREACHABLE,
+            )
+        self._tell_log()
+        self._until_interrupted(lambda: self._check(self._limit(self.most_s), checks))
+        return self._report(begun)
+
+    def _was_killed(self) -> bool:
+        """Whether a run left its record behind; ``CommandError`` when it is at work still."""
+        run = self.records.read()
+        if run is not None and (living := run.living()):
+            raise CommandError(
+                f"an acceptance of {self.env} is already at work: process {living[0].pid}. Wait for it, or stop it "
+                f"with `kill -INT {living[0].pid}`"
+            )
+        return run is not None
+
+    def _until_interrupted(self, do: Callable[[], object]) -> None:
         try:
-            self._check(Limit(self.most_s, clock=self.clock), checks)
+            do()
         except KeyboardInterrupt:
             self._note_interrupt()
-        return self._report(begun, made=False)
+
+    def _limit(self, seconds: float) -> Limit:
+        return Limit(seconds, clock=self.clock, tell=self.tell)
 
     def _looked(self, limit: Limit) -> bool:
         """Whether the environment can be made, and may be."""
@@ -94,9 +120,12 @@ class Course:
             "doctor", "all that it needs is there and allowed", lambda: _doctor(self.commands, limit)
         ) and self._step("plan", "no reason refuses it", lambda: _plan(self.commands, limit))
 
-    def _made(self, limit: Limit, checks: Callable[[Limit], Checking]) -> None:
-        """From here on there may be something to take down, whatever happens."""
+    def _make(self, limit: Limit, checks: Callable[[Limit], Checking]) -> None:
+        """Where it may be: from the record on there may be something to take down, whatever happens."""
+        if not self._looked(limit):
+            return
         self.records.write(new_run("acceptance"))
+        self._stays = Stay.PART
         try:
             if self._step("up", "`longhaul up` makes it", lambda: _up(self.commands, limit)):
                 self._check(limit, checks)
@@ -111,19 +140,21 @@ class Course:
             self.tell(str(outcome))
 
         with checks(limit) as chosen:
-            perform_all(chosen, limit=limit, tell=keep)
+            perform_all(chosen, limit=limit, begins=lambda check: self.tell(f"{check.name}: begins"), tell=keep)
 
     def _take_down(self) -> None:
         """The record goes only once nothing is left."""
-        limit = Limit(self.most_s * DOWN_SHARE + ENDING_S, clock=self.clock)
+        self._stays = Stay.PART
+        limit = self._limit(self.most_s * DOWN_SHARE + ENDING_S)
         gone = self._step("destroy", "`longhaul destroy` takes it down", lambda: self._destroy(limit))
         if (
             self._step("nothing left", "neither the engine nor a cloud lists anything of it", self._nothing_left)
             and gone
         ):
             self.records.clear()
+            self._stays = Stay.NONE
         else:
-            self.tell("it is not all down: run the same again, which goes on with taking down")
+            self.tell(str(self._stays))
 
     def _destroy(self, limit: Limit) -> str:
         done = self.commands.run("destroy", "--yes", "--remove", limit=limit)
@@ -158,17 +189,21 @@ class Course:
         self._interrupted = True
         self.tell("interrupted")
 
+    def _tell_log(self) -> None:
+        self.tell(f"what the steps say is in {self.log}")
+
     def _begin(self) -> datetime:
         self._since = self.clock()
         return datetime.now(UTC)
 
-    def _report(self, begun: datetime, *, made: bool, note: str = "") -> Report:
+    def _report(self, begun: datetime, *, note: str = "") -> Report:
         return Report(
             environment=self.env,
-            made=made,
+            stays=self._stays,
             begun=begun,
             seconds=self.clock() - self._since,
             terms=self.terms,
+            log=self.log,
             steps=tuple(self._steps),
             checks=tuple(self._checks),
             interrupted=self._interrupted,
@@ -177,8 +212,14 @@ class Course:
 
 
 def _doctor(commands: Runs, limit: Limit) -> str:
-    counts = json.loads(must(commands, "doctor", "--json", limit=limit).stdout)["counts"]
-    return ", ".join(f"{count} {level}" for level, count in counts.items())
+    """``NotSoError`` with every problem that is found, which its exit code does not tell."""
+    done = commands.run("doctor", "--json", limit=limit)
+    found = json.loads(done.stdout) if done.stdout else {"findings": []}
+    problems = [f"{one['what']} ({one['do']})" for one in found["findings"] if one["level"] == Level.PROBLEM]
+    if problems:
+        raise NotSoError("; ".join(dict.fromkeys(problems)))
+    require(done, "doctor")
+    return ", ".join(f"{count} {level}" for level, count in found["counts"].items())
 
 
 def _plan(commands: Runs, limit: Limit) -> str:

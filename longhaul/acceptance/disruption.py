@@ -15,8 +15,8 @@ from components.model.groups import name_prefix
 from components.model.sites import AzureSite
 from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.cluster import await_well
-from longhaul.acceptance.limit import Clock
 from longhaul.acceptance.subject import Subject
+from longhaul.acceptance.waiting import Clock
 from longhaul.kubernetes import Api, ApiError
 
 GAP_S = 60.0

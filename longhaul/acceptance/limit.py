@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from longhaul.acceptance.waiting import Clock, Tell, Waiting, nobody
 from longhaul.kubernetes import Api, ApiError, Object
 
 LOOK_S = 2.0
@@ -12,7 +13,6 @@ LOOK_S = 2.0
 WATCH_S = 5.0
 """How often a list is looked at besides whenever something in it changes, seconds."""
 
-Clock = Callable[[], float]
 Wait = Callable[[float], None]
 
 
@@ -23,8 +23,11 @@ class LateError(Exception):
 class Limit:
     """A point in time that is not to be passed."""
 
-    def __init__(self, seconds: float, *, clock: Clock = time.monotonic, wait: Wait = time.sleep) -> None:
-        self._clock, self._wait = clock, wait
+    def __init__(
+        self, seconds: float, *, clock: Clock = time.monotonic, wait: Wait = time.sleep, tell: Tell = nobody
+    ) -> None:
+        """``tell`` is told now and then what is awaited within it."""
+        self._clock, self._wait, self.tell = clock, wait, tell
         self._until = clock() + seconds
 
     def left(self) -> float:
@@ -33,14 +36,20 @@ class Limit:
 
     def within(self, seconds: float) -> Limit:
         """So many seconds from now, and never later than this one."""
-        return Limit(min(seconds, self.left()), clock=self._clock, wait=self._wait)
+        return Limit(min(seconds, self.left()), clock=self._clock, wait=self._wait, tell=self.tell)
+
+    def waiting(self, what: str) -> Waiting:
+        """Something that is awaited within it, from now on."""
+        return Waiting(what, clock=self._clock, tell=self.tell)
 
     def eventually(self, why_not: Callable[[], str], *, what: str) -> None:
         """Ask until ``why_not`` has no answer left; ``LateError`` with the last one."""
+        waiting = self.waiting(what)
         while reason := why_not():
             left = self.left()
             if not left:
                 raise LateError(f"{what}: not in time: {reason}")
+            waiting.note(reason, left_s=left)
             self._wait(min(LOOK_S, left))
 
     def await_items(
@@ -48,6 +57,7 @@ class Limit:
     ) -> None:
         """Look at a list of the API whenever it changes until ``why_not`` has nothing to say of its items;
         ``LateError`` with the last it said. An API server that is away for a moment is asked again."""
+        waiting = self.waiting(what)
         while True:
             version, reason = "", ""
             try:
@@ -62,6 +72,7 @@ class Limit:
             left = self.left()
             if not left:
                 raise LateError(f"{what}: not in time: {reason}")
+            waiting.note(reason, left_s=left)
             self._changed(api, path, version, min(WATCH_S, left), query)
 
     def _changed(self, api: Api, path: str, version: str, limit_s: float, query: dict[str, str]) -> None:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
 from longhaul.acceptance.outcome import Outcome, Result
@@ -15,23 +16,39 @@ MARKS = {Result.PASSED: "ok", Result.FAILED: "FAILED", Result.NOT_APPLICABLE: "-
 """In the text."""
 
 
+class Stay(StrEnum):
+    """What there is of the environment once the run has ended, in words."""
+
+    NOTHING = "nothing was made"
+    NONE = "what was made is taken down"
+    PART = "not all of it is down: run the same again, which goes on with taking down"
+    ALL = "it stays"
+    """As it was: the run was told to leave it."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Report:
     """One run."""
 
     environment: str
-    made: bool
-    """Whether the run made the environment, and took it down."""
+    stays: Stay
     begun: datetime
     seconds: float
     terms: str
     """What it was allowed, and what it was to take at the most."""
+    log: str
+    """Path of what its steps said."""
     steps: tuple[Outcome, ...] = ()
     """In their order, the taking down last."""
     checks: tuple[Outcome, ...] = ()
     interrupted: bool = False
     note: str = ""
     """What else has to be said."""
+
+    @property
+    def made(self) -> bool:
+        """Whether there was something to take down."""
+        return self.stays in (Stay.NONE, Stay.PART)
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:
@@ -59,7 +76,7 @@ def to_text(report: Report) -> str:
         if outcomes:
             parts.append("\n".join((title, *(_line(one, width) for one in outcomes))))
     parts += [report.note] if report.note else []
-    return "\n\n".join((*parts, _summary(report)))
+    return "\n\n".join((*parts, f"{_summary(report)}\nWhat its steps said: {report.log}"))
 
 
 def to_markdown(report: Report) -> str:
@@ -67,7 +84,8 @@ def to_markdown(report: Report) -> str:
     head = ("| | Shows | Result | Seconds | Evidence |", "|---|---|---|---:|---|")
     parts = [f"# {_title(report)}", _summary(report)]
     parts += [report.note] if report.note else []
-    parts.append("\n".join((f"- Begun: {report.begun.isoformat(timespec='seconds')}", f"- Terms: {report.terms}")))
+    begun = report.begun.isoformat(timespec="seconds")
+    parts.append("\n".join((f"- Begun: {begun}", f"- Terms: {report.terms}", f"- Log: `{report.log}`")))
     for title, outcomes in (("Steps", report.steps), ("Checks", report.checks)):
         if outcomes:
             parts += [f"## {title}", "\n".join((*head, *map(_row, outcomes)))]
@@ -81,10 +99,12 @@ def to_json(report: Report) -> dict[str, Any]:
         "accepted": report.accepted,
         "exit_code": int(report.exit_code()),
         "made": report.made,
+        "stays": str(report.stays),
         "interrupted": report.interrupted,
         "begun": report.begun.isoformat(timespec="seconds"),
         "seconds": round(report.seconds, 1),
         "terms": report.terms,
+        "log": report.log,
         "note": report.note,
         "steps": _listed(report.steps),
         "checks": _listed(report.checks),
@@ -92,7 +112,13 @@ def to_json(report: Report) -> dict[str, Any]:
 
 
 def _title(report: Report) -> str:
-    how = "made, looked at and taken down" if report.made else "looked at as it was"
+    if report.stays is Stay.ALL:
+        how = "looked at as it was"
+    elif report.stays is Stay.NOTHING:
+        how = "not made"
+    else:
+        looked = "looked at" if report.checks else "not looked at"
+        how = f"{looked}, {'taken down' if report.stays is Stay.NONE else 'not all taken down'}"
     return f"Acceptance of {report.environment}: {how}"
 
 
@@ -100,7 +126,7 @@ def _summary(report: Report) -> str:
     counts = Counter(one.result for one in report.outcomes)
     said = ", ".join(f"{counts[result]} {result}" for result in Result)
     verdict = "interrupted" if report.interrupted else "accepted" if report.accepted else "not accepted"
-    return f"{report.environment}: {verdict} after {report.seconds:.0f} s ({said})"
+    return f"{report.environment}: {verdict} after {report.seconds:.0f} s ({said}); {report.stays}"
 
 
 def _line(one: Outcome, width: int) -> str:

@@ -12,15 +12,16 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from longhaul.acceptance import MOST_MACHINES, MOST_MINUTES
+from longhaul.acceptance import MOST_MACHINES, MOST_TIME
+from longhaul.arguments import duration
 from longhaul.cli import Invocation
-from longhaul.commands.roll import duration
 from longhaul.commands.up import require_consent
 from longhaul.context import Context, context, enter_lab, state_folder
 from longhaul.exits import CommandError, Exit
 from longhaul.say import say
 
 if TYPE_CHECKING:
+    from datetime import timedelta
     from types import FrameType
 
     from components.model import Environment
@@ -47,11 +48,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--without-prices", action="store_true", help="do not look at what it costs")
     parser.add_argument(
-        "--most-minutes",
-        metavar="N",
-        type=_minutes,
-        default=MOST_MINUTES,
-        help=f"for the whole run; the last third is kept for taking down (default: {MOST_MINUTES:g})",
+        "--most-time",
+        metavar="TIME",
+        type=_most_time,
+        default=MOST_TIME,
+        help=f"for the whole run, 90m or 3h; the last third is kept for taking down (default: {MOST_TIME})",
     )
     parser.add_argument(
         "--most-machines",
@@ -65,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TIME",
         type=duration,
         default="20m",
-        help="one thing that a check awaits has to come about within so long (20m)",
+        help="one thing that a check awaits has to come about within so long (default: 20m)",
     )
     parser.add_argument(
         "--image", metavar="NAME", help="container image of Kubernetes' agnhost, for pods of the checks"
@@ -105,12 +106,18 @@ def _terms(environment: Environment, options: argparse.Namespace) -> Terms:
     from longhaul.acceptance.terms import Terms
     from longhaul.prices.known import KnownPrices
 
-    limits = {"most_minutes": options.most_minutes, "most_machines": options.most_machines}
+    limits = {"most_minutes": options.most_time.total_seconds() / 60, "most_machines": options.most_machines}
     if options.reuse or options.without_prices:
         if options.prices or options.most_cost is not None:
             alone = "--reuse" if options.reuse else "--without-prices"
             raise CommandError(f"{alone} looks at no prices: leave --prices and --most-cost out", code=Exit.USAGE)
         return Terms(**limits)
+    if options.prices is not None and not options.prices.is_file():
+        raise CommandError(
+            f"--prices {options.prices}: there is no such file; `longhaul prices --env {environment.name} --to "
+            f"{options.prices}` writes it",
+            code=Exit.USAGE,
+        )
     if options.prices is None or options.most_cost is None:
         raise CommandError(
             "a run costs money: say how much it may (--prices FILE --most-cost AMOUNT), or --without-prices. "
@@ -119,7 +126,7 @@ def _terms(environment: Environment, options: argparse.Namespace) -> Terms:
         )
     prices = KnownPrices.of_file(options.prices)
     if prices is None:
-        raise CommandError(f"--prices {options.prices}: there is no such file, or no price in it", code=Exit.USAGE)
+        raise CommandError(f"--prices {options.prices}: there is no price in it", code=Exit.USAGE)
     return Terms(**limits, most_cost=options.most_cost, prices=prices)
 
 
@@ -152,12 +159,14 @@ def _course(where: Context, environment: Environment, terms: Terms, said: str) -
     from longhaul.engine.runs import Records
 
     folder = state_folder(where, os.environ)
+    log = folder / f"{where.env}.acceptance.log"
     stacks = Stacks(where, os.environ)
     return Course(
         env=where.env,
         most_s=terms.most_minutes * 60,
         terms=said,
-        commands=Commands(where=where, log=folder / f"{where.env}.acceptance.log", environ=os.environ),
+        commands=Commands(where=where, log=log, environ=os.environ),
+        log=str(log),
         records=Records(path=folder / f"{where.env}.acceptance.json"),
         held=stacks.held,
         half_made=stacks.half_made,
@@ -234,14 +243,11 @@ def _amount(text: str) -> Decimal:
     return amount
 
 
-def _minutes(text: str) -> float:
-    try:
-        minutes = float(text)
-    except ValueError:
-        minutes = 0.0
-    if not 1 <= minutes <= 1440:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of minutes from 1 to 1440")
-    return minutes
+def _most_time(text: str) -> timedelta:
+    most = duration(text)
+    if not 60 <= most.total_seconds() <= 86400:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time from 1m to 24h")
+    return most
 
 
 def _count(text: str) -> int:

@@ -8,10 +8,9 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from longhaul.arguments import some
+from longhaul.arguments import duration, some
 from longhaul.cli import Invocation
 from longhaul.context import Context, context, enter_lab
 from longhaul.exits import CommandError, Exit
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
 
 HELP = "take a pool's machines to its new image, or racks to new versions, each once its work is over"
 TAKES_REST = False
-
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -93,14 +90,6 @@ def _group(where: Context, environment: Environment, pool: str) -> Callable[[Api
         return rack_hosts(where, environment, os.environ)
     cloud = cloud_of(environment, pool)
     return lambda _api: cloud
-
-
-def duration(text: str) -> timedelta:
-    """``90s``, ``30m``, ``6h`` or ``2d``; an argument error for anything else."""
-    found = re.fullmatch(r"([0-9]{1,6})([smhd])", text)
-    if not found:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time: 90s, 30m, 6h or 2d")
-    return timedelta(**{_UNITS[found[2]]: int(found[1])})
 
 
 def _count(text: str) -> int:

@@ -16,7 +16,7 @@ from longhaul.acceptance.steps import Done
 from longhaul.engine.runs import Records
 
 SAYS = {
-    "doctor": json.dumps({"counts": {"problem": 0, "ok": 13}}),
+    "doctor": json.dumps({"counts": {"problem": 0, "ok": 13}, "findings": []}),
     "plan": json.dumps({"verdict": "safe"}),
     "up": "",
     "destroy": "",
@@ -87,6 +87,7 @@ class World:
             most_s=3600,
             terms="a few machines",
             commands=self.commands,
+            log="/state/dev.acceptance.log",
             records=self.records,
             held=lambda: self.held.pop(0) if self.held else {},
             half_made=lambda: self.half_made,

@@ -21,7 +21,7 @@ from longhaul.kubernetes import Api, ApiError
 from tests.longhaul.acceptance.conftest import Load, raw_environment
 
 NOTHING = {"create": 0, "update": 0, "replace": 0, "delete": 0, "same": 9, "objects": {"create": 0, "same": 2}}
-WELL = {
+WELL: dict[str, Any] = {
     "machines": [{"name": "dev-etcd-0", "verdict": "ok"}],
     "stores": {"etcd": {"verdict": "ok"}, "events": {"verdict": "ok"}},
     "api": {"verdict": "ok", "reason": "2 of 2 servers ready"},
@@ -37,13 +37,14 @@ class Scripted:
     """Commands that answer in turn what they are given for each verb, then the last of it again."""
 
     answers: dict[str, list[tuple[int, Any]]]
+    said: str = ""
     ran: list[str] = field(default_factory=list)
 
     def run(self, verb: str, *words: str, limit: Limit) -> Done:
         self.ran.append(" ".join((verb, *words)))
         answers = self.answers[verb]
         code, content = answers.pop(0) if len(answers) > 1 else answers[0]
-        return Done(code=code, stdout=json.dumps(content), late=not limit.left())
+        return Done(code=code, stdout=json.dumps(content), said=self.said, late=not limit.left())
 
     def tail(self) -> str:
         return ""
@@ -63,6 +64,28 @@ def test_what_stays_unwell_is_named_and_what_is_unknown_is_not(subject: Subject)
     with pytest.raises(LateError, match="etcd store is down: 1 of 3") as failed:
         cluster.components(replace(subject, commands=Scripted({"status": [(Exit.FAILED, unwell)]})))
     assert "weu-use1" not in str(failed.value)
+
+
+@pytest.mark.parametrize("code", [Exit.UNREACHABLE, Exit.USAGE])
+def test_a_status_that_cannot_ask_is_not_asked_again(subject: Subject, code: Exit) -> None:
+    commands = Scripted({"status": [(code, None)]}, said="dev cannot be asked: no Azure credential works")
+    with pytest.raises(NotSoError, match=f"ended with {code}: dev cannot be asked: no Azure credential"):
+        cluster.components(replace(subject, commands=commands))
+    assert commands.ran == ["status --json"]
+
+
+def test_where_no_machine_is_there_none_is_awaited(subject: Subject) -> None:
+    none = {**WELL, "machines": [{"name": "dev-etcd-0", "verdict": "missing", "reason": "it is not in the cloud"}]}
+    commands = Scripted({"status": [(Exit.FAILED, none)]})
+    with pytest.raises(NotSoError, match="no machine of the control plane is in its cloud"):
+        cluster.components(replace(subject, commands=commands))
+    assert commands.ran == ["status --json"]
+
+
+def test_one_machine_that_is_missing_is_awaited(subject: Subject) -> None:
+    some = {**WELL, "machines": [*WELL["machines"], {"name": "dev-etcd-1", "verdict": "missing", "reason": "gone"}]}
+    commands = Scripted({"status": [(Exit.FAILED, some), (Exit.OK, WELL)]})
+    assert "all well" in cluster.components(replace(subject, commands=commands))
 
 
 def _answers(**other: list[tuple[int, Any]]) -> Scripted:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from longhaul.acceptance import steps, waiting
 from longhaul.acceptance.limit import Limit
 from longhaul.acceptance.steps import Commands
 from longhaul.context import Context
@@ -19,6 +21,7 @@ from longhaul.exits import Exit
 from longhaul.prices.book import PriceBook
 from longhaul.prices.write import save
 from longhaul.project import Project
+from tests.longhaul.acceptance.exports import exports, holds
 from tests.longhaul.conftest import LIMIT_S, Checkout, FakeEngine
 from tests.longhaul.prices.sample_book import book
 
@@ -40,7 +43,9 @@ def test_without_a_terminal_consent_has_to_be_given(checkout: Checkout, engine: 
         ("--prices", "none.yaml", "--most-cost", "40"),
         ("--without-prices", "--most-cost", "40"),
         ("--reuse", "--most-cost", "40"),
-        ("--without-prices", "--most-minutes", "0"),
+        ("--without-prices", "--most-time", "180"),
+        ("--without-prices", "--most-time", "59s"),
+        ("--without-prices", "--most-time", "25h"),
         ("--without-prices", "--most-machines", "none"),
         ("--most-cost", "much"),
         ("--without-prices", "--report", "no/such/folder.md"),
@@ -49,6 +54,42 @@ def test_without_a_terminal_consent_has_to_be_given(checkout: Checkout, engine: 
 def test_terms_have_to_be_whole(checkout: Checkout, engine: FakeEngine, words: tuple[str, ...]) -> None:
     assert checkout.run(*RUN, *words).returncode == Exit.USAGE
     assert engine.calls() == []
+
+
+def test_prices_that_are_not_there_are_missed_before_a_sum_is(checkout: Checkout) -> None:
+    done = checkout.run(*RUN, "--prices", "none.yaml")
+    assert done.returncode == Exit.USAGE
+    assert "--prices none.yaml: there is no such file; `longhaul prices --env dev --to none.yaml`" in done.stderr
+
+
+@pytest.mark.parametrize("words", [("--reuse",), ("--without-prices",), ("--reuse", "--without-prices")])
+def test_without_a_backend_nothing_is_begun(checkout: Checkout, engine: FakeEngine, words: tuple[str, ...]) -> None:
+    checkout.environ["PULUMI_BACKEND_URL"] = ""
+    done = checkout.run(*RUN, *words)
+    assert done.returncode == Exit.USAGE
+    assert "no backend is chosen" in done.stderr
+    assert engine.calls() == []
+
+
+def test_what_no_stack_holds_is_not_reused(checkout: Checkout, engine: FakeEngine) -> None:
+    done = checkout.run(*RUN, "--reuse")
+    assert done.returncode == Exit.UNREACHABLE
+    assert "dev is not there" in done.stderr
+    assert engine.calls() == []
+
+
+def test_what_cannot_be_asked_is_asked_once(checkout: Checkout, engine: FakeEngine) -> None:
+    """There is a stack, and there are no credentials: waiting would not bring any."""
+    exports(engine)
+    holds(engine, "dev", resources=[{"type": "longhaul:Cluster"}])
+    done = checkout.run(*RUN, "--reuse", "--json")
+    assert done.returncode == Exit.FAILED
+    content = json.loads(done.stdout)
+    found = {check["name"]: (check["result"], check["evidence"]) for check in content["checks"]}
+    assert found["components"][0] == "failed"
+    assert "dev cannot be asked: no Azure credential works" in found["components"][1]
+    assert Path(content["log"]).read_text().count("$ longhaul status") == 1
+    assert f"what the steps say is in {content['log']}" in done.stderr
 
 
 def test_what_may_not_be_destroyed_is_refused(checkout: Checkout, engine: FakeEngine) -> None:
@@ -84,6 +125,7 @@ def test_what_cannot_be_made_is_reported_and_nothing_is_made(checkout: Checkout,
     assert done.returncode == Exit.FAILED
     content = json.loads(done.stdout)
     assert [(step["name"], step["result"]) for step in content["steps"]] == [("doctor", "failed")]
+    assert content["stays"] == "nothing was made"
     assert report.read_text().startswith("# Acceptance of dev")
     assert not [command for command in engine.commands() if command.startswith("up")]
 
@@ -99,6 +141,37 @@ def test_a_command_says_into_the_log_and_its_answer_comes_back(commands: Command
     done = commands.run("validate", limit=Limit(LIMIT_S))
     assert (done.code, done.stdout, done.late) == (Exit.OK, "dev: valid\n", False)
     assert commands.tail() == "$ longhaul validate\ndev: valid"
+
+
+def test_the_last_line_that_it_said_is_of_itself_alone(commands: Commands) -> None:
+    refused = commands.run("validate", "--no-such-option", limit=Limit(LIMIT_S))
+    assert refused.said.endswith("unrecognized arguments: --no-such-option")
+    assert commands.run("validate", limit=Limit(LIMIT_S)).said == ""
+
+
+def test_one_that_takes_long_is_not_awaited_in_silence(
+    commands: Commands, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.waits()
+    engine.has_stack()
+    told: list[str] = []
+    monkeypatch.setattr(steps, "TELL_S", 0.05)
+    monkeypatch.setattr(waiting, "TELL_S", 0.05)
+    done = commands.run("up", "--yes", "--only", "infrastructure", limit=_Told(told, engine.folder / "waiting"))
+    assert done.late
+    assert re.match(r"`longhaul up`: awaited for \d+ s, at most \d+ s more", told[0])
+    assert told[-1].startswith("`longhaul up` was asked to end")
+
+
+class _Told(Limit):
+    """Its time is over once the engine is at work and somebody was told what is awaited."""
+
+    def __init__(self, told: list[str], path: Path) -> None:
+        super().__init__(LIMIT_S, tell=told.append)
+        self._told, self._path = told, path
+
+    def left(self) -> float:
+        return 0.0 if self._told and self._path.exists() else super().left()
 
 
 def test_one_whose_time_is_over_is_asked_to_end_and_awaited(commands: Commands, engine: FakeEngine) -> None:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.course import KILLED
+from longhaul.acceptance.limit import Limit
 from longhaul.acceptance.outcome import Result
+from longhaul.acceptance.report import Stay
+from longhaul.acceptance.steps import Done
 from longhaul.engine.runs import new_run
 from longhaul.exits import CommandError, Exit
-from tests.longhaul.acceptance.stand_ins import World, checking
+from tests.longhaul.acceptance.stand_ins import FakeCommands, World, checking
 
 WHOLE = ["doctor", "plan", "up", "destroy"]
 
@@ -42,7 +46,9 @@ def test_all_of_it_in_its_order(world: World) -> None:
     assert world.commands.verbs() == WHOLE
     assert [one.name for one in report.steps] == ["doctor", "plan", "up", "destroy", "nothing left"]
     assert [(one.result, one.evidence) for one in report.checks] == [(Result.PASSED, "seen")] * 2
-    assert report.exit_code() is Exit.OK
+    assert (report.exit_code(), report.stays) == (Exit.OK, Stay.NONE)
+    assert (world.told[0], report.log) == (f"what the steps say is in {report.log}", "/state/dev.acceptance.log")
+    assert next(line for line in world.told if line.startswith("check 0")) == "check 0: begins"
     assert world.records.read() is None
 
 
@@ -51,9 +57,29 @@ def test_what_cannot_or_may_not_be_made_is_not(world: World, verb: str, ran: lis
     world.commands.ends[verb] = [int(Exit.REFUSED)]
     report = world.course().make_and_destroy(checking(well))
     assert world.commands.verbs() == ran
-    assert report.exit_code() is Exit.FAILED
+    assert (report.exit_code(), report.stays) == (Exit.FAILED, Stay.NOTHING)
     assert report.checks == ()
+    assert f"`longhaul {verb}` ended with 4: refused" in report.steps[-1].evidence
     assert "the last line" in world.told[-1]
+
+
+@dataclass(kw_only=True)
+class Found(FakeCommands):
+    """The doctor finds these."""
+
+    findings: list[dict[str, str]]
+
+    def run(self, verb: str, *words: str, limit: Limit) -> Done:
+        assert verb == "doctor"
+        return Done(code=Exit.FAILED, stdout=json.dumps({"counts": {}, "findings": self.findings}))
+
+
+def test_what_the_doctor_finds_is_told_once(world: World) -> None:
+    login = {"level": "problem", "what": "no credential works", "do": "az login"}
+    world.commands = Found(findings=[login, login, {"level": "ok", "what": "durations", "do": ""}])
+    report = world.course().make_and_destroy(checking(well))
+    assert [one.evidence for one in report.steps] == ["no credential works (az login)"]
+    assert report.stays is Stay.NOTHING
 
 
 def test_what_was_made_by_half_goes_unchecked(world: World) -> None:
@@ -95,24 +121,38 @@ def test_an_interrupt_leads_to_the_taking_down(world: World, when: str) -> None:
     assert world.records.read() is None
 
 
+@pytest.mark.parametrize("verb", ["doctor", "plan"])
+def test_an_interrupt_before_anything_is_made_leaves_nothing_to_take_down(world: World, verb: str) -> None:
+    world.commands.ends[verb] = [KeyboardInterrupt]
+    report = world.course().make_and_destroy(checking(well))
+    assert world.commands.verbs()[-1] == verb
+    assert (report.exit_code(), report.stays) == (Exit.INTERRUPTED, Stay.NOTHING)
+    assert world.records.read() is None
+
+
 def test_an_interrupted_taking_down_is_gone_on_with_by_the_next_run(world: World) -> None:
     world.commands.ends["destroy"] = [KeyboardInterrupt]
     report = world.course().make_and_destroy(checking(well))
-    assert report.exit_code() is Exit.INTERRUPTED
-    run = world.records.read()
-    assert run is not None
+    assert (report.exit_code(), report.stays) == (Exit.INTERRUPTED, Stay.PART)
+    assert world.records.read() is not None
+    _died(world)
+    world.commands.ends["destroy"] = [KeyboardInterrupt]
+    report = world.course().make_and_destroy(checking(well))
+    assert (report.exit_code(), report.stays, report.note) == (Exit.INTERRUPTED, Stay.PART, KILLED)
     _died(world)
     world.commands.ran.clear()
     report = world.course().make_and_destroy(checking(well))
     assert world.commands.verbs() == ["destroy"]
-    assert (report.exit_code(), report.note) == (Exit.FAILED, KILLED)
+    assert (report.exit_code(), report.stays, report.note) == (Exit.FAILED, Stay.NONE, KILLED)
     assert world.records.read() is None
 
 
 def test_nothing_else_is_begun_beside_a_run_that_is_at_work(world: World) -> None:
     world.records.write(new_run("acceptance"))
-    with pytest.raises(CommandError, match=f"kill -INT {os.getpid()}"):
-        world.course().make_and_destroy(checking(well))
+    world.held = [{"dev": 120}] * 2
+    for run in (world.course().make_and_destroy, world.course().reuse):
+        with pytest.raises(CommandError, match=f"kill -INT {os.getpid()}"):
+            run(checking(well))
     assert world.commands.ran == []
 
 
@@ -143,7 +183,7 @@ def test_a_failed_taking_down_is_tried_once_more_and_told(world: World) -> None:
     report = world.course().make_and_destroy(checking(well))
     assert world.commands.verbs() == [*WHOLE, "destroy"]
     assert report.steps[-1].evidence == "the engine still has 3 resources of dev"
-    assert report.exit_code() is Exit.FAILED
+    assert (report.exit_code(), report.stays) == (Exit.FAILED, Stay.PART)
     assert world.records.read() is not None
     assert "run the same again" in world.told[-1]
 
@@ -166,17 +206,33 @@ def test_a_third_of_the_time_is_kept_for_taking_down(world: World) -> None:
     report = world.course().make_and_destroy(checking(long, well, limits=limits))
     assert limits == [pytest.approx(2400)]
     assert [one.result for one in report.checks] == [Result.PASSED, Result.FAILED]
-    assert "--most-minutes" in report.checks[1].evidence
+    assert "--most-time" in report.checks[1].evidence
     assert world.commands.limits[-1] >= 1200
     assert world.records.read() is None
 
 
 def test_reuse_makes_and_destroys_nothing(world: World) -> None:
-    world.held = [{"dev": 120}]
+    world.held = [{"dev": 120}] * 2
     report = world.course().reuse(checking(well, wrong))
     assert world.commands.ran == []
-    assert (report.made, report.steps, report.exit_code()) == (False, (), Exit.FAILED)
+    assert (report.stays, report.steps, report.exit_code()) == (Stay.ALL, (), Exit.FAILED)
     assert world.course().reuse(checking(well)).exit_code() is Exit.OK
+
+
+def test_what_is_not_there_cannot_be_reused(world: World) -> None:
+    looked: list[float] = []
+    with pytest.raises(CommandError, match="dev is not there") as refused:
+        world.course().reuse(checking(well, limits=looked))
+    assert refused.value.code is Exit.UNREACHABLE
+    assert (looked, world.commands.ran, world.told) == ([], [], [])
+
+
+def test_what_a_killed_run_left_is_reused_and_its_record_stays(world: World) -> None:
+    _died(world)
+    world.held = [{"dev": 120}]
+    assert world.course().reuse(checking(well)).exit_code() is Exit.OK
+    assert "without --reuse it is taken down" in world.told[0]
+    assert world.records.read() is not None
 
 
 def _died(world: World) -> None:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from longhaul.acceptance.outcome import Outcome, Result
-from longhaul.acceptance.report import Report, to_json, to_markdown, to_text
+from longhaul.acceptance.report import Report, Stay, to_json, to_markdown, to_text
 from longhaul.exits import Exit
 
 UP = Outcome(name="up", shows="it is made", result=Result.PASSED, seconds=61.4, evidence="it ended well")
@@ -18,16 +18,17 @@ GPUS = Outcome(name="gpus", shows="there are some", result=Result.NOT_APPLICABLE
 NODES = Outcome(name="nodes", shows="they are ready", result=Result.PASSED, seconds=2, evidence="2 nodes")
 REPORT = Report(
     environment="dev",
-    made=True,
+    stays=Stay.NONE,
     begun=datetime(2026, 11, 1, 12, tzinfo=UTC),
     seconds=64,
     terms="12 machines, 1 h",
+    log="/state/dev.acceptance.log",
     steps=(UP,),
     checks=(DNS, GPUS, NODES),
 )
 
 TEXT = """\
-Acceptance of dev: made, looked at and taken down
+Acceptance of dev: looked at, taken down
 
 Steps
   ok      up        61 s  it ended well
@@ -38,15 +39,17 @@ c
   -       gpus       0 s  no node has
   ok      nodes      2 s  2 nodes
 
-dev: not accepted after 64 s (2 passed, 1 failed, 1 not applicable)"""
+dev: not accepted after 64 s (2 passed, 1 failed, 1 not applicable); what was made is taken down
+What its steps said: /state/dev.acceptance.log"""
 
 MARKDOWN = """\
-# Acceptance of dev: made, looked at and taken down
+# Acceptance of dev: looked at, taken down
 
-dev: not accepted after 64 s (2 passed, 1 failed, 1 not applicable)
+dev: not accepted after 64 s (2 passed, 1 failed, 1 not applicable); what was made is taken down
 
 - Begun: 2026-11-01T12:00:00+00:00
 - Terms: 12 machines, 1 h
+- Log: `/state/dev.acceptance.log`
 
 ## Steps
 
@@ -72,6 +75,8 @@ def test_text_and_markdown() -> None:
 def test_json_has_all_of_it() -> None:
     content = json.loads(json.dumps(to_json(REPORT)))
     assert (content["accepted"], content["exit_code"]) == (False, 1)
+    assert (content["made"], content["stays"]) == (True, "what was made is taken down")
+    assert content["log"] == "/state/dev.acceptance.log"
     assert content["steps"] == [
         {"name": "up", "shows": "it is made", "result": "passed", "seconds": 61.4, "evidence": "it ended well"}
     ]
@@ -81,6 +86,23 @@ def test_json_has_all_of_it() -> None:
 def test_a_note_is_in_all_of_them() -> None:
     noted = replace(REPORT, note="It was killed.")
     assert all("It was killed." in text for text in (to_text(noted), to_markdown(noted), to_json(noted)["note"]))
+
+
+@pytest.mark.parametrize(
+    ("stays", "title", "made"),
+    [
+        (Stay.NOTHING, "not made", False),
+        (Stay.NONE, "not looked at, taken down", True),
+        (Stay.PART, "not looked at, not all taken down", True),
+        (Stay.ALL, "looked at as it was", False),
+    ],
+)
+def test_what_there_is_afterwards_is_said_first_and_last(stays: Stay, title: str, made: bool) -> None:
+    report = replace(REPORT, stays=stays, checks=(), interrupted=True)
+    first, *_, summary, _log = to_text(report).splitlines()
+    assert first == f"Acceptance of dev: {title}"
+    assert summary == f"dev: interrupted after 64 s (1 passed, 0 failed, 0 not applicable); {stays}"
+    assert to_json(report)["made"] is made
 
 
 @pytest.mark.parametrize(

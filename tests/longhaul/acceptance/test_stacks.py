@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,30 +10,15 @@ from longhaul.acceptance.stacks import STACK, Stacks
 from longhaul.context import Context
 from longhaul.exits import CommandError
 from longhaul.project import Project
+from tests.longhaul.acceptance.exports import exports, holds
 from tests.longhaul.conftest import Checkout, FakeEngine
-
-EXPORT = """#!/bin/sh
-# An engine that knows `stack export` alone; its words are noted.
-echo "$*" >> "$FAKE_ENGINE/exports"
-[ "$1 $2" = "stack export" ] || exit 1
-while [ "$1" != --stack ]; do shift; done
-cat "$FAKE_ENGINE/$2.json"
-"""
 
 
 @pytest.fixture(name="stacks")
 def _stacks(checkout: Checkout, engine: FakeEngine) -> Stacks:
-    (engine.folder / "pulumi").write_text(EXPORT)
+    exports(engine)
     where = Context(project=Project(root=checkout.path), env="dev", lab=None)
     return Stacks(where, checkout.variables())
-
-
-def holds(engine: FakeEngine, stack: str, **deployment: Any) -> str:
-    """The stack exists, and exports that."""
-    engine.has_stack(stack)
-    text = json.dumps({"version": 3, "deployment": deployment})
-    (engine.folder / f"{stack}.json").write_text(text)
-    return text
 
 
 def test_where_there_is_no_stack_nothing_is_held_or_asked(stacks: Stacks, engine: FakeEngine) -> None:

@@ -1,0 +1,34 @@
+"""Saying at times what is awaited, so that nobody waits in silence."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+TELL_S = 30.0
+"""Between two lines about one thing that is awaited, seconds."""
+
+Clock = Callable[[], float]
+Tell = Callable[[str], None]
+"""One line for people."""
+
+
+def nobody(_line: str) -> None:
+    """Where there is nobody to tell."""
+
+
+class Waiting:
+    """One thing that is awaited, from now on."""
+
+    def __init__(self, what: str, *, clock: Clock = time.monotonic, tell: Tell = nobody) -> None:
+        self._what, self._clock, self._tell = what, clock, tell
+        self._since = self._told = clock()
+
+    def note(self, why_not: str, *, left_s: float) -> None:
+        """It is not so yet, for that reason, and may take so many seconds more: told now and then."""
+        now = self._clock()
+        if now - self._told < TELL_S:
+            return
+        self._told = now
+        because = f": {why_not}" if why_not else ""
+        self._tell(f"{self._what}: awaited for {now - self._since:.0f} s, at most {left_s:.0f} s more{because}")

@@ -1,0 +1,29 @@
+"""An engine that exports what it is said to hold, and does nothing else."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.longhaul.conftest import FakeEngine
+
+SCRIPT = """#!/bin/sh
+# An engine that knows `stack export` alone; its words are noted.
+echo "$*" >> "$FAKE_ENGINE/exports"
+[ "$1 $2" = "stack export" ] || exit 1
+while [ "$1" != --stack ]; do shift; done
+cat "$FAKE_ENGINE/$2.json"
+"""
+
+
+def exports(engine: FakeEngine) -> None:
+    """The engine becomes that one."""
+    (engine.folder / "pulumi").write_text(SCRIPT)
+
+
+def holds(engine: FakeEngine, stack: str, **deployment: Any) -> str:
+    """The stack exists, and exports that."""
+    engine.has_stack(stack)
+    text = json.dumps({"version": 3, "deployment": deployment})
+    (engine.folder / f"{stack}.json").write_text(text)
+    return text
