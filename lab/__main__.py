@@ -13,8 +13,10 @@ from typing import Any, NoReturn
 from lab import capture, control
 from lab.cgroups import Group
 from lab.config import LabConfig
-from lab.guests import host_of
+from lab.guests import guests_of, host_of
 from lab.hypervisor import nspawn
+from lab.part import part_of
+from lab.production import INTERRUPTED
 from lab.start import start
 from lab.state import InitRecord, LabError, LabState, init_record, lock, loopback_port, running_init
 from lab.teardown import down
@@ -79,6 +81,9 @@ def main(argv: list[str] | None = None) -> int:
     except LabError as error:
         sys.stderr.write(f"lab: {error}\n")
         return 1
+    except KeyboardInterrupt:
+        sys.stderr.write("\nlab: interrupted; the same command goes on where this stopped\n")
+        return INTERRUPTED
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -146,18 +151,20 @@ def _image(text: str) -> tuple[str, str]:
 def _require_up(state: LabState) -> InitRecord:
     record = running_init(state)
     if record is None:
-        raise LabError(f"the lab {state.env} is not running: make lab")
+        raise LabError(f"the lab of environment {state.env} is not running: {state.make('lab')}")
     return record
 
 
 def status(state: LabState) -> dict[str, Any]:
     """What there is: ``init``, ``daemon`` and, when the daemon answers, machines, networks, load balancers, gateways
-    with their tunnels, and cuts."""
+    with their tunnels, and cuts. Of an environment beside another, its part; of one with a lab, the whole lab."""
     record = init_record(state)
     alive = record is not None and record.alive()
+    host = host_of(state)
     found: dict[str, Any] = {
         "env": state.env,
-        "lab": host_of(state).env,
+        "lab": host.env,
+        "beside": [guest.env for guest in guests_of(state)],
         "init": {"pid": record.pid if record else None, "running": alive},
         "daemon": {"running": False},
         "port": record.port if record else None,
@@ -166,7 +173,8 @@ def status(state: LabState) -> dict[str, Any]:
         try:
             answer = control.request(state, "GET", "/status")
             found["daemon"] = {"running": True, "pid": answer.pop("pid")}
-            found = {**answer, **found}
+            own = answer if host == state else part_of(answer, LabConfig.read(state).plan(state.env).supernet)
+            found = {**own, **found}
         except (OSError, LabError) as error:
             found["daemon"]["error"] = str(error)
     return found
@@ -177,18 +185,25 @@ def _status(state: LabState, *, as_json: bool) -> int:
     if as_json:
         sys.stdout.write(json.dumps(found, indent=1) + "\n")
     else:
-        sys.stdout.write(_told(found))
+        sys.stdout.write(_told(found, make=state.make("lab")))
     if not found["init"]["running"]:
         return _DOWN
     well = found["daemon"]["running"] and all(machine["phase"] == "running" for machine in found["machines"])
     return 0 if well and not any(gateway["trouble"] for gateway in found.get("gateways", ())) else 1
 
 
-def _told(found: dict[str, Any]) -> str:
+def _which(found: dict[str, Any]) -> str:
+    """What the report is of."""
+    if found["lab"] != found["env"]:
+        return f"environment {found['env']}, its part of the lab of environment {found['lab']}"
+    beside = f", with {' and '.join(found['beside'])} in it" if found["beside"] else ""
+    return f"the lab of environment {found['env']}{beside}"
+
+
+def _told(found: dict[str, Any], *, make: str) -> str:
     if not found["init"]["running"]:
-        return f"the lab {found['env']} is not running: make lab\n"
-    beside = "" if found["lab"] == found["env"] else f", in the lab {found['lab']}"
-    lines = [f"lab {found['env']}{beside}: process {found['init']['pid']}, port 127.0.0.1:{found['port']}"]
+        return f"the lab of environment {found['env']} is not running: {make}\n"
+    lines = [f"{_which(found)}: process {found['init']['pid']}, port 127.0.0.1:{found['port']}"]
     if not found["daemon"]["running"]:
         lines.append(f"  the daemon does not answer: {found['daemon'].get('error', '')}")
     for machine in found.get("machines", []):
@@ -217,7 +232,7 @@ def shell(state: LabState, machine: str, command: list[str]) -> NoReturn:
     leader = nspawn.leader_among(group.members()) if "/" not in machine else None
     if leader is None:
         raise LabError(
-            f"machine {machine!r} is not running in the lab {state.env}: "
+            f"machine {machine!r} is not running in the lab of {state.env}: "
             f"`.venv/bin/python -m lab status --env {state.env}` lists those that are"
         )
     inner = Group.of(host_of(state), machine, "shell")

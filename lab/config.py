@@ -101,7 +101,9 @@ class LabConfig:
         """The written parameters; raises :class:`LabError` when there are none."""
         value: dict[str, Any] | None = read_json(state.config_file)
         if value is None:
-            raise LabError(f"{state.config_file} is missing or damaged: `make lab-down`, then `make lab`")
+            raise LabError(
+                f"{state.config_file} is missing or damaged: `{state.make('lab-down')}`, then `{state.make('lab')}`"
+            )
         return cls(**{**value, "regions": tuple(value.get("regions", ()))})
 
 

@@ -81,7 +81,7 @@ def application(hypervisor: LabHypervisor, *, env: str, refresh: Callable[[], Aw
         try:
             await hypervisor.power(machine, action)
         except KeyError:
-            return web.json_response({"error": f"there is no machine {machine!r} in the lab {env}"}, status=404)
+            return web.json_response({"error": f"there is no machine {machine!r} in the lab of {env}"}, status=404)
         return web.json_response({})
 
     async def tunnel(asked: web.Request) -> web.Response:

@@ -96,5 +96,5 @@ def host_record(config: LabConfig, state: LabState) -> tuple[LabState, InitRecor
     host = LabState(root=state.root, env=config.beside)
     record = init_record(host)
     if record is None or not record.alive():
-        raise LabError(f"the lab {host.env}, in which {state.env} is, does not run: make lab ENV={host.env}")
+        raise LabError(f"the lab of {host.env}, in which {state.env} is, does not run: make lab ENV={host.env}")
     return host, record

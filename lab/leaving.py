@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from collections.abc import Callable
-from pathlib import Path
+import re
+from dataclasses import dataclass
 
 from lab import control
 from lab.guests import host_of
+from lab.production import StepFailedError, longhaul
 from lab.state import LabError, LabState, running_init
+from lab.steps import Steps
 
-_TOLD = 25
-"""Lines of a failed destruction that are shown; its log has all."""
+_DELETED = re.compile(r"^-\s.*\bdeleted\b")
+"""The engine's line of a resource that is gone: `` -  azure-native:network:Subnet … deleted (1s)``."""
+_EACH = 5
+"""How many resources go between two lines of progress."""
 
 
-def leave(state: LabState, *, say: Callable[[str], None]) -> None:
+def leave(state: LabState) -> None:
     """Destroy what the environment has in the clouds of the lab that it is in, and have its operator's place taken
     away. Nothing to do for an environment with a lab of its own; one whose lab has ended lost its clouds with it.
 
@@ -25,7 +27,6 @@ def leave(state: LabState, *, say: Callable[[str], None]) -> None:
     if host == state:
         return
     if running_init(state) is not None and state.enter.exists():
-        say(f"destroying {state.env} in the lab {host.env}")
         _destroy(state, host)
     # First its record: without its configuration the process that it names would be taken for its own, and ended.
     state.init_file.unlink(missing_ok=True)
@@ -34,15 +35,35 @@ def leave(state: LabState, *, say: Callable[[str], None]) -> None:
         control.request(host, "POST", "/refresh")
 
 
+@dataclass
+class Going:
+    """Counts what goes."""
+
+    gone: int = 0
+
+    def told(self, line: str) -> str:
+        """What is shown of a line of ``longhaul destroy``: its own lines, and how many resources are gone by now."""
+        if line.startswith("longhaul: "):
+            return line
+        if not _DELETED.match(line):
+            return ""
+        self.gone += 1
+        return f"{self.gone} resources are gone" if self.gone % _EACH == 0 else ""
+
+
 def _destroy(state: LabState, host: LabState) -> None:
-    longhaul = str(Path(sys.executable).with_name("longhaul"))
-    words = [longhaul, "destroy", "--project", str(state.root.parent), "--env", state.env, "--yes"]
-    log = state.logs / f"{state.env}-longhaul-destroy.log"
-    with log.open("w", encoding="utf-8") as file:
-        done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=file, stderr=file, check=False)
-    if done.returncode != 0:
-        tail = "\n  ".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-_TOLD:])
+    going = Going()
+    steps = Steps(log_dir=state.logs, prefix=f"{state.env}-")
+    try:
+        with steps.step("longhaul destroy") as step:
+            step.show(f"destroying environment {state.env}, which is in the same lab as {host.env} (log: {step.log})")
+            words = ("--yes", "--", "--color=never")
+            longhaul(state.root.parent, state.env, step, "destroy", *words, shown=going.told)
+            step.note = f"{going.gone} resources"
+    except StepFailedError as error:
+        again = state.make("lab-down")
         raise LabError(
-            f"longhaul destroy ended with {done.returncode} (all of it: {log}), so {state.env} stays; try again, or "
-            f"take the whole lab down: make lab-down ENV={host.env}\n  {tail}"
-        )
+            f"{error}\nSo environment {state.env} stays. To be rid of it: `{again}` again; where it is half made, "
+            f"`{state.make('lab')}` to its end and then `{again}`; or end the whole lab, with environment {host.env} "
+            f"in it: `{host.make('lab-down')}`"
+        ) from error

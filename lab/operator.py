@@ -26,7 +26,7 @@ from lab.state import LabError, LabState, default_root, write_atomically
 
 _ENTER = """\
 #!/bin/sh
-# Run a command as the operator of the lab {env}: {path} COMMAND [ARGUMENT...]. Written by the lab, thrown away with it.
+# Run a command as the operator of {env}: {path} COMMAND [ARGUMENT...]. Written by the lab, thrown away with it.
 set -eu
 state={directory}
 [ $# -gt 0 ] || {{ echo "usage: $0 COMMAND [ARGUMENT...]" >&2; exit 2; }}
@@ -36,7 +36,7 @@ pid=$(number pid) started=$(number started) boot=$(number boot_id)
 # The 20th field behind the command's closing parenthesis is the start time (proc(5)); a recycled PID has another.
 actual=$(sed 's/.*) //' "/proc/${{pid:-none}}/stat" 2>/dev/null | cut -d ' ' -f 20) || actual=
 if [ -z "$actual" ] || [ "$actual" != "$started" ] || [ "$boot" != "$(cat /proc/sys/kernel/random/boot_id)" ]; then
-  echo "the lab {env} is not running: make lab" >&2
+  echo "the lab of environment {env} is not running: {make}" >&2
   exit 1
 fi
 for group in {groups}; do echo $$ > "$group" 2>/dev/null || true; done
@@ -72,6 +72,7 @@ def write_files(state: LabState, config: LabConfig, cloud_environment: Mapping[s
         directory=shlex.quote(str(state.directory)),
         groups=" ".join(shlex.quote(file) for file in Group.of(state, OPERATOR).procs_files()),
         namespace=place.path,
+        make=state.make("lab"),
     )
     write_atomically(state.enter, text, mode=0o755)
 
@@ -83,7 +84,7 @@ def authorized_key(state: LabState) -> str:
         write_atomically(state.ssh_key, private_text(Ed25519PrivateKey.generate()))
     key = load_ssh_private_key(state.ssh_key.read_bytes(), password=None)
     if not isinstance(key, Ed25519PrivateKey):
-        raise LabError(f"{state.ssh_key} is no ed25519 key: remove it, and `make lab-down`")
+        raise LabError(f"{state.ssh_key} is no ed25519 key: remove it, and `{state.make('lab-down')}`")
     return f"{public_text(key)} operator@{state.env}"
 
 

@@ -14,7 +14,7 @@ from components.model.sites import AwsSite, AzureSite, OnpremSite
 from lab.config import LabConfig
 from lab.guests import lab_to_join
 from lab.hypervisor.addresses import OPERATOR_PUBLIC, OPERATORS_PUBLIC
-from lab.state import LabError, LabState, loopback_port, running_init
+from lab.state import DEFAULT_ENV, LabError, LabState, loopback_port, running_init
 
 PROJECT = Path(__file__).resolve().parents[1]
 
@@ -49,7 +49,7 @@ class LabProject:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options that say which environment."""
-    parser.add_argument("--env", default="lab", help="the environment (default: lab)")
+    parser.add_argument("--env", default=DEFAULT_ENV, help="the environment (default: %(default)s)")
     parser.add_argument(
         "--project", type=Path, default=PROJECT, help="folder with Pulumi.yaml (default: this checkout)"
     )

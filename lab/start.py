@@ -55,11 +55,11 @@ def start(
         _check_same(state, config)
         _await_ready(state, record)
         control.request(state, "POST", "/refresh")
-        say(f"the lab {state.env} is already running (process {record.pid})")
+        say(f"the lab of environment {state.env} is already running (process {record.pid})")
         return record
     if cgroups.Group.of(state).members():
         raise LabError(
-            f"processes of an earlier lab {state.env} are left without a record of it: "
+            f"processes of an earlier lab of environment {state.env} are left without a record of it: "
             f"`.venv/bin/python -m lab down --env {state.env}` ends them"
         )
     # One that runs has what it needs: it must be found before its own use of them is counted.
@@ -74,7 +74,7 @@ def start(
     for guest, its in guests.configs(guests.guests_of(state)).items():
         guests.renew(LabState(root=state.root, env=guest), record, port=its.port)
     _await_ready(state, record)
-    say(f"the lab {state.env} is up (process {record.pid}, port {config.port})")
+    say(f"the lab of environment {state.env} is up (process {record.pid}, port {config.port})")
     return record
 
 
@@ -89,7 +89,7 @@ def _join(state: LabState, config: LabConfig, say: Callable[[str], None]) -> Ini
     record = guests.take_in(state, config, running)
     _await_ready(host, running)
     control.request(host, "POST", "/refresh")
-    say(f"{state.env} is in the lab {host.env}, beside it (port {config.port})")
+    say(f"environment {state.env} is in the same lab as environment {host.env} (port {config.port})")
     return record
 
 
@@ -173,7 +173,7 @@ def _check_same(state: LabState, config: LabConfig) -> None:
     written = LabConfig.read(state)
     if written != config:
         raise LabError(
-            f"the lab {state.env} runs with other parameters ({state.config_file}): "
+            f"the lab of environment {state.env} runs with other parameters ({state.config_file}): "
             f"`.venv/bin/python -m lab down --env {state.env}` first"
         )
 
@@ -232,7 +232,7 @@ def _await_ready(state: LabState, record: InitRecord) -> None:
             if control.request(state, "GET", "/status").get("ready"):
                 return
         if not record.alive():
-            raise LabError(f"process 1 of the lab {state.env} has ended; see {state.daemon_log}")
+            raise LabError(f"process 1 of the lab of environment {state.env} has ended; see {state.daemon_log}")
         if time.monotonic() > deadline:
             raise LabError(f"the lab's daemon does not answer after {_READY_S:g} s; see {state.daemon_log}")
         time.sleep(0.05)

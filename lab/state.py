@@ -24,6 +24,9 @@ PORT_BASE = 21000
 """Below Linux's ephemeral ports (32768 up) and Kubernetes' node ports (30000 up)."""
 PORT_COUNT = 8000
 
+DEFAULT_ENV = "lab"
+"""The environment of a ``make lab`` that names none, as the Makefile has it."""
+
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,19}")
 
 
@@ -109,6 +112,10 @@ class LabState:
 
     def console_log(self, machine: str) -> Path:
         return self.logs / f"{self.env}-{machine}-console.log"
+
+    def make(self, target: str) -> str:
+        """The command of ``make`` for this environment, as one types it."""
+        return f"make {target}" if self.env == DEFAULT_ENV else f"make {target} ENV={self.env}"
 
     def create(self) -> None:
         """Make the folders, readable by root alone (they hold keys)."""

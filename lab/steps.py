@@ -44,6 +44,10 @@ class Step:
     def say(self, line: str) -> None:
         """Show a line of progress below the step, and keep it in the log."""
         self.write(line)
+        self.show(line)
+
+    def show(self, line: str) -> None:
+        """Show a line of progress that the log has in its own words."""
         self._screen.show(f"[{self.seconds:6.1f} s]   {line}")
 
     def write(self, text: str) -> None:

@@ -42,14 +42,24 @@ def down(state: LabState, *, logs: bool = False, say: Callable[[str], None] = pr
     beside = guests_of(state)
     for one in (state, *beside):
         _end_operators(one)
-    leave(state, say=say)
+    leave(state)
     record = init_record(state)
     if record is not None and record.alive():
-        say(f"ending the lab {state.env} (process {record.pid})")
+        say(f"ending the lab of environment {state.env} (process {record.pid})")
         _end(record)
     for guest in beside:
         with lock(guest):
-            down(guest, logs=logs, say=say)
+            _clear(guest, logs=logs)
+        say(f"environment {guest.env}, which was in it, is gone")
+    _clear(state, logs=logs)
+    say(f"environment {state.env} is gone")
+    for other in sorted(state.root.glob("*/lab.json")) if state.root.exists() else ():
+        there = LabState(root=state.root, env=other.parent.name)
+        say(f"environment {there.env} is still there; to remove it: {there.make('lab-down')}")
+
+
+def _clear(state: LabState, *, logs: bool) -> None:
+    """Remove what is left of an environment whose process 1 has ended, or which has left another's lab."""
     _end_group(state)
     _remove_state(state)
     if logs:
@@ -58,10 +68,7 @@ def down(state: LabState, *, logs: bool = False, say: Callable[[str], None] = pr
         with contextlib.suppress(OSError):
             folder.rmdir()
     if left := leftovers(state, logs=logs):
-        raise LabError(f"the lab {state.env} has left something behind:\n  " + "\n  ".join(left))
-    say(f"the lab {state.env} is gone")
-    for other in sorted(state.root.glob("*/lab.json")) if state.root.exists() else ():
-        say(f"the lab {other.parent.name} is still there: make lab-down ENV={other.parent.name}")
+        raise LabError(f"the lab of environment {state.env} has left something behind:\n  " + "\n  ".join(left))
 
 
 def _end_operators(state: LabState) -> None:
@@ -105,7 +112,7 @@ def _end_group(state: LabState) -> None:
         group.kill(signal.SIGKILL)
         if time.monotonic() > deadline:
             raise LabError(
-                f"processes {sorted(group.members())} of the lab {state.env} do not end: try again, or reboot"
+                f"processes {sorted(group.members())} of the lab of {state.env} do not end: try again, or reboot"
             )
         time.sleep(0.02)
     group.remove()

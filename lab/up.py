@@ -9,34 +9,23 @@ from __future__ import annotations
 import argparse
 import os
 import signal
-import subprocess
 import sys
 import time
-from pathlib import Path
 from types import FrameType
 
 from components.model import ConfigurationError
 from components.model.gpus import has_gpus
 from lab import depot, image, packages, project, tools
+from lab.production import INTERRUPTED, StepFailedError, TerminatedError, longhaul
 from lab.project import LabProject
 from lab.start import start
-from lab.state import LabError, lock
+from lab.state import LabError, LabState, lock
 from lab.steps import Step, Steps
 from longhaul.depot import contents
 from longhaul.toolchain.errors import SetupError
 
-INTERRUPTED = 130
-"""Exit code of what somebody interrupted."""
 SETTLE_S = 60.0
 """How long a control plane that was made may take to be well, seconds."""
-
-
-class TerminatedError(KeyboardInterrupt):
-    """This process alone was asked to end."""
-
-
-class StepFailedError(Exception):
-    """A command of a step failed; its log says why."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -61,9 +50,14 @@ def main(argv: list[str] | None = None) -> int:
         print(f"error: {error.filename or 'the operating system'}: {error.strerror}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("\ninterrupted; `make lab` goes on where this stopped, `make lab-down` removes it", file=sys.stderr)
+        print(f"\n{interrupted(chosen.state)}", file=sys.stderr)
         return INTERRUPTED
     return 0
+
+
+def interrupted(state: LabState) -> str:
+    """The last word of what somebody interrupted."""
+    return f"interrupted; `{state.make('lab')}` goes on where this stopped, `{state.make('lab-down')}` removes it"
 
 
 def bring_up(chosen: LabProject, steps: Steps) -> None:
@@ -105,42 +99,8 @@ def _well(chosen: LabProject, step: Step) -> str:
 
 
 def _longhaul(chosen: LabProject, step: Step, command: str, *arguments: str) -> str:
-    """Run ``longhaul`` and return what it printed; lines that tell of a machine's progress are shown as they come."""
-    executable = str(Path(sys.executable).with_name("longhaul"))
-    words = [executable, command, "--project", str(chosen.path), "--env", chosen.env, *arguments]
-    lines: list[str] = []
-    interrupted: KeyboardInterrupt | None = None
-    with subprocess.Popen(
-        words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", cwd=chosen.path
-    ) as process:
-        output = iter(process.stdout or ())
-        while True:
-            try:
-                line = next(output, None)
-            except KeyboardInterrupt as error:
-                interrupted = error
-                _pass_on(error, process, step)
-                continue
-            if line is None:
-                break
-            lines.append(line.rstrip("\n"))
-            (step.say if _tells(line) else step.write)(line.strip())
-    if interrupted:
-        raise interrupted
-    if process.returncode == INTERRUPTED:
-        raise KeyboardInterrupt
-    if process.returncode != 0:
-        tail = "\n  ".join(line for line in lines[-25:] if line.strip())
-        raise StepFailedError(f"longhaul {command} ended with {process.returncode} (all of it: {step.log}):\n  {tail}")
-    return "\n".join(lines)
-
-
-def _pass_on(interrupt: KeyboardInterrupt, process: subprocess.Popen[str], step: Step) -> None:
-    """The terminal's Ctrl-C has reached the engine by itself, and a second one would break it off; what ended this
-    process alone has not."""
-    step.say("interrupted: the engine finishes what it is doing")
-    if isinstance(interrupt, TerminatedError):
-        process.send_signal(signal.SIGINT)
+    """See :func:`lab.production.longhaul`; lines that tell of a machine's progress are shown."""
+    return longhaul(chosen.path, chosen.env, step, command, *arguments, shown=lambda line: line if _tells(line) else "")
 
 
 def _tells(line: str) -> bool:
@@ -160,7 +120,7 @@ def _try_next(chosen: LabProject) -> str:
             f"  export KUBECONFIG=$(.venv/bin/longhaul kubeconfig --env {chosen.env}{option})",
             f"  {kubectl} get --raw '/readyz?verbose'",
             f"  .venv/bin/longhaul shell --env {chosen.env}{option} {chosen.env}-etcd-0",
-            f"  make lab-down{'' if chosen.env == 'lab' else f' ENV={chosen.env}'}",
+            f"  {chosen.state.make('lab-down')}",
         )
     )
 

@@ -9,8 +9,8 @@ import os
 import secrets
 import shutil
 import signal
-from dataclasses import dataclass
-from ipaddress import IPv4Network
+from dataclasses import dataclass, replace
+from ipaddress import IPv4Interface, IPv4Network
 from pathlib import Path
 from typing import Literal
 
@@ -83,6 +83,12 @@ class MachineParts:
         """What was made: generation, id, network and address; empty when nothing was."""
         return read_json(self._record) or {}
 
+    def console_log(self) -> Path:
+        """Named for the environment that the machine is of, which may be one beside the lab's own."""
+        guest = self.networks.plan_at(IPv4Interface(self.record()["address"]).ip).guest
+        state = self.settings.state
+        return (replace(state, env=guest) if guest else state).console_log(self.name)
+
     def powered_off(self) -> bool:
         """Whether someone at the lab switched the machine off."""
         return self._power.exists()
@@ -143,7 +149,7 @@ class MachineParts:
         binds += [(self.directory / "ssd", SSD_MOUNT)] if machine.local_ssd_gib > 0 else []
         netns = machine_namespace(self.name).path
         argv = nspawn.launch_argv(name=self.name, root=root, netns=netns, binds=binds)
-        log = self.settings.state.console_log(self.name)
+        log = self.console_log()
         self.exit_file.unlink(missing_ok=True)
         return await nspawn.launch(argv, name=self.name, group=self.group, log=log, exit_file=self.exit_file)
 
@@ -198,9 +204,7 @@ class MachineParts:
         except (ValueError, KeyError, TypeError):
             return BootReport("starting")
         if errors:
-            return BootReport(
-                "failed", f"cloud-init: {'; '.join(errors)}; see {self.settings.state.console_log(self.name)}"
-            )
+            return BootReport("failed", f"cloud-init: {'; '.join(errors)}; see {self.console_log()}")
         return BootReport("running")
 
     async def run(self, script: str, *, timeout_s: float) -> CommandResult:

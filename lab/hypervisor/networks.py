@@ -69,6 +69,11 @@ class Networks:
         found = (plan for plan in self.guests.values() if network.ranges[0].subnet_of(plan.supernet))
         return next(found, self.own_plan)
 
+    def plan_at(self, address: IPv4Address) -> Plan:
+        """The plan of the environment whose address it is."""
+        found = (plan for plan in self.guests.values() if address in plan.supernet)
+        return next(found, self.own_plan)
+
     async def ensure(self, network: Network) -> None:
         """Make the router of ``network`` and its links to the internet and the operator."""
         router = router_of(network.id)

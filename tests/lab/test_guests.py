@@ -143,7 +143,7 @@ def test_a_guest_that_leaves_ends_nobody_else_s_process(
         return {}
 
     monkeypatch.setattr(control, "request", request)
-    leave(guest, say=lambda _: None)
+    leave(guest)
     assert asked == [("lab", "POST /refresh")]
     assert seen == [False], "the daemon would take it for a guest still"
     assert running_init(guest) is None
@@ -152,7 +152,7 @@ def test_a_guest_that_leaves_ends_nobody_else_s_process(
 
 def test_a_lab_of_its_own_has_nobody_to_leave(host: LabState, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(control, "request", lambda *_: pytest.fail("nobody is to be asked"))
-    leave(host, say=lambda _: None)
+    leave(host)
     assert host.init_file.exists()
 
 

@@ -112,6 +112,11 @@ CORRECTIONS = (
         test="test_dependencies.py::test_what_is_in_use_stays",
     ),
     Correction(
+        moto="admits any text as the description of a security group or of its rule",
+        here="InvalidParameterValue for more than 255 characters, or others than `a-zA-Z0-9. _-:/()#,@[]+=&;{}!$*`",
+        test="test_rules.py::test_a_description_has_few_characters",
+    ),
+    Correction(
         moto="gives a NAT gateway an address outside its subnet, and keeps its elastic address for ever",
         here="an address of the subnet; deleting it frees both",
         test="test_dependencies.py::test_a_nat_gateway_frees_its_addresses",

@@ -14,7 +14,7 @@ from moto.sts.responses import TokenResponse
 
 from lab.cloud.aws.account import Account
 from lab.cloud.aws.launching import check_user_data
-from lab.cloud.aws.rules import check_permissions
+from lab.cloud.aws.rules import check_description, check_permissions
 from lab.cloud.aws.web_identity import Grant, grant
 from lab.desired import TunnelState
 
@@ -66,6 +66,10 @@ class Ec2Responder(EC2Response):
         made: Any = result.result
         made["SubnetCidrReservation"].description = self._get_param("Description")
         return result
+
+    def create_security_group(self) -> ActionResult:
+        check_description(str(self._get_param("Description") or ""), of="security group")
+        return super().create_security_group()
 
     def authorize_security_group_ingress(self) -> ActionResult:
         check_permissions(self._get_param("IpPermissions", []))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from ipaddress import IPv4Network
@@ -32,10 +33,25 @@ PROTOCOLS: dict[str, Protocol] = {
 _PERMISSION = frozenset(
     ("IpProtocol", "FromPort", "ToPort", "IpRanges", "UserIdGroupPairs", "CidrIpv4", "ReferencedGroupId", "Description")
 )
+_DESCRIBED = ("IpRanges", "UserIdGroupPairs")
+"""Parts of a permission that have a description each."""
+_DESCRIPTION = re.compile(r"[a-zA-Z0-9. _\-:/()#,@\[\]+=&;{}!$*]{0,255}")
+"""As the service's model says of CreateSecurityGroup and IpRange; of a UserIdGroupPair it leaves out ``&``, which EC2's
+refusal of a rule does not."""
+
+
+def check_description(text: str, *, of: str) -> None:
+    """Raises AwsError for a description of a rule or a security group that EC2 refuses."""
+    if not _DESCRIPTION.fullmatch(text):
+        raise AwsError(
+            "InvalidParameterValue",
+            f"Invalid {of} description. Valid descriptions are strings less than 256 characters from the following "
+            "set:  a-zA-Z0-9. _-:/()#,@[]+=&;{}!$*",
+        )
 
 
 def check_permissions(permissions: Sequence[Mapping[str, Any]]) -> None:
-    """Raises AwsError for permissions that the hypervisor could not make rules of."""
+    """Raises AwsError for permissions that the hypervisor could not make rules of, and for their descriptions."""
     for permission in permissions:
         protocol = str(permission.get("IpProtocol"))
         if protocol not in PROTOCOLS:
@@ -44,6 +60,8 @@ def check_permissions(permissions: Sequence[Mapping[str, Any]]) -> None:
         if unknown:
             found = ", ".join(sorted(unknown))
             raise AwsError("UnsupportedParameter", f"The lab's AWS does not know {found} of a permission.")
+        for part in (permission, *(peer for key in _DESCRIBED for peer in permission.get(key) or ())):
+            check_description(str(part.get("Description") or ""), of="rule")
 
 
 def rules_of(ec2: LabEc2, interface: Any) -> tuple[Rule, ...]:

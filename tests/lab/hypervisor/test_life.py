@@ -99,7 +99,9 @@ def test_when_process_1_is_killed_everything_is_gone(running: Lab) -> None:
     assert running.lab("status", check=False).returncode == 3
     entered = running.enter("true")
     assert entered.returncode == 1
-    assert entered.stderr == f"the lab {running.state.env} is not running: make lab\n"
+    assert entered.stderr == (
+        f"the lab of environment {running.state.env} is not running: {running.state.make('lab')}\n"
+    )
     # A second start makes the same lab again, from what is on disk.
     running.start()
     running.await_phase("running", "alpha")

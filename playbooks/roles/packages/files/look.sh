@@ -1,0 +1,11 @@
+# What there is, one fact a line. Arguments: names of packages.
+(. /etc/os-release && echo "suite $VERSION_CODENAME")
+cat /etc/apt/sources.list.d/longhaul-depot.list 2>/dev/null
+[ $# -eq 0 ] || dpkg-query --show --showformat='installed ${Package} ${db:Status-Status}\n' "$@" 2>/dev/null
+# A dpkg that was killed leaves its journal, by which apt knows, too: it then refuses everything.
+for file in /var/lib/dpkg/updates/[0-9]*; do
+  [ ! -e "$file" ] || { echo interrupted; break; }
+done
+dpkg-query --show --showformat='unfinished ${Package} ${db:Status-Status}\n' 2>/dev/null |
+  grep -E ' (unpacked|half-configured|triggers-awaited|triggers-pending)$'
+true
