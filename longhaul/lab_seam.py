@@ -98,8 +98,9 @@ def require_cloud(environment: Environment) -> None:
         subscription = getattr(site, "subscription", "")
         if subscription.startswith(IMAGINARY):
             raise CommandError(
-                f"{environment.name} has no lab that is up, and is in no cloud: sites.{name}.subscription, "
-                f"{subscription}, is an example's. Where a lab can build it, `{lab_command(environment.name)}` does",
+                f"{environment.name} is an example, and there is nothing to ask: no lab of it is up, and the "
+                f"subscription in its file (sites.{name}.subscription: {subscription}) is none that Azure has. "
+                f"Write a subscription of yours; or `{lab_command(environment.name)}`, where a lab can build it",
                 code=Exit.UNREACHABLE,
             )
 

@@ -20,6 +20,7 @@ from components.model.nodes import label_fault, rack_node_name
 from components.model.racks import rack_errors
 from components.model.scale_sets import check_sets
 from components.model.sites import AwsSite, AzureSite, OnpremSite
+from components.model.tags import check_tags
 from components.model.words import choices
 
 HUGE_PAGES_SHARE = 0.85
@@ -50,6 +51,7 @@ def check(environment: Environment, *, stack: str) -> Iterator[Finding]:
         check_identity,
         check_existing,
         check_lengths,
+        check_tags,
         _check_plan,
     )
     for one in checks:

@@ -28,6 +28,30 @@ _INTEGER = re.compile(r"[-+]?\d+|0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(\.\d+|\d+(\.\d*)?)([eE][-+]?\d+)?")
 
 
+AS_YAML = (
+    'indentation by spaces alone, brackets and quotes closed, and quotes around a text that has ": " or " #" in it'
+)
+"""What to look for where a parser gave up: it tells where it noticed, not what was meant."""
+
+
+class _Integer(int):
+    """A whole number that was not written as Python writes it, such as ``012``."""
+
+    text: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+class _Decimal(float):
+    """A number that was not written as Python writes it, such as ``1.10``."""
+
+    text: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+
 class DocumentError(Exception):
     """The text is not a document that can be read; ``line`` counts from 1."""
 
@@ -83,10 +107,19 @@ def parse_document(text: str) -> Document:
         mark = getattr(error, "problem_mark", None)
         said = [getattr(error, part, None) for part in ("context", "problem")]
         wrong = "is not YAML: " + (", ".join(part for part in said if part) or " ".join(str(error).split()))
-        raise DocumentError(wrong, "valid YAML", None if mark is None else mark.line + 1) from None
+        raise DocumentError(f"{wrong}{_place(error)}", AS_YAML, None if mark is None else mark.line + 1) from None
     if not isinstance(data, dict):
         raise DocumentError("is not a mapping", "keys and values")
     return Document(data=data, lines=builder.lines)
+
+
+def _place(error: yaml.YAMLError) -> str:
+    """Where on its line a parser gave up, and where what it was reading began."""
+    mark, begun = getattr(error, "problem_mark", None), getattr(error, "context_mark", None)
+    if mark is None:
+        return ""
+    since = f", in what began on line {begun.line + 1}" if begun is not None and begun.line < mark.line else ""
+    return f", at column {mark.column + 1}{since}"
 
 
 @dataclass
@@ -180,7 +213,14 @@ def _scalar(event: Any) -> Any:
         return _CONSTANTS[text]
     if text[0] in _NUMBER_START:
         if _INTEGER.fullmatch(text):
-            return int(text, 0) if text[:2] in ("0o", "0x") else int(text)
+            return _as_written(_Integer(text, 0) if text[:2] in ("0o", "0x") else _Integer(text), text)
         if _FLOAT.fullmatch(text):
-            return float(text)
+            return _as_written(_Decimal(text), text)
     return text
+
+
+def _as_written(number: _Integer | _Decimal, text: str) -> int | float:
+    """``number``, shown as its ``text``: who left the quotes of an id with a leading zero out wants the zero back."""
+    plain = int(number) if isinstance(number, int) else float(number)
+    number.text = text
+    return plain if repr(plain) == text else number

@@ -179,7 +179,8 @@ class Environment(Section):
     access: Access
     """Who reaches the private parts from outside."""
     tags: dict[str, str] = Field(default_factory=dict)
-    """Tags on every cloud resource, besides Longhaul's own."""
+    """Tags on every cloud resource, besides Longhaul's own (`longhaul-…` and `Name`): names and values that each of the
+    environment's clouds takes, at most 46; 13 where Longhaul makes the DNS zone, for Azure's zones have 15 in all."""
     naming: Naming = Field(default_factory=Naming)
     """How the clouds' resources are called."""
     waivers: tuple[Waiver, ...] = ()

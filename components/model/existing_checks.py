@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from ipaddress import IPv4Address, IPv4Network
 
 from components.model.environment import Environment
 from components.model.errors import Finding, Location
 from components.model.existing import CONTROL_PLANE_SUBNETS, name_of, subscription_of
+from components.model.network import PRIVATE
 from components.model.sites import AwsSite, AzureSite
 from components.model.words import choices
+
+SHARED = IPv4Network("100.64.0.0/10")
+"""Addresses behind a carrier's translation (RFC 6598)."""
 
 
 def check_existing(environment: Environment) -> Iterator[Finding]:
@@ -69,8 +74,19 @@ def _azure(environment: Environment, name: str, site: AzureSite) -> Iterator[Fin
         for key, is_named in (("subnets", bool(named)), ("vpn_gateway", gateway is not None)):
             if is_named:
                 yield Finding(at=(*at, key), wrong="no network is named that it would be in", write="`network` as well")
+    for index, address in enumerate(gateway.addresses if gateway else ()):
+        if not _is_public(address):
+            wrong = f"{address} is not public: the other ends of its tunnels are out on the internet"
+            place = (*at, "vpn_gateway", "addresses", index)
+            yield Finding(at=place, wrong=wrong, write="the address of the gateway's public IP configuration")
     yield from _subnets(environment, name, named, at)
     yield from _zone(environment, name, site, at)
+
+
+def _is_public(address: IPv4Address) -> bool:
+    """Whether the internet may know it; ranges kept for documentation stand for such ones in examples and labs."""
+    kept = address.is_loopback or address.is_link_local or address.is_multicast or address.is_unspecified
+    return not kept and not any(address in range_ for range_ in (*PRIVATE, SHARED))
 
 
 def _subnets(environment: Environment, name: str, named: dict[str, str], at: Location) -> Iterator[Finding]:

@@ -44,7 +44,7 @@ def validate(model: type[SectionT], raw: dict[str, Any]) -> Validated[SectionT]:
     except ValidationError as error:
         errors = error.errors(include_url=False)
     schema = schema_of(model)
-    findings = tuple(describe(item, schema) for item in errors if not _echoes(item, errors))
+    findings = tuple(describe(_as_given(item, raw, schema), schema) for item in errors if not _echoes(item, errors))
     broken: set[Location] = set()
     for _ in range(_ROUNDS):
         raw = _mend(raw, errors, schema=schema, broken=broken)
@@ -53,6 +53,14 @@ def validate(model: type[SectionT], raw: dict[str, Any]) -> Validated[SectionT]:
         except ValidationError as error:
             errors = error.errors(include_url=False)
     return Validated(value=None, findings=findings, broken=frozenset(broken))
+
+
+def _as_given(item: ErrorDetails, raw: dict[str, Any], schema: Schema) -> ErrorDetails:
+    """``item`` with a number as the document has it, which knows how it was written; pydantic has it from JSON."""
+    if item["type"] != "string_type" or not isinstance(item["input"], int | float):
+        return item
+    location, _ = walk(schema, item["loc"])
+    return {**item, "input": _container(raw, location)[location[-1]]}
 
 
 def _echoes(item: ErrorDetails, errors: Sequence[ErrorDetails]) -> bool:

@@ -13,7 +13,10 @@ from components.model.base import Section
 
 PINNED = Path(__file__).parents[2] / "tools.toml"
 
-_DEFAULT: dict[str, Any] = {"default_in_words": "the one `tools.toml` pins"}
+_EXTRA: dict[str, Any] = {
+    "default_in_words": "the one `tools.toml` pins",
+    "patternErrorMessage": "three numbers without a leading v",
+}
 
 
 @cache
@@ -30,13 +33,13 @@ class Versions(Section):
         default_factory=lambda: pinned("kubernetes"),
         pattern=r"^\d+\.\d+\.\d+$",
         examples=["1.2.3"],
-        json_schema_extra=_DEFAULT,
+        json_schema_extra=_EXTRA,
     )
     """Version of kube-apiserver, controller-manager and scheduler, without a leading v."""
     etcd: str = Field(
         default_factory=lambda: pinned("etcd"),
         pattern=r"^\d+\.\d+\.\d+$",
         examples=["1.2.3"],
-        json_schema_extra=_DEFAULT,
+        json_schema_extra=_EXTRA,
     )
     """Version of etcd, without a leading v."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from ipaddress import IPv4Network
@@ -148,7 +149,8 @@ def _reason(context: Mapping[str, Any]) -> str:
 def _write(item: ErrorDetails, schema: Schema, node: Node) -> str:
     kind, given = item["type"], item["input"]
     if kind == "string_type" and isinstance(given, int | float) and not isinstance(given, bool):
-        return f'"{given}", in quotes'
+        fits = re.search(node.get("pattern", ""), str(given)) is not None
+        return f'"{given}", in quotes' if fits else _hint(node)
     if kind == "literal_error" and "enum" in node:
         return _either(node["enum"])
     if kind == "literal_error":

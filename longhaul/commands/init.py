@@ -43,7 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(invocation: Invocation) -> int:
     """Ask, check, write, and say what comes next."""
-    from longhaul.init import document, ranges
+    from components.model.load import taken_ranges
+    from components.model.ranges import free
+    from longhaul.init import document
     from longhaul.init.gather import gather
     from longhaul.init.interview import Interview, ask_on_stderr, nobody
     from longhaul.init.questions import NAME
@@ -56,9 +58,9 @@ def run(invocation: Invocation) -> int:
     name = interview.one(NAME)
     source = project.stack_file(name or "")
     refuse_existing(project.stacks, [source.name], force=options.force)
-    taken = ranges.taken(project.stacks, but=source)
+    taken = taken_ranges(project.stacks, but=source)
     home = Path(os.environ.get("HOME") or Path.home())
-    answers = gather(interview, name or "e", taken=taken, offered=ranges.free(taken), home=home)
+    answers = gather(interview, name or "e", taken=taken, offered=free(taken), home=home)
     texts = document.files(answers, encryption=encryption(source))
     environment = write(project.stacks, texts, stack=document.stack_name(answers), force=options.force)
     _say(project, answers, sorted(texts), environment, as_json=options.json)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from components.model.groups import cloud_name
 from longhaul.doctor.aws import Aws, Caller, asked
 from longhaul.doctor.documented import NAME, Statement, aws_statements
 from longhaul.doctor.finding import Finding, NotAskedError, RefusedError, ok, problem, unknown, warning
@@ -32,7 +33,8 @@ class _Who:
     client: Any
     principal: str
     caller: Caller
-    environment: str
+    names: str
+    """What the clouds' names begin with."""
 
 
 def aws(subject: Subject, client: Aws) -> Iterator[Finding]:
@@ -46,7 +48,8 @@ def aws(subject: Subject, client: Aws) -> Iterator[Finding]:
         return
     try:
         iam = client.client("iam", regions[0])
-        who = _Who(client=iam, principal=_principal(iam, caller), caller=caller, environment=subject.name)
+        begin = cloud_name(subject.environment, subject.name)
+        who = _Who(client=iam, principal=_principal(iam, caller), caller=caller, names=begin)
         missing = _missing(who, regions)
     except RefusedError as error:
         yield unknown(f"most permissions on AWS: {error}", *sites, do=error.do)
@@ -120,9 +123,9 @@ def _denied(who: _Who, statement: Statement, region: str) -> Iterator[str]:
 
 
 def _arn(pattern: str, who: _Who, region: str) -> str:
-    """A resource that the pattern fits: `E` is the environment."""
+    """A resource that the pattern fits: `E` is the environment, with its prefix of names."""
     _, _, service, in_region, account, resource = pattern.split(":", 5)
-    resource = resource.replace("aws-service-role/*", SERVICE_ROLE).replace("E-*", f"{who.environment}-node")
+    resource = resource.replace("aws-service-role/*", SERVICE_ROLE).replace("E-*", f"{who.names}-node")
     parts = (
         "arn",
         who.caller.arn.split(":")[1],

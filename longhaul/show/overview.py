@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
+from typing import TypeVar
 
 from components.model.links import LinkKind, PlannedLink
 from components.model.machines import Role
@@ -145,6 +146,21 @@ class RackView:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CloudName:
+    """What a cloud calls one of the main things of a site."""
+
+    site: str
+    what: str
+    """In words, such as ``resource group``."""
+    name: str
+    """Of an AWS network the tag ``Name``, or its id where it is there already."""
+    pool: str = ""
+    """The pool that it is of; empty where it is of none."""
+    existing: bool = False
+    """Whether it is there already."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Overview:
     """An environment."""
 
@@ -164,6 +180,8 @@ class Overview:
     """Site by site, in the file's order."""
     racks: tuple[RackView, ...]
     links: tuple[PlannedLink, ...]
+    names: tuple[CloudName, ...]
+    """Site by site."""
 
     def linked(self, site: str) -> dict[LinkKind, list[str]]:
         """The sites that ``site`` is linked to, by the kind of link."""
@@ -188,7 +206,10 @@ def several(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
-def folded(pools: Sequence[PoolView], most: int | None) -> Sequence[PoolView]:
+PoolT = TypeVar("PoolT")
+
+
+def folded(pools: Sequence[PoolT], most: int | None) -> Sequence[PoolT]:
     """Those of one site's pools that are shown: all, or the first ``most``. A single one beyond is shown too, since the
     line that tells of it would be no shorter."""
     return pools if most is None or len(pools) <= most + 1 else pools[:most]

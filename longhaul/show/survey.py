@@ -16,6 +16,7 @@ from components.model.racks import GatewayPlace, gateway_places, rack_places
 from components.model.scale_sets import pool_groups
 from components.model.sites import OnpremSite
 from longhaul.show.counts import GpuCount, Span, by_model, exactly, total
+from longhaul.show.names import cloud_names
 from longhaul.show.overview import (
     ControlMachine,
     ControlPlaneView,
@@ -50,6 +51,7 @@ def survey(environment: Environment) -> Overview:
         pools=pools,
         racks=racks,
         links=links(environment),
+        names=tuple(cloud_names(environment)),
     )
 
 

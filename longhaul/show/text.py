@@ -11,7 +11,7 @@ from components.model.machines import Role
 from longhaul.show.counts import GpuCount, by_model, total
 from longhaul.show.drawing import NAMES, drawing
 from longhaul.show.lines import INDENT, printable, table, wrapped
-from longhaul.show.overview import ControlRole, Overview, PoolView, SiteView, Totals, folded, several, where
+from longhaul.show.overview import CloudName, ControlRole, Overview, PoolView, SiteView, Totals, folded, several, where
 
 DRAWN, LISTED = 5, 8
 """Pools a site that the drawing and the table show, where they have not to show all."""
@@ -31,6 +31,7 @@ def to_text(overview: Overview, *, cost: str, everything: bool, unicode: bool) -
         _titled("Racks", _racks(overview)),
         _titled("Address plan", _addresses(overview, everything=everything)),
         _titled("Links", _links(overview)),
+        _titled("Names in the clouds", _names(overview, everything=everything)),
         _titled("Cost", (f"{INDENT}{line}" for line in cost.splitlines())),
     )
     text = "\n\n".join("\n".join(section) for section in sections if section)
@@ -191,3 +192,21 @@ def _links(overview: Overview) -> Iterator[str]:
     rows = [(NAMES[kind], str(count[kind]), what) for kind, what in meanings.items() if count[kind]]
     yield from table(("KIND", "PAIRS", "WHAT"), rows)
     yield f"{INDENT}largest packet of a pod: {overview.pod_mtu:,} bytes"
+
+
+def _names(overview: Overview, *, everything: bool) -> Iterator[str]:
+    rows: list[tuple[str, str, str]] = []
+    for site in overview.sites:
+        own = [one for one in overview.names if one.site == site.name]
+        pools = list(dict.fromkeys(one.pool for one in own if one.pool))
+        shown = ["", *folded(pools, None if everything else LISTED)]
+        rows += [(one.site, _what(one), one.name) for one in own if one.pool in shown]
+        if hidden := len(pools) - len(shown) + 1:
+            rows.append((site.name, f"of {several(hidden, 'more pool')}", "(--all lists them)"))
+    if rows:
+        yield from table(("SITE", "WHAT", "NAME"), rows)
+
+
+def _what(named: CloudName) -> str:
+    what = f"{named.what} of {named.pool}" if named.pool else named.what
+    return f"{what}, there already" if named.existing else what

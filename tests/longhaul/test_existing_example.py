@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 
 import pytest
 import yaml
@@ -48,7 +49,27 @@ def test_commands_that_need_the_file_alone(checkout: Checkout, words: tuple[str,
     assert done.returncode == Exit.OK, done.stderr
 
 
-def test_show_tells_what_is_there_already(checkout: Checkout) -> None:
+@pytest.mark.parametrize("words", [("validate",), ("validate", "--env", "corp"), ("show", "--env", "corp")])
+def test_it_stands_beside_the_stack_files_that_longhaul_comes_with(checkout: Checkout, words: tuple[str, ...]) -> None:
+    takes_the_example(checkout)
+    shutil.copytree(REPOSITORY / "stacks", checkout.path / "stacks", dirs_exist_ok=True)
+    assert {"Pulumi.lab.yaml", "Pulumi.prod.yaml"} <= {path.name for path in (checkout.path / "stacks").iterdir()}
+    done = checkout.run(*words)
+    assert done.returncode == Exit.OK, done.stderr
+
+
+def test_show_tells_what_it_will_be_called(checkout: Checkout) -> None:
+    takes_the_example(checkout)
+    names = json.loads(checkout.run("show", "--env", "corp", "--json").stdout)["names"]
+    assert {one["pool"]: one["name"] for one in names if one["pool"]} == {"cpu": "acme-corp-cpu"}
+    assert {one["name"] for one in names if one["existing"]} == {
+        "rg-training",
+        "vnet-training",
+        "vpc-0123456789abcdef0",
+    }
+
+
+def test_show_tells_what_is_is_there_already(checkout: Checkout) -> None:
     takes_the_example(checkout)
     shown = checkout.run("show", "--env", "corp").stdout
     words = " ".join(shown.split())

@@ -69,6 +69,18 @@ def test_a_lab_that_is_down_is_unreachable(checkout: Checkout, engine: FakeEngin
     assert not (lab / "entered").exists()
 
 
+@pytest.mark.parametrize("command", ["status", "kubeconfig"])
+def test_an_example_that_is_nowhere_is_told_so(checkout: Checkout, command: str) -> None:
+    raw = checkout.environment()
+    raw["sites"]["weu"]["subscription"] = "00000000-0000-4000-8000-000000000001"
+    checkout.write(raw)
+    done = checkout.run(command, "--env", "dev")
+    assert done.returncode == Exit.UNREACHABLE
+    assert "dev is an example, and there is nothing to ask: no lab of it is up" in done.stderr
+    assert "(sites.weu.subscription: 00000000-0000-4000-8000-000000000001) is none that Azure has" in done.stderr
+    assert "`make lab ENV=dev`" in done.stderr
+
+
 def test_a_preview_needs_no_lab(checkout: Checkout, engine: FakeEngine, lab: Path) -> None:
     stop(lab)
     engine.previews("{}")

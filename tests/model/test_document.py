@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import json
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +55,7 @@ def test_whatever_is_written_as_yaml_is_read_back(data: dict[str, Any], flow: bo
 )
 def test_a_plain_value_is_what_yaml_1_2_says(text: str, value: object) -> None:
     found = parse_document(f"key: {text}").data["key"]
-    assert (type(found), found) == (type(value), value)
+    assert (json.dumps(found), found) == (json.dumps(value), value), "of one type"
 
 
 def test_anchors_and_merged_keys() -> None:
@@ -103,6 +105,26 @@ def test_what_cannot_be_read(text: str, line: int | None, wrong: str) -> None:
     assert caught.value.line == line
     assert wrong in caught.value.wrong
     assert caught.value.write
+
+
+@pytest.mark.parametrize("text", ["012", "00", "1.10", "0x1F", "0o17", "+3", "1e3", ".5", "1.", "7", "-3", "0.5"])
+def test_a_number_is_shown_as_it_was_written(text: str) -> None:
+    found = parse_document(f"key: {text}").data["key"]
+    assert repr(found) == f"{found}" == repr(copy.deepcopy(found)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("a: b: c", ", at column 5"),
+        ("a: [1\nb: 2", ", at column 2, in what began on line 1"),
+        ('a: "x\n\n\n', ", at column 1, in what began on line 1"),
+    ],
+)
+def test_where_the_parser_gave_up_is_said(text: str, place: str) -> None:
+    with pytest.raises(DocumentError) as caught:
+        parse_document(text)
+    assert caught.value.wrong.endswith(place)
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:

@@ -44,6 +44,21 @@ def changed(*at: str, to: Any) -> dict[str, Any]:
         (changed("sites", "weu", "range", to=None), "sites.weu.existing.network", "the range that weu has of it"),
         (changed("sites", "use1", "zones", to=["a", "c"]), "sites.use1.existing.node_subnets.b", "'b' is not a zone"),
         (changed("sites", "use1", "account", to="12345"), "sites.use1.account", "12345"),
+        (
+            changed(*WEU, "vpn_gateway", "addresses", to=["198.51.100.10", "10.64.0.4"]),
+            "sites.weu.existing.vpn_gateway.addresses.1",
+            "10.64.0.4 is not public",
+        ),
+        (
+            changed(*WEU, "vpn_gateway", "addresses", to=["100.64.0.4"]),
+            "sites.weu.existing.vpn_gateway.addresses.0",
+            "100.64.0.4 is not public",
+        ),
+        (
+            changed(*WEU, "vpn_gateway", "addresses", to=["169.254.21.1"]),
+            "sites.weu.existing.vpn_gateway.addresses.0",
+            "169.254.21.1 is not public",
+        ),
         (changed("naming", "prefix", to="Corp"), "naming.prefix", "'Corp'"),
         (changed("naming", "prefix", to="eleven-long"), "naming.prefix", "11"),
     ],
@@ -52,6 +67,33 @@ def test_what_does_not_go_together_is_said(tmp_path: Path, raw: dict[str, Any], 
     problem = only(write(tmp_path, raw, hosts=make.hosts()))
     assert problem.key == key
     assert wrong in problem.wrong
+
+
+@pytest.mark.parametrize(
+    ("written", "wrong", "instead"),
+    [
+        ("012345678901", "012345678901 is not text", '"012345678901", in quotes'),
+        ("000000000017", "000000000017 is not text", '"000000000017", in quotes'),
+        ("123456789012", "123456789012 is not text", '"123456789012", in quotes'),
+        ("12345678901", "12345678901 is not text", "an account's id, 12 digits in quotes"),
+        ('"12345678901"', "'12345678901' is not an account's id", 'for example "123456789012"'),
+    ],
+)
+def test_an_account_without_its_quotes(tmp_path: Path, written: str, wrong: str, instead: str) -> None:
+    path = write(tmp_path, changed("sites", "use1", "account", to="ACCOUNT"), hosts=make.hosts())
+    path.write_text(path.read_text(encoding="utf-8").replace("ACCOUNT", written), encoding="utf-8")
+    problem = only(path)
+    assert (problem.key, problem.write) == ("sites.use1.account", instead)
+    assert wrong in problem.wrong
+
+
+def test_a_version_is_three_numbers(tmp_path: Path) -> None:
+    raw = changed("versions", "kubernetes", to="v1.35")
+    problem = only(write(tmp_path, raw, hosts=make.hosts()))
+    assert problem.wrong == "'v1.35' is not three numbers without a leading v"
+    raw["versions"]["kubernetes"] = 1.10
+    problem = only(write(tmp_path, raw, hosts=make.hosts()))
+    assert problem.write == "three numbers without a leading v"
 
 
 def test_parts_of_a_network_need_the_network(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from components.model import ConfigurationError, Environment, Problem, load, load_directory, parse
+from components.model.document import AS_YAML
 from components.model.load import check_neighbours, stack_name
 from components.model.schema import CONFIG_KEY
 from tests.model import make
@@ -84,8 +85,8 @@ def test_bad_yaml_is_told_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "Pulumi.test.yaml"
     path.write_text("config:\n  a: b: c\n")
     problem = only(path)
-    assert (problem.line, problem.write) == (2, "valid YAML")
-    assert "mapping values are not allowed" in problem.wrong
+    assert (problem.line, problem.write) == (2, AS_YAML)
+    assert problem.wrong == "is not YAML: mapping values are not allowed in this context, at column 7"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from components.model import ConfigurationError, load, load_directory
-from components.model.load import check_neighbours
+from components.model.load import check_neighbours, stack_name, taken_ranges
 from components.model.schema import CONFIG_KEY
 from tests.model import make
 from tests.model.files import write
@@ -26,10 +26,36 @@ def test_environments_that_overlap_are_both_named(tmp_path: Path) -> None:
         load_directory(tmp_path)
     (problem,) = caught.value.problems
     assert (problem.file, problem.key, problem.line) == (str(second), "supernet", 5)
-    assert problem.wrong == f"10.64.0.0/12 of second overlaps 10.0.0.0/8 of first, in {first}"
+    assert problem.wrong == f"10.64.0.0/12 of second overlaps 10.0.0.0/8 of first, {first}:5"
+    assert problem.write.startswith("in one of the two a range that no other environment has, such as 172.16.0.0/12;")
     for path, neighbour in ((first, second), (second, first)):
-        with pytest.raises(ConfigurationError, match=str(neighbour)):
+        with pytest.raises(ConfigurationError, match=f"{neighbour}:5") as found:
             check_neighbours(load(path), source=path)
+        assert [(one.file, one.line) for one in found.value.problems] == [(str(path), 5)]
+
+
+def test_where_no_range_is_free_none_is_offered(tmp_path: Path) -> None:
+    path = write(tmp_path, other(name="first", supernet="10.0.0.0/8"), name="first")
+    write(tmp_path, other(name="second", supernet="10.0.0.0/8"), name="second")
+    with pytest.raises(ConfigurationError) as caught:
+        check_neighbours(load(path), source=path)
+    (problem,) = caught.value.problems
+    assert problem.write.startswith("in one of the two a range that no other environment has; or")
+
+
+def test_each_file_is_offered_a_range_of_its_own(tmp_path: Path) -> None:
+    for name in ("first", "second", "third"):
+        write(tmp_path, other(name=name, supernet="10.64.0.0/12"), name=name)
+    with pytest.raises(ConfigurationError) as caught:
+        load_directory(tmp_path)
+    offers = {stack_name(Path(problem.file)): problem.write for problem in caught.value.problems}
+    assert len(caught.value.problems) == 3
+    assert "such as 10.0.0.0/12;" in offers["second"]
+    assert "such as 10.16.0.0/12;" in offers["third"]
+    write(tmp_path, other(name="second", supernet="10.0.0.0/12"), name="second")
+    write(tmp_path, other(name="third", supernet="10.16.0.0/12"), name="third")
+    assert list(load_directory(tmp_path)) == ["first", "second", "third"]
+    assert set(map(str, taken_ranges(tmp_path, but=tmp_path / "Pulumi.third.yaml"))) == {"10.64.0.0/12", "10.0.0.0/12"}
 
 
 def test_environments_apart_are_good(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ OPAQUE = re.compile(r"[A-Za-z0-9._+/=-]{32,}")
 LASTING_DAYS = 100 * 365.0
 LEFT_OUT = ("created", "modified", "sourcePosition", "stackTrace")
 EMPTY = """\
-# What an upgrade from {version} may do to an environment, each with a reason: docs/upgrading.md.
+# What an upgrade from {version} may do to an environment, each with a reason: docs/releasing.md.
 []
 """
 

@@ -43,7 +43,7 @@ def test_every_name_is_still_there(release: Release, env: str) -> None:
     gone = lost(before, today(release, env))
     assert not gone, (
         f"release {release.version} made these of {env}, and an upgrade would delete them and make others: "
-        "keep type, name and parent, or give the new one `aliases` in its ResourceOptions (docs/upgrading.md, Renaming "
+        "keep type, name and parent, or give the new one `aliases` in its ResourceOptions (docs/releasing.md, Renaming "
         "a resource):\n  " + "\n  ".join(gone)
     )
 

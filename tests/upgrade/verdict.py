@@ -19,9 +19,9 @@ USER_DATA = {"osProfile.customData", "userData"}
 """Properties that hold what a machine starts with, in base64."""
 ADVICE = {
     Action.REPLACE: "keep the property as it was; what replaces machines is accepted only where a guard of the engine "
-    "gives them turns, and is told in CHANGELOG.md (docs/upgrading.md, Machines that are made anew)",
+    "gives them turns, and is told in CHANGELOG.md (docs/releasing.md, Machines that are made anew)",
     Action.DESTROY: "was it renamed, or given another parent? Keep its name, or give it `aliases` in its "
-    "ResourceOptions (docs/upgrading.md, Renaming a resource)",
+    "ResourceOptions (docs/releasing.md, Renaming a resource)",
     Action.MAKE: "was something renamed? Then alias it; if it is new, say so in accepted.yaml with its reason",
     Action.CHANGE: "keep the property as it was, or say in accepted.yaml why it changes",
 }

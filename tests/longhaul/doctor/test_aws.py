@@ -63,8 +63,8 @@ def simulates(sdk: Sdk, *, denied: tuple[str, ...] = ()) -> list[dict[str, Any]]
     return requests
 
 
-def permissions(sdk: Sdk) -> list[Finding]:
-    return list(permissions_aws.aws(subject(), Aws(sdk)))
+def permissions(sdk: Sdk, raw: dict[str, Any] | None = None) -> list[Finding]:
+    return list(permissions_aws.aws(subject(raw), Aws(sdk)))
 
 
 def test_everything_that_the_page_lists_is_simulated(sdk: Sdk) -> None:
@@ -97,6 +97,18 @@ def test_the_role_is_asked_about_with_region_and_resources(sdk: Sdk) -> None:
     assert by_action["autoscaling:CreateAutoScalingGroup"]["ResourceArns"] == [
         "arn:aws:autoscaling:us-east-1:123456789012:autoScalingGroup:longhaul:autoScalingGroupName/dev-node"
     ]
+
+
+def test_a_prefix_of_names_stands_before_what_is_asked_about(sdk: Sdk) -> None:
+    seen: list[str] = []
+    sdk("iam", "us-east-1").meta.events.register(
+        "provide-client-params.iam.SimulatePrincipalPolicy",
+        lambda params, **_: seen.extend(params.get("ResourceArns", ())),
+    )
+    simulates(sdk)
+    permissions(sdk, {**raw_environment(), "naming": {"prefix": "acme"}})
+    assert "arn:aws:iam::123456789012:role/acme-dev-node" in seen
+    assert not [arn for arn in seen if arn.endswith("/dev-node")]
 
 
 def test_what_is_denied_is_named(sdk: Sdk) -> None:

@@ -1,0 +1,22 @@
+"""Private ranges for a whole environment: one that is free."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from ipaddress import IPv4Network
+
+from components.model.network import PRIVATE
+
+OFFERED_PREFIX = 12
+"""Size of the range that is offered: fifteen sites of /16 (docs/address-plan.md)."""
+
+
+def free(taken: Collection[IPv4Network], *, prefix: int = OFFERED_PREFIX) -> IPv4Network | None:
+    """The first private range of ``prefix`` bits that overlaps none of ``taken``; None when there is none."""
+    return next((one for one in _candidates(prefix) if not any(one.overlaps(other) for other in taken)), None)
+
+
+def _candidates(prefix: int) -> Iterator[IPv4Network]:
+    for private in PRIVATE:
+        if private.prefixlen <= prefix:
+            yield from private.subnets(new_prefix=prefix)
