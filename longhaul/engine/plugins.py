@@ -45,21 +45,17 @@ class Plugin:
 def needed(environment: Environment) -> tuple[Plugin, ...]:
     """The plugins of an environment's sites."""
     packages = dict.fromkeys(_PACKAGES[site.kind] for site in environment.sites.values() if site.kind in _PACKAGES)
-    return tuple(Plugin(package=package, version=_sdk_version(package)) for package in packages)
+    return tuple(map(_of_sdk, packages))
 
 
 def of_existing(environment: Environment) -> dict[str, Plugin]:
     """By site that names parts which are there already, the plugin that looks them up."""
-    naming = {name: site for name, site in environment.sites.items() if _names_existing(site)}
-    return {
-        name: Plugin(package=_PACKAGES[site.kind], version=_sdk_version(_PACKAGES[site.kind]))
-        for name, site in naming.items()
-    }
+    return {name: _of_sdk(_PACKAGES[site.kind]) for name, site in environment.sites.items() if _names_existing(site)}
 
 
 def of_cluster() -> Plugin:
     """The plugin of what runs on the cluster."""
-    return Plugin(package="kubernetes", version=_sdk_version("kubernetes"))
+    return _of_sdk("kubernetes")
 
 
 def left_out(environment: Environment) -> frozenset[str]:
@@ -98,6 +94,10 @@ def stand_in(missing: tuple[Plugin, ...], *, source: Path, folder: Path) -> tupl
 def _names_existing(site: Site) -> bool:
     existing = getattr(site, "existing", None)
     return existing is not None and existing != type(existing)()
+
+
+def _of_sdk(package: str) -> Plugin:
+    return Plugin(package=package, version=_sdk_version(package))
 
 
 def _sdk_version(package: str) -> str:

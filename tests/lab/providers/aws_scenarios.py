@@ -20,7 +20,7 @@ from lab.cloud.aws import hosts
 from lab.cloud.aws.public_addresses import RANGE
 from tests.lab.cloud.aws.site import REGIONS, client, until
 from tests.lab.cloud.conftest import Live
-from tests.lab.providers.scenarios import Engine
+from tests.lab.providers.scenarios import Engine, clouds
 
 OWN = [{"Name": "is-default", "Values": ["false"]}]
 """Every account has a VPC that nobody made."""
@@ -135,16 +135,9 @@ SCENARIOS: dict[str, Callable[[AwsEngine], Any]] = {scenario.__name__: scenario 
 
 
 def main(name: str, folder: Path) -> None:
-    file = folder / "hosts"
-    file.write_text(f"127.0.0.1 localhost {' '.join(hosts.names(REGIONS))}\n")
-    subprocess.run(["mount", "--bind", str(file), "/etc/hosts"], check=True)
-    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
-    live = Live(folder / "cloud", port=443, regions=REGIONS)
-    os.environ.update(live.cloud.operator_environment())
-    try:
+    with clouds(folder, hosts.names(REGIONS), regions=REGIONS) as live:
+        os.environ.update(live.cloud.operator_environment())
         SCENARIOS[name](AwsEngine(folder, live))
-    finally:
-        live.stop()
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +17,7 @@ from tests.lab.cloud import estate, links
 from tests.lab.cloud.aws.site import REGIONS, client
 from tests.lab.cloud.conftest import SUBSCRIPTION, Live
 from tests.lab.providers.aws_scenarios import OWN
-from tests.lab.providers.scenarios import NAMES, Engine
+from tests.lab.providers.scenarios import NAMES, Engine, clouds
 
 HERE = Path(__file__).parent
 DOMAIN = "named.example.internal"
@@ -174,16 +173,9 @@ SCENARIOS: dict[str, Callable[[NamedEngine], Any]] = {scenario.__name__: scenari
 
 
 def main(name: str, folder: Path) -> None:
-    file = folder / "hosts"
-    file.write_text(f"127.0.0.1 localhost {' '.join((*NAMES, *hosts.names(REGIONS)))}\n")
-    subprocess.run(["mount", "--bind", str(file), "/etc/hosts"], check=True)
-    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
-    live = Live(folder / "cloud", port=443, regions=REGIONS)
-    os.environ.update(live.cloud.operator_environment())
-    try:
+    with clouds(folder, (*NAMES, *hosts.names(REGIONS)), regions=REGIONS) as live:
+        os.environ.update(live.cloud.operator_environment())
         SCENARIOS[name](NamedEngine(folder, live))
-    finally:
-        live.stop()
 
 
 if __name__ == "__main__":

@@ -15,7 +15,8 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -209,17 +210,24 @@ SCENARIOS: dict[str, Callable[[Engine], Any]] = {
 }
 
 
-def main(name: str, folder: Path) -> None:
-    hosts = folder / "hosts"
-    hosts.write_text(f"127.0.0.1 localhost {' '.join(NAMES)}\n")
-    subprocess.run(["mount", "--bind", str(hosts), "/etc/hosts"], check=True)
+@contextmanager
+def clouds(folder: Path, names: Iterable[str], *, regions: tuple[str, ...] = ()) -> Iterator[Live]:
+    """The lab's clouds at their real ``names`` and port, in namespaces that nobody else is in."""
+    file = folder / "hosts"
+    file.write_text(f"127.0.0.1 localhost {' '.join(names)}\n")
+    subprocess.run(["mount", "--bind", str(file), "/etc/hosts"], check=True)
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
-    live = Live(folder / "cloud", port=443)
-    os.environ["REQUESTS_CA_BUNDLE"] = live.cloud.operator_environment()["REQUESTS_CA_BUNDLE"]
+    live = Live(folder / "cloud", port=443, regions=regions)
     try:
-        SCENARIOS[name](Engine(folder, live))
+        yield live
     finally:
         live.stop()
+
+
+def main(name: str, folder: Path) -> None:
+    with clouds(folder, NAMES) as live:
+        os.environ["REQUESTS_CA_BUNDLE"] = live.cloud.operator_environment()["REQUESTS_CA_BUNDLE"]
+        SCENARIOS[name](Engine(folder, live))
 
 
 if __name__ == "__main__":
