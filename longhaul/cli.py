@@ -8,22 +8,10 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from longhaul.exits import CommandError, Exit, help_text
-
-
-@dataclass(frozen=True, kw_only=True)
-class Invocation:
-    """What the user asked for."""
-
-    command: str
-    options: argparse.Namespace
-    rest: tuple[str, ...]
-    """What came after ``--``."""
-    argv: tuple[str, ...]
-    """All of it, to run the same command elsewhere."""
+from longhaul.invocation import Invocation
 
 
 class Command(Protocol):

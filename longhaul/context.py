@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from longhaul.cli import Invocation
 from longhaul.exits import CommandError, Exit
+from longhaul.invocation import Invocation
 from longhaul.lab_seam import Lab, find_lab, lab_down, require_cloud
 from longhaul.project import Project, find_project
 

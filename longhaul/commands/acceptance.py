@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from longhaul.acceptance import MOST_MACHINES, MOST_TIME
 from longhaul.arguments import duration
-from longhaul.cli import Invocation
 from longhaul.commands.up import require_consent
 from longhaul.context import Context, context, enter_lab, state_folder
 from longhaul.exits import CommandError, Exit
+from longhaul.invocation import Invocation
 from longhaul.say import say
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 
-from longhaul.cli import Invocation
 from longhaul.context import context, enter_lab
 from longhaul.engine.change import exit_code
+from longhaul.invocation import Invocation
 
 HELP = "run ansible-playbook on the racks with the arguments after --; without a playbook, the racks' own"
 TAKES_REST = True

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from longhaul.cli import Invocation
 from longhaul.context import context
 from longhaul.depot import arguments
 from longhaul.exits import CommandError, Exit, help_text
+from longhaul.invocation import Invocation
 from longhaul.say import say
 
 if TYPE_CHECKING:

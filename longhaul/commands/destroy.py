@@ -6,7 +6,6 @@ import argparse
 import os
 from typing import TYPE_CHECKING
 
-from longhaul.cli import Invocation
 from longhaul.commands.up import require_consent
 from longhaul.context import context, enter_lab
 from longhaul.engine.change import change, exit_code
@@ -14,6 +13,7 @@ from longhaul.engine.engine import Engine, engine_for, reason
 from longhaul.engine.pending import Pending, forget, pending_creates
 from longhaul.engine.recovery import recover
 from longhaul.exits import CommandError, Exit
+from longhaul.invocation import Invocation
 from longhaul.say import say
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from longhaul.cli import Invocation
 from longhaul.context import Context, context, enter_lab
 from longhaul.doctor import LIMIT_S, NAMES
+from longhaul.invocation import Invocation
 
 if TYPE_CHECKING:
     from components.model import Environment

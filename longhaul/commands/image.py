@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from longhaul.cli import Invocation
 from longhaul.context import Context, context, state_folder
 from longhaul.engine.change import exit_code
 from longhaul.exits import CommandError, Exit
+from longhaul.invocation import Invocation
 from longhaul.lab_seam import Lab, require_cloud
 from longhaul.say import say
 

@@ -8,8 +8,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from longhaul.cli import Invocation
 from longhaul.exits import Exit
+from longhaul.invocation import Invocation
 from longhaul.project import Project, find_project
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ import json
 import os
 from pathlib import Path
 
-from longhaul.cli import Invocation
 from longhaul.cluster import fetch_identity, kubeconfig
 from longhaul.context import Context, context, enter_lab, write_private
 from longhaul.exits import Exit
+from longhaul.invocation import Invocation
 
 HELP = "write an administrator's kubeconfig and print its path"
 TAKES_REST = False

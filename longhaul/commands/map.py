@@ -6,8 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from longhaul.cli import Invocation
 from longhaul.exits import CommandError, Exit
+from longhaul.invocation import Invocation
 from longhaul.project import find_project
 
 HELP = "draw an environment as one SVG or HTML page; needs no account, engine or network"

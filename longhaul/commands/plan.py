@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from longhaul.cli import Invocation
 from longhaul.commands.prices import FILE
 from longhaul.context import Context, context, enter_lab
 from longhaul.engine.engine import Engine
 from longhaul.exits import CommandError, Exit
+from longhaul.invocation import Invocation
 
 if TYPE_CHECKING:
     from components.model import Environment

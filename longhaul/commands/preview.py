@@ -14,7 +14,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from longhaul.cli import Invocation
 from longhaul.cluster import GIVEN, kubeconfig_file
 from longhaul.context import Context, context, enter_lab
 from longhaul.engine import processes
@@ -27,6 +26,7 @@ from longhaul.engine.plugins import Plugin, held, left_out, needed, of_cluster, 
 from longhaul.engine.runs import VARIABLE, Records, new_run
 from longhaul.engine.throwaway import can_decrypt, copy_stack_file, throwaway_backend, unlogged_home
 from longhaul.exits import CommandError, Exit
+from longhaul.invocation import Invocation
 from longhaul.kubernetes import Api, ApiError
 from longhaul.lab_seam import stand_ins
 from longhaul.project import OBJECTS

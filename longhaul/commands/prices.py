@@ -7,9 +7,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from longhaul.cli import Invocation
 from longhaul.context import context
 from longhaul.exits import CommandError, Exit
+from longhaul.invocation import Invocation
 from longhaul.prices import OLD_DAYS
 from longhaul.say import say
 

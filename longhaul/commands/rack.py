@@ -8,9 +8,9 @@ import sys
 from typing import TYPE_CHECKING
 
 from longhaul.arguments import share, some
-from longhaul.cli import Invocation
 from longhaul.context import context, enter_lab
 from longhaul.exits import CommandError, Exit
+from longhaul.invocation import Invocation
 from longhaul.say import say
 
 if TYPE_CHECKING:

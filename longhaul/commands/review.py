@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from longhaul.cli import Invocation
 from longhaul.exits import CommandError, Exit
+from longhaul.invocation import Invocation
 from longhaul.project import find_project
 from longhaul.say import say
 

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from longhaul.arguments import duration, some
-from longhaul.cli import Invocation
 from longhaul.context import Context, context, enter_lab
 from longhaul.exits import CommandError, Exit
+from longhaul.invocation import Invocation
 from longhaul.say import say
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def run(invocation: Invocation) -> int:
 def _group(where: Context, environment: Environment, pool: str) -> Callable[[Api], Cloud]:
     """What has the pool's machines, given the cluster's API; ``CommandError`` when there is no such pool."""
     from components.model.nodes import BARE_METAL_POOL
-    from longhaul.rolling.cloud import cloud_of
+    from longhaul.rolling.pools import cloud_of
     from longhaul.rolling.racks import rack_hosts
 
     if pool == BARE_METAL_POOL:

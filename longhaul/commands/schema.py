@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 
-from longhaul.cli import Invocation
 from longhaul.exits import Exit
+from longhaul.invocation import Invocation
 
 HELP = "print the JSON Schema of an environment file, for editors"
 TAKES_REST = False

@@ -7,9 +7,9 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from longhaul.cli import Invocation
 from longhaul.context import context
 from longhaul.exits import CommandError, Exit
+from longhaul.invocation import Invocation
 from longhaul.lab_seam import lab_down, require_cloud
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ import codecs
 import sys
 from typing import TYPE_CHECKING
 
-from longhaul.cli import Invocation
 from longhaul.commands.prices import FILE
 from longhaul.exits import CommandError, Exit
+from longhaul.invocation import Invocation
 from longhaul.project import find_project
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ import argparse
 import os
 import sys
 
-from longhaul.cli import Invocation
 from longhaul.context import context, enter_lab
 from longhaul.exits import CommandError, Exit
+from longhaul.invocation import Invocation
 from longhaul.say import say
 
 HELP = "show machines, stores, API, links, nodes and add-ons, each with a verdict and its reason"

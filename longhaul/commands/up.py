@@ -9,10 +9,10 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from longhaul.beside import preparing
-from longhaul.cli import Invocation
 from longhaul.context import Context, context, enter_lab
 from longhaul.engine.engine import engine_for
 from longhaul.exits import CommandError, Exit
+from longhaul.invocation import Invocation
 from longhaul.phases import REFRESH, Phase, phases, run_phase, run_side_by_side, summed_up, timed
 from longhaul.say import say
 

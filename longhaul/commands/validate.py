@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from longhaul.cli import Invocation
 from longhaul.exits import Exit
+from longhaul.invocation import Invocation
 from longhaul.project import find_project
 
 HELP = "check one environment file, or all of them, and whether they overlap"

@@ -17,7 +17,8 @@ from longhaul.exits import CommandError, Exit
 from longhaul.rolling import aws, azure
 from longhaul.rolling.aws import AwsGroup
 from longhaul.rolling.azure import COMPUTE_VERSION, AzureGroup
-from longhaul.rolling.cloud import CloudError, Life, Machine, Several, cloud_of
+from longhaul.rolling.cloud import CloudError, Life, Machine, Several
+from longhaul.rolling.pools import cloud_of
 
 SETS = "/subscriptions/sub/resourceGroups/lab-weu/providers/Microsoft.Compute/virtualMachineScaleSets"
 MACHINE = Machine(id="3", node="lab-a100-000003", current=False)

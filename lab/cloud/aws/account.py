@@ -45,7 +45,6 @@ class Held:
     iam: IAMBackend
     sts: STSBackend
     capacity: dict[str, int] = field(default_factory=dict)
-    """Instances that may still be launched, by ``type@zone``; what is not named has no limit."""
 
 
 class Account:
@@ -92,6 +91,11 @@ class Account:
     @property
     def sts(self) -> STSBackend:
         return self.held.sts
+
+    @property
+    def capacity(self) -> dict[str, int]:
+        """Instances that may still be launched, by ``type@zone``; what is not named has no limit."""
+        return self.held.capacity
 
     def instances(self) -> Iterator[tuple[LabEc2, Any]]:
         """Every instance that has not ended, with its region's EC2."""

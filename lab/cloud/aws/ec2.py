@@ -16,7 +16,7 @@ from lab.cloud.aws.public_addresses import next_public
 from lab.cloud.aws.vpn import LabVpnConnections
 
 if TYPE_CHECKING:
-    from lab.cloud.aws.account import Account
+    from lab.cloud.aws.owner import Owner
 
 REMEMBERED_S = 3600.0
 """How long a terminated instance is still shown: docs.aws.amazon.com/AWSEC2/latest/UserGuide/terminating-instances.html
@@ -26,7 +26,7 @@ says about an hour."""
 class LabEc2(LabVpnConnections, EC2Backend):
     """One region's EC2."""
 
-    account: Account
+    account: Owner
     """Set by the account when it takes the backend up; not part of the saved state."""
 
     def __getstate__(self) -> dict[str, Any]:

@@ -13,8 +13,8 @@ from lab.cloud.aws.hosts import ACCOUNT
 from lab.hypervisor.addresses import hardware_address
 
 if TYPE_CHECKING:
-    from lab.cloud.aws.account import Account
     from lab.cloud.aws.ec2 import LabEc2
+    from lab.cloud.aws.owner import Owner
 
 USER_DATA_LIMIT = 16384
 """Bytes before encoding: docs.aws.amazon.com/AWSEC2/latest/UserGuide/user-data.html."""
@@ -31,7 +31,7 @@ def check_user_data(encoded: str) -> None:
         raise EC2ClientError("InvalidParameterValue", text)
 
 
-def check_template(account: Account, version: Any) -> None:
+def check_template(account: Owner, version: Any) -> None:
     """Raises EC2ClientError for a template that nothing can be launched from."""
     image, kind = version.data.get("ImageId"), version.data.get("InstanceType")
     if not image or not kind:
@@ -97,7 +97,7 @@ def _complete(ec2: LabEc2, instance: Any, *, wanted: dict[str, Any], data: dict[
         instance.iam_instance_profile = _profile(ec2.account, profile)
 
 
-def _profile(account: Account, given: dict[str, Any]) -> dict[str, str]:
+def _profile(account: Owner, given: dict[str, Any]) -> dict[str, str]:
     for found in account.iam.get_instance_profiles():
         if given.get("Arn") == found.arn or given.get("Name") == found.name:
             return {"Arn": found.arn, "Id": found.id}
@@ -112,9 +112,9 @@ def _tags(data: dict[str, Any]) -> dict[str, dict[str, str]]:
     }
 
 
-def _take_capacity(account: Account, kind: str, zone: str, *, look_only: bool = False) -> None:
+def _take_capacity(account: Owner, kind: str, zone: str, *, look_only: bool = False) -> None:
     key = capacity_key(kind, zone)
-    left = account.held.capacity.get(key)
+    left = account.capacity.get(key)
     if left is None:
         return
     if left <= 0:
@@ -125,7 +125,7 @@ def _take_capacity(account: Account, kind: str, zone: str, *, look_only: bool = 
         )
         raise EC2ClientError("InsufficientInstanceCapacity", text)
     if not look_only:
-        account.held.capacity[key] = left - 1
+        account.capacity[key] = left - 1
 
 
 def capacity_key(kind: str, zone: str) -> str:

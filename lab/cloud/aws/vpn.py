@@ -19,7 +19,7 @@ from lab.cloud.aws.proposals import proposals
 from lab.cloud.aws.public_addresses import next_public
 
 if TYPE_CHECKING:
-    from lab.cloud.aws.account import Account
+    from lab.cloud.aws.owner import Owner
 
 TUNNELS = 2
 KEY_LENGTH = 32
@@ -89,7 +89,7 @@ class LabVpnConnection(VPNConnection):
 class LabVpnConnections(VPNConnectionBackend):
     """The connections of one region."""
 
-    account: Account
+    account: Owner
 
     def create_vpn_connection(
         self,

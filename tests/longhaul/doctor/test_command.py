@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from components.azure.session import AzureError
-from longhaul.cli import Invocation
 from longhaul.commands import doctor
 from longhaul.doctor import NAMES, aws, azure, machine
 from longhaul.doctor.checks import ASKING, NOT_IN_A_LAB, Clouds, checks
@@ -21,6 +20,7 @@ from longhaul.doctor.finding import Level, NotAskedError
 from longhaul.doctor.machine import Outside
 from longhaul.doctor.run import run_checks
 from longhaul.exits import Exit
+from longhaul.invocation import Invocation
 from tests.longhaul.conftest import Checkout
 from tests.longhaul.doctor.world import FILE, GOLDEN, VPC, Sdk, named_environment, subject
 

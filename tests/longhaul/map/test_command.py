@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from components.model import ConfigurationError
-from longhaul.cli import Invocation
 from longhaul.commands import map as command
 from longhaul.exits import CommandError, Exit
+from longhaul.invocation import Invocation
 from tests.longhaul.conftest import Checkout
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.cli import Invocation
 from longhaul.commands import prices
 from longhaul.exits import CommandError, Exit
+from longhaul.invocation import Invocation
 from longhaul.prices import spot
 from longhaul.prices.book import BookError, PriceBook
 from longhaul.prices.write import save

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from longhaul.cli import Invocation
 from longhaul.commands import review as command
 from longhaul.exits import CommandError, Exit
+from longhaul.invocation import Invocation
 from longhaul.review import planner
 from longhaul.review.markdown import MARKERS
 from longhaul.review.outcome import Outcome, Review

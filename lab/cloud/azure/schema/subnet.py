@@ -9,6 +9,7 @@ from pydantic import Field
 
 from lab.cloud.azure.errors import ArmError, invalid
 from lab.cloud.azure.schema.base import Body, Part, Put, Ref, TypeSpec
+from lab.cloud.azure.schema.occupancy import configurations, users
 from lab.cloud.azure.schema.virtual_network import SUBNET_TYPE, subnets_of
 from lab.cloud.azure.schema.virtual_network import TYPE as NETWORK_TYPE
 from lab.cloud.store import Document, Store
@@ -127,33 +128,6 @@ def _addresses_stay(put: Put, prefix: IPv4Network) -> None:
             "and "
             f"cannot be deleted: {used[0]}.",
         )
-
-
-def configurations(store: Store, subnet_id: str) -> list[tuple[str, IPv4Address]]:
-    """Ids and addresses of every IP configuration in a subnet: interfaces and load balancer frontends."""
-    found: list[tuple[str, IPv4Address]] = []
-    for type, key in (
-        ("Microsoft.Network/networkInterfaces", "ipConfigurations"),
-        ("Microsoft.Network/loadBalancers", "frontendIPConfigurations"),
-    ):
-        for document in store.of_type(type):
-            for item in document.body["properties"].get(key, ()):
-                properties = item["properties"]
-                if properties["subnet"]["id"].lower() == subnet_id.lower():
-                    address = IPv4Address(properties["privateIPAddress"])
-                    found.append((f"{document.id}/{key}/{item['name']}", address))
-    return found
-
-
-def users(store: Store, subnet_id: str) -> list[str]:
-    """Ids of what is in a subnet."""
-    gateways = [
-        f"{gateway.id}/ipConfigurations/{item['name']}"
-        for gateway in store.of_type("Microsoft.Network/virtualNetworkGateways")
-        for item in gateway.body["properties"]["ipConfigurations"]
-        if item["properties"]["subnet"]["id"].lower() == subnet_id.lower()
-    ]
-    return [*(user for user, _ in configurations(store, subnet_id)), *gateways]
 
 
 def check_address(put: Put, *, subnet_id: str, address: IPv4Address, configuration: str) -> None:

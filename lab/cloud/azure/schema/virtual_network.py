@@ -9,6 +9,7 @@ from pydantic import Field
 
 from lab.cloud.azure.errors import ArmError
 from lab.cloud.azure.schema.base import Located, Part, Put, TypeSpec
+from lab.cloud.azure.schema.occupancy import users
 from lab.cloud.store import Document, Store
 
 TYPE = "Microsoft.Network/virtualNetworks"
@@ -69,15 +70,13 @@ def check(put: Put) -> None:
 
 def in_use(store: Store, document: Document) -> None:
     """A network goes only when nothing is in its subnets."""
-    from lab.cloud.azure.schema import subnet as subnets
-
     for child in subnets_of(store, document.id):
-        users = subnets.users(store, child.id)
-        if users:
+        used = users(store, child.id)
+        if used:
             raise ArmError(
                 400,
                 "InUseSubnetCannotBeDeleted",
-                f"Subnet {child.name} is in use by {users[0]} and cannot be deleted. In order to delete the subnet, "
+                f"Subnet {child.name} is in use by {used[0]} and cannot be deleted. In order to delete the subnet, "
                 "delete "
                 "all the resources within the subnet. See aka.ms/deletesubnet.",
             )
