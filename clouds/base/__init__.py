@@ -1,0 +1,1 @@
+"""Terms that every cloud shares, and the protocol that each cloud answers."""

@@ -1,0 +1,1 @@
+"""Bare metal: racks of your own."""
