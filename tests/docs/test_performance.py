@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.render.conftest import node_cases
+
 OTHER = {
     *("apiVersion", "kind", "authentication", "authorization", "rotateCertificates", "serverTLSBootstrap"),
     *("tlsMinVersion", "containerRuntimeEndpoint", "cgroupDriver", "clusterDNS", "clusterDomain", "maxPods"),
@@ -59,9 +61,9 @@ def told(rows: list[Row], where: str) -> dict[str, str]:
     return {row.setting: row.value for row in rows if row.where == where}
 
 
-def rendered(root: Path, name: str) -> list[dict[str, Any]]:
-    """That file of every kind of node; tests/render holds that it is what is rendered."""
-    return [yaml.safe_load(path.read_text()) for path in (root / "tests/render/golden").rglob(name)]
+def rendered(name: str) -> list[dict[str, Any]]:
+    """That file of every kind of node."""
+    return [yaml.safe_load(node.files()[f"/etc/longhaul/{name}"].content) for node in node_cases()]
 
 
 def test_each_is_said_once_with_a_reason_and_a_source(page: str, rows: list[Row]) -> None:
@@ -98,10 +100,10 @@ def test_the_programs_settings(rows: list[Row], program: ModuleType) -> None:
     assert values["net.netfilter.nf_conntrack_max"] == connections
 
 
-def test_the_kubelets_settings(root: Path, rows: list[Row]) -> None:
+def test_the_kubelets_settings(rows: list[Row]) -> None:
     values = told(rows, "kubelet")
     found: dict[str, Any] = {}
-    for configuration in rendered(root, "kubelet.yaml"):
+    for configuration in rendered("kubelet.yaml"):
         found |= {key: value for key, value in configuration.items() if key not in OTHER}
     assert set(values) == set(found)
     for key, value in found.items():
@@ -111,8 +113,8 @@ def test_the_kubelets_settings(root: Path, rows: list[Row]) -> None:
     assert found["systemReserved"] == {"memory": values["systemReserved"].split()[0]}
 
 
-def test_kube_proxy_leaves_the_number_alone(root: Path, rows: list[Row]) -> None:
-    for configuration in rendered(root, "kube-proxy.yaml"):
+def test_kube_proxy_leaves_the_number_alone(rows: list[Row]) -> None:
+    for configuration in rendered("kube-proxy.yaml"):
         found = {f"conntrack.{key}": str(value) for key, value in configuration["conntrack"].items()}
         assert told(rows, "kube-proxy") == found
 

@@ -9,6 +9,8 @@ import kubelet_cpu_state
 import pytest
 from kubelet_cpu_state import Paths
 
+from tests.render.conftest import node_cases
+
 STATIC = "kind: KubeletConfiguration\ncpuManagerPolicy: static\ncpuManagerPolicyOptions:\n  x: 'true'\n"
 PLAIN = "kind: KubeletConfiguration\nmaxPods: 16\n"
 
@@ -115,11 +117,10 @@ def test_a_file_of_somebody_else_s_beside_a_pod_is_refused(paths: Paths) -> None
         kubelet_cpu_state.settle(paths)
 
 
-def test_the_policy_is_found_in_what_is_rendered(rootfs: Path) -> None:
-    golden = rootfs.parents[1] / "tests/render/golden"
+def test_the_policy_is_found_in_what_is_rendered() -> None:
+    texts = {node.name: node.files()["/etc/longhaul/kubelet.yaml"].content for node in node_cases()}
     found = {
-        path.parts[-4]: match[1] if (match := kubelet_cpu_state.POLICY.search(path.read_text())) else "none"
-        for path in golden.rglob("kubelet.yaml")
+        name: match[1] if (match := kubelet_cpu_state.POLICY.search(text)) else "none" for name, text in texts.items()
     }
     assert (found["prod-h100"], found["prod-gpu-00"], found["prod-cpu"]) == ("static", "static", "none")
 

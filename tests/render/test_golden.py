@@ -3,62 +3,101 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from components.render import files, user_data
 from tests.render.conftest import TOKEN, Case, NodeCase, cases, node_cases
+from tests.render.goldens import Rendered, documents
 
 GOLDEN = Path(__file__).parent / "golden"
 
 
-def rendered(case: Case) -> dict[str, str]:
+@pytest.fixture(name="machines", scope="module")
+def _machines() -> list[Rendered]:
+    return [*map(control_machine, cases()), *map(node, node_cases())]
+
+
+def control_machine(case: Case) -> Rendered:
     """Every file by its path below the machine's folder, and the user-data that carries them."""
     found = files(case.environment, case.addresses, case.machine)
     texts = {path.removeprefix("/"): file.content for path, file in found.items()}
-    return texts | {"user-data": user_data(case.environment, case.addresses, case.machine)}
+    return Rendered(
+        environment=case.environment.name,
+        role=case.machine.role,
+        name=case.machine.name,
+        texts=texts | {"user-data": user_data(case.environment, case.addresses, case.machine)},
+    )
 
 
-def node_rendered(node: NodeCase) -> dict[str, str]:
+def node(case: NodeCase) -> Rendered:
     """The same of a pool's machines or a rack host, without the token."""
-    texts = {path.removeprefix("/"): file.content for path, file in node.files().items()}
-    user_data = node.user_data()
+    texts = {path.removeprefix("/"): file.content for path, file in case.files().items()}
+    user_data = case.user_data()
     texts |= {"user-data": user_data} if user_data is not None else {}
-    return {path: text.replace(TOKEN, "[token]") for path, text in texts.items()}
+    return Rendered(
+        environment=case.environment.name,
+        role="pool" if case.pool is not None else "rack host",
+        name=case.name,
+        texts={path: text.replace(TOKEN, "[token]") for path, text in texts.items()},
+    )
 
 
-def folder(case: Case) -> Path:
-    return GOLDEN / case.environment.name / case.machine.name
-
-
-def node_folder(node: NodeCase) -> Path:
-    return GOLDEN / node.environment.name / node.name
-
-
-def test_every_file_is_as_it_was(case: Case, request: pytest.FixtureRequest) -> None:
-    _compare(folder(case), rendered(case), request)
-
-
-def test_every_file_of_a_node_is_as_it_was(node: NodeCase, request: pytest.FixtureRequest) -> None:
-    _compare(node_folder(node), node_rendered(node), request)
-
-
-def _compare(place: Path, wanted: dict[str, str], request: pytest.FixtureRequest) -> None:
+def test_every_file_of_every_machine_is_as_it_was(machines: list[Rendered], request: pytest.FixtureRequest) -> None:
+    wanted = documents(machines)
     if request.config.getoption("--update-golden", default=False):
-        _write(place, wanted)
-    held = {str(path.relative_to(place)): path.read_text() for path in place.rglob("*") if path.is_file()}
-    assert held == wanted
+        _write(wanted)
+    assert {str(path.relative_to(GOLDEN)): path.read_bytes().decode() for path in _held()} == wanted
 
 
-def test_no_golden_file_is_left_of_a_machine_that_is_gone() -> None:
-    wanted = {folder(case) for case in cases()} | {node_folder(node) for node in node_cases()}
-    assert {path for path in GOLDEN.glob("*/*") if path.is_dir()} == wanted
+def test_each_machine_has_a_name_of_its_own(machines: list[Rendered]) -> None:
+    """A second of the same name would take the first one's place unseen."""
+    assert len({(machine.environment, machine.name) for machine in machines}) == len(machines)
 
 
-def _write(target: Path, texts: dict[str, str]) -> None:
-    if target.exists():
-        shutil.rmtree(target)
+def test_any_byte_of_any_file_tells(machines: list[Rendered]) -> None:
+    for machine in machines:
+        whole = next(one for one in machines if (one.environment, one.role) == (machine.environment, machine.role))
+        others = [] if whole is machine else [whole]
+        for texts in _changed(machine.texts):
+            assert documents([*others, replace(machine, texts=texts)]) != documents([*others, machine]), machine.name
+
+
+def test_a_machine_more_or_fewer_tells(machines: list[Rendered]) -> None:
+    told = documents(machines)
+    for position, machine in enumerate(machines):
+        assert documents([*machines, replace(machine, name=f"{machine.name}-new")]) != told
+        assert documents(machines[:position] + machines[position + 1 :]) != told, machine.name
+
+
+def _changed(texts: dict[str, str]) -> Iterator[dict[str, str]]:
     for path, text in texts.items():
-        (target / path).parent.mkdir(parents=True, exist_ok=True)
-        (target / path).write_text(text)
+        middle = len(text) // 2
+        yield texts | {path: "~" + text[1:]}
+        yield texts | {path: text[:middle] + "~" + text[middle + 1 :]}
+        yield texts | {path: text[:-1]}
+        yield texts | {path: f"{text}~"}
+        yield texts | {path: f"{text}\n"}
+        yield texts | {path: text.replace("\n", "\r\n", 1)}
+        yield texts | {path: ""}
+        yield {kept: texts[kept] for kept in texts if kept != path}
+    yield texts | {"new": ""}
+
+
+def _held() -> set[Path]:
+    """All golden files but those of test_controller."""
+    return {path for path in GOLDEN.rglob("*") if path.is_file()} - set(GOLDEN.glob("*/environment.json"))
+
+
+def _write(documents: dict[str, str]) -> None:
+    for path in GOLDEN.glob("*/*"):
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path.suffix == ".diff":
+            path.unlink()
+    for path, text in documents.items():
+        (GOLDEN / path).parent.mkdir(parents=True, exist_ok=True)
+        (GOLDEN / path).write_text(text)
