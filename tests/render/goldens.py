@@ -20,7 +20,7 @@ class Rendered:
 
 
 def documents(machines: Iterable[Rendered]) -> dict[str, str]:
-    """The golden folder: ``<environment>/<machine>/…`` of a whole machine, ``<environment>/<machine>.diff`` of another."""
+    """Golden files: whole machines as ``<environment>/<machine>/…``, others as ``<environment>/<machine>.diff``."""
     wholes: dict[tuple[str, str], Rendered] = {}
     found = {}
     for machine in machines:
