@@ -15,8 +15,8 @@ import pulumi
 from pulumi import Output, ResourceOptions
 from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider, UpdateResult
 
+from clouds.azure.api import Vault
 from components import issuing
-from components.azure.api import Vault
 from components.model import Authority, Certificate
 from components.secrets import changed, one_at_a_time
 

@@ -14,7 +14,7 @@ import pulumi
 from pulumi import ResourceOptions
 from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider
 
-from components.azure.api import Vault
+from clouds.azure.api import Vault
 
 Properties = dict[str, Any]
 

@@ -19,8 +19,8 @@ import pulumi
 from pulumi import ResourceHook, ResourceHookArgs, ResourceHookBinding, ResourceOptions
 from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider, UpdateResult
 
-from components.azure.api import BUSY, AzureApi, Vault
-from components.azure.session import AzureError
+from clouds.azure.api import BUSY, AzureApi, Vault
+from clouds.azure.session import AzureError
 from components.founding import founded
 from components.turn import RefusedError, Turn
 

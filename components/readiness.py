@@ -15,8 +15,8 @@ import pulumi
 from pulumi import ResourceOptions
 from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider, UpdateResult
 
-from components.azure.api import AzureApi
-from components.azure.session import AzureError
+from clouds.azure.api import AzureApi
+from clouds.azure.session import AzureError
 from components.turn import Seen
 
 Properties = dict[str, Any]

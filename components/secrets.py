@@ -14,9 +14,9 @@ from pulumi import ResourceOptions
 from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider
 from pulumi.runtime.rpc import UNKNOWN
 
+from clouds.azure.api import Vault
+from clouds.azure.session import AzureError
 from components import issuing
-from components.azure.api import Vault
-from components.azure.session import AzureError
 from components.model import SharedSecret
 from components.model.vault import SecretKind
 

@@ -24,8 +24,8 @@ GIVEN = "LONGHAUL_KUBECONFIG"
 
 def fetch_identity(url: str, env: str) -> dict[str, str]:
     """The administrator's certificate, key and issuer, PEM; ``CommandError`` when the vault does not give them."""
-    from components.azure.api import Vault
-    from components.azure.session import AzureError
+    from clouds.azure.api import Vault
+    from clouds.azure.session import AzureError
 
     try:
         value = Vault(url).get(ADMINISTRATOR)

@@ -21,8 +21,8 @@ def revive(environment: Environment) -> None:
     """Start every machine of the control plane that is switched off, all at once: a store that has lost its quorum gets
     it back so. A machine that comes up without its disk joins its store anew, as a replaced one does. What cannot be
     started is said, and left to the engine and its guards."""
-    from components.azure.api import AzureApi
-    from components.azure.session import AzureError
+    from clouds.azure.api import AzureApi
+    from clouds.azure.session import AzureError
 
     name = environment.control_plane.site
     site = environment.sites[name]

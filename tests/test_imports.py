@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("clouds", "components", "images", "lab", "longhaul", "playbooks", "stacks")
 """Folders with code of the project, tests left out."""
 
-PULUMI_FREE = ("components.azure.api", "components.azure.names", "components.azure.session", "components.render")
+PULUMI_FREE = ("components.azure.names", "components.render")
 """What Longhaul's command and the lab may use of the components besides the model."""
 
 PLUGINS = ("playbooks.inventory", "playbooks.lookup_plugins", "playbooks.filter_plugins")
@@ -162,7 +162,6 @@ def test_imports_go_one_way() -> None:
         ("stacks.__main__", "from components.cluster import Cluster", False),
         ("stacks.__main__", "from longhaul import cli", True),
         ("longhaul.cli", "from components.model import load", False),
-        ("longhaul.cli", "from components.azure.api import Vault", False),
         ("longhaul.cli", "from components.azure import vault", True),
         ("longhaul.cli", "from lab import state", True),
         ("longhaul.lab_seam", "from lab import state", False),

@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from components.azure.session import AzureError
+from clouds.azure.session import AzureError
 from longhaul.acceptance.limit import LateError, Limit
 from longhaul.acceptance.outcome import Outcome, Result
 from longhaul.acceptance.waiting import Clock

@@ -46,13 +46,13 @@ class Clouds:
     """Both, as they are asked."""
 
     azure: Any
-    """Authorised requests (``components.azure.session.Session``)."""
+    """Authorised requests (``clouds.azure.session.Session``)."""
     ec2: Ec2
 
 
 def real() -> Clouds:
     """With the operator's own credentials."""
-    from components.azure.session import MANAGEMENT, shared
+    from clouds.azure.session import MANAGEMENT, shared
 
     return Clouds(azure=shared(MANAGEMENT), ec2=_client)
 
@@ -134,7 +134,7 @@ def _azure_left(azure: Any, group: str, env: str) -> list[str]:
 
 
 def _group(azure: Any, url: str) -> Mapping[str, Any] | None:
-    from components.azure.session import AzureError
+    from clouds.azure.session import AzureError
 
     try:
         found: Mapping[str, Any] = azure.request("GET", f"{url}?api-version={GROUPS_VERSION}").json()
@@ -157,7 +157,7 @@ def _tagged(item: Mapping[str, Any], env: str) -> bool:
 
 
 def _group_url(environment: Environment, name: str, site: AzureSite) -> str:
-    from components.azure.session import MANAGEMENT
+    from clouds.azure.session import MANAGEMENT
 
     return f"{MANAGEMENT}/subscriptions/{site.subscription}/resourceGroups/{resource_group(environment, name)}"
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Event, Thread
 
-from components.azure.api import AzureApi
+from clouds.azure.api import AzureApi
 from components.azure.names import resource_group
 from components.model import Environment
 from components.model.groups import name_prefix

@@ -60,7 +60,7 @@ class AzureSized:
     """A scale set (learn.microsoft.com, "Virtual Machine Scale Sets - Update": the SKU's ``capacity``)."""
 
     def __init__(self, name: str, *, subscription: str, group: str) -> None:
-        from components.azure.session import MANAGEMENT, shared
+        from clouds.azure.session import MANAGEMENT, shared
         from longhaul.rolling.azure import COMPUTE_VERSION
 
         self._session = shared(MANAGEMENT)
@@ -77,7 +77,7 @@ class AzureSized:
         self._ask("PATCH", {"sku": {**self._ask("GET")["sku"], "capacity": count}})
 
     def _ask(self, method: str, body: Object | None = None) -> Any:
-        from components.azure.session import AzureError
+        from clouds.azure.session import AzureError
 
         try:
             return self._session.request(method, self._url, body=body).json()

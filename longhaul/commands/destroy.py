@@ -106,8 +106,8 @@ def _is_empty(engine: Engine) -> bool:
 def _purge_vault(environment: Environment) -> None:
     """Azure keeps a deleted vault and its name for a week, in which the environment could not be made again. Where the
     right to purge it is missing, whoever has it is told what to do; the destruction itself is done."""
-    from components.azure.api import AzureApi
-    from components.azure.session import AzureError
+    from clouds.azure.api import AzureApi
+    from clouds.azure.session import AzureError
     from components.model import vault_name
     from components.model.sites import AzureSite
 

@@ -10,7 +10,7 @@ from threading import Lock
 from typing import Any, Protocol
 from urllib.parse import quote
 
-from components.azure.session import MANAGEMENT, AzureError, shared
+from clouds.azure.session import MANAGEMENT, AzureError, shared
 from longhaul.doctor.finding import NotAskedError, RefusedError
 
 RESOURCES_VERSION = "2022-12-01"

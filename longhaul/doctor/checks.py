@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from components.azure.session import MANAGEMENT
+from clouds.azure.session import MANAGEMENT
 from components.model.made import there_already
 from longhaul.doctor import (
     NAMES,

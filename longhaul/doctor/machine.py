@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
-from components.azure.session import MANAGEMENT
+from clouds.azure.session import MANAGEMENT
 from longhaul.doctor.aws import endpoints
 from longhaul.doctor.finding import Finding, NotAskedError, ok, problem, unknown, warning
 from longhaul.doctor.subject import Subject

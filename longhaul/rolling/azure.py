@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
-from components.azure.session import MANAGEMENT, AzureError, shared
+from clouds.azure.session import MANAGEMENT, AzureError, shared
 from longhaul.rolling.cloud import CloudError, Group, Life, Machine
 
 COMPUTE_VERSION = "2024-07-01"

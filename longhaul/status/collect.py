@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-from components.azure.api import AzureApi
+from clouds.azure.api import AzureApi
+from clouds.azure.session import AzureError
 from components.azure.names import resource_group
-from components.azure.session import AzureError
 from components.model.groups import name_prefix
 from components.model.health import READY_PATH
 from components.model.sites import AzureSite

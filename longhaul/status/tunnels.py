@@ -67,7 +67,7 @@ def link_of(environment: Environment, resource: str, names: Iterable[str]) -> st
 
 
 def _azure(environment: Environment, site_name: str, site: AzureSite, names: Iterable[str]) -> list[TunnelView]:
-    from components.azure.session import MANAGEMENT, AzureError, Session
+    from clouds.azure.session import MANAGEMENT, AzureError, Session
     from components.model.groups import resource_group
 
     session = Session(MANAGEMENT)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from components.azure import api
-from components.azure.session import AzureError
+from clouds.azure import api
+from clouds.azure.session import AzureError
 from longhaul import cluster
 from longhaul.cluster import fetch_identity, kubeconfig
 from longhaul.context import Context, state_folder, write_private

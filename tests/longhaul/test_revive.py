@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from components.azure import api
-from components.azure.api import MachineView
-from components.azure.session import AzureError
+from clouds.azure import api
+from clouds.azure.api import MachineView
+from clouds.azure.session import AzureError
 from components.model import load
 from longhaul.revive import revive
 

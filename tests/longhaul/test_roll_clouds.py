@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError, NoCredentialsError
 
-from components.azure.session import AzureError
+from clouds.azure.session import AzureError
 from components.model import load
 from longhaul.exits import CommandError, Exit
 from longhaul.rolling import aws, azure

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from components.azure.api import CommandOutput, MachineView
-from components.azure.session import AzureError
+from clouds.azure.api import CommandOutput, MachineView
+from clouds.azure.session import AzureError
 from components.model import Environment, Machine, control_machines, load, plan
 from longhaul.exits import CommandError, Exit
 from longhaul.status import collect

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from components.azure.session import AzureError
+from clouds.azure.session import AzureError
 from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.clouds import LISTED, Clouds, left, nothing_public
 from longhaul.acceptance.subject import Subject

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from components.azure.session import AzureError
+from clouds.azure.session import AzureError
 from longhaul.doctor import addresses, credentials, images, permissions_azure
 from longhaul.doctor.azure import Azure
 from longhaul.doctor.documented import azure_actions, azure_features, azure_providers

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from components.azure.session import AzureError
+from clouds.azure.session import AzureError
 from longhaul.commands import doctor
 from longhaul.doctor import NAMES, aws, azure, machine
 from longhaul.doctor.checks import ASKING, NOT_IN_A_LAB, Clouds, checks

@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import boto3
 from botocore.stub import Stubber
 
-from components.azure.session import MANAGEMENT, Session
+from clouds.azure.session import MANAGEMENT, Session
 from components.model import parse
 from longhaul.doctor.azure import Azure
 from longhaul.doctor.finding import Finding

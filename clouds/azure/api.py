@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from components.azure.session import MANAGEMENT, AzureError, shared
+from clouds.azure.session import MANAGEMENT, AzureError, shared
 
 if TYPE_CHECKING:
     import requests
