@@ -10,13 +10,13 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from clouds.base.findings import Severity
 from longhaul.acceptance.check import Check, NotSoError, perform, perform_all
 from longhaul.acceptance.limit import Limit
 from longhaul.acceptance.outcome import Outcome, Result
 from longhaul.acceptance.report import Report, Stay
 from longhaul.acceptance.steps import Runs, must, require
 from longhaul.acceptance.waiting import Clock
-from longhaul.doctor.finding import Level
 from longhaul.engine.runs import Records, new_run
 from longhaul.exits import CommandError, Exit
 
@@ -215,7 +215,7 @@ def _doctor(commands: Runs, limit: Limit) -> str:
     """``NotSoError`` with every problem that is found, which its exit code does not tell."""
     done = commands.run("doctor", "--json", limit=limit)
     found = json.loads(done.stdout) if done.stdout else {"findings": []}
-    problems = [f"{one['what']} ({one['do']})" for one in found["findings"] if one["level"] == Level.PROBLEM]
+    problems = [f"{one['what']} ({one['do']})" for one in found["findings"] if one["level"] == Severity.PROBLEM]
     if problems:
         raise NotSoError("; ".join(dict.fromkeys(problems)))
     require(done, "doctor")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,15 +49,16 @@ def run(invocation: Invocation) -> int:
     from longhaul.doctor.azure import Azure
     from longhaul.doctor.checks import Clouds, checks
     from longhaul.doctor.machine import outside
-    from longhaul.doctor.report import exit_code, to_json, to_text
     from longhaul.doctor.run import run_checks
+    from longhaul.doctor.text import exit_code, to_json, to_text
+    from longhaul.report.programs import document
 
     options = invocation.options
     clouds = Clouds(azure=Azure(), aws=Aws(), here=outside())
     chosen = checks(_subject(where, environment), clouds, only=tuple(options.only or ()))
     findings = run_checks(chosen, limit_s=options.timeout)
     if options.json:
-        print(json.dumps(to_json(environment.name, findings), indent=2))
+        print(document(to_json(environment.name, findings)))
     else:
         print(to_text(environment.name, findings))
     return exit_code(findings)

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import IPv4Network, ip_network
 
+from clouds.base.findings import Finding, ok, warning
 from components.model.groups import resource_group
 from longhaul.doctor.aws import Aws, asked, tagged, vpc_blocks
 from longhaul.doctor.azure import NETWORK_VERSION, Azure
-from longhaul.doctor.finding import Finding, ok, warning
 from longhaul.doctor.subject import Subject
 
 DO = "nothing, if the two are never to reach each other; otherwise another supernet, before anything is made"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
-from longhaul.doctor.finding import NotAskedError, RefusedError
+from clouds.base.findings import NotAskedError, RefusedError
 
 CONNECT_S = 10
 READ_S = 20

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from urllib.parse import quote
 
 from clouds.azure.session import MANAGEMENT, AzureError, shared
-from longhaul.doctor.finding import NotAskedError, RefusedError
+from clouds.base.findings import NotAskedError, RefusedError
 
 RESOURCES_VERSION = "2022-12-01"
 """Of subscriptions, resource groups and providers."""

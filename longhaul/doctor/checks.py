@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from clouds.azure.session import MANAGEMENT
+from clouds.base.findings import Finding, unknown
 from components.model.made import there_already
 from longhaul.doctor import (
     NAMES,
@@ -27,7 +28,6 @@ from longhaul.doctor import (
 )
 from longhaul.doctor.aws import Aws, endpoints
 from longhaul.doctor.azure import Azure
-from longhaul.doctor.finding import Finding, unknown
 from longhaul.doctor.machine import Outside
 from longhaul.doctor.run import Check
 from longhaul.doctor.subject import Subject

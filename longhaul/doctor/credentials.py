@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from clouds.base.findings import Finding, ok, problem, warning
 from longhaul.doctor.aws import Aws
 from longhaul.doctor.azure import RESOURCES_VERSION, Azure
-from longhaul.doctor.finding import Finding, ok, problem, warning
 from longhaul.doctor.subject import Subject
 
 

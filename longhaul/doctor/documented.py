@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from longhaul.doctor.finding import NotAskedError
+from clouds.base.findings import NotAskedError
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "getting-started.md"
 NAME = "docs/getting-started.md"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from clouds.base.findings import Finding, ok
 from components.model.sites import AzureSite
 from longhaul.doctor.demand import has_tunnels
-from longhaul.doctor.finding import Finding, ok
 from longhaul.doctor.subject import Subject
 
 

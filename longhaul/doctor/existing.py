@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from clouds.base.findings import Finding, ok, problem
 from components.model.existing import AwsNodeSubnet, AzureVpn, name_of
 from components.model.fitting import (
     FoundGateway,
@@ -22,7 +23,6 @@ from components.model.fitting import (
 from components.model.sites import AwsSite
 from longhaul.doctor.aws import Aws, asked, vpc_blocks
 from longhaul.doctor.azure import NETWORK_VERSION, RESOURCES_VERSION, ZONES_VERSION, Azure
-from longhaul.doctor.finding import Finding, ok, problem
 from longhaul.doctor.subject import Subject
 
 MAKE_IT = "make it, name another one, or leave the key out and have one made"

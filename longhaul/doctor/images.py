@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from clouds.base.findings import Finding, ok, problem, warning
 from components.model.sites import AwsSite, AzureSite
 from longhaul.doctor.aws import Aws, asked
 from longhaul.doctor.azure import Azure, region_name
-from longhaul.doctor.finding import Finding, ok, problem, warning
 from longhaul.doctor.subject import Subject
 from longhaul.init.images import stands_for_none
 

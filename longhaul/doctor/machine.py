@@ -10,8 +10,8 @@ from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
 from clouds.azure.session import MANAGEMENT
+from clouds.base.findings import Finding, NotAskedError, ok, problem, unknown, warning
 from longhaul.doctor.aws import endpoints
-from longhaul.doctor.finding import Finding, NotAskedError, ok, problem, unknown, warning
 from longhaul.doctor.subject import Subject
 
 SIGN_IN = "https://login.microsoftonline.com"

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from clouds.base.findings import Finding, NotAskedError, RefusedError, ok, problem, unknown, warning
 from components.model.groups import cloud_name
 from longhaul.doctor.aws import Aws, Caller, asked
 from longhaul.doctor.documented import NAME, Statement, aws_statements
-from longhaul.doctor.finding import Finding, NotAskedError, RefusedError, ok, problem, unknown, warning
 from longhaul.doctor.subject import Subject
 
 REGION_KEY = "aws:RequestedRegion"

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
+from clouds.base.findings import Finding, ok, problem
 from longhaul.doctor.azure import RESOURCES_VERSION, Azure
 from longhaul.doctor.documented import NAME, azure_actions, azure_features, azure_providers
-from longhaul.doctor.finding import Finding, ok, problem
 from longhaul.doctor.subject import Subject
 
 PERMISSIONS_VERSION = "2015-07-01"

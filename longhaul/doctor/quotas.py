@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from longhaul.doctor.finding import Finding, ok, problem, warning
+from clouds.base.findings import Finding, ok, problem, warning
 
 
 @dataclass(frozen=True, kw_only=True)

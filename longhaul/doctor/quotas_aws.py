@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from clouds.base.findings import Finding, unknown
 from components.model.made import made_zones
 from longhaul.doctor.aws import Aws, asked, tagged
 from longhaul.doctor.demand import Machines, machines
-from longhaul.doctor.finding import Finding, unknown
 from longhaul.doctor.quotas import Quota, judge
 from longhaul.doctor.subject import Subject
 

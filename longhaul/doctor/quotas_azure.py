@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from clouds.base.findings import Finding, unknown
 from components.model.groups import resource_group
 from longhaul.doctor.azure import COMPUTE_VERSION, NETWORK_VERSION, RESOURCES_VERSION, Azure
 from longhaul.doctor.demand import Machines, azure_addresses, machines
-from longhaul.doctor.finding import Finding, unknown
 from longhaul.doctor.quotas import Quota, judge
 from longhaul.doctor.subject import Subject
 

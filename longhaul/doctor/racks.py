@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from clouds.base.findings import Finding, ok, problem, warning
 from components.model.sites import OnpremSite
-from longhaul.doctor.finding import Finding, ok, problem, warning
 from longhaul.doctor.subject import Subject
+from longhaul.report.text import names
 
 SHOWN = 3
 """Hosts that are named, where many have the same wrong with them."""
@@ -43,8 +44,7 @@ def hosts(subject: Subject) -> Iterator[Finding]:
     if not without:
         yield ok(f"all {len(listed)} hosts have pinned host keys", f"hosts in {subject.hosts_file}")
         return
-    names = ", ".join(name for _, name in without[:SHOWN])
-    more = f" and {len(without) - SHOWN} more" if len(without) > SHOWN else ""
     keys = tuple(f"hosts.{index}.host_key in {subject.hosts_file}" for index, _ in without)
-    what = f"{len(without)} of {len(listed)} hosts have no pinned host key, so Ansible does not connect: {names}{more}"
+    named = names((name for _, name in without), most=SHOWN)
+    what = f"{len(without)} of {len(listed)} hosts have no pinned host key, so Ansible does not connect: {named}"
     yield warning(what, *keys, do=PIN)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from threading import Thread
 
-from longhaul.doctor.finding import Finding, NotAskedError, folded, unknown
+from clouds.base.findings import Finding, NotAskedError, folded, unknown
 
 AT_ONCE = 8
 """Checks that run at the same time."""

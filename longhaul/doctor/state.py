@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from longhaul.doctor.finding import Finding, ok, problem, warning
+from clouds.base.findings import Finding, ok, problem, warning
 from longhaul.doctor.subject import Subject
 
 BACKEND = "PULUMI_BACKEND_URL"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from clouds.base.findings import Finding, ok, problem, warning
 from longhaul.doctor.aws import Aws, asked
 from longhaul.doctor.demand import Machines, machines
-from longhaul.doctor.finding import Finding, ok, problem, warning
 from longhaul.doctor.quotas_aws import instance_vcpus
 from longhaul.doctor.subject import Subject
 

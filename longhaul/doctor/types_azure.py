@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from clouds.base.findings import Finding, ok, problem, unknown, warning
 from longhaul.doctor.azure import Azure, region_name
 from longhaul.doctor.demand import Machines, machines
-from longhaul.doctor.finding import Finding, ok, problem, unknown, warning
 from longhaul.doctor.subject import Subject
 from longhaul.doctor.types_aws import cores_differ
 

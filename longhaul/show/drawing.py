@@ -13,9 +13,9 @@ from itertools import zip_longest
 
 from components.model.links import LinkKind, PlannedLink
 from components.model.machines import Role
+from longhaul.report.text import INDENT, WIDTH, clip, counted
 from longhaul.show.counts import total
-from longhaul.show.lines import INDENT, WIDTH, clip
-from longhaul.show.overview import Overview, PoolView, SiteView, folded, several, where
+from longhaul.show.overview import Overview, PoolView, SiteView, folded, where
 
 GAP = 3
 """Columns between two boxes."""
@@ -112,7 +112,7 @@ def _content(overview: Overview, site: SiteView, *, pools: int | None) -> Iterat
     for rack in overview.racks:
         if rack.site == site.name:
             gpus = total(each.count for each in rack.gpus)
-            yield f"{several(rack.hosts, 'host')}, {gpus} GPUs" if gpus.max else several(rack.hosts, "host")
+            yield f"{counted(rack.hosts, 'host')}, {gpus} GPUs" if gpus.max else counted(rack.hosts, "host")
             yield from (f"gateway {gateway.public_address}" for gateway in rack.gateways)
 
 
@@ -125,7 +125,7 @@ def _pools(pools: Sequence[PoolView], *, most: int | None) -> Iterator[str]:
         gpus = f"{pool.gpus_each}×{pool.gpus.model or 'GPU'}" if pool.gpus_each else ""
         yield f"{pool.name:<{names}}  {pool.nodes!s:<{counts}}  {gpus}".rstrip()
     if len(shown) < len(pools):
-        yield f"and {several(len(pools) - len(shown), 'more pool')}"
+        yield f"and {counted(len(pools) - len(shown), 'more pool')}"
 
 
 def _widths(natural: Sequence[int], *, room: int) -> list[int]:

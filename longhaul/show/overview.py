@@ -201,11 +201,6 @@ def where(site: SiteView) -> str:
     return f"{CLOUDS[site.kind]} {site.region}".rstrip()
 
 
-def several(count: int, what: str) -> str:
-    """So many of a thing, in words."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
-
-
 PoolT = TypeVar("PoolT")
 
 

@@ -8,10 +8,10 @@ from itertools import chain
 
 from components.model.links import LinkKind
 from components.model.machines import Role
+from longhaul.report.text import INDENT, counted, printable, table, wrapped
 from longhaul.show.counts import GpuCount, by_model, total
 from longhaul.show.drawing import NAMES, drawing
-from longhaul.show.lines import INDENT, printable, table, wrapped
-from longhaul.show.overview import CloudName, ControlRole, Overview, PoolView, SiteView, Totals, folded, several, where
+from longhaul.show.overview import CloudName, ControlRole, Overview, PoolView, SiteView, Totals, folded, where
 
 DRAWN, LISTED = 5, 8
 """Pools a site that the drawing and the table show, where they have not to show all."""
@@ -46,7 +46,7 @@ def _titled(title: str, lines: Iterable[str]) -> list[str]:
 
 def _head(overview: Overview) -> list[str]:
     totals, margin = overview.totals, " " * (len(overview.name) + 2)
-    control = f"control plane of {several(totals.control_machines, 'machine')} in {overview.control_plane.site}"
+    control = f"control plane of {counted(totals.control_machines, 'machine')} in {overview.control_plane.site}"
     what = f"{_places(totals)}, {totals.nodes} nodes, {control}"
     gpus = f"GPUs: {_gpus(totals.gpus_by_model)}" if totals.gpus_by_model else "no GPUs"
     return [
@@ -56,9 +56,9 @@ def _head(overview: Overview) -> list[str]:
 
 
 def _places(totals: Totals) -> str:
-    regions = f"{several(totals.regions, 'cloud region')}" if totals.regions else ""
+    regions = f"{counted(totals.regions, 'cloud region')}" if totals.regions else ""
     racks = f"{totals.racks} on-prem" if totals.racks else ""
-    return f"{several(totals.sites, 'site')} ({', '.join(filter(None, (regions, racks)))})"
+    return f"{counted(totals.sites, 'site')} ({', '.join(filter(None, (regions, racks)))})"
 
 
 def _gpus(counts: Sequence[GpuCount]) -> str:
@@ -202,7 +202,7 @@ def _names(overview: Overview, *, everything: bool) -> Iterator[str]:
         shown = ["", *folded(pools, None if everything else LISTED)]
         rows += [(one.site, _what(one), one.name) for one in own if one.pool in shown]
         if hidden := len(pools) - len(shown) + 1:
-            rows.append((site.name, f"of {several(hidden, 'more pool')}", "(--all lists them)"))
+            rows.append((site.name, f"of {counted(hidden, 'more pool')}", "(--all lists them)"))
     if rows:
         yield from table(("SITE", "WHAT", "NAME"), rows)
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from clouds.base.findings import Finding, NotAskedError, Severity
 from longhaul.doctor import addresses, credentials, images, permissions_aws
 from longhaul.doctor.aws import Aws, endpoints
 from longhaul.doctor.documented import aws_statements
-from longhaul.doctor.finding import Finding, Level, NotAskedError
-from tests.longhaul.doctor.world import Sdk, levels, raw_environment, subject
+from tests.longhaul.doctor.world import Sdk, raw_environment, severities, subject
 
 ROLE = {
     "Account": "123456789012",
@@ -25,14 +25,14 @@ OURS = [{"Key": "longhaul-environment", "Value": "dev"}]
 def test_whose_account_it_is(sdk: Sdk) -> None:
     sdk.says("sts", "get_caller_identity", ROLE, {})
     (found,) = credentials.aws(subject(), Aws(sdk))
-    assert found.level is Level.OK
+    assert found.severity is Severity.OK
     assert "the account 123456789012, as arn:aws:sts::123456789012:assumed-role/longhaul/me" in found.what
 
 
 def test_root_is_warned_of(sdk: Sdk) -> None:
     sdk.says("sts", "get_caller_identity", {**ROLE, "Arn": "arn:aws:iam::123456789012:root"}, {})
     (found,) = credentials.aws(subject(), Aws(sdk))
-    assert found.level is Level.WARNING
+    assert found.severity is Severity.WARNING
 
 
 def test_credentials_that_ended_are_unknown(sdk: Sdk) -> None:
@@ -70,7 +70,7 @@ def permissions(sdk: Sdk, raw: dict[str, Any] | None = None) -> list[Finding]:
 def test_everything_that_the_page_lists_is_simulated(sdk: Sdk) -> None:
     requests = simulates(sdk)
     (found,) = permissions(sdk)
-    assert found.level is Level.OK
+    assert found.severity is Severity.OK
     assert sdk.operations["SimulatePrincipalPolicy"] == len(requests)
     asked = {action for request in requests for action in request["actions"]}
     assert {"ec2:CreateVpc", "iam:PassRole", "autoscaling:CreateAutoScalingGroup"} <= asked
@@ -113,7 +113,7 @@ def test_a_prefix_of_names_stands_before_what_is_asked_about(sdk: Sdk) -> None:
 
 def test_what_is_denied_is_named(sdk: Sdk) -> None:
     simulates(sdk, denied=("ec2:CreateVpc", "iam:PassRole", "iam:CreateServiceLinkedRole"))
-    assert levels(permissions(sdk)) == [
+    assert severities(permissions(sdk)) == [
         ("problem", "AWS, every region: not allowed: iam:PassRole"),
         ("problem", "AWS, us-east-1: not allowed: ec2:CreateVpc"),
         (
@@ -123,8 +123,10 @@ def test_what_is_denied_is_named(sdk: Sdk) -> None:
     ]
 
 
-@pytest.mark.parametrize(("code", "level"), [("DryRunOperation", Level.OK), ("UnauthorizedOperation", Level.PROBLEM)])
-def test_who_may_not_simulate_tries_without_doing(sdk: Sdk, code: str, level: Level) -> None:
+@pytest.mark.parametrize(
+    ("code", "severity"), [("DryRunOperation", Severity.OK), ("UnauthorizedOperation", Severity.PROBLEM)]
+)
+def test_who_may_not_simulate_tries_without_doing(sdk: Sdk, code: str, severity: Severity) -> None:
     sdk.says("sts", "get_caller_identity", ROLE, {})
     sdk.refuses("iam", "get_role", "AccessDenied")
     sdk.refuses("iam", "simulate_principal_policy", "AccessDenied")
@@ -133,9 +135,9 @@ def test_who_may_not_simulate_tries_without_doing(sdk: Sdk, code: str, level: Le
     ec2.meta.events.register("provide-client-params.ec2.CreateVpc", lambda params, **_: seen.append(params))
     sdk.refuses("ec2", "create_vpc", code)
     most, one = permissions(sdk)
-    assert most.level is Level.UNKNOWN
+    assert most.severity is Severity.UNKNOWN
     assert most.do == "allow iam:SimulatePrincipalPolicy"
-    assert one.level is level
+    assert one.severity is severity
     assert [params["DryRun"] for params in seen] == [True]
 
 
@@ -145,11 +147,11 @@ def image(sdk: Sdk) -> Finding:
     return found
 
 
-@pytest.mark.parametrize(("state", "level"), [("available", Level.OK), ("pending", Level.PROBLEM)])
-def test_an_image_has_to_be_available(sdk: Sdk, state: str, level: Level) -> None:
+@pytest.mark.parametrize(("state", "severity"), [("available", Severity.OK), ("pending", Severity.PROBLEM)])
+def test_an_image_has_to_be_available(sdk: Sdk, state: str, severity: Severity) -> None:
     answer = {"Images": [{"ImageId": "ami-0123456789abcdef0", "Name": "node-1", "State": state}]}
     sdk.says("ec2", "describe_images", answer, {"ImageIds": ["ami-0123456789abcdef0"]})
-    assert image(sdk).level is level
+    assert image(sdk).severity is severity
 
 
 def test_an_image_that_is_not_there_is_to_be_baked(sdk: Sdk) -> None:
@@ -164,7 +166,7 @@ def test_a_placeholder_is_told_without_asking(sdk: Sdk) -> None:
     raw["sites"]["use1"]["image"] = "ami-00000000000000000"
     looked_at = subject(raw)
     (found,) = images.aws(looked_at, Aws(sdk), "use1", looked_at.aws()["use1"])
-    assert found.level is Level.PROBLEM
+    assert found.severity is Severity.PROBLEM
     assert not sdk.operations
 
 
@@ -183,7 +185,7 @@ def test_other_vpcs_that_overlap_are_a_warning(sdk: Sdk) -> None:
     ]
     sdk.says("ec2", "describe_vpcs", {"Vpcs": vpcs}, {})
     found = list(addresses.aws(subject(), Aws(sdk), "us-east-1"))
-    assert levels(found) == [
+    assert severities(found) == [
         ("warning", "the VPC vpc-old in us-east-1 has 10.70.0.0/16, inside or around 10.64.0.0/12")
     ]
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from clouds.base.findings import Finding, RefusedError, Severity
 from longhaul.doctor import quotas_aws, types_aws
 from longhaul.doctor.aws import Aws
-from longhaul.doctor.finding import Finding, Level, RefusedError
 from longhaul.doctor.quotas_aws import ADDRESSES, STANDARD, VPCS, quota_names
-from tests.longhaul.doctor.world import FILE, Sdk, levels, subject
+from tests.longhaul.doctor.world import FILE, Sdk, severities, subject
 
 STANDARD_QUOTA = f"Running On-Demand {STANDARD} instances"
 OURS = [{"Key": "longhaul-environment", "Value": "dev"}]
@@ -66,7 +66,7 @@ CORES = f"AWS us-east-1, {STANDARD_QUOTA} (L-1216C47A)"
 
 def test_quotas_that_suffice_are_well(sdk: Sdk) -> None:
     found = quotas(sdk)
-    assert {finding.level for finding in found.values()} == {Level.OK}
+    assert {finding.severity for finding in found.values()} == {Severity.OK}
     assert found[CORES].what.endswith("64 vCPUs, 0 in use by others; the environment takes 4 to 40")
     assert "1 in use by others; the environment takes 2" in found[f"AWS us-east-1, {ADDRESSES} (L-0263D0A3)"].what
 
@@ -75,7 +75,7 @@ def test_what_others_use_counts_and_our_own_does_not(sdk: Sdk) -> None:
     other = {"InstanceId": "i-1", "InstanceType": "m7i.4xlarge"}
     spot = {**other, "InstanceLifecycle": "spot"}
     found = quotas(sdk, running=[other, other, {**other, "Tags": OURS}, spot])[CORES]
-    assert found.level is Level.WARNING
+    assert found.severity is Severity.WARNING
     assert "64 vCPUs, 32 in use by others; the environment takes 4 to 40" in found.what
     assert found.do == (
         "aws service-quotas request-service-quota-increase --service-code ec2 --quota-code L-1216C47A "
@@ -85,10 +85,10 @@ def test_what_others_use_counts_and_our_own_does_not(sdk: Sdk) -> None:
 
 def test_too_little_for_every_minimum_is_a_problem(sdk: Sdk) -> None:
     found = quotas(sdk, cores=0, vpcs=1)
-    assert found[CORES].level is Level.PROBLEM
+    assert found[CORES].severity is Severity.PROBLEM
     assert found[CORES].where == (f"pools.cpu in {FILE}",)
     vpc = found[f"AWS us-east-1, {VPCS} (L-F678F1CE)"]
-    assert vpc.level is Level.PROBLEM
+    assert vpc.severity is Severity.PROBLEM
     assert "--service-code vpc" in vpc.do
 
 
@@ -116,21 +116,21 @@ def types(sdk: Sdk, *zones: str, vcpus: int = 4, available: str = "ab") -> list[
 
 
 def test_a_type_in_every_zone_is_well(sdk: Sdk) -> None:
-    assert levels(types(sdk, "us-east-1a", "us-east-1b")) == [
+    assert severities(types(sdk, "us-east-1a", "us-east-1b")) == [
         ("ok", "m6id.xlarge is offered in us-east-1a, us-east-1b")
     ]
 
 
 def test_a_type_in_some_zones_is_a_warning(sdk: Sdk) -> None:
     (found,) = types(sdk, "us-east-1a", "us-east-1f")
-    assert found.level is Level.WARNING
+    assert found.severity is Severity.WARNING
     assert "not offered in us-east-1b" in found.what
 
 
 @pytest.mark.parametrize("zones", [(), ("us-east-1f",)])
 def test_a_type_in_no_zone_is_a_problem(sdk: Sdk, zones: tuple[str, ...]) -> None:
     (found,) = types(sdk, *zones)
-    assert found.level is Level.PROBLEM
+    assert found.severity is Severity.PROBLEM
     assert found.what.endswith("; it is in us-east-1f" if zones else "us-east-1b")
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from clouds.azure.session import AzureError
+from clouds.base.findings import Finding, NotAskedError, Severity
 from longhaul.doctor import addresses, credentials, images, permissions_azure
 from longhaul.doctor.azure import Azure
 from longhaul.doctor.documented import azure_actions, azure_features, azure_providers
-from longhaul.doctor.finding import Finding, Level, NotAskedError
 from tests.longhaul.doctor.world import FILE, ROOT, SUBSCRIPTION, TENANT, Manager, raw_environment, subject
 
 PERMISSIONS = f"{ROOT}/providers/Microsoft.Authorization/permissions"
@@ -21,7 +21,7 @@ def test_a_subscription_is_told_with_its_tenant(manager: Manager) -> None:
     document = {"id": ROOT, "tenantId": TENANT, "displayName": "Research", "state": "Enabled"}
     manager.has(ROOT, document)
     (found,) = credentials.azure(subject(), manager.client(), SUBSCRIPTION)
-    assert found.level is Level.OK
+    assert found.severity is Severity.OK
     assert "(Research)" in found.what
     assert TENANT in found.what
     assert manager.asked[0][2]["api-version"] == ["2022-12-01"]
@@ -30,7 +30,7 @@ def test_a_subscription_is_told_with_its_tenant(manager: Manager) -> None:
 def test_another_tenant_or_a_disabled_subscription_is_a_problem(manager: Manager) -> None:
     manager.has(ROOT, {"id": ROOT, "tenantId": "another", "displayName": "Research", "state": "Warned"})
     tenant, state = credentials.azure(subject(), manager.client(), SUBSCRIPTION)
-    assert (tenant.level, state.level) == (Level.PROBLEM, Level.PROBLEM)
+    assert (tenant.severity, state.severity) == (Severity.PROBLEM, Severity.PROBLEM)
     assert tenant.where == (f"sites.weu.tenant in {FILE}",)
     assert "Warned" in state.what
 
@@ -41,7 +41,7 @@ def test_an_examples_subscription_is_not_asked_for() -> None:
     example = subject(raw)
     assert example.azure() == {}
     (found,) = credentials.imaginary(example)
-    assert found.level is Level.PROBLEM
+    assert found.severity is Severity.PROBLEM
     assert found.where == (f"sites.weu.subscription in {FILE}",)
 
 
@@ -71,7 +71,7 @@ def test_an_examples_subscription_is_not_asked_for() -> None:
 def test_what_is_granted_is_compared_with_the_page(manager: Manager, permissions: list[Any], missing: str) -> None:
     manager.lists(PERMISSIONS, *permissions, size=1)
     (found,) = permissions_azure.azure(subject(), manager.client(), SUBSCRIPTION)
-    assert found.level is (Level.PROBLEM if missing else Level.OK)
+    assert found.severity is (Severity.PROBLEM if missing else Severity.OK)
     assert found.what.endswith(f"not granted: {missing}" if missing else f"the subscription {SUBSCRIPTION}")
     assert {query["api-version"][0] for _, _, query in manager.asked} == {"2015-07-01"}
 
@@ -100,14 +100,14 @@ def image(manager: Manager, *regions: str, state: str = "Succeeded") -> Finding:
 
 
 def test_an_image_has_to_be_in_the_region(manager: Manager) -> None:
-    assert image(manager, "East US", "West Europe").level is Level.OK
+    assert image(manager, "East US", "West Europe").severity is Severity.OK
     assert image(manager, "East US").what == "the image version 1.2.0 is not in westeurope, only in eastus"
-    assert image(manager, "West Europe", state="Creating").level is Level.WARNING
+    assert image(manager, "West Europe", state="Creating").severity is Severity.WARNING
 
 
 def test_an_image_that_is_not_there_is_to_be_baked(manager: Manager) -> None:
     found = image(manager)
-    assert found.level is Level.PROBLEM
+    assert found.severity is Severity.PROBLEM
     assert found.do == "`longhaul image build --env dev --site weu` ends with the id to write here"
 
 
@@ -138,7 +138,7 @@ def test_other_networks_that_overlap_are_a_warning(manager: Manager) -> None:
         size=2,
     )
     (found,) = addresses.azure(subject(), manager.client(), SUBSCRIPTION)
-    assert found.level is Level.WARNING
+    assert found.severity is Severity.WARNING
     assert found.what == "the virtual network old in it, westus has 10.79.0.0/16, inside or around 10.64.0.0/12"
     assert found.where == (f"supernet in {FILE}",)
 
@@ -146,7 +146,7 @@ def test_other_networks_that_overlap_are_a_warning(manager: Manager) -> None:
 def test_networks_elsewhere_are_well(manager: Manager) -> None:
     manager.lists(NETWORKS, network("far", "it", "172.16.0.0/16"))
     (found,) = addresses.azure(subject(), manager.client(), SUBSCRIPTION)
-    assert found.level is Level.OK
+    assert found.severity is Severity.OK
 
 
 def test_the_token_goes_to_nobody_else(manager: Manager) -> None:

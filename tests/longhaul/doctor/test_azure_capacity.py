@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from clouds.base.findings import Finding, RefusedError, Severity
 from longhaul.doctor import quotas_azure, types_azure
-from longhaul.doctor.finding import Finding, Level, RefusedError
-from tests.longhaul.doctor.world import FILE, ROOT, SUBSCRIPTION, Manager, levels, raw_environment, subject
+from tests.longhaul.doctor.world import FILE, ROOT, SUBSCRIPTION, Manager, raw_environment, severities, subject
 
 USAGES = f"{ROOT}/providers/Microsoft.Compute/locations/westeurope/usages"
 NETWORK_USAGES = f"{ROOT}/providers/Microsoft.Network/locations/westeurope/usages"
@@ -46,7 +46,7 @@ SERVERS = sku("Standard_D8s_v5", "standardDSv5Family", 8)
 
 
 def quotas(manager: Manager, raw: dict[str, Any] | None = None, *, family: int = 48, addresses: int = 10) -> Any:
-    """Every level by the quota's name: a store needs 6 × 8 cores, servers 2 × 8."""
+    """Every severity by the quota's name: a store needs 6 × 8 cores, servers 2 × 8."""
     manager.lists(SKUS, STORES, SERVERS, size=1)
     manager.lists(
         USAGES,
@@ -64,7 +64,7 @@ def quotas(manager: Manager, raw: dict[str, Any] | None = None, *, family: int =
 def test_quotas_that_suffice_are_well(manager: Manager) -> None:
     # Compute names a family "Standard LSv3 Family" in one list and "standardLSv3Family" in the other.
     found = quotas(manager)
-    assert {finding.level for finding in found.values()} == {Level.OK}
+    assert {finding.severity for finding in found.values()} == {Severity.OK}
     servers = found["Azure westeurope, Standard DSv5 Family vCPUs (standardDSv5Family)"]
     assert servers.what.endswith("20 vCPUs, 4 in use by others; the environment takes 16")
     assert servers.where == (f"control_plane.api in {FILE}",)
@@ -73,7 +73,7 @@ def test_quotas_that_suffice_are_well(manager: Manager) -> None:
 
 def test_a_family_without_room_for_the_control_plane_is_a_problem(manager: Manager) -> None:
     found = quotas(manager, family=47)["Azure westeurope, Standard LSv3 Family (standardLSv3Family)"]
-    assert found.level is Level.PROBLEM
+    assert found.severity is Severity.PROBLEM
     assert found.do == "ask for 48 in the portal, Quotas"
     assert found.where == (f"control_plane.etcd in {FILE}", f"control_plane.events in {FILE}")
 
@@ -81,26 +81,28 @@ def test_a_family_without_room_for_the_control_plane_is_a_problem(manager: Manag
 def test_what_is_there_already_may_be_the_environments_own(manager: Manager) -> None:
     manager.has(f"{ROOT}/resourcegroups/dev-weu", {"name": "dev-weu"})
     found = quotas(manager, family=47)["Azure westeurope, Standard LSv3 Family (standardLSv3Family)"]
-    assert found.level is Level.WARNING
+    assert found.severity is Severity.WARNING
     assert "this environment's own among them" in found.what
 
 
-@pytest.mark.parametrize(("tagged", "level"), [((), Level.PROBLEM), (("etcd-0",), Level.WARNING)])
-def test_a_named_group_may_be_full_of_others_machines(manager: Manager, tagged: tuple[str, ...], level: Level) -> None:
+@pytest.mark.parametrize(("tagged", "severity"), [((), Severity.PROBLEM), (("etcd-0",), Severity.WARNING)])
+def test_a_named_group_may_be_full_of_others_machines(
+    manager: Manager, tagged: tuple[str, ...], severity: Severity
+) -> None:
     raw = raw_environment()
     raw["sites"]["weu"]["existing"] = {"resource_group": "rg"}
     group = f"{ROOT}/resourcegroups/rg"
     manager.has(group, {"name": "rg"})
     manager.lists(f"{group}/resources", *({"name": name} for name in tagged))
     found = quotas(manager, raw, family=47)["Azure westeurope, Standard LSv3 Family (standardLSv3Family)"]
-    assert found.level is level
+    assert found.severity is severity
     (query,) = [query for _, path, query in manager.asked if path == f"{group}/resources"]
     assert query["$filter"] == ["tagName eq 'longhaul-environment' and tagValue eq 'dev'"]
 
 
 def test_a_vpn_gateway_takes_two_addresses_more(manager: Manager) -> None:
     found = quotas(manager, addresses=2)["Azure westeurope, PublicIPAddresses (PublicIPAddresses)"]
-    assert found.level is Level.PROBLEM
+    assert found.severity is Severity.PROBLEM
     assert "the environment takes 3" in found.what
 
 
@@ -108,7 +110,7 @@ def test_spot_machines_count_against_their_own_quota(manager: Manager) -> None:
     raw = raw_environment()
     raw["pools"]["spare"] = {"site": "weu", "machine_type": "Standard_D8s_v5", "max": 4, "spot": True}
     found = quotas(manager, raw)["Azure westeurope, lowPriorityCores (lowPriorityCores)"]
-    assert found.level is Level.WARNING
+    assert found.severity is Severity.WARNING
     assert "7 vCPUs, 0 in use by others; the environment takes 0 to 32" in found.what
 
 
@@ -118,12 +120,12 @@ def types(manager: Manager, *skus: Any, raw: dict[str, Any] | None = None) -> li
 
 
 def test_types_with_local_disks_in_every_zone_are_well(manager: Manager) -> None:
-    assert {finding.level for finding in types(manager, STORES, SERVERS)} == {Level.OK}
+    assert {finding.severity for finding in types(manager, STORES, SERVERS)} == {Severity.OK}
 
 
 def test_a_type_that_the_region_has_not_is_a_problem(manager: Manager) -> None:
     found = types(manager, STORES)
-    assert levels(found)[2] == ("problem", "Standard_D8s_v5 is not offered in westeurope to this subscription")
+    assert severities(found)[2] == ("problem", "Standard_D8s_v5 is not offered in westeurope to this subscription")
 
 
 def test_zones_that_are_kept_from_the_subscription_do_not_count(manager: Manager) -> None:
@@ -147,23 +149,23 @@ def test_a_region_that_is_kept_from_the_subscription_is_a_problem(manager: Manag
         "reasonCode": "NotAvailableForSubscription",
     }
     found = types(manager, STORES, sku("Standard_D8s_v5", "standardDSv5Family", 8, restrictions=[kept]))[2]
-    assert found.level is Level.PROBLEM
+    assert found.severity is Severity.PROBLEM
     assert "(NotAvailableForSubscription)" in found.what
 
 
 @pytest.mark.parametrize(
-    ("capabilities", "level"),
+    ("capabilities", "severity"),
     [
-        ({"NvmeDiskSizeInMiB": "1831420"}, Level.OK),
-        ({"MaxResourceVolumeMB": "81920"}, Level.WARNING),
-        ({"MaxResourceVolumeMB": "0"}, Level.PROBLEM),
-        ({}, Level.UNKNOWN),
+        ({"NvmeDiskSizeInMiB": "1831420"}, Severity.OK),
+        ({"MaxResourceVolumeMB": "81920"}, Severity.WARNING),
+        ({"MaxResourceVolumeMB": "0"}, Severity.PROBLEM),
+        ({}, Severity.UNKNOWN),
     ],
 )
-def test_stores_want_local_nvme(manager: Manager, capabilities: dict[str, str], level: Level) -> None:
+def test_stores_want_local_nvme(manager: Manager, capabilities: dict[str, str], severity: Severity) -> None:
     said = [{"name": name, "value": value} for name, value in {"vCPUs": "8", **capabilities}.items()]
     stores = sku("Standard_L8s_v3", "standardLSv3Family", 8, capabilities=said)
-    assert types(manager, stores, SERVERS)[0].level is level
+    assert types(manager, stores, SERVERS)[0].severity is severity
 
 
 def test_other_cores_than_the_file_says_are_a_problem(manager: Manager) -> None:
@@ -176,7 +178,7 @@ def test_infiniband_is_in_no_zone_of_ours(manager: Manager) -> None:
     raw = raw_environment()
     raw["pools"]["h100"] = {"site": "weu", "machine_type": "Standard_ND96isr_H100_v5", "max": 4}
     h100 = sku("Standard_ND96isr_H100_v5", "standardNDSH100v5Family", 96, zones="1")
-    assert {finding.level for finding in types(manager, STORES, SERVERS, h100, raw=raw)} == {Level.OK}
+    assert {finding.severity for finding in types(manager, STORES, SERVERS, h100, raw=raw)} == {Severity.OK}
 
 
 def test_a_refusal_names_the_right_that_is_missing(manager: Manager) -> None:

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from clouds.azure.session import AzureError
+from clouds.base.findings import NotAskedError, Severity
 from longhaul.commands import doctor
 from longhaul.doctor import NAMES, aws, azure, machine
 from longhaul.doctor.checks import ASKING, NOT_IN_A_LAB, Clouds, checks
-from longhaul.doctor.finding import Level, NotAskedError
 from longhaul.doctor.machine import Outside
 from longhaul.doctor.run import run_checks
 from longhaul.exits import Exit
@@ -121,7 +121,7 @@ def test_a_labs_stand_ins_are_asked_only_what_they_answer(sdk: Sdk) -> None:
     clouds = Clouds(azure=azure.Azure(Nobody()), aws=aws.Aws(sdk), here=alone())
     found = run_checks(checks(subject(lab=True), clouds, only=NOT_IN_A_LAB), limit_s=60)
     assert {finding.check for finding in found} == set(NOT_IN_A_LAB)
-    assert {finding.level for finding in found} == {Level.UNKNOWN}
+    assert {finding.severity for finding in found} == {Severity.UNKNOWN}
     assert not sdk.operations
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from clouds.base.findings import RefusedError, Severity
 from longhaul.doctor import addresses, credentials, existing
 from longhaul.doctor.aws import Aws
-from longhaul.doctor.finding import Level, RefusedError
 from tests.longhaul.doctor.world import (
     FILE,
     GATEWAY,
@@ -21,8 +21,8 @@ from tests.longhaul.doctor.world import (
     VPC,
     Manager,
     Sdk,
-    levels,
     named_environment,
+    severities,
     subject,
 )
 
@@ -52,16 +52,16 @@ def has_all(manager: Manager, *, api: str = "10.64.3.0/24", kind: str = "RouteBa
     manager.has(f"{NETWORKING}/virtualNetworkGateways/vgw", {"name": "vgw", "properties": told})
 
 
-def azure(manager: Manager) -> dict[str, tuple[Level, str]]:
-    """Level and words by the key's end."""
+def azure(manager: Manager) -> dict[str, tuple[Severity, str]]:
+    """Severity and words by the key's end."""
     found = existing.azure(subject(named_environment()), manager.client(), "weu")
-    return {one.where[0].removeprefix("sites.weu.existing."): (one.level, one.what) for one in found}
+    return {one.where[0].removeprefix("sites.weu.existing."): (one.severity, one.what) for one in found}
 
 
 def test_what_fits_in_azure_is_well(manager: Manager) -> None:
     has_all(manager)
     found = azure(manager)
-    assert {level for level, _ in found.values()} == {Level.OK}
+    assert {severity for severity, _ in found.values()} == {Severity.OK}
     keys = ("resource_group", "network", "dns_zone", "vpn_gateway")
     assert tuple(found) == tuple(f"{key} in {FILE}" for key in keys)
 
@@ -69,17 +69,17 @@ def test_what_fits_in_azure_is_well(manager: Manager) -> None:
 def test_what_does_not_fit_in_azure_is_a_problem_with_its_key(manager: Manager) -> None:
     has_all(manager, api="10.64.3.0/25", kind="PolicyBased")
     found = azure(manager)
-    level, said = found[f"network in {FILE}"]
-    assert level is Level.PROBLEM
+    severity, said = found[f"network in {FILE}"]
+    assert severity is Severity.PROBLEM
     assert said.startswith("the network vnet: its subnet snet-api, named for api, has 10.64.3.0/25, and the address")
-    level, said = found[f"vpn_gateway in {FILE}"]
-    assert level is Level.PROBLEM
+    severity, said = found[f"vpn_gateway in {FILE}"]
+    assert severity is Severity.PROBLEM
     assert said.startswith("the VPN gateway vgw: it is Vpn, PolicyBased; only route-based")
 
 
 def test_what_azure_does_not_have_is_a_problem(manager: Manager) -> None:
     found = azure(manager)
-    assert {level for level, _ in found.values()} == {Level.PROBLEM}
+    assert {severity for severity, _ in found.values()} == {Severity.PROBLEM}
     assert found[f"dns_zone in {FILE}"][1] == "the DNS zone dev.longhaul.internal is not there"
 
 
@@ -98,7 +98,7 @@ def test_a_named_network_does_not_overlap_its_own_plan(manager: Manager, sdk: Sd
         *addresses.azure(named, manager.client(), SUBSCRIPTION),
         *addresses.aws(named, Aws(sdk), "us-east-1"),
     ]
-    assert {finding.level for finding in found} == {Level.OK}
+    assert {finding.severity for finding in found} == {Severity.OK}
 
 
 def tells(
@@ -127,13 +127,13 @@ def tells(
 
 
 def aws(sdk: Sdk) -> list[tuple[str, str]]:
-    return levels(list(existing.aws(subject(named_environment()), Aws(sdk), "use1")))
+    return severities(list(existing.aws(subject(named_environment()), Aws(sdk), "use1")))
 
 
 def test_what_fits_in_aws_is_well(sdk: Sdk) -> None:
     tells(sdk)
     found = aws(sdk)
-    assert {level for level, _ in found} == {"ok"}
+    assert {severity for severity, _ in found} == {"ok"}
     assert len(found) == 5
 
 
@@ -149,7 +149,7 @@ def test_what_fits_in_aws_is_well(sdk: Sdk) -> None:
 )
 def test_what_does_not_fit_in_aws_is_a_problem(sdk: Sdk, answer: dict[str, str], says: str) -> None:
     tells(sdk, **answer)
-    (problem,) = [what for level, what in aws(sdk) if level == "problem"]
+    (problem,) = [what for severity, what in aws(sdk) if severity == "problem"]
     assert problem.startswith(says)
 
 
@@ -163,6 +163,6 @@ def test_credentials_of_another_account_than_the_file_says_are_a_problem(sdk: Sd
     caller = {"Account": "210987654321", "Arn": "arn:aws:iam::210987654321:user/me", "UserId": "AIDAEXAMPLE"}
     sdk.says("sts", "get_caller_identity", caller, {})
     (found,) = credentials.aws(subject(named_environment()), Aws(sdk))
-    assert found.level is Level.PROBLEM
+    assert found.severity is Severity.PROBLEM
     assert found.what == "AWS: the credentials are of the account 210987654321, the file says 123456789012"
     assert found.where == (f"sites.use1.account in {FILE}",)

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
+from clouds.base.findings import Finding, NotAskedError, Severity
 from components.model.hosts import BareMetalHost
 from longhaul.doctor import durations, machine, racks, state
 from longhaul.doctor.documented import aws_statements, azure_features, azure_providers
-from longhaul.doctor.finding import Finding, Level, NotAskedError
 from longhaul.doctor.machine import Outside
 from longhaul.doctor.subject import Subject
 from longhaul.engine.backend import Backend
-from tests.longhaul.doctor.world import FILE, levels, raw_environment, subject
+from tests.longhaul.doctor.world import FILE, raw_environment, severities, subject
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 URL = "https://management.azure.com"
@@ -35,26 +35,26 @@ def here(**ways: Any) -> Outside:
 
 
 @pytest.mark.parametrize(
-    ("behind", "level", "words"),
+    ("behind", "severity", "words"),
     [
-        (timedelta(0), Level.OK, "agrees"),
-        (timedelta(seconds=60), Level.OK, "agrees"),
-        (timedelta(seconds=62), Level.WARNING, "62 s behind"),
-        (timedelta(seconds=-63), Level.WARNING, "62 s ahead of"),
-        (timedelta(minutes=-6), Level.PROBLEM, "359 s ahead of"),
-        (timedelta(minutes=6), Level.PROBLEM, "360 s behind"),
+        (timedelta(0), Severity.OK, "agrees"),
+        (timedelta(seconds=60), Severity.OK, "agrees"),
+        (timedelta(seconds=62), Severity.WARNING, "62 s behind"),
+        (timedelta(seconds=-63), Severity.WARNING, "62 s ahead of"),
+        (timedelta(minutes=-6), Severity.PROBLEM, "359 s ahead of"),
+        (timedelta(minutes=6), Severity.PROBLEM, "360 s behind"),
     ],
 )
-def test_the_clock_is_compared_with_the_clouds(behind: timedelta, level: Level, words: str) -> None:
+def test_the_clock_is_compared_with_the_clouds(behind: timedelta, severity: Severity, words: str) -> None:
     (found,) = machine.clock(here(date=lambda url: format_datetime(NOW + behind, usegmt=True)), URL)
-    assert found.level is level
+    assert found.severity is severity
     assert words in found.what
 
 
 def test_a_slow_answer_is_no_wrong_clock() -> None:
     times = iter((NOW - timedelta(minutes=10), NOW + timedelta(minutes=10)))
     (found,) = machine.clock(here(now=lambda: next(times)), URL)
-    assert found.level is Level.OK
+    assert found.severity is Severity.OK
 
 
 def test_an_answer_without_a_date_tells_no_time() -> None:
@@ -78,14 +78,14 @@ def test_every_name_that_is_needed_is_looked_up() -> None:
 
 def test_a_name_without_an_address_is_a_problem() -> None:
     found = list(machine.dns(subject(), here(resolve=failing(socket.EAI_NONAME))))
-    assert {finding.level for finding in found} == {Level.PROBLEM}
+    assert {finding.severity for finding in found} == {Severity.PROBLEM}
     assert found[0].where == (f"sites.weu in {FILE}",)
 
 
 def test_no_name_server_and_a_proxy_leave_it_unknown() -> None:
     silent = machine.dns(subject(), here(resolve=failing(socket.EAI_AGAIN)))
     proxied = machine.dns(subject(), here(proxied=lambda url: True, resolve=failing(socket.EAI_NONAME)))
-    assert {finding.level for finding in (*silent, *proxied)} == {Level.UNKNOWN}
+    assert {finding.severity for finding in (*silent, *proxied)} == {Severity.UNKNOWN}
 
 
 def test_gateways_need_public_addresses_and_pinned_keys() -> None:
@@ -94,11 +94,11 @@ def test_gateways_need_public_addresses_and_pinned_keys() -> None:
     gateway["public_address"] = "203.0.113.10"
     del gateway["host_key"]
     address, key = racks.gateways(subject(raw))
-    assert address.level is Level.PROBLEM
+    assert address.severity is Severity.PROBLEM
     assert address.where == (f"sites.rack.gateways.0.public_address in {FILE}",)
-    assert key.level is Level.WARNING
-    assert levels(list(racks.gateways(subject(raw, lab=True))))[0][0] == "ok"
-    assert {finding.level for finding in racks.gateways(subject())} == {Level.OK}
+    assert key.severity is Severity.WARNING
+    assert severities(list(racks.gateways(subject(raw, lab=True))))[0][0] == "ok"
+    assert {finding.severity for finding in racks.gateways(subject())} == {Severity.OK}
 
 
 def test_hosts_without_a_pinned_key_are_counted() -> None:
@@ -110,7 +110,7 @@ def test_hosts_without_a_pinned_key_are_counted() -> None:
     assert "4 of 5 hosts have no pinned host key" in found.what
     assert found.what.endswith("gpu-1, gpu-2, gpu-3 and 1 more")
     assert found.where[0] == "hosts.1.host_key in stacks/hosts.dev.yaml"
-    assert [finding.level for finding in racks.hosts(looked_at)] == [Level.OK]
+    assert [finding.severity for finding in racks.hosts(looked_at)] == [Severity.OK]
 
 
 def with_environment(looked_at: Subject, environment: Any) -> Subject:
@@ -120,37 +120,37 @@ def with_environment(looked_at: Subject, environment: Any) -> Subject:
 
 
 @pytest.mark.parametrize(
-    ("more", "level", "words"),
+    ("more", "severity", "words"),
     [
-        ({}, Level.PROBLEM, "nothing says where"),
-        ({"environ": {"PULUMI_ACCESS_TOKEN": "made-up"}}, Level.OK, "Pulumi's service"),
-        ({"backend": Backend(url="file:///state")}, Level.WARNING, "a folder of this machine"),
-        ({"backend": Backend(url="file:///state"), "lab": True}, Level.OK, "file:///state"),
-        ({"backend": Backend(url="azblob://state?storage_account=x")}, Level.OK, "azblob://state"),
-        ({"backend": Backend(url="s3://me:secret@bucket/a?region=x")}, Level.OK, "s3://bucket/a"),
+        ({}, Severity.PROBLEM, "nothing says where"),
+        ({"environ": {"PULUMI_ACCESS_TOKEN": "made-up"}}, Severity.OK, "Pulumi's service"),
+        ({"backend": Backend(url="file:///state")}, Severity.WARNING, "a folder of this machine"),
+        ({"backend": Backend(url="file:///state"), "lab": True}, Severity.OK, "file:///state"),
+        ({"backend": Backend(url="azblob://state?storage_account=x")}, Severity.OK, "azblob://state"),
+        ({"backend": Backend(url="s3://me:secret@bucket/a?region=x")}, Severity.OK, "s3://bucket/a"),
     ],
 )
-def test_where_the_state_is(more: dict[str, Any], level: Level, words: str) -> None:
+def test_where_the_state_is(more: dict[str, Any], severity: Severity, words: str) -> None:
     (found,) = state.backend(subject(**more))
-    assert found.level is level
+    assert found.severity is severity
     assert words in found.what
     assert "secret" not in found.what
 
 
 @pytest.mark.parametrize(
-    ("stack", "environ", "level"),
+    ("stack", "environ", "severity"),
     [
-        ({"secretsprovider": "azurekeyvault://v.vault.azure.net/keys/pulumi"}, {}, Level.OK),
-        ({"secretsprovider": "passphrase"}, {}, Level.PROBLEM),
-        ({"encryptionsalt": "v1:x"}, {}, Level.PROBLEM),
-        ({"encryptionsalt": "v1:x"}, {"PULUMI_CONFIG_PASSPHRASE": ""}, Level.OK),
-        ({}, {"PULUMI_CONFIG_PASSPHRASE_FILE": "/secret"}, Level.OK),
-        ({}, {}, Level.PROBLEM),
+        ({"secretsprovider": "azurekeyvault://v.vault.azure.net/keys/pulumi"}, {}, Severity.OK),
+        ({"secretsprovider": "passphrase"}, {}, Severity.PROBLEM),
+        ({"encryptionsalt": "v1:x"}, {}, Severity.PROBLEM),
+        ({"encryptionsalt": "v1:x"}, {"PULUMI_CONFIG_PASSPHRASE": ""}, Severity.OK),
+        ({}, {"PULUMI_CONFIG_PASSPHRASE_FILE": "/secret"}, Severity.OK),
+        ({}, {}, Severity.PROBLEM),
     ],
 )
-def test_what_encrypts_the_state(stack: dict[str, str], environ: dict[str, str], level: Level) -> None:
+def test_what_encrypts_the_state(stack: dict[str, str], environ: dict[str, str], severity: Severity) -> None:
     (found,) = state.encryption(subject(stack=stack, environ=environ))
-    assert found.level is level
+    assert found.severity is severity
 
 
 def test_only_what_there_is_takes_long() -> None:
@@ -185,4 +185,4 @@ def test_the_page_is_read_whole() -> None:
 
 def test_a_finding_says_what_to_do_unless_all_is_well() -> None:
     found: list[Finding] = [*racks.gateways(subject()), *state.backend(subject()), *state.encryption(subject())]
-    assert all(finding.do for finding in found if finding.level is not Level.OK)
+    assert all(finding.do for finding in found if finding.severity is not Severity.OK)

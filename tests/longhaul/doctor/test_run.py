@@ -8,11 +8,12 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
-from longhaul.doctor.finding import Finding, Level, NotAskedError, ok, problem, unknown, warning
-from longhaul.doctor.report import WIDTH, exit_code, to_json, to_text
+from clouds.base.findings import Finding, NotAskedError, Severity, ok, problem, unknown, warning
 from longhaul.doctor.run import Check, run_checks
+from longhaul.doctor.text import exit_code, to_json, to_text
 from longhaul.exits import Exit
-from tests.longhaul.doctor.world import GOLDEN, levels
+from longhaul.report.text import WIDTH
+from tests.longhaul.doctor.world import GOLDEN, severities
 
 
 def check(name: str, *found: Finding | Exception) -> Check:
@@ -40,7 +41,7 @@ def test_the_worst_comes_first_and_the_rest_in_order() -> None:
 def test_what_breaks_is_unknown_and_hides_nothing() -> None:
     refused = NotAskedError("nobody is there", do="sign in")
     found = run_checks((check("a", ok("well"), refused), check("b", KeyError("x"))), limit_s=60)
-    assert levels(found) == [
+    assert severities(found) == [
         ("unknown", "not asked: nobody is there"),
         ("unknown", "the check itself failed (KeyError)"),
         ("ok", "well"),
@@ -82,7 +83,7 @@ def test_checks_run_side_by_side() -> None:
         yield ok("met")
 
     checks = tuple(Check(name=str(index), where=(), run=meets) for index in range(4))
-    assert levels(run_checks(checks, limit_s=60, at_once=4)) == [("ok", "met")] * 4
+    assert severities(run_checks(checks, limit_s=60, at_once=4)) == [("ok", "met")] * 4
 
 
 def named(name: str, finding: Finding) -> Finding:
@@ -145,4 +146,6 @@ def test_json_has_every_place() -> None:
     assert found["counts"] == {"problem": 1, "warning": 1, "unknown": 1, "ok": 1}
     assert [finding["check"] for finding in found["findings"]] == ["quotas", "addresses", "images", "state"]
     assert len(found["findings"][2]["where"]) == 8
-    assert all(finding["do"] for finding in found["findings"] if finding["level"] in (Level.PROBLEM, Level.WARNING))
+    assert all(
+        finding["do"] for finding in found["findings"] if finding["level"] in (Severity.PROBLEM, Severity.WARNING)
+    )

@@ -17,9 +17,9 @@ import boto3
 from botocore.stub import Stubber
 
 from clouds.azure.session import MANAGEMENT, Session
+from clouds.base.findings import Finding
 from components.model import parse
 from longhaul.doctor.azure import Azure
-from longhaul.doctor.finding import Finding
 from longhaul.doctor.subject import Subject
 from longhaul.engine.backend import Backend
 from tests.support.project import REPOSITORY, hybrid
@@ -78,9 +78,9 @@ def subject(raw: dict[str, Any] | None = None, **more: Any) -> Subject:
     return Subject(environment=environment, file=FILE, hosts_file="stacks/hosts.dev.yaml", **known)
 
 
-def levels(findings: list[Finding] | tuple[Finding, ...]) -> list[tuple[str, str]]:
-    """Level and words of each."""
-    return [(str(finding.level), finding.what) for finding in findings]
+def severities(findings: list[Finding] | tuple[Finding, ...]) -> list[tuple[str, str]]:
+    """Severity and words of each."""
+    return [(str(finding.severity), finding.what) for finding in findings]
 
 
 class _Token:

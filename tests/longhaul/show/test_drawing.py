@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from components.model import Environment
+from longhaul.report.text import WIDTH
 from longhaul.show.drawing import drawing
-from longhaul.show.lines import WIDTH
 from longhaul.show.survey import survey
 from longhaul.show.text import DRAWN
 from tests.longhaul.show.environments import NAMES, environment

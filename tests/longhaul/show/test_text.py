@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from components.model import Environment
-from longhaul.show.lines import WIDTH, printable, table
+from longhaul.report.text import WIDTH, printable, table
 from longhaul.show.survey import survey
 from longhaul.show.text import LISTED, to_text
 from tests.longhaul.show.environments import NAMES, environment

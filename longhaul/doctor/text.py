@@ -1,33 +1,33 @@
-"""What was found: as text of a hundred columns, as JSON, and as an exit code."""
+"""Findings of the checks: as text, as an object for programs, and as an exit code."""
 
 from __future__ import annotations
 
-import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from clouds.base.findings import Finding, Severity
 from longhaul.doctor.checks import ASKING
-from longhaul.doctor.finding import Finding, Level
 from longhaul.exits import Exit
+from longhaul.report.text import counted, wrapped
 
-WIDTH = 100
 SHOWN = 6
 """Places of one finding that the text names."""
 
 TITLES = {
-    Level.PROBLEM: "Problems: `longhaul up` fails, or makes what does not work",
-    Level.WARNING: "Warnings: `longhaul up` works, but look at these",
-    Level.UNKNOWN: "Unknown: could not be asked",
-    Level.OK: "Well, and good to know",
+    Severity.PROBLEM: "Problems: `longhaul up` fails, or makes what does not work",
+    Severity.WARNING: "Warnings: `longhaul up` works, but look at these",
+    Severity.UNKNOWN: "Unknown: could not be asked",
+    Severity.OK: "Well, and good to know",
 }
+"""The worst first."""
 
 
 def to_text(environment: str, findings: Sequence[Finding]) -> str:
     """The worst first; what is well takes a line each."""
     parts = [_summary(environment, findings)]
-    for level, title in TITLES.items():
-        chosen = [finding for finding in findings if finding.level is level]
+    for severity, title in TITLES.items():
+        chosen = [finding for finding in findings if finding.severity is severity]
         if chosen:
             parts.append("\n".join((title, *(line for finding in chosen for line in _lines(finding)))))
     return "\n\n".join(parts)
@@ -42,7 +42,7 @@ def to_json(environment: str, findings: Sequence[Finding]) -> dict[str, Any]:
         "findings": [
             {
                 "check": finding.check,
-                "level": str(finding.level),
+                "level": str(finding.severity),
                 "what": finding.what,
                 "where": list(finding.where),
                 "do": finding.do,
@@ -54,37 +54,36 @@ def to_json(environment: str, findings: Sequence[Finding]) -> dict[str, Any]:
 
 def exit_code(findings: Sequence[Finding]) -> Exit:
     """1 with problems, 3 when nothing that was to be asked was answered, otherwise 0."""
-    if any(finding.level is Level.PROBLEM for finding in findings):
+    if any(finding.severity is Severity.PROBLEM for finding in findings):
         return Exit.FAILED
     asked = [finding for finding in findings if finding.check in ASKING]
-    if asked and all(finding.level is Level.UNKNOWN for finding in asked):
+    if asked and all(finding.severity is Severity.UNKNOWN for finding in asked):
         return Exit.UNREACHABLE
     return Exit.OK
 
 
 def _counts(findings: Sequence[Finding]) -> dict[str, int]:
-    counts = Counter(finding.level for finding in findings)
-    return {str(level): counts[level] for level in Level}
+    counts = Counter(finding.severity for finding in findings)
+    return {str(severity): counts[severity] for severity in TITLES}
 
 
 def _summary(environment: str, findings: Sequence[Finding]) -> str:
-    counts = _counts(findings)
-    problems, warnings = counts[Level.PROBLEM], counts[Level.WARNING]
+    counts = Counter(finding.severity for finding in findings)
+    problems, warnings = counts[Severity.PROBLEM], counts[Severity.WARNING]
     return (
-        f"{environment}: {problems or 'no'} problem{'' if problems == 1 else 's'}, "
-        f"{warnings or 'no'} warning{'' if warnings == 1 else 's'}, "
-        f"{counts[Level.UNKNOWN]} unknown, {counts[Level.OK]} well"
+        f"{environment}: {counted(problems, 'problem', none='no')}, {counted(warnings, 'warning', none='no')}, "
+        f"{counts[Severity.UNKNOWN]} unknown, {counts[Severity.OK]} well"
     )
 
 
 def _lines(finding: Finding) -> Iterator[str]:
-    yield from _wrapped(f"{finding.check}: {finding.what}", "  ", further="    ")
-    if finding.level is Level.OK:
+    yield from wrapped(f"{finding.check}: {finding.what}", indent="  ", hanging="    ")
+    if finding.severity is Severity.OK:
         return
     if finding.where:
-        yield from _wrapped(f"where: {_places(finding.where)}", "    ", further=" " * 11)
+        yield from wrapped(f"where: {_places(finding.where)}", indent="    ", hanging=" " * 11)
     if finding.do:
-        yield from _wrapped(f"do:    {finding.do}", "    ", further=" " * 11)
+        yield from wrapped(f"do:    {finding.do}", indent="    ", hanging=" " * 11)
 
 
 def _places(where: Sequence[str]) -> str:
@@ -96,14 +95,3 @@ def _places(where: Sequence[str]) -> str:
     else:
         text = ", ".join(shown)
     return text if len(where) <= SHOWN else f"{text}, and {len(where) - SHOWN} more"
-
-
-def _wrapped(text: str, first: str, *, further: str) -> list[str]:
-    return textwrap.wrap(
-        text,
-        WIDTH,
-        initial_indent=first,
-        subsequent_indent=further,
-        break_on_hyphens=False,
-        break_long_words=False,
-    )
