@@ -14,7 +14,8 @@ from components.azure import names
 from components.azure.controller import AzureControllerAccess, AzureControllerAccessArgs
 from components.azure.network import SiteNetwork, SiteNetworkArgs
 from components.azure.pools import AzurePool, AzurePoolArgs
-from components.control_plane import ControlPlane, ControlPlaneArgs
+from components.control_plane.plane import ControlPlane, ControlPlaneArgs
+from components.control_plane.secrets import TunnelKey
 from components.held import holding
 from components.links import AwsEnd, AzureEnd, Links, LinksArgs
 from components.model import Environment, plan
@@ -22,7 +23,6 @@ from components.model.groups import pool_resource
 from components.model.scale_sets import pool_groups
 from components.model.sites import AwsSite, AzureSite
 from components.render import pool_user_data
-from components.secrets import TunnelKey
 
 
 class Cluster(ComponentResource):

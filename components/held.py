@@ -1,6 +1,6 @@
 """What is in use is neither changed nor lost by accident, whoever runs the engine.
 
-Two guards beside those of ``components/guard.py``:
+Two guards beside those of ``components/control_plane/guard.py``:
 
 - a resource that remembers the address plan and the places of what is there. It comes before everything else, and
   refuses to be told otherwise: the run ends with nothing touched;
@@ -29,10 +29,10 @@ from pulumi import (
 )
 from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider, UpdateResult
 
-from components.guard import confirmed
+from components.control_plane.guard import confirmed
+from components.control_plane.turn import RefusedError
 from components.model import AddressPlan, Environment
 from components.model.held import Facts, changes, facts, instead
-from components.turn import RefusedError
 
 SITE_TAG = "longhaul-site"
 """Which site a resource is of, in both clouds."""

@@ -20,8 +20,7 @@ def main() -> None:
         declare(load(STACKS / f"Pulumi.{name}.yaml"))
         return
     from components.cluster import Cluster
-    from components.control_guards import guards
-    from components.guard import confirmed
+    from components.control_plane.guard import confirmed, guards
     from components.held import keeps
 
     source = STACKS / f"Pulumi.{stack}.yaml"

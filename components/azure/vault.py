@@ -11,10 +11,10 @@ from pulumi_azure_native import authorization, keyvault
 
 from components.azure import names
 from components.azure.roles import SECRETS_OFFICER, role_assignment_name, role_definition_id
+from components.control_plane.secrets import VaultAccess
 from components.model import Environment, vault_name
 from components.model.sites import AzureSite
 from components.model.vault import vault_url
-from components.secrets import VaultAccess
 
 
 @dataclass(frozen=True, kw_only=True)

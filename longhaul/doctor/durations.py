@@ -11,8 +11,8 @@ from longhaul.doctor.subject import Subject
 
 
 def durations(subject: Subject) -> Iterator[Finding]:
-    """VPN gateways (components/azure/vpn.py, docs/getting-started.md, 7) and role assignments (components/secrets.py,
-    by learn.microsoft.com, "Troubleshoot Azure RBAC")."""
+    """VPN gateways (components/azure/vpn.py, docs/getting-started.md, 7) and role assignments
+    (components/control_plane/secrets.py, by learn.microsoft.com, "Troubleshoot Azure RBAC")."""
     sites = subject.environment.sites
     gateways = [
         name for name, site in sites.items() if isinstance(site, AzureSite) and has_tunnels(subject.environment, name)

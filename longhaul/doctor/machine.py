@@ -25,7 +25,7 @@ OFF = timedelta(seconds=60)
 
 WRONG = timedelta(minutes=5)
 """Beyond this, certificates made here may not be valid yet where they are used (``CLOCK_SKEW``,
-components/issuing.py)."""
+components/control_plane/issuing.py)."""
 
 ANSWER_S = 10.0
 """How long a cloud may take to tell the time, seconds."""

@@ -82,7 +82,7 @@ class Change:
     custom: bool
     """Whether it is something in a cloud, not a group of such."""
     guarded: bool
-    """Whether a hook of the engine looks before it is deleted (``components/turn.py``)."""
+    """Whether a hook of the engine looks before it is deleted (``components/control_plane/turn.py``)."""
     differing: Mapping[str, bool]
     """What the provider says differs: path, and whether it makes a new resource."""
 

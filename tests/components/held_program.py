@@ -11,7 +11,7 @@ from pulumi import ComponentResource, ResourceOptions
 from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider
 
 from components import held
-from components.guard import DestructionGuard, confirmed
+from components.control_plane.guard import DestructionGuard, confirmed
 from components.model import Environment, parse, plan
 
 ENVIRONMENT = Path("environment.json")

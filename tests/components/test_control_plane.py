@@ -7,7 +7,7 @@ from unittest import mock
 import pytest
 
 from components.cluster import Cluster
-from components.control_guards import guards
+from components.control_plane.guard import guards
 from components.model import load, plan
 from tests.support.declared import Declared, Program, declare
 from tests.support.hosts import STACKS
@@ -43,7 +43,7 @@ def test_no_machine_waits_for_another(program: Program) -> None:
 
 def test_every_place_that_a_machine_may_have_is_guarded() -> None:
     lab = load(STACKS / "Pulumi.lab.yaml")
-    with mock.patch("components.guard.ResourceHook", side_effect=lambda name, _callback: name):
+    with mock.patch("components.control_plane.guard.ResourceHook", side_effect=lambda name, _callback: name):
         found = guards(lab, plan(lab))
     names = {machine: binding.before_delete for machine, binding in found.items()}
     stores = {f"lab-{role}-{index}": "keeps-quorum" for role in ("etcd", "events") for index in range(7)}

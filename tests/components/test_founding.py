@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from components import founding
+from components.control_plane import founding
+from components.control_plane.secrets import first_value
 from components.model.vault import SecretKind
-from components.secrets import first_value
 
 
 class FakeVault:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pytest
 
 from clouds.azure.session import AzureError
-from components import guard
+from components.control_plane import guard
 
 
 def _answers(answers: Mapping[str, str | Exception]) -> guard.Ask:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from components import held
-from components.guard import DESTROY_VARIABLE
+from components.control_plane.guard import DESTROY_VARIABLE
+from components.control_plane.turn import RefusedError
 from components.model import Environment, load
-from components.turn import RefusedError
 from tests.support.declared import Program, plain
 from tests.support.hosts import STACKS
 from tests.support.whole import declare_whole, with_few_machines

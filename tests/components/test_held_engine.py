@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from components.guard import DESTROY_VARIABLE
+from components.control_plane.guard import DESTROY_VARIABLE
 from lab import tools
 from longhaul.engine.locate import engine_environment
 from tests.components.held_program import ENVIRONMENT, PARTS

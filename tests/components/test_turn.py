@@ -6,7 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Iterable
 
-from components.turn import Patience, RefusedError, Seen, Turn
+from components.control_plane.turn import Patience, RefusedError, Seen, Turn
 
 TODAY = ("m-0", "m-1", "m-2")
 QUICK = Patience(replaced=5.0, other=0.0, look=0.001)

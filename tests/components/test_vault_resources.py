@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from pulumi.runtime.rpc import UNKNOWN
 
-from components import issuing
-from components.certificates import AuthorityProvider, CertificateProvider
-from components.secrets import SharedSecretProvider, TunnelKeyProvider
+from components.control_plane import issuing
+from components.control_plane.certificates import AuthorityProvider, CertificateProvider
+from components.control_plane.secrets import SharedSecretProvider, TunnelKeyProvider
 
 URL = "https://vault.example"
 
@@ -34,8 +34,8 @@ class FakeVault:
 def values(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     stored: dict[str, str] = {}
     monkeypatch.setattr(FakeVault, "values", stored, raising=False)
-    monkeypatch.setattr("components.certificates.Vault", FakeVault)
-    monkeypatch.setattr("components.secrets.Vault", FakeVault)
+    monkeypatch.setattr("components.control_plane.certificates.Vault", FakeVault)
+    monkeypatch.setattr("components.control_plane.secrets.Vault", FakeVault)
     return stored
 
 

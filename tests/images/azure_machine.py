@@ -16,7 +16,7 @@ from attest.tokens import Tenant
 from controller.environment import Environment, Pool, Site
 from controller.request import Attested, RefusedError
 
-from components import issuing
+from components.control_plane import issuing
 from lab.cloud.azure.attested import Attester, Facts
 from lab.cloud.azure.identity import Identity
 from lab.cloud.pki import ensure_pki

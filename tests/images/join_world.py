@@ -20,7 +20,7 @@ from controller.events import Events
 from controller.request import Attested
 from controller.signing import Signer
 
-from components import issuing
+from components.control_plane import issuing
 from tests.images.fake_api import FakeApi
 from tests.images.node_world import ENVIRONMENT as DOCUMENT
 

@@ -26,7 +26,7 @@ import fetch_secrets
 from etcd_client import Etcdctl
 from node_config import Node
 
-from components import issuing, secrets
+from components.control_plane import issuing, secrets
 from components.model import (
     AddressPlan,
     Environment,

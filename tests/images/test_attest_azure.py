@@ -17,7 +17,7 @@ from controller.inventory import SourceError
 from controller.request import Attested
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from components import issuing
+from components.control_plane import issuing
 from lab.cloud.azure.attested import Attester, Facts
 from lab.cloud.azure.identity import Identity
 from lab.cloud.pki import ensure_pki

@@ -16,8 +16,8 @@ import store_checks
 from etcd_client import EtcdError
 from node_config import CLIENT_PORT, client_url
 
+from components.control_plane.secrets import first_value
 from components.model.vault import SecretKind
-from components.secrets import first_value
 from lab import tools
 from tests.images.fakes import FakeVault
 from tests.images.machines import Control, Place, eventually

@@ -142,7 +142,7 @@ def test_nobody_else_is_taken_for_the_service(world: JoinWorld, settings: Settin
     world.write_certificate("api.lab.internal")
     with pytest.raises(JoinError, match="certificate"):
         node_attest.join(NODE, settings, lambda one: (asked.append(one), PROOF)[1], paths=paths)
-    from components import issuing
+    from components.control_plane import issuing
 
     world.authority = issuing.new_authority(common_name="other", days=1, key=issuing.new_key())
     world.write_certificate(SERVICE)

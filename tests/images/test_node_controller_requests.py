@@ -12,7 +12,7 @@ from controller.request import RefusedError, Request
 from controller.requests import JOINS_AT_ONCE, PATH, REFUSED_KEPT_S, Requests
 from controller.signing import Signer
 
-from components import issuing
+from components.control_plane import issuing
 from tests.images.fake_api import NODE, FakeApi, Held, joining, renewing
 
 

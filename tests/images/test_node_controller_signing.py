@@ -12,7 +12,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from components import issuing
+from components.control_plane import issuing
 from tests.images import kubelets
 
 NODE, ADDRESS = "i-0123456789abcdef0", "10.65.128.4"

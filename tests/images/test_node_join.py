@@ -13,7 +13,7 @@ import node_join
 import pytest
 from node_join import Join
 
-from components import issuing
+from components.control_plane import issuing
 
 TOKEN = "abcdef.0123456789abcdef"
 

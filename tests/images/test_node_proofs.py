@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import AuthorityInformationAccessOID, ExtendedKeyUsageOID, NameOID
 from node_attest import Asked, JoinError
 
-from components import issuing
+from components.control_plane import issuing
 from tests.images.azure_machine import ARM, MACHINE, NONCE, QUESTION, SUBSCRIPTION, Azure, sign
 from tests.images.cloud_fakes import FakeCloud
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from components import issuing
+from components.control_plane import issuing
 from tests.support.project import Project, environment, eventually
 
 pytestmark = pytest.mark.lab

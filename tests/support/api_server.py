@@ -14,7 +14,7 @@ from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
 
-from components import issuing
+from components.control_plane import issuing
 from tests.support.ports import free_ports
 
 READY_S = 300.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from components.issuing import Pair, Subject, issue, new_authority, new_key
+from components.control_plane.issuing import Pair, Subject, issue, new_authority, new_key
 from tests.support.project import Project
 from tests.support.workload import IMAGE
 

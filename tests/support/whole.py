@@ -38,7 +38,7 @@ def declare_whole(environment: Environment, *, told: Told | None = None) -> Prog
 def without_hooks() -> Iterator[None]:
     """Declare a cluster without what only an engine can call."""
     with (
-        mock.patch("components.control_plane.guards", return_value={}),
+        mock.patch("components.control_plane.plane.guards", return_value={}),
         mock.patch("components.held.keeps", return_value=None),
     ):
         yield

@@ -23,7 +23,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from components import issuing
+from components.control_plane import issuing
 from components.model import load
 from lab import tools
 from tests.support.project import REPOSITORY

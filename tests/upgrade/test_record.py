@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from cryptography import x509
 
-from components import issuing
+from components.control_plane import issuing
 from tests.upgrade.record import OPAQUE, SECRET, SIGNATURE, scrubbed, secrets_of
 from tests.upgrade.releases import LAB, Release
 

@@ -15,7 +15,7 @@ import pytest
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
 
-from components import issuing
+from components.control_plane import issuing
 from lab.providers.kubernetes_await import timeout_of
 from lab.providers.kubernetes_config import ConfigError, load_access
 from lab.providers.kubernetes_diff import changes, forced_paths

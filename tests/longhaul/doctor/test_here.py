@@ -164,9 +164,10 @@ def test_only_what_there_is_takes_long() -> None:
 
 
 def test_the_figures_are_those_of_their_sources(root: Path) -> None:
+    control = root / "components/control_plane"
     assert "Making one takes Azure half an hour" in (root / "components/azure/vpn.py").read_text(encoding="utf-8")
-    assert "take up to ten minutes to come into force" in (root / "components/secrets.py").read_text(encoding="utf-8")
-    issuing = (root / "components/issuing.py").read_text(encoding="utf-8")
+    assert "take up to ten minutes to come into force" in (control / "secrets.py").read_text(encoding="utf-8")
+    issuing = (control / "issuing.py").read_text(encoding="utf-8")
     assert "CLOCK_SKEW = timedelta(minutes=5)" in issuing
     assert timedelta(minutes=5) == machine.WRONG
 

@@ -11,7 +11,7 @@ from unittest import mock
 
 from pulumi.runtime import rpc
 
-from components.issuing import new_authority, new_key
+from components.control_plane.issuing import new_authority, new_key
 from components.model import Environment
 from longhaul.plan.masking import MASK, UNKNOWN
 from longhaul.review.sealed import SIGNATURE

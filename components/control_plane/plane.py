@@ -8,14 +8,15 @@ from dataclasses import dataclass
 import pulumi
 from pulumi import ComponentResource, Output, ResourceOptions
 
-from components import guard
 from components.azure.load_balancer import ApiLoadBalancer, ApiLoadBalancerArgs
 from components.azure.machines import ControlMachine, ControlMachineArgs
 from components.azure.network import SiteNetwork
 from components.azure.vault import EnvironmentVault, EnvironmentVaultArgs
-from components.certificates import CertificateAuthority, IssuedCertificate
-from components.control_guards import STORES_PART, guards
-from components.founding import Founded
+from components.control_plane.certificates import CertificateAuthority, IssuedCertificate
+from components.control_plane.founding import Founded
+from components.control_plane.guard import STORES_PART, DestructionGuard, guards
+from components.control_plane.readiness import Readiness, ReadinessArgs
+from components.control_plane.secrets import VaultSecret
 from components.model import (
     AddressPlan,
     Certificate,
@@ -32,8 +33,6 @@ from components.model.groups import name_prefix
 from components.model.machines import members
 from components.model.sites import AzureSite
 from components.model.vault import store_state_secret
-from components.readiness import Readiness, ReadinessArgs
-from components.secrets import VaultSecret
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +101,7 @@ class ControlPlane(ComponentResource):
             if self._opens_stores(certificate)
         }
         ready += self._api_servers()
-        guard.DestructionGuard(
+        DestructionGuard(
             f"{name}-guard",
             environment=args.environment.name,
             destroyable=args.environment.destroyable,

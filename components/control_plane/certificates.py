@@ -16,9 +16,9 @@ from pulumi import Output, ResourceOptions
 from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider, UpdateResult
 
 from clouds.azure.api import Vault
-from components import issuing
+from components.control_plane import issuing
+from components.control_plane.secrets import changed, one_at_a_time
 from components.model import Authority, Certificate
-from components.secrets import changed, one_at_a_time
 
 Properties = dict[str, Any]
 

@@ -17,7 +17,7 @@ from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider,
 
 from clouds.azure.api import AzureApi
 from clouds.azure.session import AzureError
-from components.turn import Seen
+from components.control_plane.turn import Seen
 
 Properties = dict[str, Any]
 
@@ -26,7 +26,8 @@ DEADLINE_S = 900.0
 100 MB/s of a slow disk is 80 s; the rest is boot and patience."""
 
 ASK_S = 180.0
-"""How long one question may take, seconds; see :data:`components.guard.ASK_S`."""
+"""How long one question may take, seconds: a run command takes Azure 20 s at least and waits for the one before
+(learn.microsoft.com, "Run scripts in your Linux VM by using action Run Commands")."""
 
 PAUSE_S = 2.0
 """Pause between questions, seconds: the agent runs one command at a time."""
@@ -69,7 +70,7 @@ class ReadinessProvider(ResourceProvider):
 
 
 class RoleMachines:
-    """The machines of a role, asked as a guard asks (``components/turn.py``)."""
+    """The machines of a role, asked as a guard asks (``components/control_plane/turn.py``)."""
 
     def __init__(self, *, subscription: str, group: str, prefix: str = "") -> None:
         self._subscription, self._group, self._prefix = subscription, group, prefix

@@ -2,8 +2,8 @@
 
 Two guards, both in the engine itself, whoever runs it (``components/held.py`` has those of what is in use):
 
-- a control-plane machine is deleted only when all others of its role are well, one at a time (``components/turn.py``);
-  an etcd member besides only when its store keeps quorum without it, an API server after it has left the load balancer;
+- a control-plane machine is deleted only when all others of its role are well, one at a time (``turn.py``); an etcd
+  member besides only when its store keeps quorum without it, an API server after it has left the load balancer;
 - the whole environment is destroyed only when its file says ``destroyable: true`` and the operator confirmed it.
 """
 
@@ -21,15 +21,30 @@ from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider,
 
 from clouds.azure.api import BUSY, AzureApi, Vault
 from clouds.azure.session import AzureError
-from components.founding import founded
-from components.turn import RefusedError, Turn
+from components.azure import names
+from components.control_plane.founding import founded
+from components.control_plane.readiness import ASK_S, DEADLINE_S, RoleMachines
+from components.control_plane.turn import Patience, RefusedError, Turn
+from components.model import AddressPlan, Environment, Role, control_machines
+from components.model.groups import name_prefix
+from components.model.machines import members
+from components.model.network import FRONTEND
+from components.model.sites import AzureSite
+from components.model.vault import store_state_secret, vault_url
+from components.render.stores import MOST_MEMBERS
 
 DESTROY_VARIABLE = "LONGHAUL_DESTROY"
 """Environment variable that ``longhaul destroy`` sets to the environment's name once the operator confirmed."""
 
-ASK_S = 180.0
-"""How long a peer may take to answer, seconds: a run command takes Azure 20 s at least and waits for the one before
-(learn.microsoft.com, "Run scripts in your Linux VM by using action Run Commands")."""
+MOST_SERVERS = 15
+"""API servers that an environment may ever have: what the model admits at most."""
+
+STORES_PART = "etcd-client"
+"""The part of an API server's certificates that opens the stores."""
+
+PATIENCE = Patience(replaced=DEADLINE_S, other=30.0, look=2.0)
+"""For a machine that this run makes, as long as its readiness waits; for one that should be well, long enough for a
+member to see a leader again."""
 
 TOO_MANY = 429
 """What the cloud answers when it is asked too often: nothing is said about the machine."""
@@ -126,6 +141,48 @@ def server_hook(server: Guarded, *, others: bool, frontend: str, opened_by: str)
 
     hook = ResourceHook(f"{server.machine}-leaves", before_delete)
     return ResourceHookBinding(before_delete=[hook])
+
+
+def guards(environment: Environment, addresses: AddressPlan) -> dict[str, ResourceHookBinding]:
+    """A guard for every place that a role may have, not only for today's machines: the engine looks a hook up by its
+    name when it deletes a machine that is no longer in the file. ``TypeError`` when the site is not on Azure."""
+    found: dict[str, ResourceHookBinding] = {}
+    for role in Role:
+        found |= _of_role(environment, addresses, role)
+    return found
+
+
+def _of_role(environment: Environment, addresses: AddressPlan, role: Role) -> dict[str, ResourceHookBinding]:
+    name = environment.control_plane.site
+    site = environment.sites[name]
+    if not isinstance(site, AzureSite):
+        raise TypeError(f"site {name} is {site.kind}, not azure")
+    group = names.resource_group(environment, name)
+    today = [machine.name for machine in members(control_machines(environment, addresses), role)]
+    prefix = name_prefix(environment)
+    asked = RoleMachines(subscription=site.subscription, group=group, prefix=prefix)
+    turn = Turn(asked, today=today, patience=PATIENCE)
+    frontend = f"{addresses.sites[name].subnet('api')[FRONTEND]}:{environment.control_plane.api.port}"
+    found: dict[str, ResourceHookBinding] = {}
+    for index in range(MOST_MEMBERS if role.is_store else MOST_SERVERS):
+        machine = f"{environment.name}-{role}-{index}"
+        others = tuple(other for other in today if other != machine)
+        guarded = Guarded(
+            environment=environment.name,
+            destroyable=environment.destroyable,
+            subscription=site.subscription,
+            group=group,
+            prefix=prefix,
+            machine=machine,
+            vault_url=vault_url(environment),
+            turn=turn,
+        )
+        if role.is_store:
+            found[machine] = member_hook(guarded, peers=others, state_secret=store_state_secret(role))
+        else:
+            opened_by = f"{machine}-{STORES_PART}"
+            found[machine] = server_hook(guarded, others=bool(others), frontend=frontend, opened_by=opened_by)
+    return found
 
 
 def check_quorum(*, machine: str, peers: Sequence[str], ask: Ask) -> None:

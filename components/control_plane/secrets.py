@@ -16,7 +16,7 @@ from pulumi.runtime.rpc import UNKNOWN
 
 from clouds.azure.api import Vault
 from clouds.azure.session import AzureError
-from components import issuing
+from components.control_plane import issuing
 from components.model import SharedSecret
 from components.model.vault import SecretKind
 
