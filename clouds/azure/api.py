@@ -1,21 +1,14 @@
 """Azure's REST interfaces as far as Longhaul asks them itself, without Pulumi: run command, machine states, the vault.
-
-Credentials are those of ``azure-identity``'s default chain: environment variables, workload identity, managed identity,
-the Azure CLI. Names and versions are from learn.microsoft.com, "Azure REST API reference" (Compute 2024-07-01, Key
-Vault 7.5).
-"""
+Names and versions are from learn.microsoft.com, "Azure REST API reference" (Compute 2024-07-01, Key Vault 7.5)."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from clouds.azure.session import MANAGEMENT, AzureError, shared
-
-if TYPE_CHECKING:
-    import requests
+from clouds.azure.session import AzureError, ResourceManager, shared
 
 COMPUTE_VERSION = "2024-07-01"
 VAULTS_VERSION = "2023-07-01"
@@ -61,70 +54,60 @@ class AzureApi:
     them have ``prefix``."""
 
     def __init__(self, *, subscription: str, prefix: str = "") -> None:
-        self._root = f"{MANAGEMENT}/subscriptions/{subscription}"
-        self._session = shared(MANAGEMENT)
+        self._subscription = f"/subscriptions/{subscription}"
+        self._manager = ResourceManager()
         self._prefix = prefix
 
     def machines(self, resource_group: str) -> list[MachineView]:
         """Every virtual machine of a group whose name has the prefix; empty when the group does not exist."""
-        base = f"{self._root}/resourceGroups/{resource_group}/providers/Microsoft.Compute/virtualMachines"
         try:
-            found = list(self._pages(f"{base}?api-version={COMPUTE_VERSION}"))
+            found = list(self._manager.pages(self._path(resource_group), version=COMPUTE_VERSION))
         except AzureError as error:
             if error.status == 404:
                 return []
             raise
         names = [str(machine["name"]) for machine in found]
         own = [name.removeprefix(self._prefix) for name in names if name.startswith(self._prefix)]
-        return [self._view(base, name) for name in own]
+        return [view for name in own if (view := self.machine(resource_group, name)) is not None]
 
     def machine(self, resource_group: str, machine: str) -> MachineView | None:
         """One virtual machine, or None when there is none."""
-        base = f"{self._root}/resourceGroups/{resource_group}/providers/Microsoft.Compute/virtualMachines"
-        try:
-            return self._view(base, machine)
-        except AzureError as error:
-            if error.status == 404:
-                return None
-            raise
+        path = self._path(resource_group, machine)
+        found = self._manager.find(path, version=COMPUTE_VERSION, expand="instanceView")
+        return None if found is None else _view(machine, found.get("properties", {}))
 
     def run_command(self, resource_group: str, machine: str, script: str, *, timeout_s: float = 120.0) -> CommandOutput:
         """Run a shell script as root in a machine through the cloud's agent: no route to the machine is needed."""
-        url = self._action(resource_group, machine, "runCommand")
+        path = self._path(resource_group, machine, "runCommand")
         body = {"commandId": "RunShellScript", "script": [script]}
-        return _command_output(self._finished(url, body, what=f"{machine}: the run command", limit_s=timeout_s).json())
+        return _command_output(self._finished(path, body, what=f"{machine}: the run command", limit_s=timeout_s).json())
 
     def start(self, resource_group: str, machine: str) -> None:
         """Switch a machine on, and wait until it runs."""
-        url = self._action(resource_group, machine, "start")
-        self._finished(url, {}, what=f"{machine}: its start", limit_s=START_S)
+        path = self._path(resource_group, machine, "start")
+        self._finished(path, {}, what=f"{machine}: its start", limit_s=START_S)
 
     def restart(self, resource_group: str, machine: str) -> None:
         """Switch a machine off and on again, and wait until it runs."""
-        url = self._action(resource_group, machine, "restart")
-        self._finished(url, {}, what=f"{machine}: its restart", limit_s=START_S)
+        path = self._path(resource_group, machine, "restart")
+        self._finished(path, {}, what=f"{machine}: its restart", limit_s=START_S)
 
-    def _action(self, resource_group: str, machine: str, verb: str) -> str:
-        path = f"resourceGroups/{resource_group}/providers/Microsoft.Compute/virtualMachines/{self._prefix}{machine}"
-        return f"{self._root}/{path}/{verb}?api-version={COMPUTE_VERSION}"
+    def _path(self, resource_group: str, machine: str = "", action: str = "") -> str:
+        group = f"{self._subscription}/resourceGroups/{resource_group}/providers/Microsoft.Compute/virtualMachines"
+        return "/".join(filter(None, (group, machine and f"{self._prefix}{machine}", action)))
 
-    def _finished(self, url: str, body: dict[str, Any], *, what: str, limit_s: float) -> requests.Response:
-        """The answer of an action once it has ended (learn.microsoft.com, "Track asynchronous Azure operations")."""
+    def _finished(self, path: str, body: dict[str, Any], *, what: str, limit_s: float) -> Any:
+        """The answer of an action once it has ended."""
         started = time.monotonic()
-        response = self._begin(url, body, until=started + limit_s)
-        while response.status_code == 202:
-            if time.monotonic() - started > limit_s:
-                raise AzureError(f"{what} did not end within {limit_s:.0f} s", code="TimedOut")
-            time.sleep(min(float(response.headers.get("Retry-After", "1")), 10.0))
-            response = self._session.request("GET", response.headers.get("Location", url))
-        return response
+        begun = self._begin(path, body, until=started + limit_s)
+        return self._manager.finished(begun, what=what, limit_s=limit_s, since=started)
 
-    def _begin(self, url: str, body: dict[str, Any], *, until: float) -> requests.Response:
+    def _begin(self, path: str, body: dict[str, Any], *, until: float) -> Any:
         """Post an action once the one before it has ended: Azure runs one command at a time in a machine and answers
         409 meanwhile."""
         while True:
             try:
-                return self._session.request("POST", url, body=body)
+                return self._manager.ask("POST", path, version=COMPUTE_VERSION, body=body)
             except AzureError as error:
                 if error.status != 409 or error.code != BUSY or time.monotonic() > until:
                     raise
@@ -135,34 +118,26 @@ class AzureApi:
 
         ``AzureError`` when it is protected from that, or the right to is missing (Key Vault Purge Operator).
         """
-        path = f"providers/Microsoft.KeyVault/locations/{region}/deletedVaults/{name}"
+        path = f"{self._subscription}/providers/Microsoft.KeyVault/locations/{region}/deletedVaults/{name}"
         try:
-            self._session.request("POST", f"{self._root}/{path}/purge?api-version={VAULTS_VERSION}")
-            deadline = time.monotonic() + PURGE_S
-            while time.monotonic() < deadline and self._exists(f"{self._root}/{path}?api-version={VAULTS_VERSION}"):
-                time.sleep(1.0)
+            self._manager.ask("POST", f"{path}/purge", version=VAULTS_VERSION)
         except AzureError as error:
-            if error.status != 404:
-                raise
+            if error.status == 404:
+                return
+            raise
+        deadline = time.monotonic() + PURGE_S
+        while time.monotonic() < deadline and self._manager.find(path, version=VAULTS_VERSION) is not None:
+            time.sleep(1.0)
 
-    def _exists(self, url: str) -> bool:
-        self._session.request("GET", url)
-        return True
 
-    def _pages(self, url: str) -> Iterator[dict[str, Any]]:
-        while url:
-            page = self._session.request("GET", url).json()
-            yield from page.get("value", [])
-            url = page.get("nextLink", "")
-
-    def _view(self, base: str, name: str) -> MachineView:
-        url = f"{base}/{self._prefix}{name}?$expand=instanceView&api-version={COMPUTE_VERSION}"
-        properties = self._session.request("GET", url).json().get("properties", {})
-        codes = [str(status.get("code", "")) for status in properties.get("instanceView", {}).get("statuses", [])]
-        power = next((code.removeprefix("PowerState/") for code in codes if code.startswith("PowerState/")), "")
-        provisioning = str(properties.get("provisioningState", ""))
-        vm_id = str(properties.get("vmId", ""))
-        return MachineView(name=name, provisioning=provisioning, power=power, id=vm_id)
+def _view(name: str, properties: Mapping[str, Any]) -> MachineView:
+    codes = [str(status.get("code", "")) for status in properties.get("instanceView", {}).get("statuses", [])]
+    return MachineView(
+        name=name,
+        provisioning=str(properties.get("provisioningState", "")),
+        power=next((code.removeprefix("PowerState/") for code in codes if code.startswith("PowerState/")), ""),
+        id=str(properties.get("vmId", "")),
+    )
 
 
 def _command_output(body: Mapping[str, Any]) -> CommandOutput:

@@ -1,12 +1,18 @@
-"""Authorised requests to Azure. Credentials are those of ``azure-identity``'s default chain: environment variables,
-workload identity, managed identity, the Azure CLI."""
+"""Authorised requests to Azure, and its resource manager by them. Credentials are those of ``azure-identity``'s default
+chain: environment variables, workload identity, managed identity, the Azure CLI.
+
+Formats: learn.microsoft.com, "Azure REST API reference"; each caller names its operation. Nothing of an SDK is loaded
+before the first request.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import quote, urlsplit
 
 if TYPE_CHECKING:
     import requests
@@ -14,21 +20,47 @@ if TYPE_CHECKING:
 MANAGEMENT = "https://management.azure.com"
 TIMEOUT_S = 60.0
 """How long one request may take, seconds."""
+BUSY = (408, 429, 500, 502, 503, 504)
+"""Statuses after which the same is asked again (azure-core, ``RetryPolicy``)."""
+PASSING = (0, 409, *BUSY)
+"""Statuses after which it may be otherwise in a moment; 409 is another operation on the same."""
+CONNECTIONS = 64
+"""Connections that many threads may have at a time to one host."""
+LONGEST_PAUSE_S = 10.0
+"""Between two looks at something that is under way, seconds, however seldom Azure wants to be asked."""
 
 
 class AzureError(Exception):
     """Azure refused or did not answer; the message says which resource and what to do where that is known."""
 
-    def __init__(self, message: str, *, status: int = 0, code: str = "") -> None:
+    def __init__(self, message: str, *, status: int = 0, code: str = "", said: str = "") -> None:
+        """``status`` is 0 when there was no answer; ``code`` and ``said`` are Azure's own words."""
         super().__init__(message)
-        self.status, self.code = status, code
+        self.status, self.code, self.said = status, code, said
+
+    @property
+    def passing(self) -> bool:
+        """Whether it may be otherwise in a moment."""
+        return self.status in PASSING
+
+
+class Requests(Protocol):
+    """What authorised requests go through."""
+
+    def request(self, method: str, url: str, *, body: Mapping[str, Any] | None = None) -> Any:
+        """One request; ``AzureError`` for anything but success."""
 
 
 class Session:
     """Authorised requests to one audience."""
 
-    def __init__(self, audience: str) -> None:
+    def __init__(
+        self, audience: str, *, credential: Callable[[], Any] | None = None, headers: Mapping[str, str] | None = None
+    ) -> None:
+        """``credential`` makes one of azure-identity's at the first request; ``headers`` go with each."""
         self._scope = f"{audience}/.default"
+        self._made = credential or _default_credential
+        self._headers = dict(headers or {})
 
     @cached_property
     def _http(self) -> requests.Session:
@@ -40,18 +72,16 @@ class Session:
         retry = Retry(
             total=5,
             backoff_factor=1,
-            status_forcelist=(429, 502, 503, 504),
+            status_forcelist=BUSY,
             allowed_methods=None,
             raise_on_status=False,
         )
-        session.mount("https://", requests.adapters.HTTPAdapter(max_retries=retry))
+        session.mount("https://", requests.adapters.HTTPAdapter(pool_maxsize=CONNECTIONS, max_retries=retry))
         return session
 
     @cached_property
     def _credential(self) -> Any:
-        from azure.identity import DefaultAzureCredential
-
-        return DefaultAzureCredential()
+        return self._made()
 
     def request(self, method: str, url: str, *, body: Mapping[str, Any] | None = None) -> requests.Response:
         """One request; ``AzureError`` for anything but success."""
@@ -60,8 +90,7 @@ class Session:
         from azure.core.exceptions import ClientAuthenticationError
 
         try:
-            token = self._credential.get_token(self._scope).token
-            headers = {"Authorization": f"Bearer {token}"}
+            headers = {**self._headers, "Authorization": f"Bearer {self.token()}"}
             response = self._http.request(method, url, json=body, headers=headers, timeout=TIMEOUT_S)
         except requests.RequestException as error:
             raise AzureError(f"{url.split('?', maxsplit=1)[0]} does not answer: {type(error).__name__}") from error
@@ -78,6 +107,16 @@ class Session:
             raise _refusal(method, url, response)
         return response
 
+    def token(self) -> str:
+        """What says who asks; errors are azure-identity's."""
+        return str(self._credential.get_token(self._scope).token)
+
+
+def _default_credential() -> Any:
+    from azure.identity import DefaultAzureCredential
+
+    return DefaultAzureCredential()
+
 
 def _refusal(method: str, url: str, response: requests.Response) -> AzureError:
     try:
@@ -85,9 +124,9 @@ def _refusal(method: str, url: str, response: requests.Response) -> AzureError:
     except ValueError:
         error = {}
     inner = (error.get("innererror") or {}).get("code")
-    code = str(inner or error.get("code") or response.status_code)
-    message = f"{method} {url.split('?', maxsplit=1)[0]}: {code}: {error.get('message', response.reason)}"
-    return AzureError(message, status=response.status_code, code=code)
+    code, said = str(inner or error.get("code") or response.status_code), str(error.get("message", response.reason))
+    message = f"{method} {url.split('?', maxsplit=1)[0]}: {code}: {said}"
+    return AzureError(message, status=response.status_code, code=code, said=said)
 
 
 def shared(audience: str) -> Session:
@@ -104,3 +143,103 @@ def _shared(audience: str, _credentials: tuple[str | None, ...]) -> Session:
 def _who() -> tuple[str | None, ...]:
     """What the credentials come from, as far as it can change while a program runs."""
     return tuple(os.environ.get(f"AZURE_{name}") for name in ("TENANT_ID", "CLIENT_ID", "CLIENT_SECRET"))
+
+
+class ResourceManager:
+    """Azure's resource manager: documents and lists by their path. Everything raises :class:`AzureError`."""
+
+    def __init__(self, session: Requests | None = None, *, root: str = MANAGEMENT) -> None:
+        self._given, self._root = session, root
+
+    def get(self, path: str, *, version: str, **query: str) -> dict[str, Any]:
+        """A document. ``query`` names options of OData, without their ``$``."""
+        return self._document(self._url(path, version, query))
+
+    def find(self, path: str, *, version: str, **query: str) -> dict[str, Any] | None:
+        """A document; None when Azure says that there is no such thing."""
+        try:
+            return self.get(path, version=version, **query)
+        except AzureError as error:
+            if error.status == 404:
+                return None
+            raise
+
+    def pages(self, path: str, *, version: str, **query: str) -> Iterator[dict[str, Any]]:
+        """Every entry of a list. A page that is said to be elsewhere is not asked for: it would be given the token."""
+        url = self._url(path, version, query)
+        while url:
+            page = self._document(url)
+            yield from page.get("value") or []
+            url = page.get("nextLink") or ""
+            if url and _server(url) != _server(self._root):
+                raise AzureError(f"{path}: its next page is at another address: {url.partition('?')[0]}")
+
+    def ask(self, method: str, path: str, *, version: str, body: Mapping[str, Any] | None = None) -> Any:
+        """Any other request and its answer, which may be the beginning of something that :meth:`finished` awaits."""
+        return self._session.request(method, self._url(path, version, {}), body=body)
+
+    def finished(
+        self,
+        begun: Any,
+        *,
+        what: str,
+        limit_s: float,
+        since: float | None = None,
+        held: bool = False,
+        wait: Callable[[float], None] = time.sleep,
+    ) -> Any:
+        """The last answer of what an answer has begun, once it has ended (learn.microsoft.com, "Track asynchronous
+        Azure operations"). ``AzureError`` when it failed, or did not end in time.
+
+        ``since`` is when that time began, by the monotonic clock. ``held``: the server may hold an answer back until
+        something has changed (RFC 7240, ``Prefer: wait``), so that nothing is waited for here.
+        """
+        until, answer = (time.monotonic() if since is None else since) + limit_s, begun
+        location = begun.headers.get("Location", "") if begun.status_code == 202 else ""
+        status = "" if location else begun.headers.get("Azure-AsyncOperation", "")
+        while location or status:
+            if time.monotonic() > until:
+                raise AzureError(f"{what} did not end within {limit_s:.0f} s", code="TimedOut")
+            wait(0.0 if held and (answer is begun or "Preference-Applied" in answer.headers) else _pause(answer))
+            answer = self._session.request("GET", location or status)
+            if not (_in_progress(answer, what) if status else answer.status_code == 202):
+                break
+            location = location and answer.headers.get("Location", location)
+        return answer
+
+    @property
+    def _session(self) -> Requests:
+        return self._given or shared(MANAGEMENT)
+
+    def _url(self, path: str, version: str, query: Mapping[str, str]) -> str:
+        more = "".join(f"&${name}={quote(value)}" for name, value in query.items())
+        return f"{self._root}{quote(path)}?api-version={version}{more}"
+
+    def _document(self, url: str) -> dict[str, Any]:
+        try:
+            content = self._session.request("GET", url).json()
+        except ValueError:
+            raise AzureError(f"{url.partition('?')[0]}: the answer is not JSON") from None
+        if not isinstance(content, dict):
+            raise AzureError(f"{url.partition('?')[0]}: the answer is no JSON mapping")
+        return content
+
+
+def _pause(answer: Any) -> float:
+    return min(float(answer.headers.get("Retry-After", 1)), LONGEST_PAUSE_S)
+
+
+def _in_progress(answer: Any, what: str) -> bool:
+    """Whether a status says that it has not ended; ``AzureError`` when it has ended badly."""
+    body = answer.json() if answer.content else {}
+    state, error = body.get("status"), body.get("error") or {}
+    if state in ("Failed", "Canceled"):
+        code, said = str(error.get("code", state)), str(error.get("message", "the operation failed"))
+        raise AzureError(f"{what}: {code}: {said}", status=409, code=code, said=said)
+    return bool(state != "Succeeded")
+
+
+def _server(url: str) -> tuple[str, str | None, int]:
+    """Where a request goes; Azure writes the port of HTTPS in some of its links."""
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port or 443

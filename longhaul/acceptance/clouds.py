@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from clouds.azure.session import ResourceManager
 from components.model import Environment
 from components.model.groups import resource_group
 from components.model.sites import AwsSite, AzureSite
@@ -45,16 +46,13 @@ Ec2 = Callable[[str], Any]
 class Clouds:
     """Both, as they are asked."""
 
-    azure: Any
-    """Authorised requests (``clouds.azure.session.Session``)."""
+    azure: ResourceManager
     ec2: Ec2
 
 
 def real() -> Clouds:
     """With the operator's own credentials."""
-    from clouds.azure.session import MANAGEMENT, shared
-
-    return Clouds(azure=shared(MANAGEMENT), ec2=_client)
+    return Clouds(azure=ResourceManager(), ec2=_client)
 
 
 def nothing_public(subject: Subject, clouds: Clouds | None = None) -> str:
@@ -73,7 +71,7 @@ def left(environment: Environment, clouds: Clouds | None = None) -> list[str]:
     for name, site in environment.sites.items():
         match site:
             case AzureSite():
-                found += _azure_left(asked.azure, _group_url(environment, name, site), environment.name)
+                found += _azure_left(asked.azure, _group_path(environment, name, site), environment.name)
             case AwsSite():
                 found += _aws_left(asked.ec2(site.region), environment.name, site.region)
             case _:
@@ -85,15 +83,15 @@ def _held(environment: Environment, clouds: Clouds) -> Iterator[tuple[str, tuple
     """Public addresses, who holds each, and whether it may."""
     for name, site in environment.sites.items():
         if isinstance(site, AzureSite):
-            yield from _azure_held(clouds.azure, _group_url(environment, name, site), environment.name)
+            yield from _azure_held(clouds.azure, _group_path(environment, name, site), environment.name)
         if isinstance(site, AwsSite):
             yield from _aws_held(clouds.ec2(site.region), environment.name, site.region)
 
 
-def _azure_held(azure: Any, group: str, env: str) -> Iterator[tuple[str, tuple[str, bool]]]:
+def _azure_held(azure: ResourceManager, group: str, env: str) -> Iterator[tuple[str, tuple[str, bool]]]:
     """Of a group that is somebody else's, the addresses with our tag alone."""
-    own = _tagged(_group(azure, group) or {}, env)
-    for item in _pages(azure, f"{group}/providers/Microsoft.Network/publicIPAddresses?api-version={NETWORK_VERSION}"):
+    own = _tagged(azure.find(group, version=GROUPS_VERSION) or {}, env)
+    for item in azure.pages(f"{group}/providers/Microsoft.Network/publicIPAddresses", version=NETWORK_VERSION):
         if not own and not _tagged(item, env):
             continue
         properties = item["properties"]
@@ -122,44 +120,23 @@ def _aws_held(ec2: Any, env: str, region: str) -> Iterator[tuple[str, tuple[str,
             yield str(own_address), (str(instance["InstanceId"]), False)
 
 
-def _azure_left(azure: Any, group: str, env: str) -> list[str]:
+def _azure_left(azure: ResourceManager, group: str, env: str) -> list[str]:
     """The group, or what is ours in a group that is somebody else's."""
-    found = _group(azure, group)
+    found = azure.find(group, version=GROUPS_VERSION)
     if found is None:
         return []
     if _tagged(found, env):
         return [f"resource group {found['name']}"]
-    listed = _pages(azure, f"{group}/resources?api-version={GROUPS_VERSION}")
+    listed = azure.pages(f"{group}/resources", version=GROUPS_VERSION)
     return [f"{item['type']} {item['name']}" for item in listed if _tagged(item, env)]
-
-
-def _group(azure: Any, url: str) -> Mapping[str, Any] | None:
-    from clouds.azure.session import AzureError
-
-    try:
-        found: Mapping[str, Any] = azure.request("GET", f"{url}?api-version={GROUPS_VERSION}").json()
-    except AzureError as error:
-        if error.status == 404:
-            return None
-        raise
-    return found
-
-
-def _pages(azure: Any, url: str) -> Iterator[Mapping[str, Any]]:
-    while url:
-        page = azure.request("GET", url).json()
-        yield from page.get("value", [])
-        url = page.get("nextLink", "")
 
 
 def _tagged(item: Mapping[str, Any], env: str) -> bool:
     return bool((item.get("tags") or {}).get(TAG) == env)
 
 
-def _group_url(environment: Environment, name: str, site: AzureSite) -> str:
-    from clouds.azure.session import MANAGEMENT
-
-    return f"{MANAGEMENT}/subscriptions/{site.subscription}/resourceGroups/{resource_group(environment, name)}"
+def _group_path(environment: Environment, name: str, site: AzureSite) -> str:
+    return f"/subscriptions/{site.subscription}/resourceGroups/{resource_group(environment, name)}"
 
 
 def _aws_left(ec2: Any, env: str, region: str) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from clouds.azure.session import ResourceManager
 from components.model import Environment
 from components.model.groups import resource_group
 from components.model.nodes import POOL_LABEL
@@ -16,6 +17,7 @@ from longhaul.acceptance.pods import ready
 from longhaul.acceptance.subject import Subject
 from longhaul.drain import NODES
 from longhaul.kubernetes import Object
+from longhaul.rolling.azure import COMPUTE_VERSION, asked, scale_set
 from longhaul.rolling.cloud import CloudError
 
 
@@ -60,29 +62,23 @@ class AzureSized:
     """A scale set (learn.microsoft.com, "Virtual Machine Scale Sets - Update": the SKU's ``capacity``)."""
 
     def __init__(self, name: str, *, subscription: str, group: str) -> None:
-        from clouds.azure.session import MANAGEMENT, shared
-        from longhaul.rolling.azure import COMPUTE_VERSION
-
-        self._session = shared(MANAGEMENT)
-        root = f"{MANAGEMENT}/subscriptions/{subscription}/resourceGroups/{group}"
-        path = f"providers/Microsoft.Compute/virtualMachineScaleSets/{name}"
-        self._url = f"{root}/{path}?api-version={COMPUTE_VERSION}"
+        self._manager = ResourceManager()
+        self._path = scale_set(name, subscription=subscription, resource_group=group)
 
     def size(self) -> int:
         """Its capacity."""
-        return int(self._ask("GET")["sku"]["capacity"])
+        return int(self._sku()["capacity"])
 
     def resize(self, count: int) -> None:
         """The scale set ends or makes machines itself."""
-        self._ask("PATCH", {"sku": {**self._ask("GET")["sku"], "capacity": count}})
+        body = {"sku": {**self._sku(), "capacity": count}}
+        with asked():
+            self._manager.ask("PATCH", self._path, version=COMPUTE_VERSION, body=body)
 
-    def _ask(self, method: str, body: Object | None = None) -> Any:
-        from clouds.azure.session import AzureError
-
-        try:
-            return self._session.request(method, self._url, body=body).json()
-        except AzureError as error:
-            raise CloudError(str(error), passing=False) from None
+    def _sku(self) -> Object:
+        with asked():
+            sku: Object = self._manager.get(self._path, version=COMPUTE_VERSION)["sku"]
+            return sku
 
 
 def sized(environment: Environment, pool: str) -> Sized:

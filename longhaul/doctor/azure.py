@@ -6,11 +6,11 @@ Formats: learn.microsoft.com, "Azure REST API reference"; each caller names its 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from threading import Lock
-from typing import Any, Protocol
-from urllib.parse import quote
+from typing import Any
 
-from clouds.azure.session import MANAGEMENT, AzureError, shared
+from clouds.azure.session import MANAGEMENT, AzureError, Requests, ResourceManager, shared
 from clouds.base.findings import NotAskedError, RefusedError
 
 RESOURCES_VERSION = "2022-12-01"
@@ -24,48 +24,34 @@ ZONES_VERSION = "2024-06-01"
 SIGN_IN = "sign in (`az login`), or set AZURE_CLIENT_ID and what belongs to it"
 
 
-class Asks(Protocol):
-    """What authorised requests go through."""
-
-    def request(self, method: str, url: str, *, body: Mapping[str, Any] | None = None) -> Any:
-        """One request; ``AzureError`` for anything but success."""
-
-
 class Azure:
     """The resource manager, for many threads."""
 
-    def __init__(self, session: Asks | None = None, *, root: str = MANAGEMENT) -> None:
-        self._given, self._root = session, root
-        self._first, self._signed_in = Lock(), False
-        self._refusal: AzureError | None = None
+    def __init__(self, session: Requests | None = None, *, root: str = MANAGEMENT) -> None:
+        self._manager = ResourceManager(_OneFirst(session), root=root)
+        self._lock = Lock()
         self._skus: dict[tuple[str, str], dict[str, dict[str, Any]]] = {}
         self._skus_locks: dict[tuple[str, str], Lock] = {}
 
     def get(self, path: str, *, version: str) -> dict[str, Any]:
         """A document; ``NotAskedError`` when it cannot be had, also when it is not there."""
-        return self._document(self._url(path, version))
+        with _asked():
+            return self._manager.get(path, version=version)
 
     def find(self, path: str, *, version: str) -> dict[str, Any] | None:
         """A document; None when Azure says that there is no such thing."""
-        try:
-            return self._document(self._url(path, version), missing=True)
-        except _MissingError:
-            return None
+        with _asked():
+            return self._manager.find(path, version=version)
 
     def pages(self, path: str, *, version: str, filter: str = "") -> Iterator[dict[str, Any]]:
-        """Every entry of a list. A page that is said to be elsewhere is not asked for: it would be given the token."""
-        url = self._url(path, version) + (f"&$filter={quote(filter)}" if filter else "")
-        while url:
-            page = self._document(url)
-            yield from page.get("value") or []
-            url = page.get("nextLink") or ""
-            if url and not url.startswith(f"{self._root}/"):
-                raise NotAskedError(f"{path}: its next page is at another address: {url.partition('?')[0]}")
+        """Every entry of a list."""
+        with _asked():
+            yield from self._manager.pages(path, version=version, **({"filter": filter} if filter else {}))
 
     def skus(self, subscription: str, region: str) -> dict[str, dict[str, Any]]:
         """The machine types that a subscription sees in a region, by name: "Resource Skus - List", asked once."""
         place = (subscription, region)
-        with self._first:
+        with self._lock:
             lock = self._skus_locks.setdefault(place, Lock())
         with lock:
             if place not in self._skus:
@@ -76,37 +62,26 @@ class Azure:
                 }
             return self._skus[place]
 
-    def _url(self, path: str, version: str) -> str:
-        return f"{self._root}{quote(path)}?api-version={version}"
 
-    def _document(self, url: str, *, missing: bool = False) -> dict[str, Any]:
-        place = url.partition("?")[0]
-        try:
-            content = self._answer(url).json()
-        except AzureError as error:
-            if missing and error.status == 404:
-                raise _MissingError(str(error)) from None
-            if error.status == 403:
-                raise RefusedError(str(error), do="give whoever runs this the right that Azure names") from None
-            raise NotAskedError(str(error), do=SIGN_IN if error.status == 401 else "") from None
-        except ValueError:
-            raise NotAskedError(f"{place}: the answer is not JSON") from None
-        if not isinstance(content, dict):
-            raise NotAskedError(f"{place}: the answer is no JSON mapping")
-        return content
+class _OneFirst:
+    """Requests of which the first goes alone: where nobody is signed in, looking for credentials takes seconds each."""
 
-    def _answer(self, url: str) -> Any:
-        """One request. The first goes alone: where nobody is signed in, looking for credentials takes seconds each."""
+    def __init__(self, given: Requests | None) -> None:
+        self._given, self._first, self._signed_in = given, Lock(), False
+        self._refusal: AzureError | None = None
+
+    def request(self, method: str, url: str, *, body: Mapping[str, Any] | None = None) -> Any:
+        """One request; ``AzureError`` for anything but success."""
         with self._first:
             if self._refusal is not None:
                 raise self._refusal
             if not self._signed_in:
-                return self._begin(url)
-        return self._session().request("GET", url)
+                return self._begin(method, url, body)
+        return self._session().request(method, url, body=body)
 
-    def _begin(self, url: str) -> Any:
+    def _begin(self, method: str, url: str, body: Mapping[str, Any] | None) -> Any:
         try:
-            answer = self._session().request("GET", url)
+            answer = self._session().request(method, url, body=body)
         except AzureError as error:
             if error.status == 401:
                 self._refusal = error
@@ -116,12 +91,19 @@ class Azure:
         self._signed_in = True
         return answer
 
-    def _session(self) -> Asks:
+    def _session(self) -> Requests:
         return self._given or shared(MANAGEMENT)
 
 
-class _MissingError(NotAskedError):
-    """Azure says 404."""
+@contextmanager
+def _asked() -> Iterator[None]:
+    """Turn what the manager raises into ``NotAskedError``."""
+    try:
+        yield
+    except AzureError as error:
+        if error.status == 403:
+            raise RefusedError(str(error), do="give whoever runs this the right that Azure names") from None
+        raise NotAskedError(str(error), do=SIGN_IN if error.status == 401 else "") from None
 
 
 def region_name(text: str) -> str:

@@ -12,26 +12,18 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Protocol
+from contextlib import contextmanager
+from typing import Any
 
-from clouds.azure.session import MANAGEMENT, AzureError, shared
+from clouds.azure.session import AzureError, Requests, ResourceManager
 from longhaul.rolling.cloud import CloudError, Group, Life, Machine
 
 COMPUTE_VERSION = "2024-07-01"
-PASSING = (0, 408, 409, 429, 500, 502, 503, 504)
-"""Statuses after which the same may be asked again; 409 is another operation on the machine."""
 LOOK_S = 5.0
 """How often a machine is looked at that takes over a model, seconds."""
 TAKES_OVER_S = 900.0
 """How long that may take, seconds."""
 LIVES = {"deleting": Life.GOING, "creating": Life.CHANGING, "updating": Life.CHANGING, "migrating": Life.CHANGING}
-
-
-class Asks(Protocol):
-    """What authorised requests go through."""
-
-    def request(self, method: str, url: str, *, body: Mapping[str, Any] | None = None) -> Any:
-        """One request; ``AzureError`` for anything but success."""
 
 
 class AzureGroup:
@@ -45,41 +37,41 @@ class AzureGroup:
         *,
         subscription: str,
         resource_group: str,
-        session: Asks | None = None,
+        session: Requests | None = None,
         clock: Callable[[], float] = time.monotonic,
         wait: Callable[[float], None] = time.sleep,
     ) -> None:
         self._name, self._clock, self._wait = name, clock, wait
-        self._session = session or shared(MANAGEMENT)
-        self._root = (
-            f"{MANAGEMENT}/subscriptions/{subscription}/resourceGroups/{resource_group}"
-            f"/providers/Microsoft.Compute/virtualMachineScaleSets/{name}"
-        )
+        self._manager = ResourceManager(session)
+        self._path = scale_set(name, subscription=subscription, resource_group=resource_group)
 
     def look(self) -> Group:
         """The scale set, and its machines page by page."""
-        document = self._ask("GET", "").json()
+        with asked():
+            document = self._manager.get(self._path, version=COMPUTE_VERSION)
+            items = list(self._manager.pages(f"{self._path}/virtualMachines", version=COMPUTE_VERSION))
         return Group(
             target=target(document),
             wanted=int(document["sku"]["capacity"]),
-            machines=tuple(machine for item in self._pages("/virtualMachines") if (machine := machine_of(item))),
+            machines=tuple(machine for item in items if (machine := machine_of(item))),
         )
 
     def replace(self, machine: Machine) -> None:
         """Let it take over the model; its disk is still the old one then."""
         # Never without ids: that would mean every machine of the set.
-        self._ask("POST", "/manualupgrade", body={"instanceIds": [machine.id]})
+        self._post("manualupgrade", {"instanceIds": [machine.id]})
 
     def rebuild(self, machine: Machine) -> None:
         """Give it a new system disk, and its custom data once more."""
-        self._ask("POST", f"/virtualMachines/{machine.id}/reimage", body={})
+        self._post(f"virtualMachines/{machine.id}/reimage", {})
 
     def remake(self, machine: Machine) -> None:
         """Both, one after the other."""
         self.replace(machine)
         until = self._clock() + TAKES_OVER_S
         while True:
-            item = self._ask("GET", f"/virtualMachines/{machine.id}").json()
+            with asked():
+                item = self._manager.get(f"{self._path}/virtualMachines/{machine.id}", version=COMPUTE_VERSION)
             seen = machine_of(item)
             if seen is not None and seen.current and seen.life is Life.THERE:
                 break
@@ -92,23 +84,24 @@ class AzureGroup:
             self._wait(LOOK_S)
         self.rebuild(machine)
 
-    def _pages(self, path: str) -> Iterator[Mapping[str, Any]]:
-        page = self._ask("GET", path).json()
-        while True:
-            yield from page.get("value", [])
-            follow = page.get("nextLink")
-            if not follow:
-                return
-            page = self._request("GET", follow).json()
+    def _post(self, action: str, body: Mapping[str, Any]) -> None:
+        with asked():
+            self._manager.ask("POST", f"{self._path}/{action}", version=COMPUTE_VERSION, body=body)
 
-    def _ask(self, method: str, path: str, *, body: Mapping[str, Any] | None = None) -> Any:
-        return self._request(method, f"{self._root}{path}?api-version={COMPUTE_VERSION}", body=body)
 
-    def _request(self, method: str, url: str, *, body: Mapping[str, Any] | None = None) -> Any:
-        try:
-            return self._session.request(method, url, body=body)
-        except AzureError as error:
-            raise CloudError(str(error), passing=error.status in PASSING) from None
+@contextmanager
+def asked() -> Iterator[None]:
+    """Turn what the manager raises into :class:`CloudError`."""
+    try:
+        yield
+    except AzureError as error:
+        raise CloudError(str(error), passing=error.passing) from None
+
+
+def scale_set(name: str, *, subscription: str, resource_group: str) -> str:
+    """The path of a scale set."""
+    group = f"/subscriptions/{subscription}/resourceGroups/{resource_group}"
+    return f"{group}/providers/Microsoft.Compute/virtualMachineScaleSets/{name}"
 
 
 def target(document: Mapping[str, Any]) -> str:

@@ -67,22 +67,17 @@ def link_of(environment: Environment, resource: str, names: Iterable[str]) -> st
 
 
 def _azure(environment: Environment, site_name: str, site: AzureSite, names: Iterable[str]) -> list[TunnelView]:
-    from clouds.azure.session import MANAGEMENT, AzureError, Session
+    from clouds.azure.session import AzureError, ResourceManager
     from components.model.groups import resource_group
 
-    session = Session(MANAGEMENT)
-    group = f"{MANAGEMENT}/subscriptions/{site.subscription}/resourceGroups/{resource_group(environment, site_name)}"
+    manager = ResourceManager()
+    group = f"/subscriptions/{site.subscription}/resourceGroups/{resource_group(environment, site_name)}"
     base = f"{group}/providers/Microsoft.Network/connections"
     try:
-        url, listed = f"{base}?api-version={NETWORK_VERSION}", []
-        while url:
-            page = session.request("GET", url).json()
-            listed += page.get("value", [])
-            url = page.get("nextLink", "")
         # The list leaves out what changes by itself.
         return [
-            azure_tunnel(link, site_name, session.request("GET", f"{base}/{name}?api-version={NETWORK_VERSION}").json())
-            for name in sorted(str(one["name"]) for one in listed)
+            azure_tunnel(link, site_name, manager.get(f"{base}/{name}", version=NETWORK_VERSION))
+            for name in sorted(str(one["name"]) for one in manager.pages(base, version=NETWORK_VERSION))
             if (link := link_of(environment, name, names)) is not None
         ]
     except AzureError as error:

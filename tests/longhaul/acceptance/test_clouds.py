@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from clouds.azure.session import AzureError
+from clouds.azure.session import AzureError, ResourceManager
 from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.clouds import LISTED, Clouds, left, nothing_public
 from longhaul.acceptance.subject import Subject
@@ -32,7 +32,7 @@ class FakeAzure:
     addresses: list[dict[str, Any]] | None = None
     tags: dict[str, str] = field(default_factory=lambda: dict(OURS))
 
-    def request(self, method: str, url: str) -> Answer:
+    def request(self, method: str, url: str, *, body: Any = None) -> Answer:
         assert method == "GET"
         path = url.partition("?")[0]
         if self.addresses is None and not path.endswith("publicIPAddresses"):
@@ -61,7 +61,7 @@ class FakeEc2:
 
 
 def clouds(azure: FakeAzure, ec2: FakeEc2) -> Clouds:
-    return Clouds(azure=azure, ec2=lambda region: ec2)
+    return Clouds(azure=ResourceManager(azure), ec2=lambda region: ec2)
 
 
 def held_by(kind: str, tags: dict[str, str] | None = None) -> dict[str, Any]:
@@ -139,7 +139,7 @@ def test_a_group_that_is_left_is_named_and_an_error_is_no_absence(subject: Subje
     assert left(subject.environment, clouds(others, FakeEc2())) == ["address one"]
 
     class Refusing(FakeAzure):
-        def request(self, method: str, url: str) -> Answer:
+        def request(self, method: str, url: str, *, body: Any = None) -> Answer:
             raise AzureError(f"{method} {url}: no", status=403)
 
     with pytest.raises(AzureError):
