@@ -26,7 +26,7 @@ from components.azure.vpn import AzureVpnGateway, AzureVpnGatewayArgs, AzureVpnP
 from components.model import AddressPlan, Environment
 from components.model.groups import cloud_name
 from components.model.links import LinkKind, PlannedLink, links
-from components.onprem.site import OnpremTunnel, gateways, tunnels_export
+from components.onprem.vpn import OnpremTunnel, gateways, tunnels_export
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,8 +9,8 @@ import pulumi
 from pulumi import ComponentResource, ResourceOptions
 
 from components.aws.account import tags
-from components.aws.machines import AwsNodeIdentity, AwsNodeIdentityArgs, AwsPool, AwsPoolArgs
 from components.aws.network import AwsSiteNetwork, AwsSiteNetworkArgs
+from components.aws.pools import AwsNodeIdentity, AwsNodeIdentityArgs, AwsPool, AwsPoolArgs
 from components.model import AddressPlan, Environment
 from components.model.groups import pool_resource
 

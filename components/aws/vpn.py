@@ -11,28 +11,36 @@ import pulumi
 import pulumi_aws as aws
 from pulumi import ComponentResource, Output, ResourceOptions
 
-from components.model.links import DPD_SECONDS
+from clouds.base.ipsec import SUITE
 
 UNUSED_ASN = "65000"
 """AWS wants a number for the remote gateway's BGP even where routes are static; 65000 is its documentation's
 example."""
 
 
+CIPHERS = {"AES-256-GCM": "AES256-GCM-16"}
+DERIVATIONS = {"SHA-384": "SHA2-384"}
+GROUPS = {"ECP-384": 20}
+"""AWS's words (docs.aws.amazon.com, "Tunnel options for your AWS Site-to-Site VPN connection"); groups have IANA's
+numbers."""
+
+
 def tunnel_options(tunnel: int) -> dict[str, Any]:
-    """Arguments of tunnel 1 or 2: IKEv2, AES-256-GCM, ECP-384 (group 20), the suite that all three kinds of gateway
-    offer; `components/azure/vpn.py` and `components/onprem/site.py` say the same in their own words. AWS dials as well,
-    so that a tunnel is up before there is traffic, whichever side comes back first."""
+    """Arguments of tunnel 1 or 2, the suite in AWS's words. AWS dials as well, so that a tunnel is up before there is
+    traffic, whichever side comes back first."""
+    cipher, derivation = CIPHERS[SUITE.cipher], DERIVATIONS[SUITE.derivation]
+    group = GROUPS[SUITE.group]
     options: dict[str, Any] = {
         "ike_versions": ["ikev2"],
-        "phase1_encryption_algorithms": ["AES256-GCM-16"],
-        "phase1_integrity_algorithms": ["SHA2-384"],
-        "phase1_dh_group_numbers": [20],
-        "phase1_lifetime_seconds": 28800,
-        "phase2_encryption_algorithms": ["AES256-GCM-16"],
-        "phase2_integrity_algorithms": ["SHA2-384"],
-        "phase2_dh_group_numbers": [20],
-        "phase2_lifetime_seconds": 3600,
-        "dpd_timeout_seconds": DPD_SECONDS,
+        "phase1_encryption_algorithms": [cipher],
+        "phase1_integrity_algorithms": [derivation],
+        "phase1_dh_group_numbers": [group],
+        "phase1_lifetime_seconds": SUITE.ike_s,
+        "phase2_encryption_algorithms": [cipher],
+        "phase2_integrity_algorithms": [derivation],
+        "phase2_dh_group_numbers": [group],
+        "phase2_lifetime_seconds": SUITE.tunnel_s,
+        "dpd_timeout_seconds": SUITE.silence_s,
         "dpd_timeout_action": "restart",
         "startup_action": "start",
     }

@@ -10,11 +10,16 @@ import pulumi
 from pulumi import ComponentResource, Output, Resource, ResourceOptions
 from pulumi_azure_native import network
 
+from clouds.base.ipsec import SUITE
 from components.model.groups import GATEWAY_SUBNET
-from components.model.links import DPD_SECONDS
 
 SKU = "VpnGw2AZ"
 """1 Gbit/s in all, 30 tunnels, spread over zones (learn.microsoft.com, "About gateway SKUs")."""
+
+CIPHERS = {"AES-256-GCM": "GCMAES256"}
+DERIVATIONS = {"SHA-384": "SHA384"}
+GROUPS = {"ECP-384": "ECP384"}
+"""Azure's words (learn.microsoft.com/azure/vpn-gateway/ipsec-ike-policy-howto, "IPsec/IKE policy parameters")."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,7 +173,7 @@ class AzureVpnPeer(ComponentResource):
             local_network_gateway2=network.LocalNetworkGatewayArgs(id=remote.id),
             shared_key=Output.secret(args.key),
             enable_bgp=False,
-            dpd_timeout_seconds=DPD_SECONDS,
+            dpd_timeout_seconds=SUITE.silence_s,
             ipsec_policies=[_policy()],
             use_policy_based_traffic_selectors=True,
             traffic_selector_policies=[
@@ -184,15 +189,16 @@ class AzureVpnPeer(ComponentResource):
 
 
 def _policy() -> network.IpsecPolicyArgs:
-    """The suite of `components/aws/vpn.py` in Azure's words; with AES-GCM for the tunnel, Azure wants the same name for
-    its integrity. Azure renews the tunnel's keys every hour, and those of IKE every eight, which cannot be set."""
+    """The suite in Azure's words; with AES-GCM for the tunnel, Azure wants the same name for its integrity. How long
+    IKE's keys live cannot be set."""
+    cipher, group = CIPHERS[SUITE.cipher], GROUPS[SUITE.group]
     return network.IpsecPolicyArgs(
-        ike_encryption="GCMAES256",
-        ike_integrity="SHA384",
-        dh_group="ECP384",
-        ipsec_encryption="GCMAES256",
-        ipsec_integrity="GCMAES256",
-        pfs_group="ECP384",
-        sa_life_time_seconds=3600,
+        ike_encryption=cipher,
+        ike_integrity=DERIVATIONS[SUITE.derivation],
+        dh_group=group,
+        ipsec_encryption=cipher,
+        ipsec_integrity=cipher,
+        pfs_group=group,
+        sa_life_time_seconds=SUITE.tunnel_s,
         sa_data_size_kilobytes=102_400_000,
     )

@@ -9,10 +9,6 @@ from itertools import combinations
 from components.model.environment import Environment
 from components.model.sites import AwsSite, AzureSite, OnpremSite, Site
 
-DPD_SECONDS = 30
-"""Silence after which a peer counts as dead, seconds; the same on all gateways."""
-
-
 AZURE_ADDRESSES = 2
 """Public addresses of an Azure site's gateway, one for each of its instances, both of them active."""
 

@@ -46,7 +46,7 @@ RULES = (
     Rule(
         id="metadata-hop-limit",
         reason="Metadata goes one hop, the instance's own: a pod, a hop further, must not take its identity.",
-        source="AWS Security Hub AutoScaling.4; components/aws/machines.py",
+        source="AWS Security Hub AutoScaling.4; components/aws/pools.py",
         kinds=_KINDS,
         look=_hops,
     ),

@@ -56,7 +56,7 @@ def _ec2(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 
 def group(ec2: Any, name: str, *, desired: int) -> None:
-    """An auto scaling group as components/aws/machines.py makes it."""
+    """An auto scaling group as components/aws/pools.py makes it."""
     vpc = ec2.create_vpc(CidrBlock="10.65.0.0/16")["Vpc"]["VpcId"]
     subnet = ec2.create_subnet(VpcId=vpc, CidrBlock="10.65.128.0/19")["Subnet"]["SubnetId"]
     template = {"ImageId": "ami-12c6146b", "InstanceType": "m6id.xlarge"}

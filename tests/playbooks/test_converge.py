@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
-from components.onprem.site import ESP_PROPOSAL, IKE_PROPOSAL
+from components.onprem.vpn import ESP_PROPOSAL, IKE_PROPOSAL
 from lab import depot, image
 from lab.desired import World
 from lab.racks import host_key

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from components.aws.vpn import tunnel_options
-from components.onprem.site import ESP_PROPOSAL, IKE_PROPOSAL
+from components.onprem.vpn import ESP_PROPOSAL, IKE_PROPOSAL
 from lab.cloud.aws.proposals import proposals
 
 

@@ -9,14 +9,19 @@ from ipaddress import IPv4Address, IPv4Network
 import pulumi
 from pulumi import Output
 
+from clouds.base.ipsec import SUITE
 from components.model import AddressPlan, Environment
-from components.model.links import DPD_SECONDS
 from components.model.sites import OnpremSite
 
-IKE_PROPOSAL = "aes256gcm16-prfsha384-ecp384"
-"""The suite of `components/aws/vpn.py` in strongSwan's words (docs.strongswan.org, "IKEv2 Cipher Suites")."""
+CIPHERS = {"AES-256-GCM": "aes256gcm16"}
+DERIVATIONS = {"SHA-384": "prfsha384"}
+GROUPS = {"ECP-384": "ecp384"}
+"""strongSwan's words (docs.strongswan.org, "IKEv2 Cipher Suites")."""
 
-ESP_PROPOSAL = "aes256gcm16-ecp384"
+IKE_PROPOSAL = "-".join((CIPHERS[SUITE.cipher], DERIVATIONS[SUITE.derivation], GROUPS[SUITE.group]))
+"""The suite in strongSwan's words. Gateways renew keys before their life ends (playbooks/roles/gateway)."""
+
+ESP_PROPOSAL = "-".join((CIPHERS[SUITE.cipher], GROUPS[SUITE.group]))
 """The same for the tunnel's own keys, with forward secrecy."""
 
 
@@ -80,7 +85,7 @@ def _export(environment: Environment, addresses: AddressPlan, tunnel: OnpremTunn
         "remote_block": _text(addresses.sites[tunnel.remote_site].block),
         "ike_proposal": IKE_PROPOSAL,
         "esp_proposal": ESP_PROPOSAL,
-        "dpd_seconds": DPD_SECONDS,
+        "dpd_seconds": SUITE.silence_s,
     }
     varying = Output.all(remote_address=tunnel.remote_address, key=tunnel.key)
     return varying.apply(lambda values: {**fixed, **values})
