@@ -70,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(invocation: Invocation) -> int:
     """Preview, judge, show."""
-    from longhaul.plan.findings import Verdict
+    from clouds.base.findings import Severity
 
     where = context(invocation)
     environment = where.project.load(where.env)
@@ -81,9 +81,9 @@ def run(invocation: Invocation) -> int:
     for form, path in invocation.options.also:
         path.write_text(_written(made, form), encoding="utf-8")
     sys.stdout.write(_written(made, invocation.options.format))
-    if made.verdict is Verdict.REFUSED:
+    if made.verdict is Severity.PROBLEM:
         return Exit.REFUSED
-    return Exit.FAILED if made.verdict is Verdict.CARE and invocation.options.strict else Exit.OK
+    return Exit.FAILED if made.verdict is Severity.WARNING and invocation.options.strict else Exit.OK
 
 
 def _plan(where: Context, environment: Environment, base: Environment | None, invocation: Invocation) -> Plan:
@@ -120,7 +120,7 @@ def _prices(where: Context) -> tuple[Prices | None, str]:
 
 def _written(made: Plan, form: str) -> str:
     if form == "json":
-        from longhaul.plan.machine_readable import to_json
+        from longhaul.plan.text import to_json
 
         return to_json(made)
     if form == "markdown":

@@ -116,7 +116,7 @@ def _written(review: Review, form: str) -> str:
     if form == "json":
         return review.model_dump_json(indent=2) + "\n"
     if form == "markdown":
-        from longhaul.review.markdown import to_markdown
+        from longhaul.review.text import to_markdown
 
         return to_markdown(review)
     from longhaul.review.text import to_text
@@ -135,7 +135,7 @@ def _write(text: str, to: Path | None) -> None:
 def _comment(review: Review, request: PullRequest | None, environ: Mapping[str, str]) -> None:
     """Post it; on a fork's pull request no token may write, and none is used."""
     from longhaul.review.github import API, GitHub
-    from longhaul.review.markdown import MARKERS, to_markdown
+    from longhaul.review.text import MARKERS, to_markdown
 
     if review.fork or (request is not None and request.fork):
         say("no comment: a job for a fork has no token that may write one")
@@ -150,8 +150,8 @@ def _comment(review: Review, request: PullRequest | None, environ: Mapping[str, 
 
 def _issue(review: Review, environ: Mapping[str, str]) -> None:
     from longhaul.review.github import API, GitHub
-    from longhaul.review.markdown import MARKERS, to_markdown
     from longhaul.review.pull_request import repository_of
+    from longhaul.review.text import MARKERS, to_markdown
 
     if not review.drift:
         raise CommandError("--issue github is for what --drift finds", code=Exit.USAGE)

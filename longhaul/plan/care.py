@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
+from clouds.base.findings import Finding, Severity
 from components.model import Role
 from longhaul.plan.changes import Action, Change
 from longhaul.plan.consequences import CONSEQUENCES, Consequence
 from longhaul.plan.earlier import stores
-from longhaul.plan.findings import Finding, Verdict, count
 from longhaul.plan.kinds import Kind, kind_of
 from longhaul.plan.masking import LATER
 from longhaul.plan.places import ENVIRONMENT, LINKS, Place
 from longhaul.plan.properties import changes_only, properties
 from longhaul.plan.refusals import GONE, Case, quorum
 from longhaul.plan.rules import rules
+from longhaul.report.text import counted
 
 _ACTIONS = {
     Action.CHANGE: ("changes", "change"),
@@ -61,9 +62,9 @@ def _by_kind(case: Case) -> defaultdict[tuple[Kind, Action], list[Change]]:
 def _finding(kind: Kind, action: Action, consequence: Consequence, found: list[Change]) -> Iterator[Finding]:
     why = {Action.CHANGE: consequence.change, Action.MAKE: consequence.made}.get(action, consequence.gone)
     if found and why:
-        subject = f"The {kind} {found[0].name}" if len(found) == 1 else count(len(found), kind.value)
+        subject = f"The {kind} {found[0].name}" if len(found) == 1 else counted(len(found), kind.value)
         yield Finding(
-            level=Verdict.CARE,
+            severity=Severity.WARNING,
             what=f"{subject} {_verb(action, len(found))}.",
             where=tuple(change.name for change in found),
             why=why if action is not Action.REPLACE or not all(map(_may_stay, found)) else f"{why} {_MAY_STAY}",
@@ -97,7 +98,7 @@ def _replaced_machines(case: Case, role: Role) -> Iterator[Finding]:
     guarded = all(change.guarded for change in own if change.action is Action.REPLACE)
     turns = ", one at a time" if guarded and len(replaced) > 1 else ""
     yield Finding(
-        level=Verdict.CARE,
+        severity=Severity.WARNING,
         what=f"{_machines(len(replaced), before, role)} {_verb(Action.REPLACE, len(replaced))}{turns}.",
         where=replaced,
         why=f"{_meanwhile(role, before)} {_TURN}",
@@ -116,7 +117,7 @@ def _removed_machines(case: Case, role: Role) -> Iterator[Finding]:
         why = "The store goes on counting it as a voter: it outlives fewer losses than before."
         do = "Take it out with `etcdctl member remove` on a member that stays (docs/operations.md)."
     yield Finding(
-        level=Verdict.CARE,
+        severity=Severity.WARNING,
         what=f"{_machines(len(gone), before, role)} {_verb(Action.DESTROY, len(gone))}.",
         where=gone,
         why=why,
@@ -125,7 +126,7 @@ def _removed_machines(case: Case, role: Role) -> Iterator[Finding]:
 
 
 def _machines(number: int, before: int, role: Role) -> str:
-    of = count(before, "member" if role.is_store else "API server")
+    of = counted(before, "member" if role.is_store else "API server")
     return f"{number} of {of} of the store {role}" if role.is_store else f"{number} of {of}"
 
 
@@ -168,7 +169,7 @@ def _pools_that_go(case: Case) -> Iterator[Finding]:
     pools = (place for place in _gone_places(case) if place.kind == "pool" and place.part not in case.after.pools)
     for place in case.places.in_order(place for place in pools if place.site in case.after.sites):
         yield Finding(
-            level=Verdict.CARE,
+            severity=Severity.WARNING,
             what=f"The pool {place.part} in {place.site} goes.",
             where=(place.part,),
             why="All of its machines are ended, and what runs on them, checkpoint or not.",
@@ -181,8 +182,8 @@ def _sites_that_go(case: Case) -> Iterator[Finding]:
         own = [one for one in case.changes if case.places.of(one).site == site and one.action in GONE and one.custom]
         if site not in case.after.sites and own:
             yield Finding(
-                level=Verdict.CARE,
-                what=f"The site {site} goes, with {count(len(own), 'resource')} and its links.",
+                severity=Severity.WARNING,
+                what=f"The site {site} goes, with {counted(len(own), 'resource')} and its links.",
                 where=(site,),
                 why="Everything in it ends.",
                 do="See that nothing in it is in use. Give the sites after it in the file the `range` that they "

@@ -7,11 +7,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from clouds.base.findings import Finding, Severity
 from components.model import Environment, Role
-from longhaul.plan.findings import Finding, Verdict, names
 from longhaul.plan.properties import NOTHING, Property, between
 from longhaul.plan.refusals import Case
 from longhaul.plan.texts import SHORT
+from longhaul.report.text import names
 
 ALONE = "the file of before alone"
 """What is compared with, in words."""
@@ -47,7 +48,7 @@ def _fewer_members(before: Environment, after: Environment, role: Role) -> Itera
     was, now = (getattr(one.control_plane, role.value).members for one in (before, after))
     if now < was:
         yield Finding(
-            level=Verdict.REFUSED,
+            severity=Severity.PROBLEM,
             what=f"The store {role} would have fewer members: {was} -> {now}.",
             where=(f"control_plane.{role}.members",),
             why="A removed member goes on counting as a voter: the store outlives fewer losses, or has no quorum.",
@@ -63,7 +64,7 @@ def _changed(before: Environment, after: Environment) -> Iterator[Finding]:
     restless = [one for one in changed if not _is_calm(one)]
     told = names(one.path for one in restless or changed)
     yield Finding(
-        level=Verdict.CARE if restless else Verdict.SAFE,
+        severity=Severity.WARNING if restless else Severity.OK,
         what=f"Not compared with what runs: there is no state here. The file changes {told}.",
         where=tuple(one.path for one in changed),
         why="What that replaces, restarts or cuts off among what runs is not known."

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from clouds.base.findings import Finding, Severity, gravest, in_order
 from components.model import Environment
 from longhaul.plan.capacity import Row, compare
 from longhaul.plan.care import cares
@@ -13,7 +14,6 @@ from longhaul.plan.changes import Action, Change, Changes
 from longhaul.plan.cost import Cost, Prices, compare_cost
 from longhaul.plan.earlier import Earlier, earlier
 from longhaul.plan.files import by_files
-from longhaul.plan.findings import Finding, Verdict, in_order, verdict
 from longhaul.plan.kinds import Kind, is_group, kind_of
 from longhaul.plan.places import Place, Places, places
 from longhaul.plan.properties import Property, properties
@@ -21,6 +21,10 @@ from longhaul.plan.refusals import Case, refusals
 
 MAX_REMOVED = 0.1
 """Share of the nodes that may go at once unless told otherwise: our own choice, a tenth."""
+
+
+VERDICTS = {Severity.OK: "safe", Severity.WARNING: "needs care", Severity.PROBLEM: "refused"}
+"""What a plan, or a reason, asks of its reviewer, in words."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +55,8 @@ class Plan:
     environment: str
     against: str
     """What it was compared with, in words that follow a semicolon."""
-    verdict: Verdict
+    verdict: Severity
+    """The gravest of all reasons."""
     reasons: tuple[Finding, ...]
     """Of Longhaul's own rules, the gravest first."""
     policy: tuple[Finding, ...]
@@ -107,7 +112,7 @@ def make_plan(environment: Environment, changes: Changes, terms: Terms) -> Plan:
     return Plan(
         environment=environment.name,
         against=terms.against,
-        verdict=verdict([*reasons, *policy]),
+        verdict=gravest([*reasons, *policy]),
         reasons=reasons,
         policy=policy,
         counts=_counts(changes.changes),

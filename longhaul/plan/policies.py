@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
+from clouds.base.findings import Finding, Severity
 from components.model import Environment
 from longhaul.plan.document import Document, Step
-from longhaul.plan.findings import Finding, Verdict
-from longhaul.policy import Finding as Fault
 from longhaul.policy import Resource, Waived, declared_by, judge
+from longhaul.policy.waivers import name_of
 
 SAME = "same"
 
@@ -21,10 +21,10 @@ def policies(documents: Iterable[Document], environment: Environment) -> tuple[F
     steps = [step for document in documents for step in document.steps if step.new is not None and step.new.custom]
     judged = judge(map(_resource, steps), declared=declared_by(environment))
     fresh = {step.urn for step in steps if step.op != SAME}
-    by_rule: defaultdict[tuple[str, bool], list[Fault]] = defaultdict(list)
+    by_rule: defaultdict[tuple[str, bool], list[Finding]] = defaultdict(list)
     for fault in judged.findings:
-        by_rule[fault.rule, fault.urn in fresh].append(fault)
-    broken = tuple(_finding(rule, faults, fresh=new) for (rule, new), faults in sorted(by_rule.items()))
+        by_rule[fault.check, fault.where[0] in fresh].append(fault)
+    broken = tuple(_finding(rule, by_rule[rule, new], fresh=new) for rule, new in sorted(by_rule))
     return (*broken, *map(_admitted, judged.waived))
 
 
@@ -34,22 +34,22 @@ def _resource(step: Step) -> Resource:
     return Resource(urn=step.urn, type=kinship.rsplit("$", 1)[-1], name=name, inputs=inputs)
 
 
-def _finding(rule: str, faults: list[Fault], *, fresh: bool) -> Finding:
+def _finding(rule: str, faults: list[Finding], *, fresh: bool) -> Finding:
     return Finding(
-        level=Verdict.REFUSED if fresh else Verdict.CARE,
+        severity=Severity.PROBLEM if fresh else Severity.WARNING,
         what=f"policy {rule}: {_each_once(fault.what for fault in faults)}" + ("" if fresh else "; it was so before"),
-        where=tuple(sorted({fault.urn.rpartition("::")[2] for fault in faults})),
+        where=tuple(sorted({name_of(fault) for fault in faults})),
         why=_each_once(fault.why for fault in faults),
-        do=f"{_each_once(fault.write for fault in faults)}; or waive it in the environment file (docs/policy.md)",
+        do=f"{_each_once(fault.do for fault in faults)}; or waive it in the environment file (docs/policy.md)",
     )
 
 
 def _admitted(waived: Waived) -> Finding:
     waiver = waived.waiver
     return Finding(
-        level=Verdict.SAFE,
-        what=f"policy {waived.finding.rule} is waived until {waiver.until}: {waived.finding.what}",
-        where=(waived.finding.urn.rpartition("::")[2],),
+        severity=Severity.OK,
+        what=f"policy {waived.finding.check} is waived until {waiver.until}: {waived.finding.what}",
+        where=(name_of(waived.finding),),
         why=waiver.why,
         do=f"nothing; approved by {waiver.approved_by}",
     )

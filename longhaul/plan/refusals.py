@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from clouds.base.findings import Finding, Severity
 from components.model import Environment, Role, plan
 from components.model.held import Facts, changes, facts, instead
 from longhaul.plan.capacity import Row
 from longhaul.plan.changes import Action, Change
 from longhaul.plan.earlier import stores
-from longhaul.plan.findings import Finding, Verdict, count, names
 from longhaul.plan.kinds import Kind, kind_of
 from longhaul.plan.places import Places
 from longhaul.plan.ranges import Moved, moved_in_files, moved_in_state
+from longhaul.report.text import counted, names
 
 GONE = (Action.DESTROY, Action.REPLACE)
 
@@ -63,8 +64,8 @@ def quorum(case: Case, role: Role) -> Iterator[Finding]:
     out, outlives = len(gone) + len(unguarded) + guarded, (before - 1) // 2
     if out <= outlives:
         return
-    said = [f"{count(len(gone), 'member')} removed"] if gone else []
-    said += [f"{count(len(replaced), 'member')} replaced"] if replaced else []
+    said = [f"{counted(len(gone), 'member')} removed"] if gone else []
+    said += [f"{counted(len(replaced), 'member')} replaced"] if replaced else []
     if before == 1:
         why = "The store has one member: its data would be gone."
         do = "Give it three members first, run `longhaul up`, then make the change."
@@ -78,7 +79,7 @@ def quorum(case: Case, role: Role) -> Iterator[Finding]:
             "without removing any, one at a time."
         )
     yield Finding(
-        level=Verdict.REFUSED,
+        severity=Severity.PROBLEM,
         what=f"The store {role} loses its quorum: {' and '.join(said)} of {before}.",
         where=tuple(sorted(change.name for change in (*gone, *replaced))),
         why=why,
@@ -126,8 +127,8 @@ def _lost(case: Case) -> Iterator[Finding]:
             if found:
                 verb = "destroyed" if action is Action.DESTROY else "replaced"
                 yield Finding(
-                    level=Verdict.REFUSED,
-                    what=f"{count(len(found), kind.value).capitalize()} would be {verb}.",
+                    severity=Severity.PROBLEM,
+                    what=f"{counted(len(found), kind.value).capitalize()} would be {verb}.",
                     where=tuple(one.name for one in found),
                     why=why,
                     do=do,
@@ -144,7 +145,7 @@ def _addresses(case: Case) -> Iterator[Finding]:
     if not moved:
         return
     yield Finding(
-        level=Verdict.REFUSED,
+        severity=Severity.PROBLEM,
         what=f"An address plan in use changes: {names((str(one) for one in moved), most=3)}.",
         where=tuple(dict.fromkeys(one.what for one in moved)),
         why=(
@@ -165,7 +166,7 @@ def _held(case: Case) -> Iterator[Finding]:
         found = [one for one in changes(before, after) if not one.is_range or (case.stateless and one.is_zone)]
         if found:
             yield Finding(
-                level=Verdict.REFUSED,
+                severity=Severity.PROBLEM,
                 what=f"What is in use changes: {names((str(one) for one in found), most=3)}.",
                 where=tuple(one.key for one in found),
                 why="What is there would be made anew at another place, or under another name. `up` refuses it, too.",
@@ -206,8 +207,8 @@ def _too_many(case: Case, removed: dict[str, int], before: int, *, noun: str, of
     if not before or gone <= case.max_removed * before:
         return
     yield Finding(
-        level=Verdict.REFUSED,
-        what=f"{count(gone, noun)} of {before:,} would go, {gone / before:.0%} of {of}; {case.max_removed:.0%} may.",
+        severity=Severity.PROBLEM,
+        what=f"{counted(gone, noun)} of {before:,} would go, {gone / before:.0%} of {of}; {case.max_removed:.0%} may.",
         where=tuple(sorted(removed)),
         why="What runs on them ends, checkpoint or not, and the rest may have no room for it.",
         do="Go in steps, emptying the nodes first (docs/rolling.md), or say --max-removed if that much is meant to go.",

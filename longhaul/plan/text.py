@@ -1,16 +1,40 @@
-"""A plan for a terminal: plain text, 100 columns."""
+"""A plan for a terminal, and for programs."""
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
 
+from clouds.base.findings import Finding
 from longhaul.plan.capacity import Capacity, Row, total
-from longhaul.plan.findings import Finding, names
 from longhaul.plan.lines import blocks, summary
-from longhaul.plan.plan import Plan
+from longhaul.plan.plan import VERDICTS, Plan
+from longhaul.report.programs import document
+from longhaul.report.text import names, table, wrapped
 
-WIDTH = 100
+
+def to_json(plan: Plan) -> str:
+    """The whole plan: names as in :class:`longhaul.plan.plan.Plan`."""
+    content: dict[str, Any] = asdict(plan)
+    content["verdict"] = VERDICTS[plan.verdict]
+    content["reasons"] = [_reason(finding) for finding in plan.reasons]
+    content["policy"] = [_reason(finding) for finding in plan.policy]
+    content["counts"] = {str(action): number for action, number in plan.counts.items()}
+    content["capacity"] = content.pop("rows")
+    content["places"] = [{**part.pop("place"), "resources": part["lines"]} for part in content.pop("parts")]
+    return document(content, unicode=True) + "\n"
+
+
+def _reason(finding: Finding) -> dict[str, Any]:
+    return {
+        "level": VERDICTS[finding.severity],
+        "what": finding.what,
+        "where": finding.where,
+        "why": finding.why,
+        "do": finding.do,
+        "lines": finding.lines,
+    }
 
 
 def to_text(plan: Plan) -> str:
@@ -19,28 +43,34 @@ def to_text(plan: Plan) -> str:
 
 
 def _parts(plan: Plan) -> Iterator[list[str]]:
-    yield [f"{plan.environment}: {plan.verdict}", f"{summary(plan)}; {plan.against}"]
+    yield [f"{plan.environment}: {VERDICTS[plan.verdict]}", f"{summary(plan)}; {plan.against}"]
     for title, findings in (("Reasons", plan.reasons), ("Policy", plan.policy)):
         if findings:
             yield [title, *(line for finding in findings for line in _finding(finding))]
     for block in blocks(plan):
         title = f"{block.title} ({block.counts})" if block.counts else block.title
-        yield [*_wrapped(title, "", further="    "), *_indented(block.lines)]
-    table = capacity_table(plan.rows)
-    if table:
-        yield ["Capacity", *_aligned(table)]
-    yield ["Cost", *_wrapped(plan.cost.summary, "  ")]
+        yield [*wrapped(title, hanging="    "), *(line for one in block.lines for line in _cut(one))]
+    rows = capacity_table(plan.rows)
+    if rows:
+        yield ["Capacity", *table(rows[0], rows[1:])]
+    yield ["Cost", *wrapped(plan.cost.summary, indent="  ")]
     if plan.notes:
-        yield ["Not known", *(line for note in plan.notes for line in _wrapped(note, "  "))]
+        yield ["Not known", *(line for note in plan.notes for line in wrapped(note, indent="  "))]
 
 
 def _finding(finding: Finding) -> Iterator[str]:
-    yield from _wrapped(f"{finding.level}: {finding.what}", "  ", further="    ")
+    yield from wrapped(f"{VERDICTS[finding.severity]}: {finding.what}", indent="  ", hanging="    ")
     for line in finding.lines:
-        yield from _wrapped(line, "      ", further="        ")
+        yield from wrapped(line, indent="      ", hanging="        ")
     for word, said in (("where", names(finding.where, most=6)), ("why", finding.why), ("do", finding.do)):
         if said:
-            yield from _wrapped(f"{word + ':':<7}{said}", "    ", further=" " * 11)
+            yield from wrapped(f"{word + ':':<7}{said}", indent="    ", hanging=" " * 11)
+
+
+def _cut(line: str) -> list[str]:
+    """A line of a resource, wrapped behind its own indentation."""
+    indent = " " * (len(line) - len(line.lstrip()) + 2)
+    return wrapped(line.lstrip(), indent=indent, hanging=indent + "    ")
 
 
 def capacity_table(rows: Sequence[Row]) -> list[tuple[str, ...]]:
@@ -69,31 +99,3 @@ def _cells(one: Capacity | None) -> tuple[str, str, str]:
 
 def _side(before: str, after: str) -> str:
     return after if before == after else f"{before} -> {after}"
-
-
-def _aligned(table: Sequence[tuple[str, ...]]) -> list[str]:
-    widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
-    return [
-        ("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))).rstrip() for row in table
-    ]
-
-
-def _indented(lines: Sequence[str]) -> list[str]:
-    return [line for one in lines for line in _cut(one)]
-
-
-def _cut(line: str) -> list[str]:
-    """A line of a resource, wrapped behind its own indentation."""
-    indent = " " * (len(line) - len(line.lstrip()) + 2)
-    return _wrapped(line.lstrip(), indent, further=indent + "    ")
-
-
-def _wrapped(text: str, indent: str, *, further: str | None = None) -> list[str]:
-    return textwrap.wrap(
-        text,
-        width=WIDTH,
-        initial_indent=indent,
-        subsequent_indent=indent if further is None else further,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from clouds.base.findings import Finding, Severity
 from longhaul.policy.declared import Declared, declared_by
-from longhaul.policy.finding import Finding
 from longhaul.policy.registry import RULES
 from longhaul.policy.resource import Resource
 from longhaul.policy.rule import Rule
@@ -19,7 +19,6 @@ from longhaul.policy.waivers import Waived, apply
 __all__ = [
     "RULES",
     "Declared",
-    "Finding",
     "Judged",
     "Resource",
     "Rule",
@@ -44,13 +43,18 @@ def judge(resources: Iterable[Resource], *, declared: Declared) -> Judged:
     """Look at every resource by every rule, then at the waivers."""
     found = {
         Finding(
-            urn=resource.urn, rule=rule.id, what=fault.what, why=f"{rule.reason} ({rule.source})", write=fault.write
+            severity=Severity.PROBLEM,
+            what=fault.what,
+            where=(resource.urn,),
+            why=f"{rule.reason} ({rule.source})",
+            do=fault.write,
+            check=rule.id,
         )
         for resource in resources
         for rule in RULES
         for fault in rule.faults(resource, declared)
     }
-    findings, waived = apply(sorted(found), declared.waivers, rules=RULES, today=declared.today)
+    findings, waived = apply(found, declared.waivers, rules=RULES, today=declared.today)
     return Judged(findings=tuple(findings), waived=tuple(waived))
 
 

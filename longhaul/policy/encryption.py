@@ -11,8 +11,7 @@ import re
 from collections.abc import Iterator
 
 from longhaul.policy.declared import Declared
-from longhaul.policy.kinds import INSTANCE, LAUNCH_TEMPLATE, SCALE_SET, STORAGE_ACCOUNT, VIRTUAL_MACHINE
-from longhaul.policy.resource import Resource
+from longhaul.policy.resource import INSTANCE, LAUNCH_TEMPLATE, SCALE_SET, STORAGE_ACCOUNT, VIRTUAL_MACHINE, Resource
 from longhaul.policy.rule import Fault, Rule
 from longhaul.policy.values import at, is_true, sections, shown
 

@@ -8,15 +8,15 @@ from typing import Any
 
 from components.model.network import PRIVATE
 from longhaul.policy.declared import Declared, parse_range
-from longhaul.policy.kinds import (
+from longhaul.policy.resource import (
     AWS_BALANCER,
     AZURE_BALANCER,
     INSTANCE,
     LAUNCH_TEMPLATE,
     SCALE_SET,
     VIRTUAL_MACHINE,
+    Resource,
 )
-from longhaul.policy.resource import Resource
 from longhaul.policy.rule import Fault, Rule
 from longhaul.policy.values import is_true, is_unknown, sections, shown, walk
 

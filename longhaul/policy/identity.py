@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from longhaul.policy.declared import Declared
-from longhaul.policy.kinds import BUCKET_POLICY, ROLE, SCALE_SET, VAULT, VIRTUAL_MACHINE
-from longhaul.policy.resource import Resource
+from longhaul.policy.resource import BUCKET_POLICY, ROLE, SCALE_SET, VAULT, VIRTUAL_MACHINE, Resource
 from longhaul.policy.rule import Fault, Rule
 from longhaul.policy.statements import Statement, allowing, wide_actions, wide_principals, wide_resources
 from longhaul.policy.values import at, is_true, sections, shown, texts

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from longhaul.policy.declared import Declared
-from longhaul.policy.kinds import INSTANCE, LAUNCH_TEMPLATE
-from longhaul.policy.resource import Resource
+from longhaul.policy.resource import INSTANCE, LAUNCH_TEMPLATE, Resource
 from longhaul.policy.rule import Fault, Rule
 from longhaul.policy.values import at, shown
 

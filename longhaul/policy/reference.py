@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from longhaul.policy.registry import THEMES
+from longhaul.report.markdown import table
 
 PAGE = Path(__file__).parents[2] / "docs" / "policy.md"
 BEGIN = "<!-- Written by `python -m longhaul.policy.reference`. Change the rules instead. -->\n"
@@ -25,10 +26,8 @@ def tables() -> str:
 
 def _lines() -> Iterator[str]:
     for theme, rules in THEMES.items():
-        yield f"\n### {theme}\n\n| Rule | What must hold, and why | Source |\n| --- | --- | --- |"
-        for rule in rules:
-            name = f"`{rule.id}`" if rule.waivable else f"`{rule.id}` (no waiver)"
-            yield f"| {name} | {rule.reason} | {rule.source} |"
+        rows = [(f"`{one.id}`{'' if one.waivable else ' (no waiver)'}", one.reason, one.source) for one in rules]
+        yield f"\n### {theme}\n\n{table(('Rule', 'What must hold, and why', 'Source'), rows)}"
     yield "\n"
 
 

@@ -5,7 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
+
+INSTANCE: Final = "aws:ec2/instance:Instance"
+LAUNCH_TEMPLATE: Final = "aws:ec2/launchTemplate:LaunchTemplate"
+VIRTUAL_MACHINE: Final = "azure-native:compute:VirtualMachine"
+SCALE_SET: Final = "azure-native:compute:VirtualMachineScaleSet"
+STORAGE_ACCOUNT: Final = "azure-native:storage:StorageAccount"
+VAULT: Final = "azure-native:keyvault:Vault"
+BUCKET_POLICY: Final = "aws:s3/bucketPolicy:BucketPolicy"
+ROLE: Final = "aws:iam/role:Role"
+AWS_BALANCER: Final = "aws:lb/loadBalancer:LoadBalancer"
+AZURE_BALANCER: Final = "azure-native:network:LoadBalancer"
+"""Kinds that more than one theme looks at, by the SDKs' type tokens."""
 
 _VERSION = re.compile(r"/v\d+\w*(?=:)")
 """A version of Azure's interface inside a type's token, such as that of `azure-native:network/v20240101:Subnet`."""

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from longhaul.policy.declared import Declared
-from longhaul.policy.kinds import INSTANCE, LAUNCH_TEMPLATE, SCALE_SET, VIRTUAL_MACHINE
-from longhaul.policy.resource import Resource
+from longhaul.policy.resource import INSTANCE, LAUNCH_TEMPLATE, SCALE_SET, VIRTUAL_MACHINE, Resource
 from longhaul.policy.rule import Fault, Rule
 from longhaul.policy.unpack import plain_texts
 from longhaul.policy.values import at, is_hidden, is_secret, is_unknown, walk

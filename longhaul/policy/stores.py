@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from longhaul.policy.declared import Declared, parse_range
-from longhaul.policy.kinds import STORAGE_ACCOUNT, VAULT
-from longhaul.policy.resource import Resource
+from longhaul.policy.resource import STORAGE_ACCOUNT, VAULT, Resource
 from longhaul.policy.rule import Fault, Rule
 from longhaul.policy.values import at, is_true, sections, shown
 

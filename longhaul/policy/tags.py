@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from longhaul.policy.declared import Declared
-from longhaul.policy.kinds import (
+from longhaul.policy.resource import (
     AWS_BALANCER,
     AZURE_BALANCER,
     INSTANCE,
@@ -16,8 +16,8 @@ from longhaul.policy.kinds import (
     STORAGE_ACCOUNT,
     VAULT,
     VIRTUAL_MACHINE,
+    Resource,
 )
-from longhaul.policy.resource import Resource
 from longhaul.policy.rule import Fault, Rule
 from longhaul.policy.values import is_true, is_unknown, sections, shown
 

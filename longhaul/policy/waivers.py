@@ -8,8 +8,8 @@ from datetime import date
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from clouds.base.findings import Finding, Severity
 from components.model.waivers import Waiver
-from longhaul.policy.finding import Finding
 
 if TYPE_CHECKING:
     from longhaul.policy.rule import Rule
@@ -34,12 +34,17 @@ class Waived:
 
 def covers(waiver: Waiver, finding: Finding) -> bool:
     """Whether it is about the rule and the resource of ``finding``, whatever the day."""
-    return waiver.rule == finding.rule and fnmatchcase(name_of(finding.urn), waiver.resource)
+    return waiver.rule == finding.check and fnmatchcase(name_of(finding), waiver.resource)
 
 
-def name_of(urn: str) -> str:
-    """The resource's name in its URN."""
-    return urn.rpartition("::")[2]
+def name_of(finding: Finding) -> str:
+    """The name of the resource that a policy's finding is about: it has its URN alone, or which waiver it is."""
+    return finding.where[0].rpartition("::")[2]
+
+
+def by_resource(found: Iterable[Finding]) -> list[Finding]:
+    """In the order of their URNs, then of the rules."""
+    return sorted(found, key=lambda one: (one.where, one.check, one.what, one.why, one.do))
 
 
 def apply(
@@ -50,7 +55,7 @@ def apply(
     used: set[int] = set()
     stands: list[Finding] = []
     waived: list[Waived] = []
-    for finding in found:
+    for finding in by_resource(found):
         matching = [index for index, one in enumerate(waivers) if index not in refused and covers(one, finding)]
         used.update(matching)
         live = next((waivers[index] for index in matching if waivers[index].until >= today), None)
@@ -59,8 +64,9 @@ def apply(
         else:
             waived.append(Waived(finding=finding, waiver=live))
     for index, rule, what, write in _about(waivers, refused=refused, used=used, today=today):
-        stands.append(Finding(urn=f"waivers[{index}]", rule=rule, what=what, why=WHY[rule], write=write))
-    return sorted(stands), sorted(waived, key=lambda one: one.finding)
+        at = (f"waivers[{index}]",)
+        stands.append(Finding(severity=Severity.PROBLEM, what=what, where=at, why=WHY[rule], do=write, check=rule))
+    return by_resource(stands), waived
 
 
 def _refusal(waiver: Waiver, rules: Sequence[Rule]) -> str:

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict
 
+from clouds.base.findings import Severity
 from longhaul.exits import Exit
 
 
@@ -23,8 +24,18 @@ class Outcome(StrEnum):
     INVALID = "invalid"
     REFUSED = "refused"
 
+    @property
+    def severity(self) -> Severity:
+        """How grave that is."""
+        return _SEVERITIES[self]
 
-WEIGHT = {outcome: weight for weight, outcome in enumerate(Outcome)}
+
+_SEVERITIES = {
+    **dict.fromkeys((Outcome.SAFE, Outcome.AS_DECLARED), Severity.OK),
+    **dict.fromkeys((Outcome.ABSENT, Outcome.VALID), Severity.UNKNOWN),
+    **dict.fromkeys((Outcome.CARE, Outcome.DELETED, Outcome.DIFFERS), Severity.WARNING),
+    **dict.fromkeys((Outcome.FAILED, Outcome.INVALID, Outcome.REFUSED), Severity.PROBLEM),
+}
 
 _STOPS = {
     Outcome.REFUSED: Exit.REFUSED,
@@ -84,7 +95,8 @@ class Review(_Part):
 
 def in_order(entries: list[Entry]) -> tuple[Entry, ...]:
     """The gravest first, then by name."""
-    return tuple(sorted(entries, key=lambda entry: (-WEIGHT[entry.outcome], entry.name)))
+    weights = tuple(Outcome)
+    return tuple(sorted(entries, key=lambda entry: (-weights.index(entry.outcome), entry.name)))
 
 
 def merged(reviews: list[Review]) -> Review:

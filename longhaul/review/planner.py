@@ -13,8 +13,8 @@ from typing import Protocol
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from longhaul.exits import CommandError, Exit
-from longhaul.plan.findings import Finding, Verdict
 from longhaul.project import Project
+from longhaul.review.outcome import Outcome
 from longhaul.review.sealed import Sealed, sealed
 
 UNREAD = (
@@ -33,18 +33,27 @@ class PlanError(Exception):
     """A plan that could not be made; the text is for people and may be long."""
 
 
+class Reason(BaseModel):
+    """A reason of a plan."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    level: Outcome
+    what: str
+
+
 class Summary(BaseModel):
     """What a review says in a line: of the document that ``longhaul plan --format json`` writes, the head."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
-    verdict: Verdict
+    verdict: Outcome
     against: str
     """What it was compared with."""
     counts: dict[str, int]
     """Resources by what happens to them."""
-    reasons: tuple[Finding, ...] = ()
-    policy: tuple[Finding, ...] = ()
+    reasons: tuple[Reason, ...] = ()
+    policy: tuple[Reason, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

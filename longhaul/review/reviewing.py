@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from longhaul.plan.findings import Verdict
 from longhaul.plan.lines import WORDS
 from longhaul.project import STACKS, Project
+from longhaul.report.text import counted
 from longhaul.review.affected import Side, affected, side
 from longhaul.review.baseline import base_file
 from longhaul.review.git import Repository
 from longhaul.review.outcome import Entry, Outcome, Review, in_order
 from longhaul.review.planner import PlanError, Planned, Planner, Summary
-from longhaul.review.validation import problems
-
-_OUTCOMES = {Verdict.SAFE: Outcome.SAFE, Verdict.CARE: Outcome.CARE, Verdict.REFUSED: Outcome.REFUSED}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,9 +67,9 @@ class Reviewer:
         return side(paths, lambda path: (root / path).read_text(encoding="utf-8", errors="replace"))
 
     def _entry(self, env: str, *, base: Path | None, drift: bool) -> Entry:
-        wrong = problems(self.project, env)
+        wrong = _problems(self.project, env)
         if wrong:
-            said = f"{len(wrong)} problem{'s' if len(wrong) > 1 else ''} in its file"
+            said = f"{counted(len(wrong), 'problem')} in its file"
             return Entry(name=env, outcome=Outcome.INVALID, said=said, report="\n".join(wrong))
         if self.planner is None:
             return Entry(name=env, outcome=Outcome.VALID, said="its file is valid")
@@ -94,7 +91,7 @@ def _deleted(env: str) -> Entry:
 
 def _planned(env: str, planned: Planned) -> Entry:
     summary = planned.summary
-    return Entry(name=env, outcome=_OUTCOMES[summary.verdict], said=_said(summary), plan=planned.markdown)
+    return Entry(name=env, outcome=summary.verdict, said=_said(summary), plan=planned.markdown)
 
 
 def _drifted(env: str, planned: Planned) -> Entry:
@@ -109,7 +106,7 @@ def _said(summary: Summary) -> str:
     """The gravest reason, how many more there are, and what happens."""
     counts = _counted(summary) or "nothing changes"
     reasons = [one for one in (*summary.reasons, *summary.policy) if one.level is summary.verdict]
-    if summary.verdict is Verdict.SAFE or not reasons:
+    if summary.verdict is Outcome.SAFE or not reasons:
         return f"{counts}; {summary.against}"
     more = f" And {len(reasons) - 1} more." if len(reasons) > 1 else ""
     return f"{reasons[0].what}{more} ({counts}; {summary.against})"
@@ -119,3 +116,20 @@ def _counted(summary: Summary) -> str:
     """How many resources something happens to; empty when nothing does."""
     said = [f"{summary.counts[action]:,} {word}" for action, word in WORDS.items() if summary.counts.get(action)]
     return ", ".join(said)
+
+
+def _problems(project: Project, env: str) -> tuple[str, ...]:
+    """One text for each problem, with paths that begin at the project; none when the file is good."""
+    from components.model import ConfigurationError
+
+    try:
+        project.load(env)
+    except ConfigurationError as error:
+        relative = [replace(one, file=_below(project.root, one.file)) for one in error.problems]
+        return tuple(str(one).replace(f"{project.root}/", "") for one in relative)
+    return ()
+
+
+def _below(root: Path, file: str) -> str:
+    path = Path(file)
+    return str(path.relative_to(root)) if path.is_relative_to(root) else file

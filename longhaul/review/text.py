@@ -1,12 +1,26 @@
-"""A review for a terminal."""
+"""A review in words: as one comment, a line for each environment, its verdict first, and the plans folded below; or for
+a terminal."""
 
 from __future__ import annotations
 
 import textwrap
 
-from longhaul.review.outcome import Entry, Review
+from longhaul.report.markdown import LONGEST, SIGNS, cut, fenced, fold, inert, plain
+from longhaul.report.text import wrapped
+from longhaul.review.outcome import Entry, Outcome, Review
 
-WIDTH = 100
+MARKERS = {False: "<!-- longhaul-review -->", True: "<!-- longhaul-drift -->"}
+"""How a comment, or an issue about drift, begins: nobody sees it, and the next run finds what it is to update by it."""
+
+_FORK = (
+    "This comes from a fork, so no plan was made: no credentials are lent to code that nobody here has read. A "
+    "maintainer who has read it pushes the branch to this repository and opens a pull request from there."
+)
+
+_REFUSED = "What is refused or invalid must not be merged; each reason says what to do instead."
+
+_LEAST = 600
+"""Characters that a fold needs to be worth anything."""
 
 
 def to_text(review: Review) -> str:
@@ -15,11 +29,75 @@ def to_text(review: Review) -> str:
         return f"no environment is affected (against {review.base})\n"
     lines = [f"{review.commit} against {review.base}" + (", from a fork: nothing is planned" if review.fork else "")]
     for entry in review.environments:
-        lines += _entry(entry)
+        lines += wrapped(f"  {entry.outcome:<18} {entry.name}: {entry.said}", hanging=" " * 21, hyphens=True)
+        lines += textwrap.indent(entry.report, " " * 6).splitlines()
     return "\n".join(lines) + "\n"
 
 
-def _entry(entry: Entry) -> list[str]:
-    first = f"  {entry.outcome:<18} {entry.name}: "
-    said = textwrap.wrap(first + entry.said, WIDTH, subsequent_indent=" " * 21, break_long_words=False)
-    return [*said, *textwrap.indent(entry.report, " " * 6).splitlines()]
+def to_markdown(review: Review, *, longest: int = LONGEST) -> str:
+    """At most ``longest`` characters, the lines before the folds, the gravest first."""
+    head = _head(review, longest=longest // 2)
+    foot = _foot(review)
+    room = longest - len(head) - len(foot)
+    folds = ""
+    detailed = [entry for entry in review.environments if entry.plan or entry.report]
+    for index, entry in enumerate(detailed):
+        # What one does not need is the next one's.
+        share = (room - len(folds)) // (len(detailed) - index)
+        folds += _fold(entry, share)
+    return head + folds + foot
+
+
+def _head(review: Review, *, longest: int) -> str:
+    lines = [MARKERS[review.drift], f"## {_title(review)}", ""]
+    if review.fork:
+        lines += [_FORK, ""]
+    if not review.environments:
+        lines += ["Nothing in this change is part of an environment.", ""]
+    listed = [_line(entry) for entry in review.environments]
+    while sum(map(len, listed)) > longest - 1000:
+        listed.pop()
+    rest = len(review.environments) - len(listed)
+    lines += [*listed, *([f"- and {rest:,} more, none of them graver"] if rest else []), *([""] if listed else [])]
+    if any(entry.outcome in (Outcome.REFUSED, Outcome.INVALID) for entry in review.environments):
+        lines += [_REFUSED, ""]
+    return "\n".join(lines) + "\n"
+
+
+def _title(review: Review) -> str:
+    subject = "Longhaul, declared and real" if review.drift else "Longhaul"
+    return f"{subject}: {review.worst}" if review.worst is not None else f"{subject}: no environment is affected"
+
+
+def _line(entry: Entry) -> str:
+    return f"- {_sign(entry)} **{entry.outcome}** `{inert(entry.name)}`: {plain(entry.said)}"
+
+
+def _sign(entry: Entry) -> str:
+    return "❌" if entry.outcome is Outcome.FAILED else SIGNS[entry.outcome.severity]
+
+
+def _fold(entry: Entry, room: int) -> str:
+    """One environment's plan or problems, in ``room`` characters; nothing where that is too few to be of use."""
+    summary = f"{'Plan' if entry.plan else 'What was said'}, {inert(entry.name)}: {entry.outcome}"
+    left = room - len(fold(summary, "")) - 1
+    body = cut(entry.plan, left) if entry.plan else _end(entry.report, left)
+    return fold(summary, body) + "\n" if body and room >= _LEAST else ""
+
+
+def _end(text: str, room: int) -> str:
+    """The end of ``text``, where errors say what it was all about."""
+    said = text.strip()
+    left = room - len(fenced("")) - len("…\n")
+    if left <= 0:
+        return ""
+    return fenced(said if len(said) <= left else "…\n" + said[-left:])
+
+
+def _foot(review: Review) -> str:
+    if review.drift:
+        said = "`longhaul review --drift` says the same; tunnels were not looked at (docs/review.md)."
+    else:
+        said = f"`longhaul review --base {inert(review.base.split(' ')[0])}` says the same."
+    against = "" if review.drift else f" against {plain(review.base)}"
+    return f"<sub>{inert(review.commit)}{against}. {said}</sub>\n"

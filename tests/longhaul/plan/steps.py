@@ -9,7 +9,7 @@ from typing import Any
 from components.model import Environment, parse
 from longhaul.plan.changes import Changes, read_changes
 from longhaul.plan.document import read_document
-from longhaul.plan.plan import Plan, Terms, make_plan
+from longhaul.plan.plan import VERDICTS, Plan, Terms, make_plan
 from tests.support.project import REPOSITORY, hybrid
 
 VM = "azure-native:compute:VirtualMachine"
@@ -88,4 +88,4 @@ def judged(*steps: Step, environment: Environment | None = None, **terms: Any) -
 
 def said(plan: Plan) -> list[str]:
     """What is said, with its gravity."""
-    return [f"{finding.level}: {finding.what}" for finding in plan.reasons]
+    return [f"{VERDICTS[finding.severity]}: {finding.what}" for finding in plan.reasons]

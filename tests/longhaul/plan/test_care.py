@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from longhaul.plan.findings import Finding, Verdict
+from clouds.base.findings import Finding, Severity
 from tests.longhaul.plan.steps import GROUP, OWN, TEMPLATE, VM, judged, lab, machine, said, step
 
 SITE = "longhaul:Cluster$longhaul:aws:WorkerSite$longhaul:aws:SiteNetwork"
@@ -37,21 +37,21 @@ def test_what_others_depend_on_needs_care(kind: str, what: str) -> None:
 
 @pytest.mark.parametrize("kind", [TEMPLATE, GROUP, VM, f"{OWN}Readiness"])
 def test_what_only_new_machines_or_nobody_sees_is_safe(kind: str) -> None:
-    assert judged(step("update", kind, "lab-cpu-x", {"a": 1}, {"a": 2})).verdict is Verdict.SAFE
+    assert judged(step("update", kind, "lab-cpu-x", {"a": 1}, {"a": 2})).verdict is Severity.OK
 
 
 def test_tags_interrupt_nothing() -> None:
     tagged = step("update", "azure-native:network:LoadBalancer", "lab-api", {"tags": {}}, {"tags": {"team": "ml"}})
-    assert judged(tagged).verdict is Verdict.SAFE
+    assert judged(tagged).verdict is Severity.OK
 
 
 def test_what_nobody_knows_needs_care_when_it_goes() -> None:
     assert said(judged(step("delete", "aws:new/thing:Thing", "lab-x"))) == ["needs care: The resource lab-x goes."]
-    assert judged(step("create", "aws:new/thing:Thing", "lab-x")).verdict is Verdict.SAFE
+    assert judged(step("create", "aws:new/thing:Thing", "lab-x")).verdict is Severity.OK
 
 
 def test_a_component_is_nothing_by_itself() -> None:
-    assert judged(step("delete", "longhaul:aws:Pool", "lab-x", custom=False)).verdict is Verdict.SAFE
+    assert judged(step("delete", "longhaul:aws:Pool", "lab-x", custom=False)).verdict is Severity.OK
 
 
 def test_a_new_rule_needs_care_where_there_is_somebody() -> None:
@@ -114,8 +114,8 @@ def test_what_is_replaced_for_want_of_knowledge_may_stay() -> None:
 
 def test_a_policys_word_counts() -> None:
     finding = Finding(
-        level=Verdict.REFUSED, what="A bucket is public.", where=("lab-b",), why="Anybody reads it.", do="x"
+        severity=Severity.PROBLEM, what="A bucket is public.", where=("lab-b",), why="Anybody reads it.", do="x"
     )
     plan = judged(policy=(finding,))
-    assert plan.verdict is Verdict.REFUSED
+    assert plan.verdict is Severity.PROBLEM
     assert plan.policy == (finding,)

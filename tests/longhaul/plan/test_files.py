@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from clouds.base.findings import Severity
 from longhaul.plan.files import ALONE, file_changes
-from longhaul.plan.findings import Verdict
 from longhaul.plan.markdown import to_markdown
 from longhaul.plan.plan import Plan, Terms, make_plan
 from longhaul.plan.text import to_text
@@ -83,11 +83,11 @@ def tags(raw: Raw) -> None:
     raw["tags"] = {"team": "research"}
 
 
-CASES: dict[str, tuple[Change, Change | None, Verdict]] = {
-    "machine-type": (machine_type, None, Verdict.CARE),
-    "version": (version, None, Verdict.CARE),
-    "members": (three_members, five_members, Verdict.REFUSED),
-    "pool-maximum": (pool_maximum, None, Verdict.SAFE),
+CASES: dict[str, tuple[Change, Change | None, Severity]] = {
+    "machine-type": (machine_type, None, Severity.WARNING),
+    "version": (version, None, Severity.WARNING),
+    "members": (three_members, five_members, Severity.PROBLEM),
+    "pool-maximum": (pool_maximum, None, Severity.OK),
 }
 
 
@@ -114,7 +114,7 @@ def test_a_change_of_the_file_alone_reads_as_it_did(name: str, form: str, reques
 )
 def test_what_the_files_show_to_be_refused_is_refused(change: Change, what: str) -> None:
     plan = compared(change)
-    assert plan.verdict is Verdict.REFUSED
+    assert plan.verdict is Severity.PROBLEM
     assert any(one.startswith(what) for one in said(plan)), said(plan)
 
 
@@ -122,7 +122,7 @@ def test_what_the_files_show_to_be_refused_is_refused(change: Change, what: str)
 def test_what_interrupts_nothing_is_safe_and_is_listed(change: Change) -> None:
     plan = compared(change)
     (reason,) = plan.reasons
-    assert (plan.verdict, reason.level) == (Verdict.SAFE, Verdict.SAFE)
+    assert (plan.verdict, reason.severity) == (Severity.OK, Severity.OK)
     assert reason.lines
 
 
@@ -175,9 +175,9 @@ def test_a_host_that_changes_is_a_key() -> None:
 def test_with_a_state_the_files_do_not_judge() -> None:
     plan = compared(machine_type, state=True)
     assert plan.reasons == ()
-    assert plan.verdict is Verdict.SAFE
+    assert plan.verdict is Severity.OK
 
 
 def test_without_a_file_of_before_it_is_a_new_environment() -> None:
     plan = make_plan(lab(machine_type), changes(STACK), Terms())
-    assert (plan.verdict, plan.reasons) == (Verdict.SAFE, ())
+    assert (plan.verdict, plan.reasons) == (Severity.OK, ())

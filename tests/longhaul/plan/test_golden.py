@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
+from clouds.base.findings import Severity
 from components.model import Environment
 from longhaul.plan.changes import read_changes
 from longhaul.plan.document import read_document
-from longhaul.plan.findings import Verdict
-from longhaul.plan.machine_readable import to_json
 from longhaul.plan.markdown import to_markdown
 from longhaul.plan.plan import Plan, Terms, make_plan
-from longhaul.plan.text import WIDTH, to_text
+from longhaul.plan.text import to_json, to_text
+from longhaul.report.text import WIDTH
 from tests.longhaul.plan.steps import lab
 
 HERE = Path(__file__).parent
@@ -40,7 +40,7 @@ def shrunk(raw: dict[str, Any]) -> None:
     raw["sites"]["rack"]["gateways"][0]["public_address"] = "198.51.100.21"
 
 
-CASES = {"safe": (grown, Verdict.SAFE), "care": (moved_port, Verdict.CARE), "refused": (shrunk, Verdict.REFUSED)}
+CASES = {"safe": (grown, Severity.OK), "care": (moved_port, Severity.WARNING), "refused": (shrunk, Severity.PROBLEM)}
 
 
 def planned(name: str, environment: Environment) -> Plan:

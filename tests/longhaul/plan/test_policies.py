@@ -7,10 +7,10 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from clouds.base.findings import Finding, Severity
 from components.model import Environment, load
 from components.model.waivers import Waiver
 from longhaul.plan.document import Document, read_document
-from longhaul.plan.findings import Finding, Verdict
 from longhaul.plan.policies import policies
 
 STACKS = Path(__file__).parents[3] / "stacks"
@@ -40,7 +40,7 @@ def found(*steps: dict[str, Any], environment: Environment | None = None) -> tup
 
 def test_what_a_change_makes_so_is_refused_and_told_once_for_a_rule() -> None:
     (one,) = found(step("create", "lab-one"), step("update", "lab-two"))
-    assert one.level is Verdict.REFUSED
+    assert one.severity is Severity.PROBLEM
     assert one.where == ("lab-one", "lab-two")
     assert one.what.startswith("policy public-address: ")
     assert one.do.endswith("or waive it in the environment file (docs/policy.md)")
@@ -48,9 +48,9 @@ def test_what_a_change_makes_so_is_refused_and_told_once_for_a_rule() -> None:
 
 def test_what_was_so_before_needs_care_and_keeps_nobody_from_another_change() -> None:
     old, new = found(step("same", "lab-old"), step("create", "lab-new"))
-    assert (old.level, old.where) == (Verdict.CARE, ("lab-old",))
+    assert (old.severity, old.where) == (Severity.WARNING, ("lab-old",))
     assert old.what.endswith("; it was so before")
-    assert (new.level, new.where) == (Verdict.REFUSED, ("lab-new",))
+    assert (new.severity, new.where) == (Severity.PROBLEM, ("lab-new",))
 
 
 def test_groups_of_resources_and_what_goes_are_not_judged() -> None:
@@ -61,7 +61,7 @@ def test_groups_of_resources_and_what_goes_are_not_judged() -> None:
 def test_a_waiver_of_the_environment_admits_and_one_that_ended_is_told() -> None:
     today = datetime.now(UTC).date()
     (one,) = found(step("create", "lab-bastion"), environment=lab(waiver(today)))
-    assert (one.level, one.why) == (Verdict.SAFE, "a bastion until the VPN stands")
+    assert (one.severity, one.why) == (Severity.OK, "a bastion until the VPN stands")
     ended = lab(waiver(today - timedelta(days=1)))
     told = found(step("create", "lab-bastion"), environment=ended)
-    assert sorted(one.level for one in told) == sorted((Verdict.REFUSED, Verdict.CARE))
+    assert sorted(one.severity for one in told) == sorted((Severity.PROBLEM, Severity.WARNING))

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from clouds.base.findings import Severity
 from components.model import Environment
-from longhaul.plan.findings import Verdict
 from tests.longhaul.plan.steps import GROUP, OWN, SET, VM, judged, lab, machine, said, step
 
 VNET = "azure-native:network:VirtualNetwork"
@@ -42,7 +42,7 @@ def test_members_that_nothing_guards_are_replaced_at_once() -> None:
 )
 def test_a_store_that_shrinks(before: int, after: int, loses: bool) -> None:
     plan = judged(*gone(*range(after, before)), environment=members(after))
-    assert plan.verdict is (Verdict.REFUSED if loses else Verdict.CARE)
+    assert plan.verdict is (Severity.PROBLEM if loses else Severity.WARNING)
     assert len(plan.reasons) == 1
 
 
@@ -87,7 +87,7 @@ def test_a_store_that_grows_or_begins_is_safe() -> None:
 )
 def test_what_cannot_be_made_again_stays(kind: str, op: str) -> None:
     plan = judged(step(op, kind, "lab-x"))
-    assert plan.verdict is Verdict.REFUSED
+    assert plan.verdict is Severity.PROBLEM
     (reason,) = plan.reasons
     assert reason.where == ("lab-x",)
     assert reason.why
@@ -194,7 +194,7 @@ def test_a_new_environment_is_safe() -> None:
         step("create", "azure-native:network:NetworkSecurityGroup", "lab-weu-etcd-rules"),
     ]
     plan = judged(*steps)
-    assert (plan.verdict, plan.reasons) == (Verdict.SAFE, ())
+    assert (plan.verdict, plan.reasons) == (Severity.OK, ())
     assert all(row.before is None for row in plan.rows)
     assert plan.notes[0].startswith("There was no state to compare with")
 

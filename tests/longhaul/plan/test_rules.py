@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from longhaul.plan.findings import Finding
+from clouds.base.findings import Finding
 from longhaul.plan.masking import LATER, UNKNOWN
 from longhaul.plan.plan import Plan
-from longhaul.plan.text import WIDTH, to_text
+from longhaul.plan.text import to_text
+from longhaul.report.text import WIDTH
 from tests.longhaul.plan.steps import judged, step
 
 GROUP = "azure-native:network:NetworkSecurityGroup"

@@ -7,10 +7,9 @@ import json
 
 import pytest
 
-from longhaul.plan.machine_readable import to_json
 from longhaul.plan.markdown import to_markdown
 from longhaul.plan.masking import MASK, is_secret_key, masked, masked_file
-from longhaul.plan.text import to_text
+from longhaul.plan.text import to_json, to_text
 from tests.longhaul.plan.steps import TEMPLATE, VM, judged, step
 
 SECRET = "hunter2hunter2"

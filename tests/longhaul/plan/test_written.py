@@ -6,12 +6,13 @@ import json
 
 import pytest
 
-from longhaul.plan.findings import Finding, Verdict, names
+from clouds.base.findings import Finding, Severity
 from longhaul.plan.lines import blocks, summary
-from longhaul.plan.machine_readable import to_json
-from longhaul.plan.markdown import LONGEST, to_markdown
+from longhaul.plan.markdown import to_markdown
 from longhaul.plan.places import ENVIRONMENT, LINKS
-from longhaul.plan.text import to_text
+from longhaul.plan.text import to_json, to_text
+from longhaul.report.markdown import LONGEST
+from longhaul.report.text import names
 from tests.longhaul.plan.steps import GROUP, OWN, TEMPLATE, VM, judged, machine, step
 
 CONTROL = "longhaul:Cluster$longhaul:ControlPlane"
@@ -74,7 +75,7 @@ def test_many_alike_resources_are_told_by_number() -> None:
 
 def test_nothing_happens() -> None:
     plan = judged()
-    assert plan.verdict is Verdict.SAFE
+    assert plan.verdict is Severity.OK
     assert summary(plan) == "nothing happens"
     assert to_text(plan).startswith("lab: safe\nnothing happens; ")
 
@@ -101,7 +102,7 @@ def test_a_comment_is_cut_where_github_would_refuse_it_and_says_so() -> None:
 
 def test_a_comment_is_text_and_nothing_else() -> None:
     evil = "<img src=x> @everyone [a](b) | ``` </details>"
-    finding = Finding(level=Verdict.CARE, what=evil, where=(evil,), why=evil, do=evil)
+    finding = Finding(severity=Severity.WARNING, what=evil, where=(evil,), why=evil, do=evil)
     changed = step("update", NSG, "lab-weu-x", {"a": "b"}, {"a": evil}, within=SITE)
     written = to_markdown(judged(changed, policy=(finding,)))
     outside = "".join(part for index, part in enumerate(written.split("```")) if index % 2 == 0)

@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
+from clouds.base.findings import Finding, Severity
 from components.model import load
-from longhaul.policy import RULES, Declared, Finding, Resource, Rule, check, declared_by
+from longhaul.policy import RULES, Declared, Resource, Rule, check, declared_by
 from longhaul.policy.tags import TAGGED
 from longhaul.policy.values import MASKED, SIGNATURE, UNKNOWN
-from longhaul.policy.waivers import name_of
+from longhaul.policy.waivers import by_resource, name_of
 from tests.longhaul.policy.samples import OPERATORS, SUPERNET, declared_samples
 from tests.support.hosts import STACKS
 
@@ -40,7 +41,7 @@ def found() -> dict[str, set[str]]:
     """By sample, the rules that it breaks."""
     broken: dict[str, set[str]] = {resource.name: set() for resource in declared_samples()}
     for finding in check(declared_samples(), declared=declared()):
-        broken[name_of(finding.urn)].add(finding.rule)
+        broken[name_of(finding)].add(finding.check)
     return broken
 
 
@@ -64,18 +65,19 @@ def test_a_rule_lets_pass_what_keeps_it(rule: Rule) -> None:
 
 def test_findings_are_sorted_and_the_same_whatever_the_order() -> None:
     forwards = check(declared_samples(), declared=declared())
-    assert forwards == sorted(forwards)
+    assert forwards == by_resource(forwards)
     assert forwards == check(reversed(declared_samples()), declared=declared())
 
 
 def test_a_finding_says_what_why_and_what_to_write() -> None:
-    [one] = [one for one in check(declared_samples(), declared=declared()) if name_of(one.urn) == "ingress/wrong aws"]
+    [one] = [one for one in check(declared_samples(), declared=declared()) if name_of(one) == "ingress/wrong aws"]
     assert one == Finding(
-        urn=one.urn,
-        rule="ingress",
+        severity=Severity.PROBLEM,
+        where=one.where,
+        check="ingress",
         what="lets in 0.0.0.0/0, which is everyone",
         why=f"{rule_of('ingress').reason} ({rule_of('ingress').source})",
-        write="a source inside 10.64.0.0/12, or a range that access.operators declares",
+        do="a source inside 10.64.0.0/12, or a range that access.operators declares",
     )
 
 
@@ -104,7 +106,7 @@ def test_a_type_of_another_version_of_its_interface_is_looked_at_too() -> None:
         name=subnet.name,
         inputs=subnet.inputs,
     )
-    assert [one.rule for one in check([versioned], declared=declared())] == ["subnet-without-rules"]
+    assert [one.check for one in check([versioned], declared=declared())] == ["subnet-without-rules"]
 
 
 def test_everyone_is_nobody_s_range() -> None:
@@ -112,7 +114,7 @@ def test_everyone_is_nobody_s_range() -> None:
     everyone = tuple(range_.supernet(new_prefix=0) for range_ in lab.access.operators)
     open_ = lab.model_copy(update={"access": lab.access.model_copy(update={"operators": everyone})})
     [sample] = [one for one in declared_samples() if one.name == "ingress/wrong aws other"]
-    rules = [one.rule for one in check([sample], declared=declared_by(open_))]
+    rules = [one.check for one in check([sample], declared=declared_by(open_))]
     assert "ingress" in rules
 
 
@@ -146,7 +148,7 @@ def test_a_setting_that_is_not_known_yet_does_not_pass() -> None:
     [template] = [one for one in declared_samples() if one.name == "imdsv2/right template"]
     inputs = {**template.inputs, "metadataOptions": {"httpTokens": UNKNOWN, "httpPutResponseHopLimit": 1}}
     [finding] = check([dataclasses.replace(template, inputs=inputs)], declared=declared())
-    assert (finding.rule, finding.what) == (
+    assert (finding.check, finding.what) == (
         "imdsv2",
         "metadataOptions.httpTokens is not known before it is made",
     )
@@ -160,6 +162,6 @@ def test_user_data_that_is_not_known_yet_passes() -> None:
 
 
 def test_no_finding_shows_a_secret() -> None:
-    text = " ".join(f"{one.what} {one.write}" for one in check(declared_samples(), declared=declared()))
+    text = " ".join(f"{one.what} {one.do}" for one in check(declared_samples(), declared=declared()))
     for secret in ("never-in-plain", "correct-horse", "MHcCAQEE", "AKIAABCDEFGHIJKLMNOP", "0123456789abcdef"):
         assert secret not in text

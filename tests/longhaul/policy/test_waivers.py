@@ -33,7 +33,7 @@ def with_waivers(*waivers: Waiver) -> Environment:
 
 
 def rules(result: Judged) -> list[str]:
-    return [one.rule for one in result.findings]
+    return [one.check for one in result.findings]
 
 
 def test_without_a_waiver_the_finding_stands() -> None:
@@ -45,7 +45,7 @@ def test_a_waiver_admits_what_it_names_and_it_is_shown(pattern: str) -> None:
     result = judged(waiver(resource=pattern))
     assert result.findings == ()
     [one] = result.waived
-    assert (one.finding.rule, one.waiver.why) == ("public-address", "a bastion until March")
+    assert (one.finding.check, one.waiver.why) == ("public-address", "a bastion until March")
 
 
 def test_a_waiver_stands_on_its_last_day_and_not_on_the_next() -> None:
@@ -53,7 +53,7 @@ def test_a_waiver_stands_on_its_last_day_and_not_on_the_next() -> None:
     result = judged(waiver(until=date(2027, 1, 14)))
     assert rules(result) == ["public-address", EXPIRED]
     assert result.findings[1].what == "public-address for lab-bastion ended on 2027-01-14"
-    assert result.findings[1].urn == "waivers[0]"
+    assert result.findings[1].where == ("waivers[0]",)
     assert result.waived == ()
 
 
@@ -93,4 +93,4 @@ def test_a_waiver_is_for_its_rule_alone() -> None:
     type_ = "azure-native:network:PublicIPAddress"
     address = Resource(urn=f"urn:pulumi:lab::longhaul::{type_}::lab-bastion", type=type_, name="lab-bastion", inputs={})
     declared = declared_by(with_waivers(waiver()), today=TODAY)
-    assert {one.rule for one in judge([address], declared=declared).findings} == {"tags"}
+    assert {one.check for one in judge([address], declared=declared).findings} == {"tags"}

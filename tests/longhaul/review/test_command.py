@@ -14,8 +14,8 @@ from longhaul.commands import review as command
 from longhaul.exits import CommandError, Exit
 from longhaul.invocation import Invocation
 from longhaul.review import planner
-from longhaul.review.markdown import MARKERS
 from longhaul.review.outcome import Outcome, Review
+from longhaul.review.text import MARKERS
 from tests.longhaul.review.conftest import Checkout, Plans, plan
 from tests.longhaul.review.github_stand_in import REPOSITORY, TOKEN, StandIn, serving
 

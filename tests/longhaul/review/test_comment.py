@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 
 from longhaul.exits import Exit
-from longhaul.plan.markdown import LONGEST
-from longhaul.review.cutting import cut
-from longhaul.review.markdown import MARKERS, to_markdown
+from longhaul.report.markdown import LONGEST, cut
+from longhaul.report.text import WIDTH
 from longhaul.review.outcome import Entry, Outcome, Review, in_order, merged
-from longhaul.review.text import WIDTH, to_text
+from longhaul.review.text import MARKERS, to_markdown, to_text
 from tests.longhaul.review.conftest import Checkout, Plans, plan
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -8,7 +8,7 @@ import pytest
 
 from longhaul.exits import CommandError
 from longhaul.review.github import GitHub
-from longhaul.review.markdown import MARKERS
+from longhaul.review.text import MARKERS
 from tests.longhaul.review.github_stand_in import REPOSITORY, TOKEN, StandIn, serving
 
 MARKER = MARKERS[False]

@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 from longhaul.exits import CommandError
-from longhaul.plan.findings import Verdict
 from longhaul.project import Project
+from longhaul.review.outcome import Outcome
 from longhaul.review.planner import DRIFT_WORDS, CommandPlanner, PlanError, summary_of
 from longhaul.review.sealed import PLACEHOLDER, SIGNATURE, sealed, without_secrets
 from tests.longhaul.review.conftest import PLANS, Checkout
@@ -140,7 +140,7 @@ def test_the_backend_of_the_project_file_is_read_and_not_passed_on(
 
 def test_one_plan_gets_the_state_without_secrets_and_no_token(place: Place) -> None:
     planned = place.planner()("dev", base=Path("/base/Pulumi.dev.yaml"), drift=False)
-    assert planned.summary.verdict is Verdict.CARE
+    assert planned.summary.verdict is Outcome.CARE
     assert planned.markdown.startswith("## ")
     ((words, environ, state),) = place.notes("plans")
     also = words.pop(words.index("--also") + 1)

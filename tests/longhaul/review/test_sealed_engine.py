@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from lab import tools
-from longhaul.plan.findings import Verdict
+from longhaul.review.outcome import Outcome
 from longhaul.review.planner import CommandPlanner, Planned
 from longhaul.review.sealed import SIGNATURE, sealed
 from tests.longhaul.review.conftest import SUBSCRIPTION, Checkout
@@ -107,7 +107,7 @@ def test_without_a_stack_a_change_is_compared_with_its_file_of_before(
     checkout.change("two", raw)
     planned = CommandPlanner(project=checkout.project, environ=environ)("two", base=base, drift=False)
     assert not planned.has_state
-    assert planned.summary.verdict is Verdict.CARE
+    assert planned.summary.verdict is Outcome.CARE
     assert planned.summary.against == "compared with the file of before alone"
     (reason,) = planned.summary.reasons
     assert reason.lines == ("control_plane.etcd.machine_type: Standard_L8s_v3 -> Standard_L16s_v3",)

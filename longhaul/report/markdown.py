@@ -1,0 +1,88 @@
+"""Markdown for a comment on GitHub: text that stays text, tables, folds, and what to do where it is too long."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+from clouds.base.findings import Severity
+
+LONGEST = 65_536
+"""Characters of a comment at most; above, GitHub answers "Body is too long (maximum is 65536 characters)"."""
+
+SIGNS = {Severity.OK: "✅", Severity.UNKNOWN: "➖", Severity.WARNING: "⚠️", Severity.PROBLEM: "⛔"}
+
+
+def plain(text: str) -> str:
+    """Text that is nothing but text to GitHub: no tag, no link, no mention, no table's end; code stays code."""
+    text = re.sub(r"`{2,}", "'", text.replace("\n", " "))
+    parts = text.split("`") if text.count("`") % 2 == 0 else [text.replace("`", "'")]
+    return "`".join(_escaped(part) if index % 2 == 0 else part for index, part in enumerate(parts))
+
+
+def _escaped(text: str) -> str:
+    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return re.sub(r"([|*_\[\]\\#])", r"\\\1", text).replace("@", "@\u200b")
+
+
+def code(text: str) -> str:
+    """What may stand between two backticks."""
+    return text.replace("`", "'").replace("\n", " ")
+
+
+def inert(text: str) -> str:
+    """A name that means nothing in Markdown nor in HTML, wherever it stands."""
+    return re.sub(r"[`<>&\n@]", "'", text)
+
+
+def fenced(text: str) -> str:
+    """A block of code that nothing in it ends."""
+    inside = text.replace("```", "'''")
+    return f"```text\n{inside}\n```\n"
+
+
+def fold(summary: str, body: str) -> str:
+    """A line that opens to ``body``, which ends with a line break."""
+    return f"<details><summary>{summary}</summary>\n\n{body}\n</details>\n"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, right: Collection[int] = ()) -> str:
+    """A table of cells that are Markdown already; columns numbered in ``right`` end alike."""
+    line = ["---:" if column in right else "---" for column in range(len(head))]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, line, *rows))
+
+
+def cut(text: str, room: int) -> str:
+    """As many blocks of ``text`` as fit into ``room`` characters, from the top, with a note when that is not all; what
+    is left is whole, no fence and no fold open."""
+    if len(text) <= room:
+        return text
+    kept = ""
+    blocks = list(_blocks(text))
+    left = room - len(_note(len(blocks)))
+    shown = 0
+    for block in blocks:
+        if len(block) <= left:
+            kept, left, shown = kept + block, left - len(block), shown + 1
+    note = _note(len(blocks) - shown)
+    return kept + note if len(kept) + len(note) <= room else ""
+
+
+def _note(number: int) -> str:
+    return f"\n_{number:,} parts are left out, for a comment holds no more. `longhaul plan` says it all._\n"
+
+
+def _blocks(text: str) -> Iterator[str]:
+    """Paragraphs; a fence or a fold with all that is in it is one."""
+    block, folds, inside = "", 0, False
+    for line in text.splitlines(keepends=True):
+        block += line
+        if line.startswith("```"):
+            inside = not inside
+        if not inside:
+            folds += line.count("<details>") - line.count("</details>")
+        if not inside and folds <= 0 and not line.strip():
+            yield block
+            block = ""
+    if block:
+        yield block
