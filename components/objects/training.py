@@ -74,7 +74,7 @@ def mutation() -> str:
 
     They are there by now: the plugin that adds them comes before policies (k8s.io/kubernetes,
     ``pkg/kubeapiserver/options/plugins.go``). They are changed in their places: of two tolerations of one taint the
-    shorter counts, and kube-apiserver 1.36.3 panics on a patch whose value is a list of objects.
+    shorter counts, and kube-apiserver 1.36 panics on a patch whose value is a list of objects.
     """
     taints = ", ".join(f"'{one}'" for one in CUT)
     default = (

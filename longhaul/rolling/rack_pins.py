@@ -69,7 +69,7 @@ def versions(node: Object) -> dict[str, str]:
 
 
 def numbers(version: str) -> tuple[int, ...]:
-    """Of ``v1.36.3`` or ``1.36.3-eks-1``, what is compared."""
+    """Of ``v1.2.3`` or ``1.2.3-eks-1``, what is compared."""
     found = _VERSION.match(version)
     return tuple(map(int, found[1].split("."))) if found else ()
 

@@ -34,7 +34,7 @@ class Around:
     @property
     def node(self) -> Node:
         port = self._listener.getsockname()[1]
-        return Node(machine="e-api-0", role="api", index=0, address="10.0.3.10", version="1.36.3", stores={}, port=port)
+        return Node(machine="e-api-0", role="api", index=0, address="10.0.3.10", version="1.30.3", stores={}, port=port)
 
     def leave(self) -> api_leave.Departure:
         return api_leave.leave(self._node, frontend=FRONTEND, pki=Path("/nowhere"))

@@ -193,7 +193,7 @@ def worker(**more: Any) -> Worker:
     values: dict[str, Any] = {
         "role": "node",
         "kind": "aws",
-        "version": "1.36.3",
+        "version": "1.30.3",
         "api": "https://10.64.3.5:6443",
         "labels": {"longhaul.dev/site": "use1", "longhaul.dev/pool": "cpu"},
         "supernet": "10.64.0.0/12",

@@ -32,7 +32,7 @@ def _paths(tmp_path: Path) -> Paths:
 @pytest.fixture(name="answers")
 def _answers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
     """What each address answers; programs and API server of a well node at first."""
-    status = {"conditions": [READY], "nodeInfo": {"kubeletVersion": "v1.36.3"}}
+    status = {"conditions": [READY], "nodeInfo": {"kubeletVersion": "v1.30.3"}}
     found: dict[str, Any] = {
         worker_checks.KUBELET: "ok",
         worker_checks.PROXY: "ok",
@@ -55,7 +55,7 @@ def _answers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
     return found
 
 
-def worker(version: str = "1.36.3") -> Worker:
+def worker(version: str = "1.30.3") -> Worker:
     return Worker(
         role="node",
         kind="aws",
@@ -67,7 +67,7 @@ def worker(version: str = "1.36.3") -> Worker:
     )
 
 
-def failing(paths: Paths, *, version: str = "1.36.3") -> dict[str, str]:
+def failing(paths: Paths, *, version: str = "1.30.3") -> dict[str, str]:
     with socket.socket(socket.AF_UNIX) as containerd:
         worker_checks.CONTAINERD.unlink(missing_ok=True)
         containerd.bind(str(worker_checks.CONTAINERD))
@@ -98,7 +98,7 @@ def test_a_node_that_is_not_ready(paths: Paths, answers: dict[str, Any]) -> None
 
 
 def test_another_version(paths: Paths, answers: dict[str, Any]) -> None:
-    assert failing(paths, version="1.37.0") == {"version": "runs v1.36.3, the environment wants v1.37.0"}
+    assert failing(paths, version="1.31.0") == {"version": "runs v1.30.3, the environment wants v1.31.0"}
 
 
 def test_an_api_server_that_does_not_answer(paths: Paths, answers: dict[str, Any]) -> None:

@@ -101,10 +101,20 @@ def test_agnhost_is_of_the_version_that_its_module_says(tmp_path: Path) -> None:
 
 
 def test_kubernetes_is_of_one_release_throughout() -> None:
-    release = next(tool.version for tool in SPEC.tools if tool.release == "kubernetes")
-    staging = {name: version for name, version in required("kubernetes").items() if version.startswith("v0.36")}
+    minor = KUBERNETES.split(".")[1]
+    staging = {name: version for name, version in required("kubernetes").items() if version.startswith(f"v0.{minor}.")}
     assert len(staging) > 20
-    assert set(staging.values()) == {release.replace("1.", "v0.", 1)}
+    assert set(staging.values()) == {KUBERNETES.replace("1.", "v0.", 1)}
+    flags = " ".join(flag for tool in SPEC.tools for binary in tool.binaries for flag in binary.ldflags)
+    assert set(re.findall(r"k8s\.io/\S+\.gitMinor=(\d+)", flags)) == {minor}
+
+
+def test_the_version_of_kubernetes_is_written_once() -> None:
+    """Besides the Go modules that it is built of, and what is recorded of releases. Everything else reads it."""
+    pattern = rf"(^|[^0-9.]){re.escape(KUBERNETES)}($|[^0-9])"
+    recorded = [":!tools", ":!*.lock", ":!tests/upgrade", ":!CHANGELOG.md"]
+    command = ["git", "grep", "-lE", pattern, "--", ".", *recorded]
+    assert subprocess.check_output(command, cwd=ROOT, text=True).split() == ["tools.toml"]
 
 
 @pytest.mark.parametrize("module", sorted({binary.module for tool in SPEC.tools for binary in tool.binaries}))

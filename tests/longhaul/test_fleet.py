@@ -174,7 +174,7 @@ def item(name: str, ready: str, **spec: Any) -> dict[str, Any]:
     conditions = [{"type": "Ready", "status": ready, "message": "so it says"}]
     labels = {"longhaul.dev/site": "use1", "longhaul.dev/pool": "cpu"}
     metadata = {"name": name, "labels": labels, "creationTimestamp": "2026-01-02T03:04:05Z"}
-    status = {"conditions": conditions, "nodeInfo": {"kubeletVersion": "v1.36.3"}}
+    status = {"conditions": conditions, "nodeInfo": {"kubeletVersion": "v1.30.3"}}
     return {"metadata": metadata, "spec": spec, "status": status}
 
 

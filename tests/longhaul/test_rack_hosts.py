@@ -12,7 +12,7 @@ from longhaul.rolling.cloud import CloudError
 from longhaul.rolling.rack_pins import DRIVER_LABEL, RackPins, versions
 from longhaul.rolling.racks import GPUS_TOLD_S, TOLD_S, RackHosts
 
-PINS = {"kubelet": "1.36.3", "containerd": "2.2.1"}
+PINS = {"kubelet": "1.30.3", "containerd": "2.2.1"}
 BRANCHES = {"debian-12": "535", "ubuntu-24.04": "580"}
 DEBIAN, UBUNTU = "Debian GNU/Linux 12 (bookworm)", "Ubuntu 24.04.3 LTS"
 
@@ -20,7 +20,7 @@ DEBIAN, UBUNTU = "Debian GNU/Linux 12 (bookworm)", "Ubuntu 24.04.3 LTS"
 def node(
     name: str,
     *,
-    kubelet: str = "v1.36.3",
+    kubelet: str = "v1.30.3",
     runtime: str = "containerd://v2.2.1",
     system: str = DEBIAN,
     driver: str | None = None,
@@ -33,7 +33,7 @@ def node(
 class Cluster(Api):
     """Nodes in memory, asked for as the code asks."""
 
-    def __init__(self, *nodes: dict[str, Any], served: str = "v1.36.3") -> None:
+    def __init__(self, *nodes: dict[str, Any], served: str = "v1.30.3") -> None:
         self.nodes = {item["metadata"]["name"]: item for item in nodes}
         self.served, self.seconds = served, 0.0
         self.later: Callable[[], None] = lambda: None
@@ -61,10 +61,10 @@ def nothing(_name: str) -> str:
 
 def test_a_host_is_old_when_anything_it_runs_is_not_what_is_pinned() -> None:
     old_runtime = node("b", runtime="containerd://2.1.0")
-    cluster = Cluster(node("a"), old_runtime, node("c", kubelet="v1.35.9"), node("another's"))
+    cluster = Cluster(node("a"), old_runtime, node("c", kubelet="v1.29.9"), node("another's"))
     group = cluster.hosts("a", "b", "c", "not-joined", converge=nothing).look()
     assert {machine.node: machine.current for machine in group.machines} == {"a": True, "b": False, "c": False}
-    assert (group.wanted, group.target) == (3, "kubelet 1.36.3, containerd 2.2.1")
+    assert (group.wanted, group.target) == (3, "kubelet 1.30.3, containerd 2.2.1")
 
 
 def test_a_host_is_old_when_its_driver_is_of_another_branch() -> None:
@@ -80,7 +80,7 @@ def test_a_host_is_old_when_its_driver_is_of_another_branch() -> None:
     ours = frozenset(cluster.nodes) - {"its-own"}
     group = cluster.hosts(*cluster.nodes, converge=nothing, drivers=ours).look()
     assert [machine.node for machine in group.machines if not machine.current] == ["old", "old-ubuntu"]
-    assert group.target == "kubelet 1.36.3, containerd 2.2.1, driver 535 (debian-12), driver 580 (ubuntu-24.04)"
+    assert group.target == "kubelet 1.30.3, containerd 2.2.1, driver 535 (debian-12), driver 580 (ubuntu-24.04)"
 
 
 def test_a_driver_is_told_of_after_the_trial_of_its_gpus() -> None:
@@ -92,13 +92,13 @@ def test_a_driver_is_told_of_after_the_trial_of_its_gpus() -> None:
 
 
 def test_a_kubelet_is_never_newer_than_its_api_servers() -> None:
-    with pytest.raises(CloudError, match=r"are v1\.35\.12, .*: `longhaul up` raises them to 1\.36\.3 first"):
-        Cluster(node("a"), served="v1.35.12").hosts("a", converge=nothing).look()
-    assert Cluster(node("a"), served="v1.37.0-eks-1").hosts("a", converge=nothing).look().machines
+    with pytest.raises(CloudError, match=r"are v1\.29\.12, .*: `longhaul up` raises them to 1\.30\.3 first"):
+        Cluster(node("a"), served="v1.29.12").hosts("a", converge=nothing).look()
+    assert Cluster(node("a"), served="v1.31.0-eks-1").hosts("a", converge=nothing).look().machines
 
 
 def test_an_upgrade_is_done_once_the_node_says_so() -> None:
-    cluster = Cluster(node("a", kubelet="v1.36.2"))
+    cluster = Cluster(node("a", kubelet="v1.30.2"))
     hosts = cluster.hosts("a", converge=nothing)
     cluster.later = lambda: cluster.nodes.update(a=node("a")) if cluster.seconds > 20 else None
     (machine,) = hosts.look().machines
@@ -107,15 +107,15 @@ def test_an_upgrade_is_done_once_the_node_says_so() -> None:
 
 
 def test_a_node_that_never_says_so_has_failed() -> None:
-    cluster = Cluster(node("a", kubelet="v1.36.2"))
+    cluster = Cluster(node("a", kubelet="v1.30.2"))
     hosts = cluster.hosts("a", converge=nothing)
-    with pytest.raises(CloudError, match=r"its node still says kubelet 1\.36\.2") as raised:
+    with pytest.raises(CloudError, match=r"its node still says kubelet 1\.30\.2") as raised:
         hosts.replace(hosts.look().machines[0])
     assert not raised.value.passing
 
 
 def test_what_ansible_says_of_a_failure_is_the_reason() -> None:
-    cluster = Cluster(node("a", kubelet="v1.36.2"))
+    cluster = Cluster(node("a", kubelet="v1.30.2"))
     hosts = cluster.hosts("a", converge=lambda name: f"{name}: no room")
     with pytest.raises(CloudError, match="a: no room"):
         hosts.replace(hosts.look().machines[0])
@@ -123,4 +123,4 @@ def test_what_ansible_says_of_a_failure_is_the_reason() -> None:
 
 def test_versions_are_as_the_pins_write_them() -> None:
     assert versions(node("a", runtime="containerd://2.2.1")) == PINS
-    assert versions(node("a", runtime="cri-o://1.30.0")) == {"kubelet": "1.36.3", "cri-o": "1.30.0"}
+    assert versions(node("a", runtime="cri-o://1.30.0")) == {"kubelet": "1.30.3", "cri-o": "1.30.0"}

@@ -28,9 +28,9 @@ def asked(folder: Path, *, node: bool = True) -> list[str]:
 
 
 def test_a_node_says_what_it_runs(tmp_path: Path) -> None:
-    program(tmp_path, "kubelet", "echo Kubernetes v1.36.3")
+    program(tmp_path, "kubelet", f"echo Kubernetes v{PINNED['kubelet']}")
     program(tmp_path, "containerd", "echo containerd github.com/containerd/containerd/v2 v2.2.1 1c4457e00facac03")
-    assert asked(tmp_path) == ["kubelet 1.36.3", "containerd 2.2.1"]
+    assert asked(tmp_path) == [f"kubelet {PINNED['kubelet']}", "containerd 2.2.1"]
 
 
 def test_what_does_not_answer_is_repaired_and_not_held(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from components.model.versions import pinned
 from components.render import files, user_data
 from tests.render.conftest import TOKEN, Case, NodeCase, cases, node_cases
 from tests.render.goldens import Rendered, documents
@@ -18,7 +19,16 @@ GOLDEN = Path(__file__).parent / "golden"
 
 @pytest.fixture(name="machines", scope="module")
 def _machines() -> list[Rendered]:
-    return [*map(control_machine, cases()), *map(node, node_cases())]
+    return [_timeless(one) for one in (*map(control_machine, cases()), *map(node, node_cases()))]
+
+
+def _timeless(machine: Rendered) -> Rendered:
+    """The same without a token, and without the version of Kubernetes, which is written in ``tools.toml`` alone."""
+    names = {TOKEN: "[token]", pinned("kubernetes"): "[kubernetes]"}
+    texts = dict(machine.texts)
+    for found, name in names.items():
+        texts = {path: text.replace(found, name) for path, text in texts.items()}
+    return replace(machine, texts=texts)
 
 
 def control_machine(case: Case) -> Rendered:
@@ -34,7 +44,7 @@ def control_machine(case: Case) -> Rendered:
 
 
 def node(case: NodeCase) -> Rendered:
-    """The same of a pool's machines or a rack host, without the token."""
+    """The same of a pool's machines or a rack host."""
     texts = {path.removeprefix("/"): file.content for path, file in case.files().items()}
     user_data = case.user_data()
     texts |= {"user-data": user_data} if user_data is not None else {}
@@ -42,7 +52,7 @@ def node(case: NodeCase) -> Rendered:
         environment=case.environment.name,
         role="pool" if case.pool is not None else "rack host",
         name=case.name,
-        texts={path: text.replace(TOKEN, "[token]") for path, text in texts.items()},
+        texts=texts,
     )
 
 

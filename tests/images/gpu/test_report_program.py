@@ -18,7 +18,7 @@ from tests.images.gpu.told import NAME, PATH, Server
 WORKER = {
     "role": "node",
     "kind": "onprem",
-    "version": "1.36.3",
+    "version": "1.30.3",
     "api": "https://10.64.3.5:6443",
     "labels": {},
     "supernet": "10.64.0.0/12",

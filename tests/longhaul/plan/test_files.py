@@ -56,7 +56,12 @@ def machine_type(raw: Raw) -> None:
 
 
 def version(raw: Raw) -> None:
-    raw["versions"] = {"kubernetes": "1.36.2"}
+    raw["versions"] = {"kubernetes": "1.30.3"}
+
+
+def version_before(raw: Raw) -> None:
+    """Declared, since the default is the pinned one."""
+    raw["versions"] = {"kubernetes": "1.30.2"}
 
 
 def pool_maximum(raw: Raw) -> None:
@@ -85,7 +90,7 @@ def tags(raw: Raw) -> None:
 
 CASES: dict[str, tuple[Change, Change | None, Severity]] = {
     "machine-type": (machine_type, None, Severity.WARNING),
-    "version": (version, None, Severity.WARNING),
+    "version": (version, version_before, Severity.WARNING),
     "members": (three_members, five_members, Severity.PROBLEM),
     "pool-maximum": (pool_maximum, None, Severity.OK),
 }

@@ -4,7 +4,7 @@
 test -e "$1" || exit 0
 shift
 for name; do
-  # "Kubernetes v1.36.3", "containerd github.com/containerd/containerd/v2 v2.2.1 <commit>"
+  # "Kubernetes v1.2.3", "containerd github.com/containerd/containerd/v2 v2.2.1 <commit>"
   version=$("/usr/local/bin/$name" --version 2>/dev/null | grep --only-matching --max-count=1 ' v\?[0-9][0-9.]*[0-9]\( \|$\)' | tr --delete ' v')
   # One that cannot say it is broken: that is repaired, not kept.
   if [ -n "$version" ]; then echo "$name $version"; fi

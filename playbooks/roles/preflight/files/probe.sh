@@ -36,7 +36,7 @@ case $(uname -m) in
   x86_64 | aarch64) ;;
   *) problem "the processor is $(uname -m): x86_64 and aarch64 are known to work" ;;
 esac
-# kube-proxy refuses to use nftables with less (kubernetes v1.36.3, pkg/util/kernel/constants.go).
+# kube-proxy refuses to use nftables with less (kubernetes v1.36, pkg/util/kernel/constants.go).
 kernel=$(uname -r)
 if [ "$(printf '%s\n' 5.13 "$kernel" | sort --version-sort | head -n 1)" != 5.13 ]; then
   problem "the kernel is $kernel, kube-proxy needs 5.13 or later: install the system's own kernel and restart"
@@ -76,7 +76,7 @@ room() {
 }
 room /usr "$free" 0
 if [ "$node" = yes ] && [ ! -e $certificate ]; then
-  # The kubelet's own limits (kubernetes v1.36.3, pkg/kubelet/eviction/defaults_linux.go). One that runs sees to it itself.
+  # The kubelet's own limits (kubernetes v1.36, pkg/kubelet/eviction/defaults_linux.go). One that runs sees to it itself.
   room /var/lib/kubelet "$free" 10
   room /var/lib/containerd "$free" 15
 fi
