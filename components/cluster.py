@@ -7,6 +7,8 @@ from collections.abc import Mapping
 import pulumi
 from pulumi import ComponentResource, Output, ResourceOptions
 
+from clouds.aws.site import AwsSite
+from clouds.azure.site import AzureSite
 from components.aws.account import account_provider
 from components.aws.controller import NodeControllerAccess, NodeControllerAccessArgs
 from components.aws.site import AwsWorkerSite, AwsWorkerSiteArgs
@@ -21,7 +23,6 @@ from components.links import AwsEnd, AzureEnd, Links, LinksArgs
 from components.model import Environment, plan
 from components.model.groups import pool_resource
 from components.model.scale_sets import pool_groups
-from components.model.sites import AwsSite, AzureSite
 from components.render import pool_user_data
 
 
@@ -172,7 +173,7 @@ class Cluster(ComponentResource):
 
     def _aws_end(self, name: str, site: AwsWorkerSite) -> AwsEnd:
         return AwsEnd(
-            region=self._environment.sites[name].region,  # type: ignore[union-attr]
+            region=self._environment.sites[name].region,
             vpc_id=site.network.vpc_id,
             route_table_ids=site.network.route_table_ids,
         )

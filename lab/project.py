@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address
 from pathlib import Path
 
+from clouds.aws.site import AwsSite
+from clouds.azure.site import AzureSite
+from clouds.onprem.site import OnpremSite
 from components.model import Environment, load, plan
 from components.model.load import check_neighbours
 from components.model.network import FRONTEND
-from components.model.sites import AwsSite, AzureSite, OnpremSite
 from lab.config import LabConfig
 from lab.guests import lab_to_join
 from lab.hypervisor.addresses import OPERATOR_PUBLIC, OPERATORS_PUBLIC

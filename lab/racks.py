@@ -17,9 +17,9 @@ from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from clouds.onprem.site import OnpremSite
 from components.model import AddressPlan, Environment
 from components.model.racks import gateway_places, rack_places
-from components.model.sites import OnpremSite
 from lab.desired import Machine, Network, Rule, Subnet, World
 from lab.hypervisor.addresses import RACKS_EGRESS
 from lab.ssh import private_text, public_text

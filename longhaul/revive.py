@@ -6,10 +6,10 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+from clouds.azure.site import AzureSite
 from components.azure.names import resource_group
 from components.model import control_machines, plan
 from components.model.groups import name_prefix
-from components.model.sites import AzureSite
 from longhaul.say import say
 from longhaul.status.observed import STILL
 

@@ -105,6 +105,7 @@ PULUMI_KNOWN = ("components", "lab", "longhaul", "stacks")
 
 MAY_IMPORT = {
     "clouds.base": ("clouds.base",),
+    "clouds.registry": ("clouds",),
     "components.model": ("components.model", "clouds"),
     "components.render": ("components.render", "components.model", "clouds"),
     "components": ("components", "clouds"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pulumi_aws as aws
 from pulumi import ResourceOptions
 
+from clouds.aws.site import AwsSite
 from components.model import Environment
-from components.model.sites import AwsSite
 
 
 def account_provider(environment: Environment, opts: ResourceOptions | None = None) -> aws.Provider | None:

@@ -13,9 +13,10 @@ import pulumi
 import pulumi_aws as aws
 from pulumi import InvokeOutputOptions, Output
 
+from clouds.aws.existing import AwsNodeSubnet
+from clouds.aws.site import AwsSite
 from components.existing import is_told, require
 from components.model import AddressPlan
-from components.model.existing import AwsNodeSubnet
 from components.model.fitting import (
     FoundNetwork,
     FoundSubnet,
@@ -25,7 +26,6 @@ from components.model.fitting import (
     ranges_of,
     table_faults,
 )
-from components.model.sites import AwsSite
 
 HELD = ("associated", "associating")
 """States of a range that a VPC has, or is about to have (EC2 API, ``VpcCidrBlockState``)."""

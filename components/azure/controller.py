@@ -9,9 +9,9 @@ import pulumi
 from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_azure_native import authorization
 
+from clouds.azure.site import AzureSite
 from components.azure.roles import READER, role_assignment_name, role_definition_id
 from components.model import Environment
-from components.model.sites import AzureSite
 
 
 @dataclass(frozen=True, kw_only=True)

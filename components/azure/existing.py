@@ -13,9 +13,9 @@ import pulumi
 from pulumi import InvokeOutputOptions, Output
 from pulumi_azure_native import network, privatedns, resources
 
+from clouds.azure.existing import AzureVpn, group_of, name_of
 from components.existing import is_told, require
 from components.model import AddressPlan, Environment
-from components.model.existing import AzureVpn, group_of, name_of
 from components.model.fitting import FoundGateway, FoundNetwork, FoundSubnet, azure_faults, gateway_faults, ranges_of
 
 

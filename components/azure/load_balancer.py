@@ -8,12 +8,12 @@ import pulumi
 from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_azure_native import network, privatedns
 
+from clouds.azure.site import AzureSite
 from components.azure import names
 from components.model import AddressPlan, Environment
 from components.model.health import READY_PATH
 from components.model.joining import JOIN_PATH, JOIN_PORT
 from components.model.network import FRONTEND
-from components.model.sites import AzureSite
 
 FRONT, BACK, PROBE, JOIN = "api", "api-servers", "ready", "join"
 

@@ -10,12 +10,12 @@ import pulumi
 from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_azure_native import authorization, compute, managedidentity, network, privatedns
 
+from clouds.azure.site import AzureSite
 from components import render
 from components.azure import names
 from components.azure.names import ADMINISTRATOR
 from components.azure.roles import SECRETS_USER, role_assignment_name, role_definition_id
 from components.model import AddressPlan, Environment, Machine, vault_name
-from components.model.sites import AzureSite
 
 REPLACED_BY = [
     "osProfile.customData",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from clouds.azure.existing import AzureExisting
+from clouds.azure.site import AzureSite
 from components.model import Environment
-from components.model.existing import AzureExisting
 from components.model.groups import cloud_name, resource_group
-from components.model.sites import AzureSite
 
 __all__ = ["ADMINISTRATOR", "azure_existing", "cloud_name", "resource_group", "tags"]
 

@@ -10,13 +10,13 @@ import pulumi
 from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_azure_native import network, privatedns, resources
 
+from clouds.azure.existing import CONTROL_PLANE_SUBNETS, group_of, name_of
+from clouds.azure.site import AzureSite
 from components.azure import existing, names
 from components.azure.rules import part_rules
 from components.model import AddressPlan, Environment
-from components.model.existing import CONTROL_PLANE_SUBNETS, group_of, name_of
 from components.model.fitting import VAULT_ENDPOINT
 from components.model.groups import azure_subnet
-from components.model.sites import AzureSite
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,11 +10,11 @@ import pulumi
 from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_azure_native import compute
 
+from clouds.azure.site import AzureSite
 from components.azure.names import ADMINISTRATOR
 from components.model import Environment
 from components.model.nodes import POD_ADDRESSES
 from components.model.scale_sets import PoolGroup, has_infiniband, pool_groups
-from components.model.sites import AzureSite
 
 
 @dataclass(frozen=True, kw_only=True)

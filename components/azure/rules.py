@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pulumi_azure_native.network import SecurityRuleArgs
 
+from clouds.aws.site import AwsSite
+from clouds.azure.site import AzureSite
 from components.model import AddressPlan, Environment, SitePlan
 from components.model.joining import JOIN_PORT, joining_ranges
-from components.model.sites import AwsSite, AzureSite
 
 
 def part_rules(environment: Environment, addresses: AddressPlan, site: str, part: str) -> list[SecurityRuleArgs]:

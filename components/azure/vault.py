@@ -9,11 +9,11 @@ import pulumi
 from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_azure_native import authorization, keyvault
 
+from clouds.azure.site import AzureSite
 from components.azure import names
 from components.azure.roles import SECRETS_OFFICER, role_assignment_name, role_definition_id
 from components.control_plane.secrets import VaultAccess
 from components.model import Environment, vault_name
-from components.model.sites import AzureSite
 from components.model.vault import vault_url
 
 

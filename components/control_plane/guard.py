@@ -21,6 +21,7 @@ from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider,
 
 from clouds.azure.api import BUSY, AzureApi, Vault
 from clouds.azure.session import AzureError
+from clouds.azure.site import AzureSite
 from components.azure import names
 from components.control_plane.founding import founded
 from components.control_plane.readiness import ASK_S, DEADLINE_S, RoleMachines
@@ -29,7 +30,6 @@ from components.model import AddressPlan, Environment, Role, control_machines
 from components.model.groups import name_prefix
 from components.model.machines import members
 from components.model.network import FRONTEND
-from components.model.sites import AzureSite
 from components.model.vault import store_state_secret, vault_url
 from components.render.stores import MOST_MEMBERS
 

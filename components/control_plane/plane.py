@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import pulumi
 from pulumi import ComponentResource, Output, ResourceOptions
 
+from clouds.azure.existing import CONTROL_PLANE_SUBNETS
+from clouds.azure.site import AzureSite
 from components.azure.load_balancer import ApiLoadBalancer, ApiLoadBalancerArgs
 from components.azure.machines import ControlMachine, ControlMachineArgs
 from components.azure.network import SiteNetwork
@@ -28,10 +30,8 @@ from components.model import (
     control_machines,
     shared_secrets,
 )
-from components.model.existing import CONTROL_PLANE_SUBNETS
 from components.model.groups import name_prefix
 from components.model.machines import members
-from components.model.sites import AzureSite
 from components.model.vault import store_state_secret
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from ipaddress import IPv4Network
 
+from clouds.onprem.site import OnpremSite
 from components.model.environment import Environment
 from components.model.machines import Role, control_machines
 from components.model.network import FRONTEND, INFRA_SUBNETS, AddressPlan, SitePlan, machine_capacity, plan, site_plan
 from components.model.racks import rack_places
-from components.model.sites import OnpremSite
 
 
 def environment_table(environment: Environment) -> str:

@@ -5,21 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from components.model.environment import Environment, Pool
-from components.model.errors import Finding, Location
+from clouds.aws.site import AwsSite
+from clouds.azure.site import AzureSite
+from clouds.base.fault import Fault, Location
+from clouds.base.machine_type import MachineType
+from clouds.base.pool import Pool
+from clouds.onprem.site import OnpremSite
+from components.model.environment import Environment
 from components.model.existing_checks import check_existing
 from components.model.gpus import check_gpus
 from components.model.identity import check_identity
 from components.model.joining import JOIN_PORT
 from components.model.links import links
-from components.model.machine_types import MachineType, known_machine_types
+from components.model.machine_types import known_machine_types
 from components.model.machines import Role
 from components.model.naming import NODE, check_lengths
 from components.model.network import PlanError, machine_capacity, plan, plan_errors
 from components.model.nodes import label_fault, rack_node_name
 from components.model.racks import rack_errors
 from components.model.scale_sets import check_sets
-from components.model.sites import AwsSite, AzureSite, OnpremSite
 from components.model.tags import check_tags
 from components.model.words import choices
 
@@ -31,15 +35,15 @@ OBJECTS = "-objects"
 """What the name of an environment's second stack ends with."""
 
 
-def check(environment: Environment, *, stack: str) -> Iterator[Finding]:
+def check(environment: Environment, *, stack: str) -> Iterator[Fault]:
     """Everything that is wrong with an environment whose fields are each valid."""
     if environment.name != stack:
         wrong = f"{environment.name!r} is not the name of its stack, {stack!r}"
-        yield Finding(at=("name",), wrong=wrong, write=stack)
+        yield Fault(at=("name",), wrong=wrong, write=stack)
     if environment.name.endswith(OBJECTS):
         wrong = f"{environment.name!r} ends with {OBJECTS!r}, as the stack of what runs on a cluster does"
-        yield Finding(at=("name",), wrong=wrong, write=environment.name.removesuffix(OBJECTS))
-    checks: tuple[Callable[[Environment], Iterator[Finding]], ...] = (
+        yield Fault(at=("name",), wrong=wrong, write=environment.name.removesuffix(OBJECTS))
+    checks: tuple[Callable[[Environment], Iterator[Fault]], ...] = (
         _check_control_plane,
         _check_api_port,
         _check_pools,
@@ -62,7 +66,7 @@ def _of_kind(environment: Environment, *kinds: type[AzureSite | AwsSite | Onprem
     return [name for name, site in environment.sites.items() if isinstance(site, kinds)]
 
 
-def _check_control_plane(environment: Environment) -> Iterator[Finding]:
+def _check_control_plane(environment: Environment) -> Iterator[Fault]:
     name = environment.control_plane.site
     azure = _of_kind(environment, AzureSite)
     if name not in environment.sites:
@@ -72,23 +76,23 @@ def _check_control_plane(environment: Environment) -> Iterator[Finding]:
     else:
         return
     basis: tuple[Location, ...] = (("sites",), ("sites", name, "kind"))
-    yield Finding(at=("control_plane", "site"), wrong=wrong, write=choices(azure, name), basis=basis)
+    yield Fault(at=("control_plane", "site"), wrong=wrong, write=choices(azure, name), basis=basis)
 
 
-def _check_api_port(environment: Environment) -> Iterator[Finding]:
+def _check_api_port(environment: Environment) -> Iterator[Fault]:
     if environment.control_plane.api.port == JOIN_PORT:
         wrong = f"{JOIN_PORT} is the port of the service that machines join at"
-        yield Finding(at=("control_plane", "api", "port"), wrong=wrong, write="another, such as 6443")
+        yield Fault(at=("control_plane", "api", "port"), wrong=wrong, write="another, such as 6443")
 
 
-def _check_pools(environment: Environment) -> Iterator[Finding]:
+def _check_pools(environment: Environment) -> Iterator[Fault]:
     clouds = _of_kind(environment, AzureSite, AwsSite)
     for name, pool in environment.pools.items():
         at = ("pools", name)
         if pool.site not in clouds:
             on_prem = pool.site in environment.sites
             wrong = "is on-prem; its hosts go into the hosts file" if on_prem else "is not a site"
-            yield Finding(
+            yield Fault(
                 at=(*at, "site"),
                 wrong=f"{pool.site!r} {wrong}",
                 write=choices(clouds, pool.site),
@@ -96,20 +100,20 @@ def _check_pools(environment: Environment) -> Iterator[Finding]:
             )
         if pool.min > pool.max:
             wrong = f"{pool.min} is more than max, {pool.max}"
-            yield Finding(at=(*at, "min"), wrong=wrong, write=f"at most {pool.max}", basis=((*at, "max"),))
+            yield Fault(at=(*at, "min"), wrong=wrong, write=f"at most {pool.max}", basis=((*at, "max"),))
         others = [other for other in environment.pools if other != name]
         for index, fallback in enumerate(pool.fallbacks):
             if fallback not in others:
                 wrong = f"{fallback!r} is not another pool"
                 place = (*at, "fallbacks", index)
-                yield Finding(at=place, wrong=wrong, write=choices(others, fallback), basis=(("pools",),))
+                yield Fault(at=place, wrong=wrong, write=choices(others, fallback), basis=(("pools",),))
         yield from _check_huge_pages(environment, name, pool)
         for key in pool.labels:
             if fault := label_fault(key):
-                yield Finding(at=(*at, "labels", key), wrong=f"{key!r} {fault}", write="a key of your own domain")
+                yield Fault(at=(*at, "labels", key), wrong=f"{key!r} {fault}", write="a key of your own domain")
 
 
-def _check_huge_pages(environment: Environment, name: str, pool: Pool) -> Iterator[Finding]:
+def _check_huge_pages(environment: Environment, name: str, pool: Pool) -> Iterator[Fault]:
     kind = {**known_machine_types(), **environment.machine_types}.get(pool.machine_type)
     site = environment.sites.get(pool.site)
     if kind is None or site is None or kind.cloud != site.kind:
@@ -119,7 +123,7 @@ def _check_huge_pages(environment: Environment, name: str, pool: Pool) -> Iterat
         wrong = f"{pool.huge_pages_gib} GiB leave too little of the {kind.memory_gib} GiB of a {pool.machine_type}"
         at = ("pools", name)
         basis = ((*at, "machine_type"), ("machine_types", pool.machine_type, "memory_gib"))
-        yield Finding(at=(*at, "huge_pages_gib"), wrong=wrong, write=f"at most {most}", basis=basis)
+        yield Fault(at=(*at, "huge_pages_gib"), wrong=wrong, write=f"at most {most}", basis=basis)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,7 +153,7 @@ def _wanted(environment: Environment) -> Iterator[_Wanted]:
         yield _Wanted(at=at, site=("pools", pool_name, "site"), site_name=pool.site, name=pool.machine_type)
 
 
-def _check_machine_types(environment: Environment) -> Iterator[Finding]:
+def _check_machine_types(environment: Environment) -> Iterator[Fault]:
     types = {**known_machine_types(), **environment.machine_types}
     for wanted in _wanted(environment):
         site = environment.sites.get(wanted.site_name)
@@ -159,7 +163,7 @@ def _check_machine_types(environment: Environment) -> Iterator[Finding]:
             yield from _check_machine_type(types, wanted=wanted, cloud=site.kind)
 
 
-def _check_machine_type(types: dict[str, MachineType], *, wanted: _Wanted, cloud: str) -> Iterator[Finding]:
+def _check_machine_type(types: dict[str, MachineType], *, wanted: _Wanted, cloud: str) -> Iterator[Fault]:
     fitting = [name for name, t in types.items() if t.cloud == cloud and (t.local_ssd_gb > 0 or not wanted.needs_ssd)]
     write = choices(fitting, wanted.name)
     machine_type = types.get(wanted.name)
@@ -178,15 +182,15 @@ def _check_machine_type(types: dict[str, MachineType], *, wanted: _Wanted, cloud
         ("machine_types", wanted.name),
         *(("machine_types", wanted.name, key) for key in ("cloud", "local_ssd_gb")),
     )
-    yield Finding(at=wanted.at, wrong=f"{wanted.name!r} {wrong}", write=write, basis=basis)
+    yield Fault(at=wanted.at, wrong=f"{wanted.name!r} {wrong}", write=write, basis=basis)
 
 
-def _check_hosts(environment: Environment) -> Iterator[Finding]:
+def _check_hosts(environment: Environment) -> Iterator[Fault]:
     racks = _of_kind(environment, OnpremSite)
     first: dict[str, int] = {}
     for index, host in enumerate(environment.hosts):
         if host.site not in racks:
-            yield Finding(
+            yield Fault(
                 at=("hosts", index, "site"),
                 wrong=f"{host.site!r} is not an on-prem site",
                 write=choices(racks, host.site),
@@ -194,7 +198,7 @@ def _check_hosts(environment: Environment) -> Iterator[Finding]:
             )
         earlier = first.setdefault(host.name, index)
         if earlier != index:
-            yield Finding(
+            yield Fault(
                 at=("hosts", index, "name"),
                 wrong=f"{host.name!r} is already the name of hosts.{earlier}",
                 write="a name that no other host has",
@@ -202,33 +206,33 @@ def _check_hosts(environment: Environment) -> Iterator[Finding]:
             )
 
 
-def _check_names(environment: Environment) -> Iterator[Finding]:
+def _check_names(environment: Environment) -> Iterator[Fault]:
     """Machines are ``<env>-<role>-<index>``, ``<env>-<pool>-…``, ``<env>-<gateway>`` and ``<env>-<host>``."""
     reserved = tuple(str(role) for role in Role)
     for pool in environment.pools:
         if pool in reserved:
             wrong = "is the name of a control-plane role"
-            yield Finding(at=("pools", pool), wrong=wrong, write=f"a name that is none of {', '.join(reserved)}")
+            yield Fault(at=("pools", pool), wrong=wrong, write=f"a name that is none of {', '.join(reserved)}")
     yield from check_sets(environment)
     taken: dict[str, Location] = {}
     for site, gateway, at in _gateways(environment):
         earlier = taken.setdefault(gateway, at)
         if earlier != at:
             wrong = f"{gateway!r} is already a gateway of {earlier[1]}"
-            yield Finding(at=at, wrong=wrong, write=f"another name, such as {site}-{gateway}", basis=(earlier,))
+            yield Fault(at=at, wrong=wrong, write=f"another name, such as {site}-{gateway}", basis=(earlier,))
         elif gateway.startswith(tuple(f"{role}-" for role in reserved)):
             wrong = f"{gateway!r} begins as the name of a control-plane machine does"
-            yield Finding(at=at, wrong=wrong, write=f"another name, such as {site}-{gateway}")
+            yield Fault(at=at, wrong=wrong, write=f"another name, such as {site}-{gateway}")
     prefixes = tuple(f"{part}-" for part in (*reserved, *environment.pools))
     for index, host in enumerate(environment.hosts):
         name, at = rack_node_name(environment, host.name), ("hosts", index, "name")
         if host.name in taken or host.name.startswith(prefixes):
             wrong = f"{name!r}, as its machine is called, is a name that Longhaul gives a machine of its own"
-            yield Finding(at=at, wrong=wrong, write="another name", basis=(("name",), ("pools",)))
+            yield Fault(at=at, wrong=wrong, write="another name", basis=(("name",), ("pools",)))
         elif len(name) > NODE:
             wrong = f"{name!r}, as its machine is called, has {len(name)} characters"
             most = NODE - len(environment.name) - 1
-            yield Finding(at=at, wrong=wrong, write=f"a name of at most {most}", basis=(("name",),))
+            yield Fault(at=at, wrong=wrong, write=f"a name of at most {most}", basis=(("name",),))
 
 
 def _gateways(environment: Environment) -> Iterator[tuple[str, str, Location]]:
@@ -238,30 +242,30 @@ def _gateways(environment: Environment) -> Iterator[tuple[str, str, Location]]:
                 yield name, gateway.name, ("sites", name, "gateways", index, "name")
 
 
-def _check_links(environment: Environment) -> Iterator[Finding]:
+def _check_links(environment: Environment) -> Iterator[Fault]:
     seen: dict[frozenset[str], int] = {}
     for index, link in enumerate(environment.links):
         at = ("links", index, "between")
         for end, site in enumerate(link.between):
             if site not in environment.sites:
                 wrong, write = f"{site!r} is not a site", choices(environment.sites, site)
-                yield Finding(at=(*at, end), wrong=wrong, write=write, basis=(("sites",),))
+                yield Fault(at=(*at, end), wrong=wrong, write=write, basis=(("sites",),))
         if link.between[0] == link.between[1]:
-            yield Finding(at=at, wrong=f"{link.between[0]!r} is both ends", write="two different sites")
+            yield Fault(at=at, wrong=f"{link.between[0]!r} is both ends", write="two different sites")
         earlier = seen.setdefault(frozenset(link.between), index)
         if earlier != index:
             wrong = f"{' and '.join(link.between)} are already connected by links.{earlier}"
-            yield Finding(at=at, wrong=wrong, write="each pair of sites once", basis=(("links", earlier),))
+            yield Fault(at=at, wrong=wrong, write="each pair of sites once", basis=(("links", earlier),))
     names: dict[str, str] = {}
     for planned in links(environment):
         pair = f"{planned.first} and {planned.second}"
         other = names.setdefault(planned.name, pair)
         if other != pair:
             wrong = f"the links of {pair} and of {other} would both be called {planned.name}"
-            yield Finding(at=("sites", planned.second), wrong=wrong, write="another name for one of these sites")
+            yield Fault(at=("sites", planned.second), wrong=wrong, write="another name for one of these sites")
 
 
-def _check_plan(environment: Environment) -> Iterator[Finding]:
+def _check_plan(environment: Environment) -> Iterator[Fault]:
     """The address plan rests on every site's size; where one is unknown, only what concerns written ranges is said."""
     sizes = [("sites", name, key) for name in environment.sites for key in ("range", "prefix")]
     basis: tuple[Location, ...] = (("supernet",), ("sites", "[key]"), *sizes)
@@ -282,9 +286,9 @@ def _check_plan(environment: Environment) -> Iterator[Finding]:
         if count > machine_capacity(subnet):
             wrong = f"{count} machines do not fit into {subnet}, the {part} subnet of {control.site}"
             write = f"at most {machine_capacity(subnet)}, or a larger block for {control.site}"
-            yield Finding(at=("control_plane", part, field), wrong=wrong, write=write, basis=basis)
+            yield Fault(at=("control_plane", part, field), wrong=wrong, write=write, basis=basis)
 
 
-def _findings(errors: Iterable[PlanError], basis: tuple[Location, ...]) -> Iterator[Finding]:
+def _findings(errors: Iterable[PlanError], basis: tuple[Location, ...]) -> Iterator[Fault]:
     for error in errors:
-        yield Finding(at=error.key, wrong=error.wrong, write=error.write, basis=basis)
+        yield Fault(at=error.key, wrong=error.wrong, write=error.write, basis=basis)

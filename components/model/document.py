@@ -15,7 +15,8 @@ from typing import Any
 
 import yaml
 
-from components.model.errors import ConfigurationError, Location, Problem
+from clouds.base.fault import Location
+from components.model.errors import ConfigurationError, Problem
 
 _TEXT_TAG = "tag:yaml.org,2002:str"
 _CONSTANTS: Mapping[str, bool | None] = {

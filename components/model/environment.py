@@ -6,7 +6,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from components.model.base import GpuCheck, LabelKey, LabelValue, Name, Principal, Range, Section
+from clouds.base import machine_type
+from clouds.base.pool import Pool
+from clouds.base.section import Name, Principal, Range, Section
 from components.model.hosts import BareMetalHost
 from components.model.machine_types import MachineType, known_machine_types
 from components.model.sites import Site
@@ -51,46 +53,6 @@ class ControlPlane(Section):
     """The store for events alone, so that an event storm cannot stall the main one."""
     api: ApiServers
     """The API servers."""
-
-
-class Taint(Section):
-    """A node taint."""
-
-    key: LabelKey = Field(examples=["nvidia.com/gpu"])
-    """The taint's key."""
-    value: LabelValue = ""
-    """The taint's value, may be empty."""
-    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
-    """What happens to pods that do not tolerate it."""
-
-
-class Pool(Section):
-    """A group of like machines in one cloud site."""
-
-    site: Name = Field(examples=["use1"])
-    """A cloud site."""
-    machine_type: str = Field(examples=["p5.48xlarge"])
-    """A type of that cloud."""
-    min: int = Field(default=0, ge=0)
-    """Machines that always run."""
-    max: int = Field(ge=1, le=7500)
-    """Machines at most."""
-    labels: dict[LabelKey, LabelValue] = Field(default_factory=dict)
-    """Node labels."""
-    taints: tuple[Taint, ...] = ()
-    """Node taints."""
-    spot: bool = False
-    """Whether the machines are spare capacity that the cloud may take back."""
-    priority: int = Field(default=100, ge=0, le=1000)
-    """Pools of lower number are filled first."""
-    fallbacks: tuple[Name, ...] = ()
-    """Pools to overflow to when this one has no capacity, in order."""
-    huge_pages_gib: int = Field(default=0, ge=0)
-    """Memory of each machine that is set aside as huge pages of 1 GiB, GiB: pods ask for it as `hugepages-1Gi`, and
-    nothing else can use it. At most nine tenths of the memory."""
-    gpu_check: GpuCheck = ()
-    """Program of the machines' image, with its arguments, that tries memory and compute of all GPUs at once before they
-    get work: exit code 0 is good. Left out, they are tested by what they say of themselves."""
 
 
 class Link(Section):
@@ -188,7 +150,7 @@ class Environment(Section):
     hosts: tuple[BareMetalHost, ...] = Field(default=(), exclude=True, json_schema_extra={"internal": True})
     """Read from the `bare_metal` file; not written in the stack file."""
 
-    def machine_type(self, name: str) -> MachineType:
+    def machine_type(self, name: str) -> machine_type.MachineType:
         """The type called ``name``; ``KeyError`` when neither the environment nor Longhaul knows it."""
         return {**known_machine_types(), **self.machine_types}[name]
 

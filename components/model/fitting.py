@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network, collapse_addresses, ip_network
 
+from clouds.aws.site import AwsSite
+from clouds.azure.existing import CONTROL_PLANE_SUBNETS, AzureVpn
+from clouds.azure.site import AzureSite
 from components.model.environment import Environment
-from components.model.existing import CONTROL_PLANE_SUBNETS, AzureVpn
 from components.model.groups import azure_subnet
 from components.model.links import LinkKind, links
 from components.model.network import AddressPlan
-from components.model.sites import AwsSite, AzureSite
 
 VAULT_ENDPOINT = "Microsoft.KeyVault"
 """Service endpoint that lets a subnet reach vaults without leaving Azure's network."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from components.model.errors import Finding, Location
+from clouds.base.fault import Fault, Location
 from components.model.machine_types import known_machine_types
 from components.model.nodes import PREFLIGHT_TAINT
 
@@ -49,7 +49,7 @@ def host_promise(host: BareMetalHost) -> GpuPromise:
     return GpuPromise(gpus=host.gpus, model=host.gpu_model, nvlinks=host.gpu_nvlinks, check=tuple(host.gpu_check))
 
 
-def check_gpus(environment: Environment) -> Iterator[Finding]:
+def check_gpus(environment: Environment) -> Iterator[Fault]:
     """Everything that is said of GPUs of machines that have none, and the taint that is nobody else's."""
     for name, machine in environment.machine_types.items():
         yield from _of_nothing(("machine_types", name), machine)
@@ -62,17 +62,17 @@ def check_gpus(environment: Environment) -> Iterator[Finding]:
         if pool.gpu_check and kind is not None and not kind.gpus:
             basis = ((*at, "machine_type"), ("machine_types", pool.machine_type))
             wrong = f"a {pool.machine_type} has no GPUs to check"
-            yield Finding(at=(*at, "gpu_check"), wrong=wrong, write="leave it out", basis=basis)
+            yield Fault(at=(*at, "gpu_check"), wrong=wrong, write="leave it out", basis=basis)
         for index, taint in enumerate(pool.taints):
             if taint.key == PREFLIGHT_TAINT:
                 wrong = f"{taint.key!r} is set and lifted by Longhaul"
-                yield Finding(at=(*at, "taints", index, "key"), wrong=wrong, write="a key of your own domain")
+                yield Fault(at=(*at, "taints", index, "key"), wrong=wrong, write="a key of your own domain")
 
 
-def _of_nothing(at: Location, said: MachineType | BareMetalHost) -> Iterator[Finding]:
+def _of_nothing(at: Location, said: MachineType | BareMetalHost) -> Iterator[Fault]:
     if said.gpus:
         return
     for key in ("gpu_model", "gpu_nvlinks", "gpu_check", "gpu_driver", "gpu_switches"):
         if getattr(said, key, None) not in (None, "", (), "installed", "auto"):
             wrong = "is about GPUs, and there are none"
-            yield Finding(at=(*at, key), wrong=wrong, write="leave it out, or say `gpus`", basis=((*at, "gpus"),))
+            yield Fault(at=(*at, key), wrong=wrong, write="leave it out, or say `gpus`", basis=((*at, "gpus"),))

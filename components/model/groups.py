@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from clouds.azure.site import AzureSite
 from components.model.environment import Environment
-from components.model.sites import AzureSite
 
 GATEWAY_SUBNET = "GatewaySubnet"
 """The one name by which Azure knows a gateway's subnet."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 
+from clouds.aws.site import AwsSite
+from clouds.azure.site import AzureSite
 from components.model.environment import Environment
 from components.model.network import AddressPlan
-from components.model.sites import AwsSite, AzureSite
 
 SUPERNET, DOMAIN, PREFIX, CONTROL_SITE = "supernet", "domain", "naming.prefix", "control_plane.site"
 

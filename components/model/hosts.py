@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from components.model.base import GpuCheck, GpuModel, GpuNvlinks, HostKey, Name, Section
+from clouds.base.section import GpuCheck, GpuModel, GpuNvlinks, HostKey, Name, Section
 
 
 class BareMetalHost(Section):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from clouds.azure.site import AzureSite
+from clouds.base.fault import Fault
 from components.model.environment import Environment
-from components.model.errors import Finding
-from components.model.sites import AzureSite
 
 HOST = "sts.windows.net"
 """Where Entra's tokens say that they come from (their claim ``iss``)."""
@@ -17,7 +17,7 @@ def issuer(site: AzureSite) -> str:
     return f"{HOST}/{site.tenant}/"
 
 
-def check_identity(environment: Environment) -> Iterator[Finding]:
+def check_identity(environment: Environment) -> Iterator[Fault]:
     """The identity provider that is there already has to be the tenant's."""
     given = environment.access.aws_identity_provider
     name = environment.control_plane.site
@@ -29,4 +29,4 @@ def check_identity(environment: Environment) -> Iterator[Finding]:
         wrong = f"{tail!r} is not the issuer of the control plane's tenant"
         basis = (("sites", name, "tenant"),)
         write = f"{head}:oidc-provider/{issuer(site)}"
-        yield Finding(at=("access", "aws_identity_provider"), wrong=wrong, write=write, basis=basis)
+        yield Fault(at=("access", "aws_identity_provider"), wrong=wrong, write=write, basis=basis)

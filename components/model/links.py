@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import combinations
 
+from clouds.aws.site import AwsSite
+from clouds.azure.site import AzureSite
+from clouds.onprem.site import OnpremSite
 from components.model.environment import Environment
-from components.model.sites import AwsSite, AzureSite, OnpremSite, Site
+from components.model.sites import Site
 
 AZURE_ADDRESSES = 2
 """Public addresses of an Azure site's gateway, one for each of its instances, both of them active."""
@@ -48,6 +51,11 @@ def links(environment: Environment) -> tuple[PlannedLink, ...]:
         PlannedLink(first=first, second=second, kind=_kind(a, b, existing=frozenset((first, second)) in existing))
         for (first, a), (second, b) in combinations(environment.sites.items(), 2)
     )
+
+
+def has_tunnels(environment: Environment, site: str) -> bool:
+    """Whether a site has a VPN gateway."""
+    return any(link.kind is LinkKind.IPSEC and site in (link.first, link.second) for link in links(environment))
 
 
 def _kind(first: Site, second: Site, *, existing: bool) -> LinkKind:

@@ -9,11 +9,12 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from components.model.base import Range
+from clouds.base.fault import Fault, Location
+from clouds.base.section import Range
 from components.model.checks import OBJECTS, check
 from components.model.document import Document, read_document
 from components.model.environment import Environment
-from components.model.errors import ConfigurationError, Finding, Location, Problem
+from components.model.errors import ConfigurationError, Problem
 from components.model.hosts import Hosts
 from components.model.migrate import FormatError, Raw, migrate, steps
 from components.model.ranges import free
@@ -30,7 +31,7 @@ class _Source:
     top: Location = ()
     """Where in the document the part lies that findings are about."""
 
-    def problem(self, finding: Finding) -> Problem:
+    def problem(self, finding: Fault) -> Problem:
         line = None if self.document is None else self.document.line((*self.top, *finding.at))
         key = ".".join(map(str, finding.at))
         return Problem(file=str(self.path), line=line, key=key, wrong=finding.wrong, write=finding.write)
@@ -176,7 +177,7 @@ def _parse(raw: Raw, *, source: _Source, stack: str) -> Environment:
     problems: list[Problem] = []
     if "hosts" in raw:
         wrong = "belongs in a file of its own"
-        problems.append(source.problem(Finding(at=("hosts",), wrong=wrong, write="bare_metal: <name of that file>")))
+        problems.append(source.problem(Fault(at=("hosts",), wrong=wrong, write="bare_metal: <name of that file>")))
     read = validate(Environment, {key: value for key, value in raw.items() if key != "hosts"})
     problems += map(source.problem, read.findings)
     hosts, hosts_source = _hosts(raw.get("bare_metal"), beside=source, problems=problems)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from clouds.base.fault import Fault
 from components.model.environment import FORMAT
-from components.model.errors import Finding
 from components.model.words import show
 
 Raw = dict[str, Any]
@@ -20,7 +20,7 @@ Steps = Mapping[int, Callable[[Raw], Raw]]
 class FormatError(Exception):
     """The environment is of a format that this release cannot read; nothing else can be said of it."""
 
-    def __init__(self, finding: Finding) -> None:
+    def __init__(self, finding: Fault) -> None:
         super().__init__(finding.wrong)
         self.finding = finding
 
@@ -44,11 +44,11 @@ def migrate(raw: Raw, *, steps: Steps, current: int = FORMAT) -> Raw:
     return raw
 
 
-def _unreadable(version: object, current: int) -> Finding:
+def _unreadable(version: object, current: int) -> Fault:
     readable = str(current) if current == 1 else f"1 to {current}"
     if isinstance(version, int) and not isinstance(version, bool) and version > current:
         wrong = f"{version} is newer than this release, which reads {readable}"
         write = f"{current}, or use the release that the file was written for"
     else:
         wrong, write = f"{show(version)} is not a format; this release reads {readable}", str(current)
-    return Finding(at=("format",), wrong=wrong, write=write)
+    return Fault(at=("format",), wrong=wrong, write=write)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from clouds.aws.site import AwsSite
+from clouds.azure.site import AzureSite
+from clouds.base.fault import Fault
+from clouds.onprem.site import OnpremSite
 from components.model.environment import Environment
-from components.model.errors import Finding
 from components.model.groups import cloud_name, node_role, resource_group
 from components.model.links import LinkKind, links
 from components.model.scale_sets import pool_groups
-from components.model.sites import AwsSite, AzureSite, OnpremSite
 
 NETWORK_PART = 80
 """Characters of a connection, a local network gateway and most other parts of Azure's networks (learn.microsoft.com,
@@ -36,7 +38,7 @@ INSTANCE = 6
 names for Virtual Machine Scale Sets")."""
 
 
-def check_lengths(environment: Environment) -> Iterator[Finding]:
+def check_lengths(environment: Environment) -> Iterator[Fault]:
     """Names that are too long for their cloud: of all kinds the longest alone."""
     longest: dict[str, tuple[str, int]] = {}
     for what, name, most in _names(environment):
@@ -48,7 +50,7 @@ def check_lengths(environment: Environment) -> Iterator[Finding]:
         over = len(name) - most
         wrong = f"{name!r}, as {what} would be called, has {len(name)} characters, and {most} is the most"
         write = f"names that are {over} shorter in all: prefix, environment, sites, pools and gateways"
-        yield Finding(at=at, wrong=wrong, write=write, basis=(("name",), ("sites",), ("pools",)))
+        yield Fault(at=at, wrong=wrong, write=write, basis=(("name",), ("sites",), ("pools",)))
 
 
 def _names(environment: Environment) -> Iterator[tuple[str, str, int]]:

@@ -20,8 +20,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 
+from clouds.base.fault import Location
 from components.model.environment import Environment
-from components.model.errors import Location
 
 POD_PREFIX = 28
 """Pod range of one node: 16 addresses, the prefix that EC2 delegates to an interface (docs.aws.amazon.com, "Assign

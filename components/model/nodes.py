@@ -10,11 +10,12 @@ import re
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 
-from components.model.environment import Environment, Taint
+from clouds.base.pool import Taint
+from clouds.onprem.site import OnpremSite
+from components.model.environment import Environment
 from components.model.links import LinkKind, links
 from components.model.network import FRONTEND, POD_PREFIX, AddressPlan
 from components.model.racks import RackPlace, rack_places
-from components.model.sites import OnpremSite
 
 POD_ADDRESSES = 2 ** (32 - POD_PREFIX)
 """Addresses for pods on one node, in every cloud and rack."""

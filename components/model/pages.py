@@ -7,9 +7,9 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from clouds.base.fault import Location
 from components.model.document import Document, parse_document
 from components.model.environment import Environment
-from components.model.errors import Location
 from components.model.hosts import Hosts
 from components.model.machine_types import known_machine_types
 from components.model.schema import CONFIG_KEY, Node, Schema, resolve, schema_of, values_of

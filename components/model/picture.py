@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from clouds.aws.site import AwsSite
+from clouds.azure.site import AzureSite
+from clouds.onprem.site import OnpremSite
 from components.model.environment import Environment
 from components.model.links import LinkKind, links
 from components.model.network import plan
-from components.model.sites import AwsSite, AzureSite, OnpremSite, Site
+from components.model.sites import Site
 
 _CLOUDS = {"azure": "Azure", "aws": "AWS"}
 _LINES = {

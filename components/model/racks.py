@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 
+from clouds.onprem.site import OnpremSite
 from components.model.environment import Environment
 from components.model.network import AddressPlan, PlanError, SitePlan, machine_address
-from components.model.sites import OnpremSite
 
 
 @dataclass(frozen=True, kw_only=True)

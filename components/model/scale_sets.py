@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from clouds.azure.site import AzureSite
+from clouds.base.fault import Fault
 from components.model.environment import Environment
-from components.model.errors import Finding
 from components.model.groups import pool_group, pool_resource
-from components.model.sites import AzureSite
 
 LARGEST_SET = 1000
 """Machines in one scale set from a gallery image (learn.microsoft.com, "Virtual Machine Scale Sets and placement
@@ -67,7 +67,7 @@ def pool_groups(environment: Environment, pool_name: str) -> tuple[PoolGroup, ..
     )
 
 
-def check_sets(environment: Environment) -> Iterator[Finding]:
+def check_sets(environment: Environment) -> Iterator[Fault]:
     """What is wrong with pools' names where a pool takes several sets: the further ones' names are of our making."""
     for name, pool in environment.pools.items():
         if pool.site not in environment.sites:
@@ -76,4 +76,4 @@ def check_sets(environment: Environment) -> Iterator[Finding]:
         for other in environment.pools:
             if pool_group(environment, other) in taken:
                 wrong = f"{pool_group(environment, other)!r} is a scale set of pool {name}, which takes several"
-                yield Finding(at=("pools", other), wrong=wrong, write="another name", basis=(("pools", name, "max"),))
+                yield Fault(at=("pools", other), wrong=wrong, write="another name", basis=(("pools", name, "max"),))

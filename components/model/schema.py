@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from components.model.base import Section
+from clouds.base.fault import Location
+from clouds.base.section import Section
 from components.model.environment import Environment
-from components.model.errors import Location
 from components.model.hosts import Hosts
 
 CONFIG_KEY = "longhaul:environment"

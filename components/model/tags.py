@@ -6,9 +6,10 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
+from clouds.aws.site import AwsSite
+from clouds.azure.site import AzureSite
+from clouds.base.fault import Fault, Location
 from components.model.environment import Environment
-from components.model.errors import Finding, Location
-from components.model.sites import AwsSite, AzureSite
 
 LONGHAULS = "longhaul-"
 """How Longhaul's own tags begin."""
@@ -52,7 +53,7 @@ AWS_RESERVED = "aws:"
 """How a name in AWS cannot begin, in either case ("Tag restrictions")."""
 
 
-def check_tags(environment: Environment) -> Iterator[Finding]:
+def check_tags(environment: Environment) -> Iterator[Fault]:
     """Names and values that a cloud of the environment does not take, each with its first fault; and too many."""
     clouds = {name: site for name, site in environment.sites.items() if isinstance(site, AzureSite | AwsSite)}
     if not clouds:
@@ -77,12 +78,12 @@ def check_tags(environment: Environment) -> Iterator[Finding]:
             fault = f"has a value of {len(value)} characters", f"a value of at most {VALUE}"
         if fault is not None:
             wrong, write = fault
-            yield Finding(at=("tags", key), wrong=f"{key!r} {wrong}", write=write, basis=basis)
+            yield Fault(at=("tags", key), wrong=f"{key!r} {wrong}", write=write, basis=basis)
     most = MOST_OF_A_ZONE - ZONES_OWN if on_azure and _makes_zone(environment) else MOST - OWN
     if len(environment.tags) > most:
         whose = "a private DNS zone of Azure" if most < MOST - OWN else "a resource"
         wrong = f"has {len(environment.tags)} entries, and with Longhaul's own that is more than {whose} can have"
-        yield Finding(at=("tags",), wrong=wrong, write=f"at most {most} entries", basis=basis)
+        yield Fault(at=("tags",), wrong=wrong, write=f"at most {most} entries", basis=basis)
 
 
 def _makes_zone(environment: Environment) -> bool:

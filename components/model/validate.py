@@ -15,8 +15,8 @@ from typing import Any, Generic, TypeVar
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from components.model.base import Section
-from components.model.errors import Finding, Location
+from clouds.base.fault import Fault, Location
+from clouds.base.section import Section
 from components.model.schema import Schema, sample, schema_of, walk
 from components.model.words import describe
 
@@ -32,7 +32,7 @@ class Validated(Generic[SectionT]):
 
     value: SectionT | None
     """The section, with samples where it is broken; ``None`` when even these did not help."""
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Fault, ...] = ()
     broken: frozenset[Location] = frozenset()
     """Places that hold a sample."""
 

@@ -6,9 +6,9 @@ import hashlib
 from dataclasses import dataclass
 from enum import StrEnum
 
+from clouds.azure.site import AzureSite
 from components.model.environment import Environment
 from components.model.machines import Machine, Role
-from components.model.sites import AzureSite
 
 
 class SecretKind(StrEnum):

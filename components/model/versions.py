@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import Field
 
-from components.model.base import Section
+from clouds.base.section import Section
 
 PINNED = Path(__file__).parents[2] / "tools.toml"
 

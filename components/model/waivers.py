@@ -6,7 +6,7 @@ from datetime import date
 
 from pydantic import Field
 
-from components.model.base import Section
+from clouds.base.section import Section
 
 
 class Waiver(Section):

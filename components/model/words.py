@@ -11,8 +11,8 @@ from typing import Any
 
 from pydantic_core import ErrorDetails
 
+from clouds.base.fault import Fault, Location
 from components.model.document import DocumentError, parse_document
-from components.model.errors import Finding, Location
 from components.model.schema import Node, Schema, sample, walk
 
 _KINDS: Mapping[str, str] = {
@@ -28,23 +28,23 @@ _KINDS: Mapping[str, str] = {
 }
 
 
-def describe(item: ErrorDetails, schema: Schema) -> Finding:
+def describe(item: ErrorDetails, schema: Schema) -> Fault:
     """What one of pydantic's errors means to the person who wrote the file."""
     location, node = walk(schema, item["loc"])
     kind = item["type"]
     if kind == "missing" and isinstance(location[-1], int):
         _, whole = walk(schema, item["loc"][:-1])
-        return Finding(at=location[:-1], wrong=_count(len(item["input"])), write=entries(whole or {}))
+        return Fault(at=location[:-1], wrong=_count(len(item["input"])), write=entries(whole or {}))
     if kind == "missing":
-        return Finding(at=location, wrong="is missing", write=f"{location[-1]}: {_flow(sample(schema, node or {}))}")
+        return Fault(at=location, wrong="is missing", write=f"{location[-1]}: {_flow(sample(schema, node or {}))}")
     if kind == "extra_forbidden":
         return _unknown_key(location, schema, item["loc"])
     if kind.startswith("union_tag"):
         return _wrong_kind(item, location, node)
     if location[-1:] == ("[key]",):
         wrong = f"{show(item['input'])} cannot be a key here"
-        return Finding(at=location[:-1], wrong=wrong, write=_key_hint(schema, item["loc"][:-2]))
-    return Finding(at=location, wrong=_wrong(item, node or {}), write=_write(item, schema, node or {}))
+        return Fault(at=location[:-1], wrong=wrong, write=_key_hint(schema, item["loc"][:-2]))
+    return Fault(at=location, wrong=_wrong(item, node or {}), write=_write(item, schema, node or {}))
 
 
 def choices(known: Iterable[str], given: str) -> str:
@@ -87,19 +87,19 @@ def _plain(text: str) -> bool:
         return False
 
 
-def _unknown_key(location: Location, schema: Schema, path: Location) -> Finding:
+def _unknown_key(location: Location, schema: Schema, path: Location) -> Fault:
     _, parent = walk(schema, path[:-1])
     known = list((parent or {}).get("properties", {}))
     close = get_close_matches(str(location[-1]), known, n=1, cutoff=0.7)
     write = f"{close[0]}, if that was meant" if close else f"one of the keys there are: {', '.join(known)}"
-    return Finding(at=location, wrong="is not a key that Longhaul knows", write=write)
+    return Fault(at=location, wrong="is not a key that Longhaul knows", write=write)
 
 
-def _wrong_kind(item: ErrorDetails, location: Location, node: Node | None) -> Finding:
+def _wrong_kind(item: ErrorDetails, location: Location, node: Node | None) -> Fault:
     kinds = _either((node or {}).get("discriminator", {}).get("mapping", {}))
     if item["type"] == "union_tag_not_found":
-        return Finding(at=(*location, "kind"), wrong="is missing", write=f"kind: {kinds}")
-    return Finding(at=(*location, "kind"), wrong=f"{show(item['ctx']['tag'])} is not a kind of site", write=kinds)
+        return Fault(at=(*location, "kind"), wrong="is missing", write=f"kind: {kinds}")
+    return Fault(at=(*location, "kind"), wrong=f"{show(item['ctx']['tag'])} is not a kind of site", write=kinds)
 
 
 def _key_hint(schema: Schema, path: Location) -> str:

@@ -9,9 +9,9 @@ import pulumi
 from pulumi import ComponentResource, Output, ResourceOptions, StackReference
 from pulumi_kubernetes import Provider
 
+from clouds.aws.site import AwsSite
 from components.model import AddressPlan, Environment, plan
 from components.model.gpus import has_gpus
-from components.model.sites import AwsSite
 from components.objects.dns import Dns, DnsArgs
 from components.objects.environment import EnvironmentDocument, EnvironmentDocumentArgs
 from components.objects.gpus import Gpus

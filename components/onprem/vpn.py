@@ -10,8 +10,8 @@ import pulumi
 from pulumi import Output
 
 from clouds.base.ipsec import SUITE
+from clouds.onprem.site import OnpremSite
 from components.model import AddressPlan, Environment
-from components.model.sites import OnpremSite
 
 CIPHERS = {"AES-256-GCM": "aes256gcm16"}
 DERIVATIONS = {"SHA-384": "prfsha384"}

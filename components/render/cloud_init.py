@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from components.model.sites import AwsSite, AzureSite, Site
+from clouds.aws.site import AwsSite
+from clouds.azure.site import AzureSite
+from components.model.sites import Site
 from components.render.documents import yaml_document
 from components.render.file import File
 

@@ -7,11 +7,13 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from clouds.aws.site import AwsSite
+from clouds.azure.site import AzureSite
 from components.model import AddressPlan, Environment
 from components.model.groups import node_role, resource_group
 from components.model.nodes import racks
 from components.model.scale_sets import pool_groups
-from components.model.sites import AwsSite, AzureSite, Site
+from components.model.sites import Site
 
 FORMAT = 1
 """Raised when an older controller could not read it rightly; what it does not know it leaves alone."""

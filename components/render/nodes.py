@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network
 from typing import Any
 
+from clouds.base.pool import Taint
+from clouds.onprem.site import OnpremSite
 from components.model import AddressPlan, Environment
-from components.model.environment import Taint
 from components.model.gpus import GpuPromise, host_promise, pool_promise
 from components.model.joining import join_settings
 from components.model.nodes import (
@@ -31,7 +32,7 @@ from components.model.nodes import (
     rack_labels,
     racks,
 )
-from components.model.sites import OnpremSite, Site
+from components.model.sites import Site
 from components.render.documents import HEADER, json_document, yaml_document
 from components.render.file import File
 

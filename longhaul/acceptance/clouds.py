@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from clouds.aws.site import AwsSite
 from clouds.azure.session import ResourceManager
+from clouds.azure.site import AzureSite
 from components.model import Environment
 from components.model.groups import resource_group
-from components.model.sites import AwsSite, AzureSite
 from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.subject import Subject
 from longhaul.rolling.cloud import CloudError

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from threading import Event, Thread
 
 from clouds.azure.api import AzureApi
+from clouds.azure.site import AzureSite
 from components.azure.names import resource_group
 from components.model import Environment
 from components.model.groups import name_prefix
-from components.model.sites import AzureSite
 from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.cluster import await_well
 from longhaul.acceptance.subject import Subject

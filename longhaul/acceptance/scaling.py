@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from clouds.aws.site import AwsSite
 from clouds.azure.session import ResourceManager
+from clouds.azure.site import AzureSite
 from components.model import Environment
 from components.model.groups import resource_group
 from components.model.nodes import POOL_LABEL
 from components.model.scale_sets import pool_groups
-from components.model.sites import AwsSite, AzureSite
 from longhaul.acceptance.check import NotApplicableError
 from longhaul.acceptance.limit import Limit
 from longhaul.acceptance.pods import ready

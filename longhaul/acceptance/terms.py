@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 
+from clouds.onprem.site import OnpremSite
 from components.model import Environment, control_machines, plan
-from components.model.sites import OnpremSite
 from longhaul.acceptance.scaling import scaled_pool
 from longhaul.prices.cost import CostLine
 from longhaul.prices.known import KnownPrices

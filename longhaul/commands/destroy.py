@@ -108,8 +108,8 @@ def _purge_vault(environment: Environment) -> None:
     right to purge it is missing, whoever has it is told what to do; the destruction itself is done."""
     from clouds.azure.api import AzureApi
     from clouds.azure.session import AzureError
+    from clouds.azure.site import AzureSite
     from components.model import vault_name
-    from components.model.sites import AzureSite
 
     site = environment.sites[environment.control_plane.site]
     if not isinstance(site, AzureSite):

@@ -8,7 +8,7 @@ from functools import partial
 
 from clouds.azure.session import MANAGEMENT
 from clouds.base.findings import Finding, unknown
-from components.model.made import there_already
+from clouds.registry import cloud_of
 from longhaul.doctor import (
     NAMES,
     addresses,
@@ -104,7 +104,7 @@ def _azure(subject: Subject, clouds: Clouds) -> Iterator[Check]:
         where = subject.sites(name)
         yield Check(name="machine-types", where=where, run=partial(types_azure.azure, subject, clouds.azure, name))
         yield Check(name="images", where=where, run=partial(images.azure, subject, clouds.azure, name, site))
-        if there_already(subject.environment, name):
+        if cloud_of(site).made.there_already(site):
             yield Check(name="existing", where=where, run=partial(existing.azure, subject, clouds.azure, name))
 
 
@@ -123,5 +123,5 @@ def _aws(subject: Subject, clouds: Clouds) -> Iterator[Check]:
         where = subject.sites(name)
         yield Check(name="machine-types", where=where, run=partial(types_aws.aws, subject, clouds.aws, name))
         yield Check(name="images", where=where, run=partial(images.aws, subject, clouds.aws, name, site))
-        if there_already(subject.environment, name):
+        if cloud_of(site).made.there_already(site):
             yield Check(name="existing", where=where, run=partial(existing.aws, subject, clouds.aws, name))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from clouds.azure.site import AzureSite
 from clouds.base.findings import Finding, ok, problem, warning
 from longhaul.doctor.aws import Aws
 from longhaul.doctor.azure import RESOURCES_VERSION, Azure
@@ -13,7 +14,7 @@ from longhaul.doctor.subject import Subject
 def imaginary(subject: Subject) -> Iterator[Finding]:
     """Subscriptions that no cloud has."""
     for name, site in subject.environment.sites.items():
-        if site.kind == "azure" and subject.imaginary(site):
+        if isinstance(site, AzureSite) and subject.imaginary(site):
             yield problem(
                 f"the subscription {site.subscription} is an example's: no cloud has it",
                 subject.at("sites", name, "subscription"),

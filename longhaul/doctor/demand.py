@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from clouds.azure.made import makes_egress
+from clouds.onprem.site import OnpremSite
+from clouds.registry import cloud_of
 from components.model import Environment
-from components.model.links import LinkKind, links
 from components.model.machines import Role
-from components.model.made import makes_azure_egress, makes_vpn_gateway
+from components.model.places import place_of
 from components.model.scale_sets import has_infiniband
-from components.model.sites import OnpremSite
 from longhaul.prices.needs import AZURE_GATEWAY_ADDRESSES
 
 
@@ -72,12 +73,8 @@ def _pools(environment: Environment) -> Iterator[Machines]:
             )
 
 
-def has_tunnels(environment: Environment, site: str) -> bool:
-    """Whether a site has a VPN gateway."""
-    return any(link.kind is LinkKind.IPSEC and site in (link.first, link.second) for link in links(environment))
-
-
 def azure_addresses(environment: Environment, site: str) -> int:
     """Public addresses that are made for a site on Azure: the NAT gateway's, and those of a VPN gateway."""
-    gateway = has_tunnels(environment, site) and makes_vpn_gateway(environment, site)
-    return int(makes_azure_egress(environment, site)) + (AZURE_GATEWAY_ADDRESSES if gateway else 0)
+    place = place_of(environment, site)
+    gateway = place.has_tunnels and cloud_of(place.site).made.makes_vpn_gateway(place.site)
+    return int(makes_egress(place)) + (AZURE_GATEWAY_ADDRESSES if gateway else 0)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from clouds.azure.site import AzureSite
 from clouds.base.findings import Finding, ok
-from components.model.sites import AzureSite
-from longhaul.doctor.demand import has_tunnels
+from components.model.links import has_tunnels
 from longhaul.doctor.subject import Subject
 
 

@@ -6,8 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from clouds.aws.existing import AwsNodeSubnet
+from clouds.aws.site import AwsSite
+from clouds.azure.existing import AzureVpn, name_of
 from clouds.base.findings import Finding, ok, problem
-from components.model.existing import AwsNodeSubnet, AzureVpn, name_of
 from components.model.fitting import (
     FoundGateway,
     FoundNetwork,
@@ -20,7 +22,6 @@ from components.model.fitting import (
     ranges_of,
     table_faults,
 )
-from components.model.sites import AwsSite
 from longhaul.doctor.aws import Aws, asked, vpc_blocks
 from longhaul.doctor.azure import NETWORK_VERSION, RESOURCES_VERSION, ZONES_VERSION, Azure
 from longhaul.doctor.subject import Subject

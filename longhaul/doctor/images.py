@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from clouds.aws.site import AwsSite
+from clouds.azure.site import AzureSite
 from clouds.base.findings import Finding, ok, problem, warning
-from components.model.sites import AwsSite, AzureSite
 from longhaul.doctor.aws import Aws, asked
 from longhaul.doctor.azure import Azure, region_name
 from longhaul.doctor.subject import Subject

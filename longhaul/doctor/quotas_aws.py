@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from clouds.aws.made import made_zones
 from clouds.base.findings import Finding, unknown
-from components.model.made import made_zones
 from longhaul.doctor.aws import Aws, asked, tagged
 from longhaul.doctor.demand import Machines, machines
 from longhaul.doctor.quotas import Quota, judge

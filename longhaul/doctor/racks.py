@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clouds.base.findings import Finding, ok, problem, warning
-from components.model.sites import OnpremSite
+from clouds.onprem.site import OnpremSite
 from longhaul.doctor.subject import Subject
 from longhaul.report.text import names
 

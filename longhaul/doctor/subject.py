@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from clouds.aws.site import AwsSite
+from clouds.azure.site import AzureSite
 from components.model import AddressPlan, Environment, plan
-from components.model.sites import AwsSite, AzureSite
 from longhaul.engine.backend import Backend
 from longhaul.lab_seam import IMAGINARY
 

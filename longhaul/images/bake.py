@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from longhaul.exits import CommandError, Exit
 
 if TYPE_CHECKING:
+    from clouds.base.site import SiteBase
     from components.model import Environment
-    from components.model.sites import AwsSite, AzureSite
 
 KINDS = ("node", "gpu")
 MACHINE_TYPES = {"aws": "m7i.xlarge", "azure": "Standard_D4s_v5"}
@@ -106,7 +106,7 @@ def plan_bake(environment: Environment, asked: Asked, *, now: datetime) -> Bake:
     )
 
 
-def cloud_site(environment: Environment, name: str) -> AzureSite | AwsSite:
+def cloud_site(environment: Environment, name: str) -> SiteBase:
     """The site of that name; ``CommandError`` when there is none, or none that has images."""
     site = environment.sites.get(name)
     clouds = ", ".join(key for key, value in environment.sites.items() if value.kind != "onprem") or "none"
@@ -142,10 +142,12 @@ def _sources(environment: Environment, asked: Asked) -> list[str]:
     return found
 
 
-def _azure(site: AzureSite | AwsSite, asked: Asked, version: str) -> tuple[str, dict[str, Any]]:
+def _azure(site: SiteBase, asked: Asked, version: str) -> tuple[str, dict[str, Any]]:
     """The image's id, and Packer's variables. The gallery is that of the image which the site has now."""
+    from clouds.azure.site import AzureSite
+
     found = _GALLERY.match(site.image)
-    if found is None or site.kind != "azure":
+    if found is None or not isinstance(site, AzureSite):
         raise CommandError(f"sites.{asked.site}.image is in no compute gallery: {site.image}", code=Exit.USAGE)
     subscription, group, gallery, named = found.groups()
     definition = named.removesuffix(_GPU) + (_GPU if asked.kind == "gpu" else "")

@@ -6,8 +6,10 @@ says which gallery the baked one goes into. So a file begins with ids of the rig
 
 from __future__ import annotations
 
+from clouds.aws.site import AwsSite
+from clouds.azure.site import AzureSite
 from components.model import Environment
-from components.model.sites import AwsSite, AzureSite, Site
+from components.model.sites import Site
 
 PLACEHOLDER_VERSION = "0.0.0"
 """Version of no image: `longhaul image build` makes versions of the date."""

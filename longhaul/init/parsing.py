@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from longhaul.init.answers import SIZES, Gateway, Host, PrincipalKind, Size
 
 if TYPE_CHECKING:
-    from components.model.base import Section
+    from clouds.base.section import Section
 
 PRINCIPALS: dict[str, PrincipalKind] = {"user": "user", "service": "service"}
 _KEY_TYPES = ("ssh-", "ecdsa-")
@@ -100,7 +100,7 @@ def operators(text: str) -> IPv4Network:
 
 def officer(text: str) -> tuple[str, PrincipalKind]:
     """Object id and kind of one who runs `up`: ``ID user`` or ``ID service``."""
-    from components.model.base import Uuid
+    from clouds.base.section import Uuid
 
     identifier, _, kind = text.replace("=", " ").strip().partition(" ")
     if kind.strip() not in PRINCIPALS:
@@ -110,7 +110,7 @@ def officer(text: str) -> tuple[str, PrincipalKind]:
 
 def uuid(text: str) -> str:
     """An id that Azure gives."""
-    from components.model.base import Uuid
+    from clouds.base.section import Uuid
 
     return _uuid(text, Uuid)
 
@@ -126,30 +126,30 @@ def _uuid(text: str, kind: Any) -> str:
 
 def azure_region(text: str) -> str:
     """Azure's name of a region; its site is called after it."""
-    from components.model.environment import Pool
-    from components.model.sites import AzureSite
+    from clouds.azure.site import AzureSite
+    from clouds.base.pool import Pool
 
     return of_field(Pool, "site", of_field(AzureSite, "region", text))
 
 
 def aws_region(text: str) -> str:
     """AWS's name of a region; its site is called after it."""
-    from components.model.environment import Pool
-    from components.model.sites import AwsSite
+    from clouds.aws.site import AwsSite
+    from clouds.base.pool import Pool
 
     return of_field(Pool, "site", of_field(AwsSite, "region", text))
 
 
 def azure_image(text: str) -> str:
     """Resource id of an image's version."""
-    from components.model.sites import AzureSite
+    from clouds.azure.site import AzureSite
 
     return of_field(AzureSite, "image", text)
 
 
 def aws_image(text: str) -> str:
     """Id of an image."""
-    from components.model.sites import AwsSite
+    from clouds.aws.site import AwsSite
 
     return of_field(AwsSite, "image", text)
 
@@ -165,7 +165,7 @@ def aws_zones(text: str) -> tuple[str, ...]:
 
 
 def _zones(text: str, *, pattern: str, least: int, example: str) -> tuple[str, ...]:
-    from components.model.sites import ZONES
+    from clouds.base.site import ZONES
 
     found = tuple(re.split(r"[\s,]+", text.strip()))
     fits = all(re.fullmatch(pattern, zone) for zone in found) and len(set(found)) == len(found)
@@ -245,7 +245,7 @@ def host(text: str) -> Host:
 
 
 def _host_key(words: Sequence[str], *, of: str) -> str | None:
-    from components.model.sites import Gateway as Declared
+    from clouds.onprem.site import Gateway as Declared
 
     if not words:
         return None

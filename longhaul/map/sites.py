@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from clouds.aws.site import AwsSite
+from clouds.azure.site import AzureSite
+from clouds.onprem.site import OnpremSite
 from components.model import AddressPlan, Environment, SitePlan
 from components.model.gpus import GpuPromise, host_promise, pool_promise
 from components.model.nodes import api_address
 from components.model.racks import gateway_places, rack_places
-from components.model.sites import AwsSite, AzureSite, OnpremSite, Site
+from components.model.sites import Site
 from longhaul.map.faces import CODE, TEXT
 from longhaul.map.facts import Line, Section, SiteFacts, counted, entry, part_of
 

@@ -7,10 +7,14 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from ipaddress import IPv4Network, IPv6Network, ip_network
 
+from clouds.aws.made import made_zones
+from clouds.aws.site import AwsSite
+from clouds.azure.made import makes_egress
+from clouds.azure.site import AzureSite
+from clouds.registry import cloud_of
 from components.model import Environment
 from components.model.links import AZURE_ADDRESSES, LinkKind, links
-from components.model.made import made_zones, makes_azure_egress, makes_vpn_gateway
-from components.model.sites import AwsSite, AzureSite
+from components.model.places import place_of
 from components.model.waivers import Waiver
 
 Network = IPv4Network | IPv6Network
@@ -81,9 +85,9 @@ def _public(environment: Environment) -> Iterator[tuple[str, str]]:
     linked = {site for link in planned if link.kind is LinkKind.IPSEC for site in (link.first, link.second)}
     for name, site in environment.sites.items():
         if isinstance(site, AzureSite):
-            if makes_azure_egress(environment, name):
+            if makes_egress(place_of(environment, name)):
                 yield f"{environment.name}-{name}-egress", f"egress of {name}"
-            if name in linked and makes_vpn_gateway(environment, name):
+            if name in linked and cloud_of(site).made.makes_vpn_gateway(site):
                 for instance in range(AZURE_ADDRESSES):
                     yield f"{environment.name}-links-{name}-address-{instance}", f"IPsec gateway of {name}"
         elif isinstance(site, AwsSite):

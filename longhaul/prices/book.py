@@ -9,9 +9,10 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Literal
 
+from clouds.base.fault import Fault, Location
 from components.model.document import Document, read_document
-from components.model.errors import ConfigurationError, Finding, Location, Problem
-from components.model.machine_types import Cloud
+from components.model.errors import ConfigurationError, Problem
+from components.model.machine_types import CloudKind
 from components.model.validate import validate
 from longhaul.prices.entries import Entry, HostEntry, MachineEntry, PartEntry, PriceFile
 from longhaul.prices.keys import HostKey, Key, MachineKey, Part, PartKey
@@ -86,12 +87,12 @@ class PriceBook:
         """The price of ``key``; None when the book has none."""
         return self.prices.get(key)
 
-    def hourly(self, *, cloud: Cloud, region: str, machine_type: str, spot: bool) -> Price | None:
+    def hourly(self, *, cloud: CloudKind, region: str, machine_type: str, spot: bool) -> Price | None:
         """The price of a machine, its ``hourly`` for an hour; None when the book has none. That of spare capacity is
         never made up from the other, nor the other way round."""
         return self.find(MachineKey(cloud=cloud, region=region, machine_type=machine_type, spot=spot))
 
-    def part(self, *, cloud: Cloud, region: str, part: Part) -> Price | None:
+    def part(self, *, cloud: CloudKind, region: str, part: Part) -> Price | None:
         """The price of a part of a network; None when the book has none."""
         return self.find(PartKey(cloud=cloud, region=region, part=part))
 
@@ -139,18 +140,16 @@ def _host(entry: HostEntry) -> HostKey:
     return HostKey(site=entry.site)
 
 
-def _conclusions(file: PriceFile) -> Iterator[Finding]:
+def _conclusions(file: PriceFile) -> Iterator[Fault]:
     """What is wrong with entries beyond the shape of their values."""
     seen: dict[Key, Location] = {}
     for place, key, entry in _entries(file):
         if not _is_day(entry.read):
-            yield Finding(
-                at=(*place, "read"), wrong=f"{entry.read!r} is no day of the calendar", write="a day there is"
-            )
+            yield Fault(at=(*place, "read"), wrong=f"{entry.read!r} is no day of the calendar", write="a day there is")
         first = seen.setdefault(key, place)
         if first != place:
             wrong = f"is the second price of {key}, after {'.'.join(map(str, first))}"
-            yield Finding(at=place, wrong=wrong, write="one of the two", basis=(first,))
+            yield Fault(at=place, wrong=wrong, write="one of the two", basis=(first,))
 
 
 def _is_day(text: str) -> bool:
@@ -161,6 +160,6 @@ def _is_day(text: str) -> bool:
     return True
 
 
-def _problem(finding: Finding, document: Document, path: Path) -> Problem:
+def _problem(finding: Fault, document: Document, path: Path) -> Problem:
     key = ".".join(map(str, finding.at))
     return Problem(file=str(path), line=document.line(finding.at), key=key, wrong=finding.wrong, write=finding.write)

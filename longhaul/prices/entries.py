@@ -6,8 +6,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from components.model.base import Name, Section
-from components.model.machine_types import Cloud
+from clouds.base.section import Name, Section
+from components.model.machine_types import CloudKind
 from longhaul.prices.keys import Part
 
 FORMAT = 1
@@ -46,7 +46,7 @@ class Entry(Section):
 class MachineEntry(Entry):
     """The price of a machine type in a region."""
 
-    cloud: Cloud
+    cloud: CloudKind
     """The cloud that offers the type."""
     region: str = Field(min_length=1, examples=["westeurope"])
     """The cloud's name of the region."""
@@ -59,7 +59,7 @@ class MachineEntry(Entry):
 class PartEntry(Entry):
     """The price of a part of a network in a region."""
 
-    cloud: Cloud
+    cloud: CloudKind
     """The cloud."""
     region: str = Field(min_length=1, examples=["westeurope"])
     """The cloud's name of the region."""

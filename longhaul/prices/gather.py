@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+from clouds.aws.site import AwsSite
 from components.model import Environment
-from components.model.sites import AwsSite
 from longhaul.prices import aws, azure, spot
 from longhaul.prices.book import Price, PriceBook
 from longhaul.prices.keys import Key

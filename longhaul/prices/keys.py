@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from components.model.machine_types import Cloud
+from components.model.machine_types import CloudKind
 
 Part = Literal["load-balancer", "nat-gateway", "public-address", "vpn-connection", "vpn-gateway"]
 """Parts of a site's network that a cloud charges for by the hour."""
@@ -24,7 +24,7 @@ _PART_NAMES: dict[str, str] = {
 class MachineKey:
     """A machine type in one region of its cloud."""
 
-    cloud: Cloud
+    cloud: CloudKind
     region: str
     machine_type: str
     spot: bool = False
@@ -42,7 +42,7 @@ class MachineKey:
 class PartKey:
     """A part of a network in one region of a cloud."""
 
-    cloud: Cloud
+    cloud: CloudKind
     region: str
     part: Part
 

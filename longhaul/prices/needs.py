@@ -9,10 +9,17 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from clouds.aws.made import made_zones
+from clouds.aws.site import AwsSite
+from clouds.azure.made import makes_egress
+from clouds.azure.site import AzureSite
+from clouds.base.site import SiteBase
+from clouds.onprem.site import OnpremSite
+from clouds.registry import cloud_of
 from components.model import Environment
 from components.model.links import AWS_TUNNELS, AZURE_ADDRESSES, LinkKind, links
-from components.model.made import made_zones, makes_azure_egress, makes_vpn_gateway
-from components.model.sites import AwsSite, AzureSite, OnpremSite, Site
+from components.model.places import place_of
+from components.model.sites import Site
 from longhaul.prices.keys import HostKey, Key, MachineKey, Part, PartKey, part_name
 
 CONTROL_PLANE = "control plane"
@@ -127,8 +134,8 @@ def _networks(environment: Environment) -> Iterator[Need]:
 
 def _azure_network(environment: Environment, name: str, site: AzureSite) -> Iterator[Need]:
     """One NAT gateway with one address (``components/azure/network.py``), and a VPN gateway where there is a tunnel."""
-    tunnels = bool(_tunnels_to(environment, name)) and makes_vpn_gateway(environment, name)
-    egress = int(makes_azure_egress(environment, name))
+    tunnels = bool(_tunnels_to(environment, name)) and cloud_of(site).made.makes_vpn_gateway(site)
+    egress = int(makes_egress(place_of(environment, name)))
     addresses = egress + (AZURE_GATEWAY_ADDRESSES if tunnels else 0)
     if egress:
         yield _part(f"site {name}", site, "nat-gateway", 1)
@@ -170,7 +177,7 @@ def _tunnels_to(environment: Environment, name: str) -> list[str]:
     ]
 
 
-def _part(group: str, site: AzureSite | AwsSite, part: Part, count: int) -> Need:
+def _part(group: str, site: SiteBase, part: Part, count: int) -> Need:
     key = PartKey(cloud=site.kind, region=site.region, part=part)
     return Need(group=group, what=part_name(part), key=key, least=count, most=count)
 

@@ -13,10 +13,11 @@ if TYPE_CHECKING:
 
 def cloud_of(environment: Environment, pool_name: str) -> Cloud:
     """The cloud of a pool; ``CommandError`` when there is no such pool."""
+    from clouds.aws.site import AwsSite
+    from clouds.azure.site import AzureSite
     from components.model.groups import resource_group
     from components.model.nodes import BARE_METAL_POOL
     from components.model.scale_sets import pool_groups
-    from components.model.sites import AwsSite, AzureSite
 
     pool = environment.pools.get(pool_name)
     if pool is None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from clouds.aws.site import AwsSite
+from clouds.azure.existing import name_of
+from clouds.azure.site import AzureSite
 from components.model import Environment
-from components.model.existing import name_of
 from components.model.groups import cloud_name, node_role, resource_group
 from components.model.scale_sets import pool_groups
-from components.model.sites import AwsSite, AzureSite
 from components.model.vault import vault_name
 from longhaul.show.overview import CloudName
 

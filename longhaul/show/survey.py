@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from operator import attrgetter
 
+from clouds.base.pool import Pool
+from clouds.onprem.site import OnpremSite
+from clouds.registry import cloud_of
 from components.model import Environment, control_machines, plan
-from components.model.environment import Pool
 from components.model.links import links
 from components.model.machines import Machine, Role, members
-from components.model.made import there_already
 from components.model.network import INFRA_SUBNETS, AddressPlan
 from components.model.nodes import api_address, pod_mtu
 from components.model.racks import GatewayPlace, gateway_places, rack_places
 from components.model.scale_sets import pool_groups
-from components.model.sites import OnpremSite
 from longhaul.show.counts import GpuCount, Span, by_model, exactly, total
 from longhaul.show.names import cloud_names
 from longhaul.show.overview import (
@@ -88,7 +88,7 @@ def _sites(environment: Environment, addresses: AddressPlan) -> Iterator[SiteVie
                 for index, zone in enumerate(() if isinstance(site, OnpremSite) else site.zones)
             ),
             control_plane=name == environment.control_plane.site,
-            existing=there_already(environment, name),
+            existing=cloud_of(site).made.there_already(site),
         )
 
 

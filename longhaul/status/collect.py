@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from clouds.azure.api import AzureApi
 from clouds.azure.session import AzureError
+from clouds.azure.site import AzureSite
 from components.azure.names import resource_group
 from components.model.groups import name_prefix
 from components.model.health import READY_PATH
-from components.model.sites import AzureSite
 from longhaul.exits import CommandError, Exit
 from longhaul.status.cluster import ask_cluster
 from longhaul.status.observed import CloudView, ClusterView, Endpoint, NodeAnswer, Observed

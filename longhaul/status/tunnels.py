@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
+from clouds.aws.site import AwsSite
+from clouds.azure.site import AzureSite
 from components.model.groups import cloud_name
 from components.model.links import LinkKind, links
-from components.model.sites import AwsSite, AzureSite
 from longhaul.status.observed import TunnelView
 
 if TYPE_CHECKING:

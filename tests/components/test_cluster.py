@@ -9,8 +9,8 @@ from typing import Any
 
 import yaml
 
+from clouds.base.pool import Pool
 from components.model import Environment, load
-from components.model.environment import Pool
 from tests.support.declared import Program, plain
 from tests.support.hosts import STACKS
 from tests.support.whole import CA, declare_whole, with_few_machines

@@ -8,9 +8,10 @@ from itertools import combinations
 
 import pytest
 
+from clouds.aws.site import AwsSite
+from clouds.onprem.site import Gateway, OnpremSite
 from components.model import Environment, plan
 from components.model.environment import Link
-from components.model.sites import AwsSite, Gateway, OnpremSite
 from tests.support import production as make
 from tests.support.declared import Program, declare, open_text, plain
 

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from clouds.aws.site import AwsSite
+from clouds.onprem.site import OnpremSite
 from components.aws import ranges
 from components.model import Environment, load, plan
-from components.model.sites import AwsSite, OnpremSite
 from tests.support import production as make
 from tests.support.declared import Outputs, Program, declare, every
 from tests.support.hosts import STACKS, hosts_file, production_with

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from clouds.aws.site import AwsSite
+from clouds.azure.site import AzureSite
 from components.aws.ranges import node_subnet
 from components.model import Environment, SitePlan, plan
 from components.model.fitting import VAULT_ENDPOINT, site_ranges
-from components.model.sites import AwsSite, AzureSite
 from tests.support.declared import Told
 
 VPC, TABLE = "vpc-0123456789abcdef0", "rtb-0123456789abcdef0"

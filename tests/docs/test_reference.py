@@ -13,8 +13,8 @@ import jsonschema
 import pytest
 import yaml
 
+from clouds.base.section import Section
 from components.model import load, reference
-from components.model.base import Section
 from components.model.environment import Environment
 from components.model.hosts import Hosts
 from components.model.load import environment_files
@@ -48,7 +48,7 @@ def test_every_mark_on_every_page_is_one_that_is_filled(root: Path) -> None:
 def every_section(model: type[Section] = Section) -> Iterator[type[Section]]:
     """Every section that the model has."""
     for section in model.__subclasses__():
-        if section.__module__.startswith("components.model."):
+        if section.__module__.startswith(("clouds.", "components.model.")):
             yield section
             yield from every_section(section)
 

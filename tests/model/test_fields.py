@@ -12,8 +12,8 @@ import jsonschema
 import pytest
 import yaml
 
+from clouds.base.fault import Location
 from components.model import ConfigurationError, Environment, Problem, load
-from components.model.errors import Location
 from components.model.hosts import Hosts
 from components.model.schema import CONFIG_KEY, hosts_schema, sample, schema_of, stack_schema, walk
 from components.model.validate import validate

@@ -8,13 +8,14 @@ from typing import Any
 import pulumi
 from pulumi import ResourceOptions
 
+from clouds.aws.site import AwsSite
+from clouds.azure.site import AzureSite
 from components.aws import account
 from components.aws.site import AwsWorkerSite, AwsWorkerSiteArgs
 from components.azure.pools import AzurePool, AzurePoolArgs
 from components.links import AwsEnd, AzureEnd, Links, LinksArgs
 from components.model import Environment, load, plan
 from components.model.scale_sets import pool_groups
-from components.model.sites import AwsSite, AzureSite
 from tests.support.declared import Declared, Outputs, Program, declare
 from tests.support.hosts import STACKS
 

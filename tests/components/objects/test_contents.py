@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from pulumi import Output
 
+from clouds.base.pool import Pool
 from components.model import Environment, load, plan
-from components.model.environment import Pool
 from components.model.nodes import rack_node_name
 from components.objects import dns, priorities, training
 from components.objects.cluster import ClusterObjects, Infrastructure

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from components.model.sites import AwsSite, AzureSite, OnpremSite
+from clouds.aws.site import AwsSite
+from clouds.azure.site import AzureSite
+from clouds.onprem.site import OnpremSite
 from longhaul.exits import Exit
 from longhaul.images.bake import Asked, plan_bake
 from tests.longhaul.init.asked import (

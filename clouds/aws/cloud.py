@@ -1,0 +1,33 @@
+"""What there is to know of AWS, aspect by aspect."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clouds.aws.site import AwsSite
+
+if TYPE_CHECKING:
+    from clouds.base.cloud import MachineTypes, Made
+
+
+class Aws:
+    """The cloud of every :class:`AwsSite`."""
+
+    kind = "aws"
+    title = "AWS"
+    site_type = AwsSite
+    rents = True
+
+    @property
+    def machine_types(self) -> MachineTypes:
+        """Machine types that need no declaration."""
+        from clouds.aws import machine_types
+
+        return machine_types
+
+    @property
+    def made(self) -> Made[AwsSite]:
+        """Parts that are made, and parts that are there already."""
+        from clouds.aws import made
+
+        return made

@@ -1,0 +1,36 @@
+"""Machine types of AWS that need no declaration.
+
+Source: docs.aws.amazon.com, "Amazon EC2 instance types" (m7i, m6id, i4i, g5, p4d, p5 pages), which name the GPUs too.
+"""
+
+from __future__ import annotations
+
+from clouds.base.machine_type import A100_BOARD, H100_BOARD, MachineType
+
+
+def known() -> dict[str, MachineType]:
+    """Every built-in type by the name that AWS gives it."""
+    return {
+        "m7i.xlarge": _type(4, 16),
+        "m7i.4xlarge": _type(16, 64),
+        "m6id.xlarge": _type(4, 16, ssd=237),
+        "i4i.2xlarge": _type(8, 64, ssd=1875),
+        "i4i.4xlarge": _type(16, 128, ssd=3750),
+        "g5.xlarge": _type(4, 16, ssd=250, gpus=(1, "A10G", None)),
+        "g5.12xlarge": _type(48, 192, ssd=3800, gpus=(4, "A10G", None)),
+        "p4d.24xlarge": _type(96, 1152, ssd=8000, gpus=(8, "A100 40GB", A100_BOARD)),
+        "p5.48xlarge": _type(192, 2048, ssd=30720, gpus=(8, "H100", H100_BOARD)),
+    }
+
+
+def _type(vcpus: int, memory_gib: int, *, ssd: int = 0, gpus: tuple[int, str, int | None] | None = None) -> MachineType:
+    count, model, nvlinks = gpus or (0, "", None)
+    return MachineType(
+        cloud="aws",
+        vcpus=vcpus,
+        memory_gib=memory_gib,
+        gpus=count,
+        gpu_model=model,
+        gpu_nvlinks=nvlinks,
+        local_ssd_gb=ssd,
+    )

@@ -1,0 +1,33 @@
+"""What there is to know of Azure, aspect by aspect."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clouds.azure.site import AzureSite
+
+if TYPE_CHECKING:
+    from clouds.base.cloud import MachineTypes, Made
+
+
+class Azure:
+    """The cloud of every :class:`AzureSite`."""
+
+    kind = "azure"
+    title = "Azure"
+    site_type = AzureSite
+    rents = True
+
+    @property
+    def machine_types(self) -> MachineTypes:
+        """Machine types that need no declaration."""
+        from clouds.azure import machine_types
+
+        return machine_types
+
+    @property
+    def made(self) -> Made[AzureSite]:
+        """Parts that are made, and parts that are there already."""
+        from clouds.azure import made
+
+        return made

@@ -1,0 +1,39 @@
+"""Machine types of Azure that need no declaration.
+
+Source: learn.microsoft.com, "Sizes for virtual machines" (Lsv3, Dsv5, Ddsv5, NC A100 v4, ND A100 v4, ND H100 v5 series
+pages), which name the GPUs too.
+"""
+
+from __future__ import annotations
+
+from clouds.base.machine_type import A100_BOARD, ALONE, H100_BOARD, MachineType
+
+
+def known() -> dict[str, MachineType]:
+    """Every built-in type by the name that Azure gives it."""
+    return {
+        "Standard_D4s_v5": _type(4, 16),
+        "Standard_D8s_v5": _type(8, 32),
+        "Standard_D16s_v5": _type(16, 64),
+        "Standard_D32s_v5": _type(32, 128),
+        "Standard_E32s_v5": _type(32, 256),
+        "Standard_L8s_v3": _type(8, 64, ssd=1920),
+        "Standard_L16s_v3": _type(16, 128, ssd=3840),
+        "Standard_L32s_v3": _type(32, 256, ssd=7680),
+        "Standard_NC24ads_A100_v4": _type(24, 220, ssd=960, gpus=(1, "A100 80GB", ALONE)),
+        "Standard_ND96amsr_A100_v4": _type(96, 1900, ssd=7680, gpus=(8, "A100 80GB", A100_BOARD)),
+        "Standard_ND96isr_H100_v5": _type(96, 1900, ssd=28000, gpus=(8, "H100", H100_BOARD)),
+    }
+
+
+def _type(vcpus: int, memory_gib: int, *, ssd: int = 0, gpus: tuple[int, str, int] | None = None) -> MachineType:
+    count, model, nvlinks = gpus or (0, "", None)
+    return MachineType(
+        cloud="azure",
+        vcpus=vcpus,
+        memory_gib=memory_gib,
+        gpus=count,
+        gpu_model=model,
+        gpu_nvlinks=nvlinks,
+        local_ssd_gb=ssd,
+    )

@@ -1,0 +1,32 @@
+"""Parts of a site that are made in Azure, and parts that are there already."""
+
+from __future__ import annotations
+
+from clouds.azure.existing import CONTROL_PLANE_SUBNETS
+from clouds.azure.site import AzureSite
+from clouds.base.place import Place
+from clouds.base.words import listed
+
+
+def makes_egress(place: Place[AzureSite]) -> bool:
+    """Whether a NAT gateway is made: not when all the site's subnets are there already."""
+    parts = {"nodes", *(CONTROL_PLANE_SUBNETS if place.is_control else ())}
+    return not parts <= place.site.existing.subnets.named().keys()
+
+
+def makes_vpn_gateway(site: AzureSite) -> bool:
+    """Whether the site gets a VPN gateway of its own, if it has tunnels."""
+    return site.existing.vpn_gateway is None
+
+
+def there_already(site: AzureSite) -> tuple[str, ...]:
+    """What the site has already, in words."""
+    existing, named = site.existing, list(site.existing.subnets.named())
+    said = (
+        ("resource group", existing.resource_group),
+        ("network", existing.network),
+        (f"subnet{'s' if len(named) > 1 else ''} {listed(named)}", named),
+        ("DNS zone", existing.dns_zone),
+        ("VPN gateway", existing.vpn_gateway),
+    )
+    return tuple(words for words, there in said if there)

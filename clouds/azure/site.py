@@ -1,0 +1,43 @@
+"""A site in Azure."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from clouds.azure.existing import AzureExisting
+from clouds.base.section import Uuid
+from clouds.base.site import ZONES, SiteBase
+
+
+class AzureSite(SiteBase):
+    """A region of Azure: one resource group, one virtual network."""
+
+    kind: Literal["azure"]
+    """Azure."""
+    region: str = Field(
+        pattern=r"^[a-z0-9]+$",
+        examples=["westeurope"],
+        json_schema_extra={"patternErrorMessage": "Azure's name of a region"},
+    )
+    """Azure's name of the region, such as `westeurope`."""
+    subscription: Uuid
+    """The subscription's id."""
+    tenant: Uuid
+    """The Entra tenant that the subscription trusts."""
+    zones: tuple[Annotated[str, Field(pattern=r"^[1-9]$", examples=["1"])], ...] = Field(
+        default=("1", "2", "3"), min_length=1, max_length=ZONES
+    )
+    """Availability zones that machines are spread over, in this order."""
+    image: str = Field(
+        pattern=r"^/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.Compute/galleries/[^/]+/images/[^/]+/versions/[^/]+$",
+        examples=[
+            "/subscriptions/00000000-0000-4000-8000-000000000001/resourceGroups/longhaul-images/providers/Microsoft.Compute"
+            "/galleries/longhaul/images/node/versions/1.0.0"
+        ],
+        json_schema_extra={"patternErrorMessage": "the resource id of an image version in a compute gallery"},
+    )
+    """Resource id of the node image's version in an Azure compute gallery."""
+    existing: AzureExisting = Field(default_factory=AzureExisting)
+    """What is there already, and so is not made."""

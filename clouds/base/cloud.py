@@ -1,0 +1,55 @@
+"""What every cloud answers. An aspect is a protocol that a module of each cloud implements, under the same file name in
+each; the cloud loads the module when it is asked for the aspect, so that nobody pays for one that he does not use.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, TypeVar
+
+from clouds.base.machine_type import MachineType
+from clouds.base.site import SiteBase
+
+SiteT_contra = TypeVar("SiteT_contra", bound=SiteBase, contravariant=True)
+
+
+class MachineTypes(Protocol):
+    """Machine types that a cloud rents."""
+
+    def known(self) -> dict[str, MachineType]:
+        """Every type that needs no declaration, by the name its cloud gives it."""
+
+
+class Made(Protocol[SiteT_contra]):
+    """Parts of a site that are made, and parts that are there already."""
+
+    def makes_vpn_gateway(self, site: SiteT_contra, /) -> bool:
+        """Whether the site gets a VPN gateway of its own from the cloud, if it has tunnels."""
+
+    def there_already(self, site: SiteT_contra, /) -> tuple[str, ...]:
+        """What the site has already, in words."""
+
+
+class Cloud(Protocol[SiteT_contra]):
+    """One cloud, whose sites are of one type; racks count as one. It is not inherited from: each answers it all."""
+
+    @property
+    def kind(self) -> str:
+        """The word that files have for it."""
+
+    @property
+    def title(self) -> str:
+        """Its name in a sentence."""
+
+    @property
+    def site_type(self) -> type[SiteBase]:
+        """The section that a site of it is declared by."""
+
+    @property
+    def rents(self) -> bool:
+        """Whether it makes machines when asked, so that pools stand there; racks have hosts instead."""
+
+    @property
+    def machine_types(self) -> MachineTypes: ...
+
+    @property
+    def made(self) -> Made[SiteT_contra]: ...

@@ -1,0 +1,15 @@
+"""Parts of a site of racks that are made: none, since all of it is there already, and nothing of that is named."""
+
+from __future__ import annotations
+
+from clouds.onprem.site import OnpremSite
+
+
+def makes_vpn_gateway(_site: OnpremSite, /) -> bool:
+    """No: hosts of the site's own end its tunnels."""
+    return False
+
+
+def there_already(_site: OnpremSite, /) -> tuple[str, ...]:
+    """Nothing that a file names."""
+    return ()

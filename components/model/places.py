@@ -1,0 +1,23 @@
+"""What clouds are told of an environment, a site at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from clouds.base.place import Place
+from components.model.environment import Environment
+from components.model.links import has_tunnels
+
+
+def place_of(environment: Environment, site: str) -> Place[Any]:
+    """The site called ``site``, as its cloud is told of it; ``KeyError`` when there is none."""
+    return Place(
+        environment=environment.name,
+        prefix=f"{environment.naming.prefix}-" if environment.naming.prefix else "",
+        domain=environment.domain,
+        name=site,
+        site=environment.sites[site],
+        is_control=site == environment.control_plane.site,
+        has_tunnels=has_tunnels(environment, site),
+        pools={name: pool for name, pool in environment.pools.items() if pool.site == site},
+    )
