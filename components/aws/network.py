@@ -1,4 +1,4 @@
-"""A site's network on AWS: VPC, subnets, egress, routes, security group."""
+"""A site's network on AWS: VPC, subnets, egress, routes."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pulumi import ComponentResource, Output, Resource, ResourceOptions
 from components.aws import existing
 from components.aws.account import aws_site
 from components.aws.ranges import node_subnet, pod_reservations, public_subnet
+from components.aws.rules import node_rules
 from components.model import AddressPlan, Environment
 from components.model.groups import cloud_name
 
@@ -75,7 +76,15 @@ class AwsSiteNetwork(ComponentResource):
         self.egress_addresses = tuple(zone.address for zone in made.values() if zone.address is not None)
         if own_tables:
             self._storage_endpoint(own_tables.values())
-        self.security_group_id = self._security_group()
+        self.security_group_id = node_rules(
+            f"{self._name}-nodes",
+            args.environment,
+            args.addresses,
+            region=self._region,
+            vpc_id=self.vpc_id,
+            tags=self._tags("nodes"),
+            opts=self._child,
+        )
         self.register_outputs({"vpc_id": self.vpc_id})
 
     def _tags(self, part: str) -> dict[str, str]:
@@ -253,37 +262,3 @@ class AwsSiteNetwork(ComponentResource):
             tags=self._tags("storage"),
             opts=self._child,
         )
-
-    def _security_group(self) -> Output[str]:
-        """In from the environment's own addresses only: nodes and pods of every site are one flat network."""
-        group = aws.ec2.SecurityGroup(
-            f"{self._name}-nodes",
-            region=self._region,
-            name=cloud_name(self._args.environment, f"{self._name}-nodes"),
-            description="Longhaul nodes",
-            vpc_id=self.vpc_id,
-            tags=self._tags("nodes"),
-            opts=self._child,
-        )
-        aws.vpc.SecurityGroupIngressRule(
-            f"{self._name}-nodes-in",
-            region=self._region,
-            security_group_id=group.id,
-            cidr_ipv4=str(self._args.addresses.supernet),
-            ip_protocol="-1",
-            description="the environment",
-            tags=self._tags("nodes"),
-            opts=self._child,
-        )
-        aws.vpc.SecurityGroupEgressRule(
-            f"{self._name}-nodes-out",
-            region=self._region,
-            security_group_id=group.id,
-            cidr_ipv4="0.0.0.0/0",
-            ip_protocol="-1",
-            # EC2 takes no apostrophe here.
-            description="anywhere, by the NAT gateway of the zone",
-            tags=self._tags("nodes"),
-            opts=self._child,
-        )
-        return group.id

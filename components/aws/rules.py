@@ -1,0 +1,60 @@
+"""A site's security group on AWS: the table of who may talk to whom (``model/traffic.py``) in AWS's words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pulumi_aws as aws
+from pulumi import Output, ResourceOptions
+
+from components.model import AddressPlan, Environment
+from components.model.groups import cloud_name
+from components.model.traffic import Direction, Peer, Protocol, flows
+
+PROTOCOLS = {Protocol.TCP: "tcp", Protocol.UDP: "udp", Protocol.ANY: "-1"}
+
+WORDS = {
+    Peer.ENVIRONMENT: ("in", "the environment"),
+    # EC2 takes no apostrophe here.
+    Peer.ANYWHERE: ("out", "anywhere, by the NAT gateway of the zone"),
+}
+"""By peer, what ends a rule's name in the program, and its description."""
+
+
+def node_rules(
+    name: str,
+    environment: Environment,
+    addresses: AddressPlan,
+    *,
+    region: str,
+    vpc_id: Output[str],
+    tags: Mapping[str, str],
+    opts: ResourceOptions,
+) -> Output[str]:
+    """Id of the group that every node is in."""
+    group = aws.ec2.SecurityGroup(
+        name,
+        region=region,
+        name=cloud_name(environment, name),
+        description="Longhaul nodes",
+        vpc_id=vpc_id,
+        tags=tags,
+        opts=opts,
+    )
+    ranges = {Peer.ENVIRONMENT: str(addresses.supernet), Peer.ANYWHERE: "0.0.0.0/0"}
+    for flow in flows(environment, "nodes"):
+        rule = aws.vpc.SecurityGroupIngressRule if flow.direction is Direction.IN else aws.vpc.SecurityGroupEgressRule
+        if flow.ports:
+            raise NotImplementedError(f"{flow.name}: nodes are open to each other on every port")
+        end, description = WORDS[flow.peer]
+        rule(
+            f"{name}-{end}",
+            region=region,
+            security_group_id=group.id,
+            cidr_ipv4=ranges[flow.peer],
+            ip_protocol=PROTOCOLS[flow.protocol],
+            description=description,
+            tags=tags,
+            opts=opts,
+        )
+    return group.id

@@ -1,0 +1,84 @@
+"""The table of who may talk to whom, as each cloud and the racks' gateways say it."""
+
+from __future__ import annotations
+
+import re
+
+import jinja2
+import pytest
+
+from components.azure.rules import part_rules
+from components.model import Environment, plan
+from components.model.traffic import FLOWS, Direction, Peer, flows
+from tests.support import production
+from tests.support.project import REPOSITORY
+
+FILTER = REPOSITORY / "playbooks" / "roles" / "gateway" / "templates" / "firewall.nft.j2"
+
+
+@pytest.fixture(name="environment")
+def _environment() -> Environment:
+    return production.production()
+
+
+@pytest.mark.parametrize("part", ["etcd", "events"])
+def test_a_store_is_for_its_members_and_the_api_servers(environment: Environment, part: str) -> None:
+    addresses = plan(environment)
+    ranges = addresses.sites["weu"]
+    own, servers = str(ranges.subnet(part)), str(ranges.subnet("api"))
+    found = [
+        (rule.priority, rule.name, rule.access, rule.source_address_prefix, rule.destination_address_prefix)
+        for rule in part_rules(environment, addresses, "weu", part)
+    ]
+    assert found == [
+        (100, "peers", "Allow", own, "*"),
+        (110, "api-servers", "Allow", servers, "*"),
+        (4096, "deny-rest", "Deny", "*", "*"),
+        (100, "peers-out", "Allow", "*", own),
+        (110, "vault", "Allow", "*", "AzureKeyVault"),
+        (120, "agent", "Allow", "*", "AzureCloud.westeurope"),
+        (4096, "deny-rest-out", "Deny", "*", "*"),
+    ]
+
+
+def test_nodes_are_one_flat_network_in_every_cloud(environment: Environment) -> None:
+    supernet = str(environment.supernet)
+    inside, denied = part_rules(environment, plan(environment), "weu", "nodes")
+    assert (inside.source_address_prefix, inside.protocol) == (supernet, "*")
+    assert inside.destination_port_ranges == ["0-65535"]
+    assert (denied.direction, denied.access) == ("Inbound", "Deny")
+    program = production.production_program()
+    groups = program.of("aws:ec2/securityGroup:SecurityGroup")
+    admitted = program.of("aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule")
+    let_out = program.of("aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule")
+    assert len(groups) == len(admitted) == len(let_out) == 3
+    for rules, range_ in ((admitted, supernet), (let_out, "0.0.0.0/0")):
+        assert {(rule.inputs["cidrIpv4"], rule.inputs["ipProtocol"]) for rule in rules} == {(range_, "-1")}
+
+
+def test_a_gateway_of_the_racks_admits_what_the_table_says(environment: Environment) -> None:
+    operators = ["192.0.2.0/24", "198.51.100.7/32"]
+    ranges = {Peer.ENVIRONMENT: ["10.0.0.0/8"], Peer.OPERATORS: operators, Peer.ANYWHERE: [""]}
+    told = {
+        (str(flow.protocol), port, range_)
+        for flow in flows(environment, "gateway")
+        for port in flow.ports
+        for range_ in ranges[flow.peer]
+    }
+    template = jinja2.Template(FILTER.read_text(encoding="utf-8"))
+    written = template.render(gateway_supernet="10.0.0.0/8", gateway_operators=operators, gateway_mss=1)
+    rule = re.compile(r"^ +(tcp|udp) dport (?:{ ([\d, ]+) }|(\d+))(?: ip saddr (\S+))? accept$", re.MULTILINE)
+    accepted = rule.findall(written)
+    assert written.count(" dport ") == len(accepted)
+    assert told == {
+        (protocol, port, range_) for protocol, many, one, range_ in accepted for port in (many or one).split(", ")
+    }
+
+
+def test_rules_of_a_part_have_names_and_places_of_their_own() -> None:
+    for part in {part for flow in FLOWS for part in flow.parts}:
+        own = [flow for flow in FLOWS if part in flow.parts]
+        assert len({flow.name for flow in own}) == len(own)
+        for direction in Direction:
+            ranks = [flow.rank for flow in own if flow.direction is direction]
+            assert ranks == sorted(set(ranks))
