@@ -16,7 +16,7 @@ from longhaul.exits import Exit
 from longhaul.kubernetes import Object
 from longhaul.racks.inventory import has_racks
 from longhaul.status.cluster import node as node_view
-from longhaul.status.verdict import Verdict
+from longhaul.status.fleet import Verdict
 
 COUNTS = ("create", "update", "replace", "delete")
 """What a preview counts of changes."""

@@ -13,8 +13,7 @@ from datetime import UTC, datetime
 from clouds.base.findings import Severity
 from longhaul.acceptance.check import Check, NotSoError, perform, perform_all
 from longhaul.acceptance.limit import Limit
-from longhaul.acceptance.outcome import Outcome, Result
-from longhaul.acceptance.report import Report, Stay
+from longhaul.acceptance.outcome import Outcome, Report, Result, Stay
 from longhaul.acceptance.steps import Runs, must, require
 from longhaul.acceptance.waiting import Clock
 from longhaul.engine.runs import Records, new_run

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import signal
 from contextlib import suppress
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from components.model import Environment
     from longhaul.acceptance.course import Checking, Course
     from longhaul.acceptance.limit import Limit
-    from longhaul.acceptance.report import Report
+    from longhaul.acceptance.outcome import Report
     from longhaul.acceptance.terms import Terms
     from longhaul.kubernetes import Api
 
@@ -216,11 +215,12 @@ def _apis(environment: Environment) -> Any:
 
 
 def _show(report: Report, options: argparse.Namespace) -> None:
-    from longhaul.acceptance.report import to_json, to_markdown, to_text
+    from longhaul.acceptance.text import to_json, to_markdown, to_text
+    from longhaul.report.programs import document
 
     if options.report is not None:
         options.report.write_text(to_markdown(report), encoding="utf-8")
-    print(json.dumps(to_json(report), indent=2) if options.json else to_text(report))
+    print(document(to_json(report)) if options.json else to_text(report))
 
 
 def _tell(line: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import ssl
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -14,6 +13,7 @@ from longhaul.context import context
 from longhaul.depot import arguments
 from longhaul.exits import CommandError, Exit, help_text
 from longhaul.invocation import Invocation
+from longhaul.report.programs import document
 from longhaul.say import say
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def _build(invocation: Invocation) -> int:
     fresh = publish(options.to, lambda into: found.append(assemble(into, wanted, parts, sources)), progress=say)
     (report,) = found
     if options.json:
-        print(json.dumps({"folder": str(options.to.absolute()), "changed": fresh, **report.plain()}, indent=2))
+        print(document({"folder": str(options.to.absolute()), "changed": fresh, **report.plain()}))
         return Exit.OK
     say(f"{options.to}: {report.files} files, {report.bytes / _MIB:,.0f} MiB" + ("" if fresh else "; nothing was new"))
     say("its digest, to compare where it arrives (`longhaul depot verify DIR --digest …`):")
@@ -206,7 +206,7 @@ def _verify(invocation: Invocation) -> int:
     _require_depot(options.folder)
     report = verify(options.folder, digest=options.digest or "", progress=say)
     if options.json:
-        print(json.dumps(report.plain(), indent=2))
+        print(document(report.plain()))
     else:
         for problem in report.problems:
             print(f"{problem.kind:<12} {problem.path}: {problem.message}")

@@ -15,6 +15,7 @@ from longhaul.engine.change import exit_code
 from longhaul.exits import CommandError, Exit
 from longhaul.invocation import Invocation
 from longhaul.lab_seam import Lab, require_cloud
+from longhaul.report.programs import document
 from longhaul.say import say
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ def _of_lab(env: str, lab: Lab, options: argparse.Namespace) -> int:
         "manifest": str(path),
     }
     if options.json:
-        print(json.dumps(found, indent=2))
+        print(document(found))
     else:
         print(f"{found['kind']} {found['version']} is {found['image']}\nits manifest: {path}")
     say("the lab's image is baked by `make lab`, with playbooks/image.yml as Packer would; nothing was done")

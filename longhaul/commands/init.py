@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -68,7 +67,9 @@ def run(invocation: Invocation) -> int:
 
 
 def _say(project: Project, answers: Answers, names: list[str], environment: Environment, *, as_json: bool) -> None:
-    from longhaul.init.report import next_commands, notes
+    from longhaul.init.next_steps import next_commands, notes
+    from longhaul.report.programs import document
+    from longhaul.report.text import table
 
     written = [str((project.stacks / name).relative_to(project.root)) for name in names]
     following, told = next_commands(answers), notes(answers)
@@ -80,12 +81,9 @@ def _say(project: Project, answers: Answers, names: list[str], environment: Envi
             "notes": list(told),
             "next": [command for command, _ in following],
         }
-        print(json.dumps(shown, indent=2))
+        print(document(shown))
         return
     print(f"written, and valid: {' and '.join(written)}")
     for note in told:
         print(f"  {note}")
-    width = max(len(command) for command, _ in following)
-    print("next:")
-    for command, why in following:
-        print(f"  {command:<{width}}  # {why}")
+    print("\n".join(["next:", *table((), [(command, f"# {why}") for command, why in following], width=None)]))

@@ -30,6 +30,7 @@ from longhaul.invocation import Invocation
 from longhaul.kubernetes import Api, ApiError
 from longhaul.lab_seam import stand_ins
 from longhaul.project import OBJECTS
+from longhaul.report.programs import line
 from longhaul.say import say
 
 if TYPE_CHECKING:
@@ -208,7 +209,7 @@ def _as_json(engine: Engine, objects: Engine | None, rest: Sequence[str], begun:
         if counts is None:
             return Exit.FAILED
         digest["objects"] = asdict(counts.digest(seconds=time.monotonic() - begun))
-    print(json.dumps(digest))
+    print(line(digest))
     return Exit.OK
 
 

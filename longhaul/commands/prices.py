@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,7 +59,8 @@ def run(invocation: Invocation) -> int:
 def _check(environment: Environment, path: Path, invocation: Invocation, now: datetime) -> Exit:
     from longhaul.prices.age import check
     from longhaul.prices.book import PriceBook
-    from longhaul.prices.report import check_json, check_text
+    from longhaul.prices.text import check_json, check_text
+    from longhaul.report.programs import line
 
     days = invocation.options.days
     if not path.exists():
@@ -68,7 +68,7 @@ def _check(environment: Environment, path: Path, invocation: Invocation, now: da
         say(f"{path} does not exist; `longhaul prices --env {environment.name}{to}` writes it")
     found = check(environment, PriceBook.load(path) if path.exists() else PriceBook(), today=now.date(), days=days)
     if invocation.options.json:
-        print(json.dumps(check_json(found, path=path, days=days)))
+        print(line(check_json(found, path=path, days=days)))
     else:
         print(check_text(found, path=path, days=days))
     return Exit.OK if found.well else Exit.FAILED
@@ -79,7 +79,8 @@ def _read(environment: Environment, path: Path, invocation: Invocation, now: dat
     from longhaul.prices import aws, azure, spot
     from longhaul.prices.cost import price_of
     from longhaul.prices.gather import Sources, gather
-    from longhaul.prices.report import cost_text, gathered_json, gathered_text
+    from longhaul.prices.text import cost_text, gathered_json, gathered_text
+    from longhaul.report.programs import line
 
     if not path.parent.is_dir():
         raise CommandError(f"--to {path}: there is no folder {path.parent}", code=Exit.USAGE)
@@ -93,7 +94,7 @@ def _read(environment: Environment, path: Path, invocation: Invocation, now: dat
     result = gather(environment, to=path, sources=sources, again=options.again, say=say)
     cost = price_of(environment, result.book)
     if options.json:
-        print(json.dumps(gathered_json(result, to=path, cost=cost)))
+        print(line(gathered_json(result, to=path, cost=cost)))
     else:
         print(f"{gathered_text(result, to=path)}\n\n{cost_text(cost)}")
     return Exit.FAILED if result.failed else Exit.OK

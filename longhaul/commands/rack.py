@@ -76,7 +76,7 @@ def _require_sense(options: argparse.Namespace) -> None:
 
 
 def _show(env: str, account: Account, options: argparse.Namespace) -> None:
-    from longhaul.racks.report import profile, to_json, to_text
+    from longhaul.racks.text import profile, to_json, to_text
 
     mode = "preflight" if options.preflight else "check" if options.check else "run"
     if options.json:

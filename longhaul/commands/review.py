@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Mapping
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 from longhaul.exits import CommandError, Exit
 from longhaul.invocation import Invocation
 from longhaul.project import find_project
+from longhaul.report.programs import document, line
 from longhaul.say import say
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def run(invocation: Invocation) -> int:
 
     options = invocation.options
     if options.names:
-        print(json.dumps(_read(options.names).plannable))
+        print(line(_read(options.names).plannable))
         return Exit.OK
     request = pull_request(os.environ)
     fork = options.fork or (request is not None and request.fork)
@@ -114,7 +114,7 @@ def _read(path: Path) -> Review:
 
 def _written(review: Review, form: str) -> str:
     if form == "json":
-        return review.model_dump_json(indent=2) + "\n"
+        return document(review.model_dump(mode="json"), unicode=True) + "\n"
     if form == "markdown":
         from longhaul.review.text import to_markdown
 

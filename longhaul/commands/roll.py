@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from components.model import Environment
     from longhaul.kubernetes import Api
     from longhaul.rolling.cloud import Cloud
-    from longhaul.rolling.report import Report
+    from longhaul.rolling.events import Report
     from longhaul.rolling.run import Roll, Settings
 
 HELP = "take a pool's machines to its new image, or racks to new versions, each once its work is over"
@@ -66,7 +66,7 @@ def run(invocation: Invocation) -> int:
 
     from longhaul.kubernetes import ApiError
     from longhaul.rolling.cloud import CloudError
-    from longhaul.rolling.report import as_json, as_lines
+    from longhaul.rolling.events import as_json, as_lines
     from longhaul.rolling.run import Roll
 
     group = _group(where, environment, options.pool)
@@ -166,7 +166,7 @@ def _end(env: str, roll: Roll, options: argparse.Namespace, *, stopped: str, int
 def _report(
     env: str, roll: Roll, options: argparse.Namespace, *, stopped: str = "", interrupted: bool = False
 ) -> Report:
-    from longhaul.rolling.report import Report
+    from longhaul.rolling.events import Report
     from longhaul.rolling.run import reasons
 
     view = roll.view
@@ -187,7 +187,7 @@ def _report(
 
 
 def _show(report: Report, options: argparse.Namespace) -> None:
-    from longhaul.rolling.report import report_json, report_text
+    from longhaul.rolling.events import report_json, report_text
 
     if options.json:
         report_json(report)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 
 from longhaul.exits import Exit
 from longhaul.invocation import Invocation
+from longhaul.report.programs import document
 
 HELP = "print the JSON Schema of an environment file, for editors"
 TAKES_REST = False
@@ -20,5 +20,5 @@ def run(_invocation: Invocation) -> int:
     """Print the schema of a whole stack file."""
     from components.model.schema import stack_schema
 
-    print(json.dumps(stack_schema(), indent=2))
+    print(document(stack_schema()))
     return Exit.OK

@@ -31,10 +31,9 @@ def run(invocation: Invocation) -> int:
     """Read, check and show; ``ConfigurationError`` with all that is wrong with the file, as ``validate`` has it."""
     environment = _environment(invocation)
 
-    from longhaul.prices.report import cost_text
+    from longhaul.prices.text import cost_text
     from longhaul.show.survey import survey
-    from longhaul.show.text import to_text
-    from longhaul.show.to_json import to_json
+    from longhaul.show.text import to_json, to_text
 
     options = invocation.options
     overview, cost = survey(environment), _cost(environment, invocation)

@@ -30,7 +30,7 @@ def run(invocation: Invocation) -> int:
     enter_lab(where, environment, invocation)
 
     from longhaul.status.collect import collect
-    from longhaul.status.table import to_json, to_text
+    from longhaul.status.text import to_json, to_text
     from longhaul.status.verdicts import judge
 
     machines = control_machines(environment, plan(environment))

@@ -11,6 +11,7 @@ from typing import Any
 from longhaul.exits import CommandError
 from longhaul.images.bake import Bake
 from longhaul.images.workshop import Workshop
+from longhaul.report.programs import document
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +31,7 @@ class Baked:
 
     def to_json(self) -> str:
         """For programs."""
-        return json.dumps(asdict(self), indent=2)
+        return document(asdict(self))
 
     def to_text(self) -> str:
         """For people."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
@@ -12,10 +11,9 @@ from typing import Any, TypeVar, cast
 from longhaul.exits import CommandError, Exit
 from longhaul.init import parsing
 from longhaul.init.questions import Question
+from longhaul.report.text import wrapped
 
 AnswerT = TypeVar("AnswerT")
-COLUMNS = 100
-"""Of the terminal that lines are broken for."""
 
 
 def ask_on_stderr(prompt: str) -> str:
@@ -141,8 +139,7 @@ class Interview:
 
 
 def _reject(why: object) -> None:
-    wrapped = textwrap.wrap(str(why), width=COLUMNS - 2, break_long_words=False, break_on_hyphens=False)
-    print(textwrap.indent("\n".join(wrapped), "  "), file=sys.stderr)
+    print("\n".join(wrapped(str(why), indent="  ")), file=sys.stderr)
 
 
 def nobody(options: argparse.Namespace) -> bool:

@@ -10,9 +10,9 @@ from longhaul.context import Context
 from longhaul.engine.change import exit_code
 from longhaul.exits import Exit
 from longhaul.racks.inventory import machines
-from longhaul.racks.report import to_text
 from longhaul.racks.rolling import play
 from longhaul.racks.run import PREPARE, SITE
+from longhaul.racks.text import to_text
 from longhaul.racks.verdicts import Account
 
 if TYPE_CHECKING:

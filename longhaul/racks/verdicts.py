@@ -11,6 +11,7 @@ from pathlib import Path
 from signal import SIGINT, SIGTERM
 from typing import Any
 
+from clouds.base.findings import Severity
 from longhaul.exits import Exit
 from longhaul.racks.inventory import RackMachine
 
@@ -41,7 +42,19 @@ class State(StrEnum):
     @property
     def well(self) -> bool:
         """Whether there is nothing left to do."""
-        return self in (State.READY, State.CHANGED)
+        return self.severity is Severity.OK
+
+    @property
+    def severity(self) -> Severity:
+        """How grave that is."""
+        return _SEVERITIES.get(self, Severity.PROBLEM)
+
+
+_SEVERITIES = {
+    **dict.fromkeys((State.READY, State.CHANGED), Severity.OK),
+    **dict.fromkeys((State.HELD, State.NOT_BEGUN, State.UNFINISHED), Severity.WARNING),
+}
+"""Of those that are no problem."""
 
 
 @dataclass(frozen=True, kw_only=True)

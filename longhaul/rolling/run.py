@@ -15,9 +15,9 @@ from datetime import timedelta
 from longhaul.drain import NODES, annotate, cordon, let_go, told, uncordon
 from longhaul.kubernetes import Api, ApiError, path_of
 from longhaul.rolling.cloud import Cloud, CloudError, Life
+from longhaul.rolling.events import Event, Kind, Tell
 from longhaul.rolling.observed import ANNOTATIONS, REBUILDING, REPLACING, SINCE, STAGE, TARGET, Seen, View, observe
 from longhaul.rolling.plan import Action, Limits, Plan, State, Step, plan, why_kept, why_released
-from longhaul.rolling.report import Event, Kind, Tell
 
 LOOK_S = 3.0
 """How often the pool is looked at, seconds."""

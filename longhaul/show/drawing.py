@@ -13,7 +13,7 @@ from itertools import zip_longest
 
 from components.model.links import LinkKind, PlannedLink
 from components.model.machines import Role
-from longhaul.report.text import INDENT, WIDTH, clip, counted
+from longhaul.report.text import INDENT, WIDTH, clip, counted, table
 from longhaul.show.counts import total
 from longhaul.show.overview import Overview, PoolView, SiteView, folded, where
 
@@ -119,11 +119,9 @@ def _content(overview: Overview, site: SiteView, *, pools: int | None) -> Iterat
 def _pools(pools: Sequence[PoolView], *, most: int | None) -> Iterator[str]:
     """A line a pool: name, machines, GPUs of each."""
     shown = folded(pools, most)
-    names = max((len(pool.name) for pool in shown), default=0)
-    counts = max((len(str(pool.nodes)) for pool in shown), default=0)
-    for pool in shown:
-        gpus = f"{pool.gpus_each}×{pool.gpus.model or 'GPU'}" if pool.gpus_each else ""
-        yield f"{pool.name:<{names}}  {pool.nodes!s:<{counts}}  {gpus}".rstrip()
+    gpus = [f"{pool.gpus_each}×{pool.gpus.model or 'GPU'}" if pool.gpus_each else "" for pool in shown]
+    rows = [(pool.name, str(pool.nodes), each) for pool, each in zip(shown, gpus, strict=True)]
+    yield from table((), rows, indent="", width=None)
     if len(shown) < len(pools):
         yield f"and {counted(len(pools) - len(shown), 'more pool')}"
 

@@ -1,13 +1,17 @@
-"""An overview for people: what it is in two lines, the drawing, then a section for each part."""
+"""An overview for programs, and for people: what it is in two lines, the drawing, then a section for each part."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
 from itertools import chain
 
 from components.model.links import LinkKind
 from components.model.machines import Role
+from longhaul.prices.cost import EnvironmentCost
+from longhaul.prices.text import cost_json
+from longhaul.report.programs import document
 from longhaul.report.text import INDENT, counted, printable, table, wrapped
 from longhaul.show.counts import GpuCount, by_model, total
 from longhaul.show.drawing import NAMES, drawing
@@ -17,6 +21,11 @@ DRAWN, LISTED = 5, 8
 """Pools a site that the drawing and the table show, where they have not to show all."""
 
 _ROLES = {Role.ETCD: "etcd", Role.EVENTS: "etcd for events", Role.API: "API servers"}
+
+
+def to_json(overview: Overview, *, cost: EnvironmentCost | None) -> str:
+    """All of it as one object. ``cost``: where prices are known."""
+    return document({**asdict(overview), "cost": cost and cost_json(cost)})
 
 
 def to_text(overview: Overview, *, cost: str, everything: bool, unicode: bool) -> str:

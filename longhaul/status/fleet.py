@@ -5,19 +5,50 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from clouds.base.findings import Severity
 from components.model import plan
 from components.model.nodes import BARE_METAL_POOL, racks
 from longhaul.status.observed import AddonView, NodeView, Observed, TunnelView
 from longhaul.status.tunnels import ipsec_links
-from longhaul.status.verdict import Verdict
 
 if TYPE_CHECKING:
     from components.model import Environment
 
 DNS = "coredns"
 """The add-on without which nothing on the cluster finds anything."""
+
+
+class Verdict(StrEnum):
+    """How something is."""
+
+    OK = "ok"
+    UNWELL = "unwell"
+    DEGRADED = "degraded"
+    """A store that works, with fewer members than it should have."""
+    DOWN = "down"
+    MISSING = "missing"
+    """In the environment's file, not in the cloud."""
+    UNEXPECTED = "unexpected"
+    """In the cloud, not in the environment's file."""
+    UNKNOWN = "unknown"
+    """Cannot be seen from here; no fault by itself."""
+
+    @property
+    def severity(self) -> Severity:
+        """How grave that is."""
+        return _SEVERITIES.get(self, Severity.PROBLEM)
+
+
+_SEVERITIES = {
+    Verdict.OK: Severity.OK,
+    Verdict.UNKNOWN: Severity.UNKNOWN,
+    Verdict.DEGRADED: Severity.WARNING,
+    Verdict.UNEXPECTED: Severity.WARNING,
+}
+"""Of those that are no problem."""
 
 
 @dataclass(frozen=True, kw_only=True)

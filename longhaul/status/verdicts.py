@@ -6,19 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from clouds.base.findings import Severity
 from components.model import Role
 from longhaul.status.fleet import (
     AddonStatus,
     LinkStatus,
     NodeStatus,
     PoolStatus,
+    Verdict,
     judge_addons,
     judge_links,
     judge_nodes,
     judge_pools,
 )
 from longhaul.status.observed import STILL, Endpoint, Observed
-from longhaul.status.verdict import Verdict
 
 if TYPE_CHECKING:
     from components.model import Environment, Machine
@@ -90,7 +91,7 @@ class Status:
         """Whether all is well; what cannot be seen from here is no fault."""
         named = (self.machines, self.stores, self.links, self.nodes, self.pools, self.addons)
         verdicts = [self.api.verdict, *(one.verdict for parts in named for one in parts)]
-        return all(verdict in (Verdict.OK, Verdict.UNKNOWN) for verdict in verdicts)
+        return all(verdict.severity in (Severity.OK, Severity.UNKNOWN) for verdict in verdicts)
 
 
 def judge(environment: Environment, machines: Sequence[Machine], observed: Observed, *, inside: bool) -> Status:

@@ -12,9 +12,8 @@ import pytest
 
 from components.model import Environment, load
 from longhaul.status import cluster, tunnels
-from longhaul.status.fleet import judge_addons, judge_links, judge_nodes, judge_pools
+from longhaul.status.fleet import Verdict, judge_addons, judge_links, judge_nodes, judge_pools
 from longhaul.status.observed import AddonView, ClusterView, Endpoint, Observed
-from longhaul.status.verdict import Verdict
 from tests.longhaul.test_status import CLUSTER, TUNNELS, node, tunnel
 
 SEEN = Observed(

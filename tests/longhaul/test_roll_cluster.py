@@ -22,7 +22,7 @@ from longhaul.drain import CHECKPOINT, DrainError, cordon, drain, pods_on
 from longhaul.exits import CommandError
 from longhaul.kubernetes import Api, ApiError
 from longhaul.rolling.cloud import Group, Life, Machine
-from longhaul.rolling.report import Event, Kind
+from longhaul.rolling.events import Event, Kind
 from longhaul.rolling.run import Roll, Settings
 from longhaul.rolling.turn import LEASES, turn
 from tests.support.api_server import ApiServer, api_server, eventually

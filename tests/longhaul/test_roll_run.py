@@ -10,8 +10,8 @@ import pytest
 
 from longhaul.kubernetes import ApiError
 from longhaul.rolling.cloud import CloudError, Machine
+from longhaul.rolling.events import Kind
 from longhaul.rolling.observed import STAGE, TARGET
-from longhaul.rolling.report import Kind
 from longhaul.rolling.run import PATIENCE_S, StoppedError
 from tests.support.rolled import Pool
 

@@ -16,6 +16,7 @@ from clouds.azure.session import AzureError
 from components.model import Environment, Machine, control_machines, load, plan
 from longhaul.exits import CommandError, Exit
 from longhaul.status import collect
+from longhaul.status.fleet import Verdict
 from longhaul.status.observed import (
     AddonView,
     CloudView,
@@ -26,8 +27,7 @@ from longhaul.status.observed import (
     Observed,
     TunnelView,
 )
-from longhaul.status.table import to_json, to_text
-from longhaul.status.verdict import Verdict
+from longhaul.status.text import to_json, to_text
 from longhaul.status.verdicts import Status, judge
 
 RUNNING = CloudView(provisioning="Succeeded", power="running")

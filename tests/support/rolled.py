@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from longhaul.rolling.report import Event, Kind
+from longhaul.rolling.events import Event, Kind
 from longhaul.rolling.run import Roll, Settings
 from tests.support.pool import POOL, FakeCluster, FakeGroup
 

@@ -14,8 +14,7 @@ import pytest
 from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.course import KILLED
 from longhaul.acceptance.limit import Limit
-from longhaul.acceptance.outcome import Result
-from longhaul.acceptance.report import Stay
+from longhaul.acceptance.outcome import Result, Stay
 from longhaul.acceptance.steps import Done
 from longhaul.engine.runs import new_run
 from longhaul.exits import CommandError, Exit

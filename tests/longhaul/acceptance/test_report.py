@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from longhaul.acceptance.outcome import Outcome, Result
-from longhaul.acceptance.report import Report, Stay, to_json, to_markdown, to_text
+from longhaul.acceptance.outcome import Outcome, Report, Result, Stay
+from longhaul.acceptance.text import to_json, to_markdown, to_text
 from longhaul.exits import Exit
 
 UP = Outcome(name="up", shows="it is made", result=Result.PASSED, seconds=61.4, evidence="it ended well")

@@ -16,7 +16,7 @@ from longhaul.prices.cost import EnvironmentCost, difference, price_of
 from longhaul.prices.keys import HostKey, PartKey
 from longhaul.prices.money import Money, total
 from longhaul.prices.needs import wanted
-from longhaul.prices.report import cost_json, cost_text
+from longhaul.prices.text import cost_json, cost_text
 from tests.longhaul.prices.conftest import hybrid_with_pools, price
 from tests.longhaul.prices.sample_book import AMOUNTS, CPU, P5_SPOT, book
 

@@ -15,7 +15,7 @@ from longhaul.exits import Exit
 from longhaul.prices.book import PriceBook
 from longhaul.prices.cost import price_of
 from longhaul.prices.needs import needs
-from longhaul.prices.report import cost_json, cost_text
+from longhaul.prices.text import cost_json, cost_text
 from longhaul.prices.write import save
 from tests.longhaul.conftest import LIMIT_S, Checkout, FakeEngine
 from tests.longhaul.prices.conftest import price

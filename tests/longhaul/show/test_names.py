@@ -9,8 +9,7 @@ import pytest
 from components.model import Environment
 from longhaul.show.names import cloud_names
 from longhaul.show.survey import survey
-from longhaul.show.text import LISTED, to_text
-from longhaul.show.to_json import to_json
+from longhaul.show.text import LISTED, to_json, to_text
 from tests.longhaul.show.environments import environment
 from tests.model import make
 from tests.support.declared import Declared

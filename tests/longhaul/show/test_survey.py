@@ -12,7 +12,7 @@ from components.model.links import LinkKind
 from components.model.machines import Role
 from longhaul.show.counts import GpuCount, Span, by_model, exactly, total
 from longhaul.show.survey import survey
-from longhaul.show.to_json import to_json
+from longhaul.show.text import to_json
 from tests.longhaul.show.environments import NAMES, environment
 from tests.longhaul.show.large import HOSTS, POOLS, SITES, raw
 from tests.model import make

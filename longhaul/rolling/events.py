@@ -1,9 +1,7 @@
-"""What a roll says while it goes on, a line for each event, and at its end."""
+"""Events of a roll while it goes on, a line for each, and how it ended."""
 
 from __future__ import annotations
 
-import json
-import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,6 +9,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 
 from longhaul.exits import Exit
+from longhaul.report.programs import line
 from longhaul.rolling.plan import State
 from longhaul.say import say
 
@@ -94,12 +93,12 @@ def as_json(event: Event) -> None:
     """An event for programs: one object a line."""
     at = datetime.now(UTC).isoformat(timespec="seconds")
     found = {"event": str(event.kind), "at": at, "node": event.node, "machine": event.machine, "detail": event.detail}
-    _line({key: value for key, value in found.items() if value})
+    _print({key: value for key, value in found.items() if value})
 
 
 def report_json(report: Report) -> None:
     """The last line."""
-    _line(
+    _print(
         {
             "event": "report",
             "environment": report.environment,
@@ -133,5 +132,5 @@ def report_text(report: Report) -> str:
     return "\n".join(lines)
 
 
-def _line(value: Mapping[str, object]) -> None:
-    print(json.dumps(value), file=sys.stdout, flush=True)
+def _print(value: Mapping[str, object]) -> None:
+    print(line(value), flush=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ from longhaul.prices.gather import Gathered
 from longhaul.prices.keys import Key
 from longhaul.prices.money import total
 from longhaul.prices.needs import NOT_COUNTED
+from longhaul.report.text import table, wrapped
 
 HOURLY = Decimal("0.0001")
 """What hourly amounts are rounded to: a public address costs less than a cent an hour."""
@@ -55,7 +54,7 @@ def check_text(found: Check, *, path: Path, days: int) -> str:
         age = f"{one.days} days ago" if one.days >= 0 else "a day that is still to come"
         lines.append(f"  old      {one.key}: read on {one.price.read}, {age}; {_brief(one.price.source)}")
     lines += (f"  note     {key}: no spot price, so the ordinary one counts" for key in found.stands_in)
-    return "\n".join(line for whole in lines for line in _wrapped(whole))
+    return "\n".join(line for whole in lines for line in wrapped(whole, hanging=" " * 6))
 
 
 def check_json(found: Check, *, path: Path, days: int) -> dict[str, Any]:
@@ -79,12 +78,11 @@ def cost_text(cost: EnvironmentCost) -> str:
     )
     rest = " and ?" if cost.unpriced else ""
     rows.append(("  together", f"{cost.minimum.monthly}{rest}", f"{cost.maximum.monthly}{rest}"))
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    lines = [f"{name:<{widths[0]}}  {least:>{widths[1]}}  {most:>{widths[2]}}" for name, least, most in rows]
+    lines = table(rows[0], rows[1:], right=(1, 2), indent="", width=None)
     for title, names in (("without a price, and in no sum:", cost.unpriced), ("at another price:", cost.assumed)):
         lines += [title, *(f"  {name}" for name in names)] if names else []
     lines.append("never counted: " + "; ".join(NOT_COUNTED))
-    return "\n".join(line for whole in lines for line in _wrapped(whole))
+    return "\n".join(line for whole in lines for line in wrapped(whole, hanging=" " * 6))
 
 
 def cost_json(cost: EnvironmentCost) -> dict[str, Any]:
@@ -143,8 +141,3 @@ def _by_reason(missing: dict[Key, str]) -> dict[str, list[Key]]:
 def _brief(source: str) -> str:
     """An address without the question in it."""
     return source.partition("?")[0]
-
-
-def _wrapped(line: str) -> Iterator[str]:
-    """In a hundred columns; an address stays whole."""
-    yield from textwrap.wrap(line, 100, subsequent_indent="      ", break_on_hyphens=False, break_long_words=False)

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
 
 from longhaul.racks.verdicts import Account, State, Verdict
-from longhaul.status.table import GREEN, PLAIN, RED, YELLOW
+from longhaul.report.programs import document
+from longhaul.report.text import Cell, Marked, counted, table
 
 SHOWN = 40
 """With more machines than these, only those that are not well are shown."""
 SLOWEST = 10
 """Tasks in a profile."""
-_COLOURS = {
-    **dict.fromkeys((State.READY, State.CHANGED), GREEN),
-    **dict.fromkeys((State.HELD, State.NOT_BEGUN, State.UNFINISHED), YELLOW),
-}
 
 
 def to_json(env: str, mode: str, account: Account, *, profile: bool) -> str:
@@ -29,7 +25,7 @@ def to_json(env: str, mode: str, account: Account, *, profile: bool) -> str:
         "hosts": {name: asdict(verdict) for name, verdict in account.verdicts.items()},
     }
     tasks = {"tasks": {name: asdict(took) for name, took in account.tasks.items()}} if profile else {}
-    return json.dumps({**found, **tasks}, indent=2)
+    return document({**found, **tasks})
 
 
 def to_text(env: str, mode: str, account: Account, *, colour: bool) -> str:
@@ -37,7 +33,8 @@ def to_text(env: str, mode: str, account: Account, *, colour: bool) -> str:
     verdicts = account.verdicts
     shown = verdicts if len(verdicts) <= SHOWN else {n: one for n, one in verdicts.items() if not one.state.well}
     width = max(map(len, verdicts), default=0)
-    lines = [line for name, verdict in shown.items() for line in _lines(name, verdict, mode, width, colour=colour)]
+    rows = [row for name, verdict in shown.items() for row in _rows(name.ljust(width), verdict, mode)]
+    lines = table((), rows, indent="", width=None, colour=colour)
     counts = Counter(word(verdict.state, mode) for verdict in verdicts.values())
     return "\n".join([*lines, f"{env}: {', '.join(f'{count} {state}' for state, count in counts.items())}"])
 
@@ -47,11 +44,7 @@ def profile(account: Account) -> str:
     slowest = sorted(account.tasks.items(), key=lambda one: one[1].slowest, reverse=True)[:SLOWEST]
     rows = [(f"{took.slowest:.1f}", f"{took.seconds:.1f}", str(took.hosts), name) for name, took in slowest]
     head = ("SLOWEST HOST, S", "ALL HOSTS, S", "HOSTS", "TASK")
-    widths = [len(cell) for cell in head[:-1]]
-    return "\n".join(
-        "  ".join([*(cell.rjust(width) for cell, width in zip(row, widths, strict=False)), row[-1]])
-        for row in (head, *rows)
-    )
+    return "\n".join(table(head, rows, right=(0, 1, 2), indent="", width=None))
 
 
 def word(state: State, mode: str) -> str:
@@ -63,18 +56,16 @@ def word(state: State, mode: str) -> str:
     return str(state)
 
 
-def _lines(name: str, verdict: Verdict, mode: str, width: int, *, colour: bool) -> Iterator[str]:
-    state = word(verdict.state, mode).ljust(len(State.UNREACHABLE))
-    if colour:
-        state = f"{_COLOURS.get(verdict.state, RED)}{state}{PLAIN}"
+def _rows(name: str, verdict: Verdict, mode: str) -> Iterator[tuple[Cell, ...]]:
     first, *others = list(_reason(verdict, mode)) or [""]
-    yield f"{name.ljust(width)}  {state}  {first}".rstrip()
-    yield from (f"{' ' * (width + len(State.UNREACHABLE) + 4)}{line}" for line in others)
+    state = word(verdict.state, mode).ljust(len(State.UNREACHABLE))
+    yield name, Marked(state, verdict.state.severity), first
+    yield from (("", "", line) for line in others)
 
 
 def _reason(verdict: Verdict, mode: str) -> Iterator[str]:
     if verdict.state.well:
-        changes = f"{verdict.changed} {'changes' if verdict.changed != 1 else 'change'}, " if verdict.changed else ""
+        changes = f"{counted(verdict.changed, 'change')}, " if verdict.changed else ""
         yield f"{changes if mode != 'preflight' else ''}{verdict.seconds:.0f} s"
         return
     if verdict.task and verdict.state is not State.REFUSED:

@@ -1,80 +1,26 @@
-"""What a run found: as text of a line each, as Markdown, as JSON, and as an exit code."""
+"""What a run found: as text of a line each, as Markdown, and as an object for programs."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from datetime import datetime
-from enum import StrEnum
+from dataclasses import asdict
 from typing import Any
 
-from longhaul.acceptance.outcome import Outcome, Result
-from longhaul.exits import Exit
+from longhaul.acceptance.outcome import Outcome, Report, Result, Stay
+from longhaul.report.text import table
 
 MARKS = {Result.PASSED: "ok", Result.FAILED: "FAILED", Result.NOT_APPLICABLE: "-"}
 """In the text."""
 
 
-class Stay(StrEnum):
-    """What there is of the environment once the run has ended, in words."""
-
-    NOTHING = "nothing was made"
-    NONE = "what was made is taken down"
-    PART = "not all of it is down: run the same again, which goes on with taking down"
-    ALL = "it stays"
-    """As it was: the run was told to leave it."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Report:
-    """One run."""
-
-    environment: str
-    stays: Stay
-    begun: datetime
-    seconds: float
-    terms: str
-    """What it was allowed, and what it was to take at the most."""
-    log: str
-    """Path of what its steps said."""
-    steps: tuple[Outcome, ...] = ()
-    """In their order, the taking down last."""
-    checks: tuple[Outcome, ...] = ()
-    interrupted: bool = False
-    note: str = ""
-    """What else has to be said."""
-
-    @property
-    def made(self) -> bool:
-        """Whether there was something to take down."""
-        return self.stays in (Stay.NONE, Stay.PART)
-
-    @property
-    def outcomes(self) -> tuple[Outcome, ...]:
-        """Steps and checks."""
-        return (*self.steps, *self.checks)
-
-    @property
-    def accepted(self) -> bool:
-        """Whether something was looked at, and nothing failed."""
-        passed = any(one.result is Result.PASSED for one in self.checks)
-        return passed and not self.interrupted and all(one.result is not Result.FAILED for one in self.outcomes)
-
-    def exit_code(self) -> Exit:
-        """Of the command."""
-        if self.interrupted:
-            return Exit.INTERRUPTED
-        return Exit.OK if self.accepted else Exit.FAILED
-
-
 def to_text(report: Report) -> str:
     """Steps and checks, a line each, and one that sums up."""
-    width = max((len(one.name) for one in report.outcomes), default=0)
+    lines = table((), map(_cells, report.outcomes), width=None)
     parts = [_title(report)]
-    for title, outcomes in (("Steps", report.steps), ("Checks", report.checks)):
-        if outcomes:
-            parts.append("\n".join((title, *(_line(one, width) for one in outcomes))))
+    for title, own in (("Steps", lines[: len(report.steps)]), ("Checks", lines[len(report.steps) :])):
+        if own:
+            parts.append("\n".join((title, *own)))
     parts += [report.note] if report.note else []
     return "\n\n".join((*parts, f"{_summary(report)}\nWhat its steps said: {report.log}"))
 
@@ -129,8 +75,8 @@ def _summary(report: Report) -> str:
     return f"{report.environment}: {verdict} after {report.seconds:.0f} s ({said}); {report.stays}"
 
 
-def _line(one: Outcome, width: int) -> str:
-    return f"  {MARKS[one.result]:<6}  {one.name:<{width}}  {one.seconds:>5.0f} s  {one.evidence}"
+def _cells(one: Outcome) -> tuple[str, ...]:
+    return f"{MARKS[one.result]:<6}", one.name, f"{one.seconds:>5.0f} s", one.evidence
 
 
 def _row(one: Outcome) -> str:

@@ -1,4 +1,4 @@
-"""What is said once an environment is written: what it lacks yet, and what to run next."""
+"""Notes on an environment that is written: what it lacks yet, and what to run next."""
 
 from __future__ import annotations
 

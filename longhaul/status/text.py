@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from longhaul.status.fleet import NodeStatus
-from longhaul.status.verdict import Verdict
+from clouds.base.findings import Severity
+from longhaul.report.programs import document
+from longhaul.report.text import Cell, Marked, painted, table
+from longhaul.status.fleet import NodeStatus, Verdict
 from longhaul.status.verdicts import Status, StoreStatus
 
-RED, YELLOW, GREEN, PLAIN = "\033[31m", "\033[33m", "\033[32m", "\033[0m"
 NODES_SHOWN = 40
 """With more nodes than these, only those that are not well are shown."""
 _UNITS = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
-_COLOURS = {Verdict.OK: GREEN, Verdict.UNKNOWN: YELLOW, Verdict.DEGRADED: YELLOW, Verdict.UNEXPECTED: YELLOW}
 
 
 def to_json(status: Status) -> str:
     """The status for programs: stores by name, and whether all is well."""
     stores = {store.store: _store(store) for store in status.stores}
-    return json.dumps({**asdict(status), "stores": stores, "well": status.well}, indent=2)
+    return document({**asdict(status), "stores": stores, "well": status.well})
 
 
 def _store(store: StoreStatus) -> dict[str, Any]:
@@ -33,17 +32,17 @@ def _store(store: StoreStatus) -> dict[str, Any]:
 def to_text(status: Status, *, colour: bool) -> str:
     """Aligned tables, and one line that sums up."""
     machines = [
-        (one.name, one.verdict, one.power or "-", one.provisioning or "-", one.reason) for one in status.machines
+        (one.name, _mark(one.verdict), one.power or "-", one.provisioning or "-", one.reason) for one in status.machines
     ]
     members = [
-        (f"{store.store}/{member.name}", member.verdict, member.reason)
+        (f"{store.store}/{member.name}", _mark(member.verdict), member.reason)
         for store in status.stores
         for member in store.members
     ]
-    parts = [(f"{store.store} store", store.verdict, store.reason) for store in status.stores]
-    parts.append(("API", status.api.verdict, status.api.reason))
-    parts += [(f"pool {pool.name}", pool.verdict, pool.reason) for pool in status.pools]
-    parts += [(f"add-on {addon.name}", addon.verdict, addon.reason) for addon in status.addons]
+    parts = [(f"{store.store} store", _mark(store.verdict), store.reason) for store in status.stores]
+    parts.append(("API", _mark(status.api.verdict), status.api.reason))
+    parts += [(f"pool {pool.name}", _mark(pool.verdict), pool.reason) for pool in status.pools]
+    parts += [(f"add-on {addon.name}", _mark(addon.verdict), addon.reason) for addon in status.addons]
     blocks = [
         _table(("MACHINE", "VERDICT", "POWER", "PROVISIONING", "REASON"), machines, colour=colour),
         _table(("MEMBER", "VERDICT", "REASON"), members, colour=colour),
@@ -59,7 +58,7 @@ def _links(status: Status, *, colour: bool) -> list[str]:
     rows = [
         (
             link.name,
-            link.verdict,
+            _mark(link.verdict),
             f"{link.up}/{link.tunnels}" if link.tunnels else "-",
             _ago(link.since),
             _size(link.bytes_in),
@@ -78,7 +77,7 @@ def _nodes(nodes: Sequence[NodeStatus], *, colour: bool) -> list[str]:
     rows = [
         (
             node.name,
-            node.verdict,
+            _mark(node.verdict),
             node.site or "-",
             node.pool or "-",
             _ago(node.created),
@@ -110,25 +109,14 @@ def _size(count: int | None) -> str:
     return next(f"{count / size:.1f} {unit}" for size, unit in _UNITS if count >= size or size == 1)
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]], *, colour: bool) -> str:
-    lines = [tuple(str(cell) for cell in row) for row in (head, *rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
-    return "\n".join(_line(line, widths, colour=colour) for line in lines)
+def _mark(verdict: Verdict) -> Marked:
+    return Marked(verdict, verdict.severity)
 
 
-def _line(cells: Sequence[str], widths: Sequence[int], *, colour: bool) -> str:
-    padded = [cell.ljust(width) for cell, width in zip(cells, widths, strict=True)]
-    padded[-1] = cells[-1]
-    if colour and cells[1] in list(Verdict):
-        padded[1] = _coloured(padded[1], Verdict(cells[1]))
-    return "  ".join(padded)
-
-
-def _coloured(text: str, verdict: Verdict) -> str:
-    return f"{_COLOURS.get(verdict, RED)}{text}{PLAIN}"
+def _table(head: Sequence[str], rows: Sequence[Sequence[Cell]], *, colour: bool) -> str:
+    return "\n".join(table(head, rows, indent="", width=None, colour=colour))
 
 
 def _summary(status: Status, *, colour: bool) -> str:
-    verdict = Verdict.OK if status.well else Verdict.UNWELL
     text = f"{status.environment}: {'all is well' if status.well else 'not well'}"
-    return _coloured(text, verdict) if colour else text
+    return painted(text, Severity.OK if status.well else Severity.PROBLEM) if colour else text
