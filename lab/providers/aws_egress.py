@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from lab.providers.aws_kinds import (
-    AwsRefusedError,
-    Call,
-    Kind,
-    absent_is_none,
-    arn,
-    by_name,
-    gone_is_fine,
-    one,
-    same_tags,
-    specification,
-    tag_outputs,
-)
+from lab.providers.aws_kinds import AwsRefusedError, Call, Described, Kind, arn, deletes, gone_is_fine, specification
 
 ENDED = ("deleting", "deleted", "failed")
+
+ADDRESSES = Described(operation="describe_addresses", answer="Addresses", key="AllocationId")
+NATS = Described(operation="describe_nat_gateways", answer="NatGateways", key="NatGatewayId")
+LIVE_NATS = replace(
+    NATS,
+    alive=lambda found: found["State"] not in ENDED,
+    narrow=lambda call: {"Filter": [{"Name": "subnet-id", "Values": [call.inputs["subnetId"]]}]},
+)
+ENDPOINTS = Described(
+    operation="describe_vpc_endpoints",
+    answer="VpcEndpoints",
+    key="VpcEndpointId",
+    alive=lambda found: found["State"].lower() not in ENDED,
+    narrow=lambda call: {"Filters": [{"Name": "vpc-id", "Values": [call.inputs["vpcId"]]}]},
+)
 
 
 def egress_kinds() -> tuple[Kind, ...]:
@@ -33,15 +37,10 @@ def egress_kinds() -> tuple[Kind, ...]:
                     Domain=call.inputs.get("domain", "vpc"), TagSpecifications=specification("elastic-ip", call)
                 )["AllocationId"]
             ),
-            read=_read_address,
-            delete=lambda call: call.retried(
-                ("InvalidIPAddress.InUse", "AuthFailure"),
-                lambda: gone_is_fine(lambda: call.ec2.release_address(AllocationId=call.id)),
-                f"releasing {call.id}",
-            ),
-            find=lambda call: same_tags(
-                call, call.ec2.describe_addresses(Filters=by_name(call))["Addresses"], "AllocationId"
-            ),
+            look=ADDRESSES.one,
+            outputs=_address_outputs,
+            delete=deletes("release_address", "AllocationId", busy=("InvalidIPAddress.InUse", "AuthFailure")),
+            find=ADDRESSES.left,
             tagged=True,
         ),
         Kind(
@@ -49,9 +48,10 @@ def egress_kinds() -> tuple[Kind, ...]:
             inputs="allocationId subnetId connectivityType",
             forced="allocationId subnetId connectivityType",
             create=_create_nat,
-            read=_read_nat,
+            look=LIVE_NATS.one,
+            outputs=_nat_outputs,
             delete=_delete_nat,
-            find=lambda call: same_tags(call, _nats(call), "NatGatewayId"),
+            find=LIVE_NATS.left,
             tagged=True,
         ),
         Kind(
@@ -59,26 +59,23 @@ def egress_kinds() -> tuple[Kind, ...]:
             inputs="vpcId serviceName vpcEndpointType routeTableIds",
             forced="vpcId serviceName vpcEndpointType",
             create=_create_endpoint,
-            read=_read_endpoint,
+            look=ENDPOINTS.one,
+            outputs=_endpoint_outputs,
             update=_change_endpoint,
             delete=lambda call: gone_is_fine(lambda: call.ec2.delete_vpc_endpoints(VpcEndpointIds=[call.id])),
-            find=_find_endpoint,
+            find=ENDPOINTS.left,
             tagged=True,
         ),
     )
 
 
-def _read_address(call: Call) -> dict[str, Any] | None:
-    found = absent_is_none(lambda: one(call.ec2.describe_addresses(AllocationIds=[call.id]), "Addresses"))
-    if found is None:
-        return None
+def _address_outputs(call: Call, found: dict[str, Any]) -> dict[str, Any]:
     return {
         "allocationId": call.id,
         "arn": f"arn:aws:ec2:{call.region}::elastic-ip/{call.id}",
         "associationId": found.get("AssociationId", ""),
         "domain": found["Domain"],
         "publicIp": found["PublicIp"],
-        **tag_outputs(found),
     }
 
 
@@ -91,24 +88,11 @@ def _create_nat(call: Call) -> str:
         TagSpecifications=specification("natgateway", call),
     )
     call.id = made["NatGateway"]["NatGatewayId"]
-    call.until(lambda: (_nat(call) or {}).get("State") == "available" or None, f"{call.id} to be available")
+    call.until(lambda: (NATS.one(call) or {}).get("State") == "available" or None, f"{call.id} to be available")
     return call.id
 
 
-def _nat(call: Call) -> dict[str, Any] | None:
-    return absent_is_none(lambda: one(call.ec2.describe_nat_gateways(NatGatewayIds=[call.id]), "NatGateways"))
-
-
-def _nats(call: Call) -> list[dict[str, Any]]:
-    subnet = [{"Name": "subnet-id", "Values": [call.inputs["subnetId"]]}]
-    found = call.ec2.describe_nat_gateways(Filter=subnet)["NatGateways"]
-    return [item for item in found if item["State"] not in ENDED]
-
-
-def _read_nat(call: Call) -> dict[str, Any] | None:
-    found = _nat(call)
-    if found is None or found["State"] in ENDED:
-        return None
+def _nat_outputs(_call: Call, found: dict[str, Any]) -> dict[str, Any]:
     address = (found.get("NatGatewayAddresses") or [{}])[0]
     return {
         "allocationId": address.get("AllocationId", ""),
@@ -118,13 +102,12 @@ def _read_nat(call: Call) -> dict[str, Any] | None:
         "publicIp": address.get("PublicIp", ""),
         "connectivityType": found.get("ConnectivityType", "public"),
         "subnetId": found["SubnetId"],
-        **tag_outputs(found),
     }
 
 
 def _delete_nat(call: Call) -> None:
     gone_is_fine(lambda: call.ec2.delete_nat_gateway(NatGatewayId=call.id))
-    call.until(lambda: (_nat(call) or {"State": "deleted"})["State"] == "deleted" or None, f"{call.id} to be gone")
+    call.until(lambda: (NATS.one(call) or {"State": "deleted"})["State"] == "deleted" or None, f"{call.id} to be gone")
 
 
 def _create_endpoint(call: Call) -> str:
@@ -143,15 +126,7 @@ def _create_endpoint(call: Call) -> str:
     return str(made["VpcEndpoint"]["VpcEndpointId"])
 
 
-def _endpoint(call: Call) -> dict[str, Any] | None:
-    found = absent_is_none(lambda: one(call.ec2.describe_vpc_endpoints(VpcEndpointIds=[call.id]), "VpcEndpoints"))
-    return None if found is None or found["State"].lower() in ENDED else found
-
-
-def _read_endpoint(call: Call) -> dict[str, Any] | None:
-    found = _endpoint(call)
-    if found is None:
-        return None
+def _endpoint_outputs(call: Call, found: dict[str, Any]) -> dict[str, Any]:
     tables = found.get("RouteTableIds", [])
     asked = call.old.get("routeTableIds") or call.inputs.get("routeTableIds") or []
     return {
@@ -162,20 +137,13 @@ def _read_endpoint(call: Call) -> dict[str, Any] | None:
         # A set: the order is the program's.
         "routeTableIds": asked if sorted(asked) == sorted(tables) else sorted(tables),
         "state": found["State"],
-        **tag_outputs(found),
     }
 
 
 def _change_endpoint(call: Call) -> None:
-    before = set((_endpoint(call) or {}).get("RouteTableIds", []))
+    before = set((ENDPOINTS.one(call) or {}).get("RouteTableIds", []))
     after = set(call.inputs.get("routeTableIds", []))
     if before != after:
         call.ec2.modify_vpc_endpoint(
             VpcEndpointId=call.id, AddRouteTableIds=sorted(after - before), RemoveRouteTableIds=sorted(before - after)
         )
-
-
-def _find_endpoint(call: Call) -> list[str]:
-    vpc = [{"Name": "vpc-id", "Values": [call.inputs["vpcId"]]}]
-    found = call.ec2.describe_vpc_endpoints(Filters=vpc)["VpcEndpoints"]
-    return same_tags(call, [item for item in found if item["State"].lower() not in ENDED], "VpcEndpointId")

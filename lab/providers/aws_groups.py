@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from lab.providers.aws_kinds import Call, Kind, code_of, missing, one
+from lab.providers.aws_kinds import Call, Kind, code_of, missing
 from lab.providers.aws_templates import flag
 
 GROUP_SETTINGS = {
@@ -28,7 +28,8 @@ def group_kinds() -> tuple[Kind, ...]:
             f"{' '.join(GROUP_SETTINGS)}",
             forced="name",
             create=_create_group,
-            read=_read_group,
+            look=lambda call: _group(call, call.id),
+            outputs=_group_outputs,
             update=_update_group,
             delete=_delete_group,
             find=lambda call: [call.inputs["name"]] if _group(call, call.inputs["name"]) else [],
@@ -110,13 +111,11 @@ def _change_tags(call: Call) -> None:
 
 
 def _group(call: Call, name: str) -> dict[str, Any] | None:
-    return one(call.autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[name]), "AutoScalingGroups")
+    answer = call.autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[name])
+    return next(iter(answer["AutoScalingGroups"]), None)
 
 
-def _read_group(call: Call) -> dict[str, Any] | None:
-    found = _group(call, call.id)
-    if found is None:
-        return None
+def _group_outputs(call: Call, found: dict[str, Any]) -> dict[str, Any]:
     template = found.get("LaunchTemplate") or {}
     tags = [
         {"key": item["Key"], "value": item["Value"], "propagateAtLaunch": item["PropagateAtLaunch"]}

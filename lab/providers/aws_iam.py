@@ -6,7 +6,7 @@ import json
 from functools import partial
 from typing import Any
 
-from lab.providers.aws_kinds import Call, Kind, absent_is_none, gone_is_fine, listed, tag_outputs
+from lab.providers.aws_kinds import Call, Kind, absent_is_none, given, gone_is_fine, listed, tag_outputs
 
 CONFLICT = ("DeleteConflict",)
 
@@ -19,7 +19,8 @@ def iam_kinds() -> tuple[Kind, ...]:
             inputs="name path description assumeRolePolicy maxSessionDuration inlinePolicies tags",
             forced="name path",
             create=_create_role,
-            read=_read_role,
+            look=lambda call: _role(call, call.id),
+            outputs=_role_outputs,
             update=_update_role,
             delete=_delete_role,
             find=lambda call: [call.inputs["name"]] if _role(call, call.inputs["name"]) else [],
@@ -30,7 +31,8 @@ def iam_kinds() -> tuple[Kind, ...]:
             inputs="name role policy",
             forced="name role",
             create=_put_policy,
-            read=_read_policy,
+            look=_policy,
+            outputs=_policy_outputs,
             update=lambda call: _ignored(_put_policy(call)),
             delete=_delete_policy,
             global_=True,
@@ -40,7 +42,8 @@ def iam_kinds() -> tuple[Kind, ...]:
             inputs="name path role tags",
             forced="name path",
             create=_create_profile,
-            read=_read_profile,
+            look=lambda call: _profile(call, call.id),
+            outputs=_profile_outputs,
             update=_update_profile,
             delete=_delete_profile,
             find=lambda call: [call.inputs["name"]] if _profile(call, call.inputs["name"]) else [],
@@ -51,7 +54,8 @@ def iam_kinds() -> tuple[Kind, ...]:
             inputs="url clientIdLists thumbprintLists tags",
             forced="url",
             create=_create_provider,
-            read=_read_provider,
+            look=_provider,
+            outputs=_provider_outputs,
             update=_update_provider,
             delete=lambda call: gone_is_fine(
                 lambda: call.iam.delete_open_id_connect_provider(OpenIDConnectProviderArn=call.id)
@@ -66,10 +70,6 @@ def _ignored(_value: object) -> None:
     return None
 
 
-def _given(call: Call, **names: str) -> dict[str, Any]:
-    return {key: call.inputs[name] for key, name in names.items() if call.inputs.get(name)}
-
-
 def _policies(inputs: dict[str, Any]) -> dict[str, str]:
     return {item["name"]: item["policy"] for item in inputs.get("inlinePolicies") or []}
 
@@ -79,7 +79,7 @@ def _create_role(call: Call) -> str:
         RoleName=call.inputs["name"],
         AssumeRolePolicyDocument=call.inputs["assumeRolePolicy"],
         Tags=listed(call.tags),
-        **_given(call, Path="path", Description="description", MaxSessionDuration="maxSessionDuration"),
+        **given(call, Path="path", Description="description", MaxSessionDuration="maxSessionDuration"),
     )
     call.id = str(call.inputs["name"])
     for name, policy in _policies(call.inputs).items():
@@ -92,7 +92,7 @@ def _update_role(call: Call) -> None:
         call.iam.update_assume_role_policy(RoleName=call.id, PolicyDocument=call.inputs["assumeRolePolicy"])
     if call.changed("description", "maxSessionDuration"):
         call.iam.update_role(
-            RoleName=call.id, **_given(call, Description="description", MaxSessionDuration="maxSessionDuration")
+            RoleName=call.id, **given(call, Description="description", MaxSessionDuration="maxSessionDuration")
         )
     before, after = _policies(call.old), _policies(call.inputs)
     for name in before.keys() - after.keys():
@@ -115,10 +115,7 @@ def _role(call: Call, name: str) -> dict[str, Any] | None:
     return absent_is_none(lambda: dict(call.iam.get_role(RoleName=name)["Role"]))
 
 
-def _read_role(call: Call) -> dict[str, Any] | None:
-    found = _role(call, call.id)
-    if found is None:
-        return None
+def _role_outputs(call: Call, found: dict[str, Any]) -> dict[str, Any]:
     known = call.old or call.inputs
     outputs = {
         "arn": found["Arn"],
@@ -169,13 +166,13 @@ def _put_policy(call: Call) -> str:
     return f"{role}:{name}"
 
 
-def _read_policy(call: Call) -> dict[str, Any] | None:
+def _policy(call: Call) -> dict[str, Any] | None:
     role, _, name = call.id.partition(":")
-    found = absent_is_none(lambda: _inline(call, role, name))
-    if found is None:
-        return None
-    known = (call.old or call.inputs).get("policy")
-    return {"role": role, "name": name, "policy": _document(found, known)}
+    return absent_is_none(lambda: {"role": role, "name": name, "policy": _inline(call, role, name)})
+
+
+def _policy_outputs(call: Call, found: dict[str, Any]) -> dict[str, Any]:
+    return {**found, "policy": _document(found["policy"], (call.old or call.inputs).get("policy"))}
 
 
 def _delete_policy(call: Call) -> None:
@@ -185,7 +182,7 @@ def _delete_policy(call: Call) -> None:
 
 def _create_profile(call: Call) -> str:
     call.iam.create_instance_profile(
-        InstanceProfileName=call.inputs["name"], Tags=listed(call.tags), **_given(call, Path="path")
+        InstanceProfileName=call.inputs["name"], Tags=listed(call.tags), **given(call, Path="path")
     )
     call.id = str(call.inputs["name"])
     _set_role(call)
@@ -211,10 +208,7 @@ def _profile(call: Call, name: str) -> dict[str, Any] | None:
     return absent_is_none(lambda: dict(call.iam.get_instance_profile(InstanceProfileName=name)["InstanceProfile"]))
 
 
-def _read_profile(call: Call) -> dict[str, Any] | None:
-    found = _profile(call, call.id)
-    if found is None:
-        return None
+def _profile_outputs(_call: Call, found: dict[str, Any]) -> dict[str, Any]:
     roles = [item["RoleName"] for item in found.get("Roles", [])]
     return {
         "arn": found["Arn"],
@@ -248,10 +242,7 @@ def _provider(call: Call) -> dict[str, Any] | None:
     return absent_is_none(lambda: dict(call.iam.get_open_id_connect_provider(OpenIDConnectProviderArn=call.id)))
 
 
-def _read_provider(call: Call) -> dict[str, Any] | None:
-    found = _provider(call)
-    if found is None:
-        return None
+def _provider_outputs(call: Call, found: dict[str, Any]) -> dict[str, Any]:
     known = call.old or call.inputs
     clients, prints = found.get("ClientIDList", []), found.get("ThumbprintList", [])
     asked = known.get("clientIdLists") or []

@@ -7,6 +7,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -124,8 +125,10 @@ class Kind:
     """Inputs whose change makes a new resource (``ForceNew`` in terraform-provider-aws)."""
     create: Callable[[Call], str]
     """Returns the id."""
-    read: Callable[[Call], dict[str, Any] | None]
-    """The outputs by :attr:`Call.id`; None when it is not there."""
+    look: Callable[[Call], dict[str, Any] | None]
+    """The resource by :attr:`Call.id` as AWS tells of it; None when it is not there."""
+    outputs: Callable[[Call, dict[str, Any]], dict[str, Any]]
+    """Its outputs, but for EC2's tags."""
     delete: Callable[[Call], None]
     update: Callable[[Call], None] | None = None
     find: Callable[[Call], Iterable[str]] | None = None
@@ -138,6 +141,13 @@ class Kind:
     """Whether it has EC2's tags, which are changed apart from all else."""
     global_: bool = False
     """Whether its service has no regions."""
+
+    def read(self, call: Call) -> dict[str, Any] | None:
+        """The outputs by :attr:`Call.id`; None when it is not there."""
+        found = self.look(call)
+        if found is None:
+            return None
+        return self.outputs(call, found) | (tag_outputs(found) if self.tagged else {})
 
     @property
     def known(self) -> frozenset[str]:
@@ -171,6 +181,17 @@ def absent_is_none(read: Callable[[], T]) -> T | None:
         raise
 
 
+def deletes(operation: str, key: str, *, busy: Iterable[str] = ()) -> Callable[[Call], None]:
+    """A deletion of what EC2 has by its id, or not any more; ``busy`` are the codes by which AWS refuses it while other
+    things still depend on it."""
+
+    def delete(call: Call) -> None:
+        action = partial(getattr(call.ec2, operation), **{key: call.id})
+        call.retried(busy, partial(gone_is_fine, action), f"deleting {call.id}")
+
+    return delete
+
+
 def gone_is_fine(delete: Callable[[], Any]) -> None:
     """Delete what may already be gone."""
     try:
@@ -180,10 +201,9 @@ def gone_is_fine(delete: Callable[[], Any]) -> None:
             raise
 
 
-def one(answer: Mapping[str, Any], key: str) -> dict[str, Any] | None:
-    """The only element of a list in an answer."""
-    found = answer.get(key) or []
-    return found[0] if found else None
+def given(call: Call, **names: str) -> dict[str, Any]:
+    """Arguments of the API for those of the inputs that say something, by the inputs' names."""
+    return {key: call.inputs[name] for key, name in names.items() if call.inputs.get(name)}
 
 
 def specification(kind: str, call: Call) -> list[dict[str, Any]]:
@@ -219,6 +239,32 @@ def same_tags(call: Call, found: Iterable[Mapping[str, Any]], key: str) -> list[
 def by_name(call: Call) -> list[dict[str, Any]]:
     """A filter for the tag ``Name``."""
     return [{"Name": "tag:Name", "Values": [call.tags.get("Name", "")]}]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Described:
+    """How EC2 tells of the resources of one type."""
+
+    operation: str
+    answer: str
+    """Key of the list in the operation's answer."""
+    key: str
+    """Key of the id in each; with an s, the argument that asks for some."""
+    alive: Callable[[Mapping[str, Any]], bool] = lambda _found: True
+    """Whether one that is told of is still there."""
+    narrow: Callable[[Call], dict[str, Any]] = lambda call: {"Filters": by_name(call)}
+    """Arguments that ask for what a killed creation may have left, and perhaps more."""
+
+    def one(self, call: Call, id: str = "") -> dict[str, Any] | None:
+        """The one of that id, without one the call's; None when it is not there."""
+        ask = partial(getattr(call.ec2, self.operation), **{f"{self.key}s": [id or call.id]})
+        answer = absent_is_none(ask) or {}
+        return next(filter(self.alive, answer.get(self.answer) or []), None)
+
+    def left(self, call: Call) -> list[str]:
+        """Ids of what a killed creation left."""
+        found = getattr(call.ec2, self.operation)(**self.narrow(call))[self.answer]
+        return same_tags(call, filter(self.alive, found), self.key)
 
 
 def arn(call: Call, kind: str, owner: str, id: str) -> str:

@@ -7,7 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lab.providers.aws_kinds import AwsRefusedError, Call, absent_is_none, one, tag_outputs
+from lab.providers.aws_kinds import AwsRefusedError, Call, Described, tag_outputs
+from lab.providers.aws_routes import TABLES
+from lab.providers.aws_vpc import SUBNETS, VPCS
+from lab.providers.aws_vpn import GATEWAYS
 
 KEY = "AWS_ACCESS_KEY_ID"
 """Set where there is a cloud to ask."""
@@ -19,16 +22,18 @@ class Lookup:
 
     by: str
     """The argument that holds the id; besides it only ``region`` is known."""
-    read: Callable[[Call], dict[str, Any] | None]
+    described: Described
+    outputs: Callable[[Call, dict[str, Any]], dict[str, Any]]
+    """Without tags, which all have."""
 
 
 def known_lookups() -> Mapping[str, Lookup]:
     """Every function that can be called, by its token."""
     return {
-        "aws:ec2/getVpc:getVpc": Lookup(by="id", read=_vpc),
-        "aws:ec2/getSubnet:getSubnet": Lookup(by="id", read=_subnet),
-        "aws:ec2/getRouteTable:getRouteTable": Lookup(by="routeTableId", read=_route_table),
-        "aws:ec2/getVpnGateway:getVpnGateway": Lookup(by="id", read=_vpn_gateway),
+        "aws:ec2/getVpc:getVpc": Lookup(by="id", described=VPCS, outputs=_vpc),
+        "aws:ec2/getSubnet:getSubnet": Lookup(by="id", described=SUBNETS, outputs=_subnet),
+        "aws:ec2/getRouteTable:getRouteTable": Lookup(by="routeTableId", described=TABLES, outputs=_route_table),
+        "aws:ec2/getVpnGateway:getVpnGateway": Lookup(by="id", described=GATEWAYS, outputs=_vpn_gateway),
     }
 
 
@@ -44,15 +49,15 @@ def look_up(lookup: Lookup, call: Call, *, preview: bool) -> dict[str, Any]:
     if preview and not os.environ.get(KEY):
         return {}
     call.id = str(call.inputs[lookup.by])
-    found = absent_is_none(lambda: lookup.read(call))
+    found = lookup.described.one(call)
     if found is None:
         raise AwsRefusedError(f"no matching resource found: {call.id} in {call.region}")
-    return {"id": call.id, "region": call.region, **found}
+    tags = tag_outputs(found)["tags"]
+    return {"id": call.id, "region": call.region, **lookup.outputs(call, found), "tags": tags}
 
 
-def _vpc(call: Call) -> dict[str, Any] | None:
-    found = one(call.ec2.describe_vpcs(VpcIds=[call.id]), "Vpcs")
-    return found and {
+def _vpc(_call: Call, found: dict[str, Any]) -> dict[str, Any]:
+    return {
         "cidrBlock": found["CidrBlock"],
         "cidrBlockAssociations": [
             {
@@ -63,24 +68,20 @@ def _vpc(call: Call) -> dict[str, Any] | None:
             for item in found["CidrBlockAssociationSet"]
         ],
         "ownerId": found["OwnerId"],
-        "tags": tag_outputs(found)["tags"],
     }
 
 
-def _subnet(call: Call) -> dict[str, Any] | None:
-    found = one(call.ec2.describe_subnets(SubnetIds=[call.id]), "Subnets")
-    return found and {
+def _subnet(_call: Call, found: dict[str, Any]) -> dict[str, Any]:
+    return {
         "vpcId": found["VpcId"],
         "cidrBlock": found["CidrBlock"],
         "availabilityZone": found["AvailabilityZone"],
         "ownerId": found["OwnerId"],
-        "tags": tag_outputs(found)["tags"],
     }
 
 
-def _route_table(call: Call) -> dict[str, Any] | None:
-    found = one(call.ec2.describe_route_tables(RouteTableIds=[call.id]), "RouteTables")
-    return found and {
+def _route_table(call: Call, found: dict[str, Any]) -> dict[str, Any]:
+    return {
         "vpcId": found["VpcId"],
         "routeTableId": call.id,
         "associations": [
@@ -93,17 +94,12 @@ def _route_table(call: Call) -> dict[str, Any] | None:
             }
             for item in found.get("Associations", [])
         ],
-        "tags": tag_outputs(found)["tags"],
     }
 
 
-def _vpn_gateway(call: Call) -> dict[str, Any] | None:
-    found = one(call.ec2.describe_vpn_gateways(VpnGatewayIds=[call.id]), "VpnGateways")
-    if found is None or found.get("State") == "deleted":
-        return None
+def _vpn_gateway(_call: Call, found: dict[str, Any]) -> dict[str, Any]:
     attached = [item["VpcId"] for item in found.get("VpcAttachments", []) if item.get("State") == "attached"]
     return {
         "attachedVpcId": attached[0] if attached else "",
         "state": found.get("State", ""),
-        "tags": tag_outputs(found)["tags"],
     }

@@ -7,16 +7,13 @@ from typing import Any
 from lab.providers.aws_kinds import (
     AwsRefusedError,
     Call,
+    Described,
     Kind,
-    absent_is_none,
     arn,
-    by_name,
     code_of,
+    deletes,
     gone_is_fine,
-    one,
-    same_tags,
     specification,
-    tag_outputs,
 )
 
 TARGETS = {
@@ -24,6 +21,8 @@ TARGETS = {
     "natGatewayId": "NatGatewayId",
     "vpcPeeringConnectionId": "VpcPeeringConnectionId",
 }
+
+TABLES = Described(operation="describe_route_tables", answer="RouteTables", key="RouteTableId")
 
 
 def route_kinds() -> tuple[Kind, ...]:
@@ -38,15 +37,10 @@ def route_kinds() -> tuple[Kind, ...]:
                     VpcId=call.inputs["vpcId"], TagSpecifications=specification("route-table", call)
                 )["RouteTable"]["RouteTableId"]
             ),
-            read=_read_table,
-            delete=lambda call: call.retried(
-                ("DependencyViolation",),
-                lambda: gone_is_fine(lambda: call.ec2.delete_route_table(RouteTableId=call.id)),
-                f"deleting {call.id}",
-            ),
-            find=lambda call: same_tags(
-                call, call.ec2.describe_route_tables(Filters=by_name(call))["RouteTables"], "RouteTableId"
-            ),
+            look=TABLES.one,
+            outputs=_table_outputs,
+            delete=deletes("delete_route_table", "RouteTableId", busy=("DependencyViolation",)),
+            find=TABLES.left,
             tagged=True,
         ),
         Kind(
@@ -54,7 +48,8 @@ def route_kinds() -> tuple[Kind, ...]:
             inputs=f"routeTableId destinationCidrBlock {' '.join(TARGETS)}",
             forced="routeTableId destinationCidrBlock",
             create=_create_route,
-            read=_read_route,
+            look=_route,
+            outputs=_route_outputs,
             update=_replace_route,
             delete=lambda call: gone_is_fine(
                 lambda: call.ec2.delete_route(
@@ -71,8 +66,12 @@ def route_kinds() -> tuple[Kind, ...]:
                     RouteTableId=call.inputs["routeTableId"], SubnetId=call.inputs["subnetId"]
                 )["AssociationId"]
             ),
-            read=_read_association,
-            delete=lambda call: gone_is_fine(lambda: call.ec2.disassociate_route_table(AssociationId=call.id)),
+            look=_association,
+            outputs=lambda _call, found: {
+                "subnetId": found.get("SubnetId", ""),
+                "routeTableId": found["RouteTableId"],
+            },
+            delete=deletes("disassociate_route_table", "AssociationId"),
             find=lambda call: [
                 item["RouteTableAssociationId"]
                 for item in _associations(call, call.inputs["routeTableId"])
@@ -82,20 +81,12 @@ def route_kinds() -> tuple[Kind, ...]:
     )
 
 
-def _read_table(call: Call) -> dict[str, Any] | None:
-    found = _table(call, call.id)
-    if found is None:
-        return None
+def _table_outputs(call: Call, found: dict[str, Any]) -> dict[str, Any]:
     return {
         "arn": arn(call, "route-table", found["OwnerId"], call.id),
         "vpcId": found["VpcId"],
         "ownerId": found["OwnerId"],
-        **tag_outputs(found),
     }
-
-
-def _table(call: Call, table_id: str) -> dict[str, Any] | None:
-    return absent_is_none(lambda: one(call.ec2.describe_route_tables(RouteTableIds=[table_id]), "RouteTables"))
 
 
 def _target(call: Call) -> dict[str, str]:
@@ -118,8 +109,8 @@ def _create_route(call: Call) -> str:
 def _same_target(call: Call, table: str, destination: str) -> bool:
     """Whether a route that is there already is the one that is wanted: a killed creation left it."""
     call.old = {"routeTableId": table, "destinationCidrBlock": destination}
-    found = _read_route(call) or {}
-    return all(found.get(name) == call.inputs.get(name, "") for name in TARGETS)
+    found = _route(call) or {}
+    return all(found.get(key, "") == call.inputs.get(name, "") for name, key in TARGETS.items())
 
 
 def _replace_route(call: Call) -> None:
@@ -129,28 +120,28 @@ def _replace_route(call: Call) -> None:
     )
 
 
-def _read_route(call: Call) -> dict[str, Any] | None:
-    table = _table(call, call.old["routeTableId"])
-    for item in table["Routes"] if table else []:
-        if item.get("DestinationCidrBlock") == call.old["destinationCidrBlock"]:
-            return {
-                "routeTableId": call.old["routeTableId"],
-                "destinationCidrBlock": item["DestinationCidrBlock"],
-                "origin": item.get("Origin", "CreateRoute"),
-                "state": item.get("State", "active"),
-                **{name: item.get(key, "") for name, key in TARGETS.items()},
-            }
-    return None
+def _route(call: Call) -> dict[str, Any] | None:
+    table, destination = TABLES.one(call, call.old["routeTableId"]), call.old["destinationCidrBlock"]
+    routes = table["Routes"] if table else []
+    return next((item for item in routes if item.get("DestinationCidrBlock") == destination), None)
+
+
+def _route_outputs(call: Call, found: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "routeTableId": call.old["routeTableId"],
+        "destinationCidrBlock": found["DestinationCidrBlock"],
+        "origin": found.get("Origin", "CreateRoute"),
+        "state": found.get("State", "active"),
+        **{name: found.get(key, "") for name, key in TARGETS.items()},
+    }
 
 
 def _associations(call: Call, table_id: str) -> list[dict[str, Any]]:
-    table = _table(call, table_id)
+    table = TABLES.one(call, table_id)
     found: list[dict[str, Any]] = table["Associations"] if table else []
     return found
 
 
-def _read_association(call: Call) -> dict[str, Any] | None:
-    for item in _associations(call, call.old.get("routeTableId") or call.inputs["routeTableId"]):
-        if item["RouteTableAssociationId"] == call.id:
-            return {"subnetId": item.get("SubnetId", ""), "routeTableId": item["RouteTableId"]}
-    return None
+def _association(call: Call) -> dict[str, Any] | None:
+    found = _associations(call, call.old.get("routeTableId") or call.inputs["routeTableId"])
+    return next((item for item in found if item["RouteTableAssociationId"] == call.id), None)

@@ -6,18 +6,32 @@ from typing import Any, Literal
 
 from lab.providers.aws_kinds import (
     Call,
+    Described,
     Kind,
     absent_is_none,
     arn,
+    deletes,
+    given,
     gone_is_fine,
-    one,
-    same_tags,
     specification,
-    tag_outputs,
 )
 
 Direction = Literal["ingress", "egress"]
 PEERS = ("cidrIpv4", "referencedSecurityGroupId")
+
+
+GROUPS = Described(
+    operation="describe_security_groups",
+    answer="SecurityGroups",
+    key="GroupId",
+    narrow=lambda call: {
+        "Filters": [
+            {"Name": "group-name", "Values": [call.inputs["name"]]},
+            {"Name": "vpc-id", "Values": [call.inputs["vpcId"]]},
+        ]
+    },
+)
+RULES = Described(operation="describe_security_group_rules", answer="SecurityGroupRules", key="SecurityGroupRuleId")
 
 
 def security_kinds() -> tuple[Kind, ...]:
@@ -28,12 +42,9 @@ def security_kinds() -> tuple[Kind, ...]:
             inputs="name description vpcId",
             forced="name description vpcId",
             create=_create_group,
-            read=_read_group,
-            delete=lambda call: call.retried(
-                ("DependencyViolation", "InvalidGroup.InUse"),
-                lambda: gone_is_fine(lambda: call.ec2.delete_security_group(GroupId=call.id)),
-                f"deleting {call.id}",
-            ),
+            look=GROUPS.one,
+            outputs=_group_outputs,
+            delete=deletes("delete_security_group", "GroupId", busy=("DependencyViolation", "InvalidGroup.InUse")),
             find=_find_group,
             tagged=True,
         ),
@@ -49,7 +60,8 @@ def _rule_kind(type: str, direction: Direction) -> Kind:
         inputs=f"securityGroupId ipProtocol fromPort toPort description {' '.join(PEERS)}",
         forced="securityGroupId",
         create=lambda call: _create_rule(call, direction),
-        read=_read_rule,
+        look=RULES.one,
+        outputs=_rule_outputs,
         update=_change_rule,
         delete=lambda call: _delete_rule(call, direction),
         find=lambda call: _find_rule(call, direction),
@@ -79,28 +91,20 @@ def _close(call: Call) -> None:
 
 
 def _find_group(call: Call) -> list[str]:
-    where = [
-        {"Name": "group-name", "Values": [call.inputs["name"]]},
-        {"Name": "vpc-id", "Values": [call.inputs["vpcId"]]},
-    ]
-    found = same_tags(call, call.ec2.describe_security_groups(Filters=where)["SecurityGroups"], "GroupId")
+    found = GROUPS.left(call)
     for group in found:
         call.id = group
         _close(call)
     return found
 
 
-def _read_group(call: Call) -> dict[str, Any] | None:
-    found = absent_is_none(lambda: one(call.ec2.describe_security_groups(GroupIds=[call.id]), "SecurityGroups"))
-    if found is None:
-        return None
+def _group_outputs(call: Call, found: dict[str, Any]) -> dict[str, Any]:
     return {
         "arn": arn(call, "security-group", found["OwnerId"], call.id),
         "name": found["GroupName"],
         "description": found["Description"],
         "vpcId": found["VpcId"],
         "ownerId": found["OwnerId"],
-        **tag_outputs(found),
     }
 
 
@@ -112,7 +116,7 @@ def _rules(call: Call, group: str, direction: Direction) -> list[dict[str, Any]]
 
 def _create_rule(call: Call, direction: Direction) -> str:
     inputs = call.inputs
-    note = {"Description": inputs["description"]} if inputs.get("description") else {}
+    note = given(call, Description="description")
     permission: dict[str, Any] = {"IpProtocol": inputs["ipProtocol"]}
     if inputs["ipProtocol"] != "-1":
         permission |= {"FromPort": inputs["fromPort"], "ToPort": inputs["toPort"]}
@@ -134,23 +138,16 @@ def _find_rule(call: Call, direction: Direction) -> list[str]:
     return [
         item["SecurityGroupRuleId"]
         for item in _rules(call, call.inputs["securityGroupId"], direction)
-        if {name: _outputs(call, item).get(name) for name in wanted} == wanted
+        if {name: _rule_outputs(call, item).get(name) for name in wanted} == wanted
     ]
 
 
-def _read_rule(call: Call) -> dict[str, Any] | None:
-    answer = absent_is_none(lambda: call.ec2.describe_security_group_rules(SecurityGroupRuleIds=[call.id]))
-    found = one(answer, "SecurityGroupRules") if answer else None
-    return None if found is None else _outputs(call, found)
-
-
-def _outputs(call: Call, found: dict[str, Any]) -> dict[str, Any]:
+def _rule_outputs(call: Call, found: dict[str, Any]) -> dict[str, Any]:
     outputs = {
         "arn": arn(call, "security-group-rule", found.get("GroupOwnerId", ""), found["SecurityGroupRuleId"]),
         "securityGroupRuleId": found["SecurityGroupRuleId"],
         "securityGroupId": found["GroupId"],
         "ipProtocol": found["IpProtocol"],
-        **tag_outputs(found),
     }
     optional = {
         "cidrIpv4": found.get("CidrIpv4"),

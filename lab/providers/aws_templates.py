@@ -7,20 +7,23 @@ from typing import Any
 from lab.providers.aws_kinds import (
     AwsRefusedError,
     Call,
+    Described,
     Kind,
     absent_is_none,
     arn,
-    gone_is_fine,
+    deletes,
+    given,
     listed,
-    one,
     specification,
-    tag_outputs,
 )
 
 _TEMPLATE_DATA = (
     "imageId instanceType iamInstanceProfile metadataOptions networkInterfaces blockDeviceMappings ebsOptimized "
     "instanceInitiatedShutdownBehavior instanceMarketOptions tagSpecifications userData"
 )
+
+
+TEMPLATES = Described(operation="describe_launch_templates", answer="LaunchTemplates", key="LaunchTemplateId")
 
 
 def template_kinds() -> tuple[Kind, ...]:
@@ -31,9 +34,10 @@ def template_kinds() -> tuple[Kind, ...]:
             inputs=f"name description updateDefaultVersion {_TEMPLATE_DATA}",
             forced="name",
             create=_create_template,
-            read=_read_template,
+            look=TEMPLATES.one,
+            outputs=_template_outputs,
             update=_update_template,
-            delete=lambda call: gone_is_fine(lambda: call.ec2.delete_launch_template(LaunchTemplateId=call.id)),
+            delete=deletes("delete_launch_template", "LaunchTemplateId"),
             find=_find_template,
             volatile="latestVersion defaultVersion",
             tagged=True,
@@ -104,13 +108,9 @@ def _create_template(call: Call) -> str:
         LaunchTemplateData=template_data(call.inputs),
         ClientToken=call.token,
         TagSpecifications=specification("launch-template", call),
-        **_description(call),
+        **given(call, VersionDescription="description"),
     )
     return str(made["LaunchTemplate"]["LaunchTemplateId"])
-
-
-def _description(call: Call) -> dict[str, str]:
-    return {"VersionDescription": call.inputs["description"]} if call.inputs.get("description") else {}
 
 
 def _update_template(call: Call) -> None:
@@ -121,18 +121,14 @@ def _update_template(call: Call) -> None:
             LaunchTemplateId=call.id,
             LaunchTemplateData=template_data(call.inputs),
             ClientToken=call.token,
-            **_description(call),
+            **given(call, VersionDescription="description"),
         )
         number = made["LaunchTemplateVersion"]["VersionNumber"]
     if number is not None and call.inputs.get("updateDefaultVersion"):
         call.ec2.modify_launch_template(LaunchTemplateId=call.id, DefaultVersion=str(number))
 
 
-def _read_template(call: Call) -> dict[str, Any] | None:
-    answer = absent_is_none(lambda: call.ec2.describe_launch_templates(LaunchTemplateIds=[call.id]))
-    found = one(answer, "LaunchTemplates") if answer else None
-    if found is None:
-        return None
+def _template_outputs(call: Call, found: dict[str, Any]) -> dict[str, Any]:
     latest = str(found["LatestVersionNumber"])
     version = call.ec2.describe_launch_template_versions(LaunchTemplateId=call.id, Versions=[latest])
     data = version["LaunchTemplateVersions"][0]["LaunchTemplateData"]
@@ -143,7 +139,6 @@ def _read_template(call: Call) -> dict[str, Any] | None:
         "latestVersion": found["LatestVersionNumber"],
         "defaultVersion": found["DefaultVersionNumber"],
         **{name: data[key] for name, key in names.items() if data.get(key)},
-        **tag_outputs(found),
     }
 
 

@@ -7,18 +7,23 @@ from typing import Any
 
 from lab.providers.aws_kinds import (
     Call,
+    Described,
     Kind,
     absent_is_none,
     arn,
-    by_name,
+    deletes,
+    given,
     gone_is_fine,
-    one,
-    same_tags,
     specification,
-    tag_outputs,
 )
 
 DEPENDENT = ("DependencyViolation",)
+
+VPCS = Described(operation="describe_vpcs", answer="Vpcs", key="VpcId")
+INTERNET_GATEWAYS = Described(
+    operation="describe_internet_gateways", answer="InternetGateways", key="InternetGatewayId"
+)
+SUBNETS = Described(operation="describe_subnets", answer="Subnets", key="SubnetId")
 
 
 def network_kinds() -> tuple[Kind, ...]:
@@ -29,12 +34,11 @@ def network_kinds() -> tuple[Kind, ...]:
             inputs="cidrBlock enableDnsSupport enableDnsHostnames instanceTenancy",
             forced="cidrBlock instanceTenancy",
             create=_create_vpc,
-            read=_read_vpc,
+            look=VPCS.one,
+            outputs=_vpc_outputs,
             update=_set_dns,
-            delete=lambda call: call.retried(
-                DEPENDENT, lambda: gone_is_fine(lambda: call.ec2.delete_vpc(VpcId=call.id)), f"deleting {call.id}"
-            ),
-            find=lambda call: same_tags(call, call.ec2.describe_vpcs(Filters=by_name(call))["Vpcs"], "VpcId"),
+            delete=deletes("delete_vpc", "VpcId", busy=DEPENDENT),
+            find=VPCS.left,
             tagged=True,
         ),
         Kind(
@@ -46,22 +50,20 @@ def network_kinds() -> tuple[Kind, ...]:
                     "CidrBlockAssociation"
                 ]["AssociationId"]
             ),
-            read=_read_range,
-            delete=lambda call: gone_is_fine(lambda: call.ec2.disassociate_vpc_cidr_block(AssociationId=call.id)),
+            look=_range,
+            outputs=lambda call, found: {"vpcId": call.old["vpcId"], "cidrBlock": found["CidrBlock"]},
+            delete=deletes("disassociate_vpc_cidr_block", "AssociationId"),
             find=_find_range,
         ),
         Kind(
             type="aws:ec2/internetGateway:InternetGateway",
             inputs="vpcId",
             create=_create_internet_gateway,
-            read=_read_internet_gateway,
+            look=INTERNET_GATEWAYS.one,
+            outputs=_internet_gateway_outputs,
             update=_move_internet_gateway,
             delete=_delete_internet_gateway,
-            find=lambda call: same_tags(
-                call,
-                call.ec2.describe_internet_gateways(Filters=by_name(call))["InternetGateways"],
-                "InternetGatewayId",
-            ),
+            find=INTERNET_GATEWAYS.left,
             tagged=True,
         ),
         Kind(
@@ -69,14 +71,11 @@ def network_kinds() -> tuple[Kind, ...]:
             inputs="vpcId cidrBlock availabilityZone mapPublicIpOnLaunch",
             forced="vpcId cidrBlock availabilityZone",
             create=_create_subnet,
-            read=_read_subnet,
+            look=SUBNETS.one,
+            outputs=_subnet_outputs,
             update=_set_public,
-            delete=lambda call: call.retried(
-                DEPENDENT,
-                lambda: gone_is_fine(lambda: call.ec2.delete_subnet(SubnetId=call.id)),
-                f"deleting {call.id}",
-            ),
-            find=lambda call: same_tags(call, call.ec2.describe_subnets(Filters=by_name(call))["Subnets"], "SubnetId"),
+            delete=deletes("delete_subnet", "SubnetId", busy=DEPENDENT),
+            find=SUBNETS.left,
             tagged=True,
         ),
         Kind(
@@ -84,10 +83,9 @@ def network_kinds() -> tuple[Kind, ...]:
             inputs="subnetId cidrBlock reservationType description",
             forced="subnetId cidrBlock reservationType description",
             create=_create_reservation,
-            read=_read_reservation,
-            delete=lambda call: gone_is_fine(
-                lambda: call.ec2.delete_subnet_cidr_reservation(SubnetCidrReservationId=call.id)
-            ),
+            look=_reservation,
+            outputs=_reservation_outputs,
+            delete=deletes("delete_subnet_cidr_reservation", "SubnetCidrReservationId"),
             find=lambda call: [
                 item["SubnetCidrReservationId"]
                 for item in _reservations(call)
@@ -98,10 +96,10 @@ def network_kinds() -> tuple[Kind, ...]:
 
 
 def _create_vpc(call: Call) -> str:
-    tenancy = call.inputs.get("instanceTenancy")
-    given = {"InstanceTenancy": tenancy} if tenancy else {}
     made = call.ec2.create_vpc(
-        CidrBlock=call.inputs["cidrBlock"], TagSpecifications=specification("vpc", call), **given
+        CidrBlock=call.inputs["cidrBlock"],
+        TagSpecifications=specification("vpc", call),
+        **given(call, InstanceTenancy="instanceTenancy"),
     )
     call.id = made["Vpc"]["VpcId"]
     _set_dns(call)
@@ -114,10 +112,7 @@ def _set_dns(call: Call) -> None:
             call.ec2.modify_vpc_attribute(VpcId=call.id, **{key: {"Value": bool(call.inputs[name])}})
 
 
-def _read_vpc(call: Call) -> dict[str, Any] | None:
-    found = absent_is_none(lambda: one(call.ec2.describe_vpcs(VpcIds=[call.id]), "Vpcs"))
-    if found is None:
-        return None
+def _vpc_outputs(call: Call, found: dict[str, Any]) -> dict[str, Any]:
     attributes = {
         name: call.ec2.describe_vpc_attribute(VpcId=call.id, Attribute=name)[key]["Value"]
         for name, key in (("enableDnsSupport", "EnableDnsSupport"), ("enableDnsHostnames", "EnableDnsHostnames"))
@@ -129,22 +124,17 @@ def _read_vpc(call: Call) -> dict[str, Any] | None:
         "ownerId": found["OwnerId"],
         "dhcpOptionsId": found.get("DhcpOptionsId", ""),
         **attributes,
-        **tag_outputs(found),
     }
 
 
 def _ranges(call: Call, vpc_id: str) -> list[dict[str, Any]]:
-    found = absent_is_none(lambda: one(call.ec2.describe_vpcs(VpcIds=[vpc_id]), "Vpcs"))
+    found = VPCS.one(call, vpc_id)
     associations: list[dict[str, Any]] = found["CidrBlockAssociationSet"] if found else []
     return [item for item in associations if item.get("CidrBlockState", {}).get("State") == "associated"]
 
 
-def _read_range(call: Call) -> dict[str, Any] | None:
-    vpc_id = call.old["vpcId"]
-    for item in _ranges(call, vpc_id):
-        if item["AssociationId"] == call.id:
-            return {"vpcId": vpc_id, "cidrBlock": item["CidrBlock"]}
-    return None
+def _range(call: Call) -> dict[str, Any] | None:
+    return next((item for item in _ranges(call, call.old["vpcId"]) if item["AssociationId"] == call.id), None)
 
 
 def _find_range(call: Call) -> list[str]:
@@ -161,7 +151,7 @@ def _create_internet_gateway(call: Call) -> str:
 
 def _move_internet_gateway(call: Call) -> None:
     wanted = call.inputs.get("vpcId")
-    held = [item["VpcId"] for item in (_internet_gateway(call) or {}).get("Attachments", [])]
+    held = [item["VpcId"] for item in (INTERNET_GATEWAYS.one(call) or {}).get("Attachments", [])]
     for vpc_id in held:
         if vpc_id != wanted:
             call.ec2.detach_internet_gateway(InternetGatewayId=call.id, VpcId=vpc_id)
@@ -169,28 +159,18 @@ def _move_internet_gateway(call: Call) -> None:
         call.ec2.attach_internet_gateway(InternetGatewayId=call.id, VpcId=wanted)
 
 
-def _internet_gateway(call: Call) -> dict[str, Any] | None:
-    return absent_is_none(
-        lambda: one(call.ec2.describe_internet_gateways(InternetGatewayIds=[call.id]), "InternetGateways")
-    )
-
-
-def _read_internet_gateway(call: Call) -> dict[str, Any] | None:
-    found = _internet_gateway(call)
-    if found is None:
-        return None
+def _internet_gateway_outputs(call: Call, found: dict[str, Any]) -> dict[str, Any]:
     owner = found.get("OwnerId", "")
     attached = [item["VpcId"] for item in found.get("Attachments", [])]
     return {
         "arn": arn(call, "internet-gateway", owner, call.id),
         "ownerId": owner,
         "vpcId": attached[0] if attached else "",
-        **tag_outputs(found),
     }
 
 
 def _delete_internet_gateway(call: Call) -> None:
-    for item in (_internet_gateway(call) or {}).get("Attachments", []):
+    for item in (INTERNET_GATEWAYS.one(call) or {}).get("Attachments", []):
         detach = partial(call.ec2.detach_internet_gateway, InternetGatewayId=call.id, VpcId=item["VpcId"])
         call.retried(DEPENDENT, detach, f"detaching {call.id}")
     gone_is_fine(lambda: call.ec2.delete_internet_gateway(InternetGatewayId=call.id))
@@ -202,7 +182,7 @@ def _create_subnet(call: Call) -> str:
         VpcId=inputs["vpcId"],
         CidrBlock=inputs["cidrBlock"],
         TagSpecifications=specification("subnet", call),
-        **({"AvailabilityZone": inputs["availabilityZone"]} if inputs.get("availabilityZone") else {}),
+        **given(call, AvailabilityZone="availabilityZone"),
     )
     call.id = made["Subnet"]["SubnetId"]
     _set_public(call)
@@ -215,10 +195,7 @@ def _set_public(call: Call) -> None:
         call.ec2.modify_subnet_attribute(SubnetId=call.id, MapPublicIpOnLaunch={"Value": bool(wanted)})
 
 
-def _read_subnet(call: Call) -> dict[str, Any] | None:
-    found = absent_is_none(lambda: one(call.ec2.describe_subnets(SubnetIds=[call.id]), "Subnets"))
-    if found is None:
-        return None
+def _subnet_outputs(call: Call, found: dict[str, Any]) -> dict[str, Any]:
     return {
         "arn": arn(call, "subnet", found["OwnerId"], call.id),
         "vpcId": found["VpcId"],
@@ -227,18 +204,16 @@ def _read_subnet(call: Call) -> dict[str, Any] | None:
         "availabilityZoneId": found.get("AvailabilityZoneId", ""),
         "mapPublicIpOnLaunch": bool(found.get("MapPublicIpOnLaunch", False)),
         "ownerId": found["OwnerId"],
-        **tag_outputs(found),
     }
 
 
 def _create_reservation(call: Call) -> str:
     inputs = call.inputs
-    description = {"Description": inputs["description"]} if inputs.get("description") else {}
     made = call.ec2.create_subnet_cidr_reservation(
         SubnetId=inputs["subnetId"],
         Cidr=inputs["cidrBlock"],
         ReservationType=inputs["reservationType"],
-        **description,
+        **given(call, Description="description"),
     )
     return str(made["SubnetCidrReservation"]["SubnetCidrReservationId"])
 
@@ -250,13 +225,14 @@ def _reservations(call: Call) -> list[dict[str, Any]]:
     return found
 
 
-def _read_reservation(call: Call) -> dict[str, Any] | None:
-    for item in _reservations(call):
-        if item["SubnetCidrReservationId"] == call.id:
-            return {
-                "subnetId": item["SubnetId"],
-                "cidrBlock": item["Cidr"],
-                "reservationType": item["ReservationType"],
-                "ownerId": item.get("OwnerId", ""),
-            }
-    return None
+def _reservation(call: Call) -> dict[str, Any] | None:
+    return next((item for item in _reservations(call) if item["SubnetCidrReservationId"] == call.id), None)
+
+
+def _reservation_outputs(_call: Call, found: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "subnetId": found["SubnetId"],
+        "cidrBlock": found["Cidr"],
+        "reservationType": found["ReservationType"],
+        "ownerId": found.get("OwnerId", ""),
+    }

@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from lab.providers.aws_kinds import (
-    Call,
-    Kind,
-    absent_is_none,
-    arn,
-    by_name,
-    gone_is_fine,
-    same_tags,
-    specification,
-    tag_outputs,
-)
+from lab.providers.aws_kinds import Call, Described, Kind, arn, deletes, given, gone_is_fine, specification
 
 IN_USE = ("IncorrectState", "VpnConnectionLimitExceeded")
 TUNNEL_OPTIONS = {
@@ -43,6 +34,27 @@ _FIXED = "type customerGatewayId vpnGatewayId staticRoutesOnly localIpv4NetworkC
 _OPTIONS = " ".join(f"tunnel{number}{name[0].upper()}{name[1:]}" for number in (1, 2) for name in TUNNEL_OPTIONS)
 
 
+def _alive(found: Mapping[str, Any]) -> bool:
+    return found.get("State") not in ("deleting", "deleted")
+
+
+GATEWAYS = Described(operation="describe_vpn_gateways", answer="VpnGateways", key="VpnGatewayId", alive=_alive)
+REMOTES = Described(
+    operation="describe_customer_gateways",
+    answer="CustomerGateways",
+    key="CustomerGatewayId",
+    alive=_alive,
+    narrow=lambda _call: {},
+)
+CONNECTIONS = Described(
+    operation="describe_vpn_connections",
+    answer="VpnConnections",
+    key="VpnConnectionId",
+    alive=_alive,
+    narrow=lambda _call: {},
+)
+
+
 def vpn_kinds() -> tuple[Kind, ...]:
     """Everything of this table."""
     return (
@@ -51,7 +63,8 @@ def vpn_kinds() -> tuple[Kind, ...]:
             inputs="vpcId amazonSideAsn availabilityZone",
             forced="amazonSideAsn availabilityZone",
             create=_create_gateway,
-            read=_read_gateway,
+            look=GATEWAYS.one,
+            outputs=_gateway_outputs,
             update=_move_gateway,
             delete=_delete_gateway,
             find=_find_gateway,
@@ -62,15 +75,10 @@ def vpn_kinds() -> tuple[Kind, ...]:
             inputs="type bgpAsn ipAddress deviceName",
             forced="type bgpAsn ipAddress deviceName",
             create=_create_remote,
-            read=_read_remote,
-            delete=lambda call: call.retried(
-                IN_USE,
-                lambda: gone_is_fine(lambda: call.ec2.delete_customer_gateway(CustomerGatewayId=call.id)),
-                f"deleting {call.id}",
-            ),
-            find=lambda call: same_tags(
-                call, _alive(call.ec2.describe_customer_gateways()["CustomerGateways"]), "CustomerGatewayId"
-            ),
+            look=REMOTES.one,
+            outputs=_remote_outputs,
+            delete=deletes("delete_customer_gateway", "CustomerGatewayId", busy=IN_USE),
+            find=REMOTES.left,
             tagged=True,
         ),
         Kind(
@@ -78,11 +86,10 @@ def vpn_kinds() -> tuple[Kind, ...]:
             inputs=f"{_FIXED} {_OPTIONS}",
             forced="type staticRoutesOnly tunnel1InsideCidr tunnel2InsideCidr",
             create=_create_connection,
-            read=_read_connection,
+            look=CONNECTIONS.one,
+            outputs=_connection_outputs,
             delete=_delete_connection,
-            find=lambda call: same_tags(
-                call, _alive(call.ec2.describe_vpn_connections()["VpnConnections"]), "VpnConnectionId"
-            ),
+            find=CONNECTIONS.left,
             secrets="tunnel1PresharedKey tunnel2PresharedKey customerGatewayConfiguration",
             tagged=True,
         ),
@@ -91,7 +98,11 @@ def vpn_kinds() -> tuple[Kind, ...]:
             inputs="vpnConnectionId destinationCidrBlock",
             forced="vpnConnectionId destinationCidrBlock",
             create=_create_route,
-            read=_read_route,
+            look=_route,
+            outputs=lambda call, found: {
+                "destinationCidrBlock": found["DestinationCidrBlock"],
+                "vpnConnectionId": call.id.partition(":")[2],
+            },
             delete=lambda call: gone_is_fine(
                 lambda: call.ec2.delete_vpn_connection_route(
                     VpnConnectionId=call.old["vpnConnectionId"], DestinationCidrBlock=call.old["destinationCidrBlock"]
@@ -101,39 +112,26 @@ def vpn_kinds() -> tuple[Kind, ...]:
     )
 
 
-def _alive(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [item for item in found if item.get("State") not in ("deleting", "deleted")]
-
-
 def _create_gateway(call: Call) -> str:
-    inputs = call.inputs
-    given = {"AmazonSideAsn": int(inputs["amazonSideAsn"])} if inputs.get("amazonSideAsn") else {}
-    if inputs.get("availabilityZone"):
-        given["AvailabilityZone"] = inputs["availabilityZone"]
-    made = call.ec2.create_vpn_gateway(Type="ipsec.1", TagSpecifications=specification("vpn-gateway", call), **given)
+    options = given(call, AmazonSideAsn="amazonSideAsn", AvailabilityZone="availabilityZone")
+    if "AmazonSideAsn" in options:
+        options["AmazonSideAsn"] = int(options["AmazonSideAsn"])
+    made = call.ec2.create_vpn_gateway(Type="ipsec.1", TagSpecifications=specification("vpn-gateway", call), **options)
     call.id = made["VpnGateway"]["VpnGatewayId"]
     _move_gateway(call)
     return call.id
 
 
 def _find_gateway(call: Call) -> list[str]:
-    found = same_tags(
-        call, _alive(call.ec2.describe_vpn_gateways(Filters=by_name(call))["VpnGateways"]), "VpnGatewayId"
-    )
+    found = GATEWAYS.left(call)
     if found:
         call.id = found[0]
         _move_gateway(call)
     return found
 
 
-def _gateway(call: Call) -> dict[str, Any] | None:
-    answer = absent_is_none(lambda: call.ec2.describe_vpn_gateways(VpnGatewayIds=[call.id]))
-    found = _alive(answer["VpnGateways"]) if answer else []
-    return found[0] if found else None
-
-
 def _attached(call: Call) -> list[str]:
-    found = (_gateway(call) or {}).get("VpcAttachments", [])
+    found = (GATEWAYS.one(call) or {}).get("VpcAttachments", [])
     return [item["VpcId"] for item in found if item["State"] in ("attaching", "attached")]
 
 
@@ -147,16 +145,12 @@ def _move_gateway(call: Call) -> None:
         call.until(lambda: wanted in _attached(call) or None, f"{call.id} to be attached")
 
 
-def _read_gateway(call: Call) -> dict[str, Any] | None:
-    found = _gateway(call)
-    if found is None:
-        return None
+def _gateway_outputs(call: Call, found: dict[str, Any]) -> dict[str, Any]:
     attached = _attached(call)
     return {
         "arn": arn(call, "vpn-gateway", "", call.id),
         "amazonSideAsn": str(found.get("AmazonSideAsn") or "64512"),
         "vpcId": attached[0] if attached else "",
-        **tag_outputs(found),
     }
 
 
@@ -164,49 +158,34 @@ def _delete_gateway(call: Call) -> None:
     for vpc_id in _attached(call):
         gone_is_fine(partial(call.ec2.detach_vpn_gateway, VpcId=vpc_id, VpnGatewayId=call.id))
     call.until(lambda: not _attached(call) or None, f"{call.id} to be detached")
-    call.retried(
-        IN_USE,
-        lambda: gone_is_fine(lambda: call.ec2.delete_vpn_gateway(VpnGatewayId=call.id)),
-        f"deleting {call.id}",
-    )
+    deletes("delete_vpn_gateway", "VpnGatewayId", busy=IN_USE)(call)
 
 
 def _create_remote(call: Call) -> str:
     inputs = call.inputs
-    given = {"DeviceName": inputs["deviceName"]} if inputs.get("deviceName") else {}
     made = call.ec2.create_customer_gateway(
         Type=inputs["type"],
         BgpAsn=int(inputs.get("bgpAsn", 65000)),
         IpAddress=inputs["ipAddress"],
         TagSpecifications=specification("customer-gateway", call),
-        **given,
+        **given(call, DeviceName="deviceName"),
     )
     return str(made["CustomerGateway"]["CustomerGatewayId"])
 
 
-def _read_remote(call: Call) -> dict[str, Any] | None:
-    answer = absent_is_none(lambda: call.ec2.describe_customer_gateways(CustomerGatewayIds=[call.id]))
-    found = _alive(answer["CustomerGateways"]) if answer else []
-    if not found:
-        return None
+def _remote_outputs(call: Call, found: dict[str, Any]) -> dict[str, Any]:
     return {
         "arn": arn(call, "customer-gateway", "", call.id),
-        "type": found[0]["Type"],
-        "bgpAsn": str(found[0]["BgpAsn"]),
-        "ipAddress": found[0]["IpAddress"],
-        **tag_outputs(found[0]),
+        "type": found["Type"],
+        "bgpAsn": str(found["BgpAsn"]),
+        "ipAddress": found["IpAddress"],
     }
 
 
 def _create_connection(call: Call) -> str:
     inputs = call.inputs
     options: dict[str, Any] = {"StaticRoutesOnly": bool(inputs.get("staticRoutesOnly", False))}
-    for name, key in (
-        ("localIpv4NetworkCidr", "LocalIpv4NetworkCidr"),
-        ("remoteIpv4NetworkCidr", "RemoteIpv4NetworkCidr"),
-    ):
-        if inputs.get(name):
-            options[key] = inputs[name]
+    options |= given(call, LocalIpv4NetworkCidr="localIpv4NetworkCidr", RemoteIpv4NetworkCidr="remoteIpv4NetworkCidr")
     options["TunnelOptions"] = [_tunnel(inputs, number) for number in (1, 2)]
     made = call.ec2.create_vpn_connection(
         Type=inputs["type"],
@@ -216,7 +195,7 @@ def _create_connection(call: Call) -> str:
         TagSpecifications=specification("vpn-connection", call),
     )
     call.id = made["VpnConnection"]["VpnConnectionId"]
-    call.until(lambda: (_connection(call) or {}).get("State") == "available" or None, f"{call.id} to be available")
+    call.until(lambda: (CONNECTIONS.one(call) or {}).get("State") == "available" or None, f"{call.id} to be available")
     return call.id
 
 
@@ -231,16 +210,7 @@ def _tunnel(inputs: dict[str, Any], number: int) -> dict[str, Any]:
     return found
 
 
-def _connection(call: Call) -> dict[str, Any] | None:
-    answer = absent_is_none(lambda: call.ec2.describe_vpn_connections(VpnConnectionIds=[call.id]))
-    found = _alive(answer["VpnConnections"]) if answer else []
-    return found[0] if found else None
-
-
-def _read_connection(call: Call) -> dict[str, Any] | None:
-    found = _connection(call)
-    if found is None:
-        return None
+def _connection_outputs(call: Call, found: dict[str, Any]) -> dict[str, Any]:
     configuration = found["CustomerGatewayConfiguration"]
     outputs = {
         "arn": arn(call, "vpn-connection", "", call.id),
@@ -251,7 +221,6 @@ def _read_connection(call: Call) -> dict[str, Any] | None:
         "localIpv4NetworkCidr": found["Options"]["LocalIpv4NetworkCidr"],
         "remoteIpv4NetworkCidr": found["Options"]["RemoteIpv4NetworkCidr"],
         "customerGatewayConfiguration": configuration,
-        **tag_outputs(found),
     }
     for number, (address, key) in enumerate(tunnels_of(configuration), start=1):
         outputs |= {f"tunnel{number}Address": address, f"tunnel{number}PresharedKey": key}
@@ -271,7 +240,7 @@ def tunnels_of(configuration: str) -> list[tuple[str, str]]:
 
 def _delete_connection(call: Call) -> None:
     gone_is_fine(lambda: call.ec2.delete_vpn_connection(VpnConnectionId=call.id))
-    call.until(lambda: _connection(call) is None or None, f"{call.id} to be gone")
+    call.until(lambda: CONNECTIONS.one(call) is None or None, f"{call.id} to be gone")
 
 
 def _create_route(call: Call) -> str:
@@ -280,10 +249,7 @@ def _create_route(call: Call) -> str:
     return f"{destination}:{connection}"
 
 
-def _read_route(call: Call) -> dict[str, Any] | None:
+def _route(call: Call) -> dict[str, Any] | None:
     destination, _, connection = call.id.partition(":")
-    found = _connection(Call(clients=call.clients, region=call.region, inputs={}, id=connection))
-    held = [item["DestinationCidrBlock"] for item in (found or {}).get("Routes", [])]
-    if destination not in held:
-        return None
-    return {"destinationCidrBlock": destination, "vpnConnectionId": connection}
+    routes = (CONNECTIONS.one(call, connection) or {}).get("Routes", [])
+    return next((item for item in routes if item["DestinationCidrBlock"] == destination), None)
