@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
+from clouds.aws.session import Session
+
 T = TypeVar("T")
 POLL_S = 0.2
 """How often the state of something under way is asked for."""
@@ -21,35 +23,11 @@ class AwsRefusedError(Exception):
     """A change that this plugin cannot make, or that took too long."""
 
 
-class Clients:
-    """AWS's own SDK, one client for a service and region; made at first use, safe for many threads."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._session: Any = None
-        self._made: dict[tuple[str, str], Any] = {}
-
-    def get(self, service: str, region: str) -> Any:
-        """The client of one service in one region."""
-        with self._lock:
-            if self._session is None:
-                import boto3
-
-                self._session = boto3.session.Session()
-            key = (service, region)
-            if key not in self._made:
-                from botocore.config import Config
-
-                config = Config(max_pool_connections=64, retries={"mode": "standard", "max_attempts": 4})
-                self._made[key] = self._session.client(service, region_name=region, config=config)
-            return self._made[key]
-
-
 @dataclass(kw_only=True)
 class Call:
     """One call for one resource."""
 
-    clients: Clients
+    clients: Session
     region: str
     inputs: dict[str, Any]
     """Plain: without secret markers."""
@@ -62,15 +40,15 @@ class Call:
 
     @property
     def ec2(self) -> Any:
-        return self.clients.get("ec2", self.region)
+        return self.clients.client("ec2", self.region)
 
     @property
     def autoscaling(self) -> Any:
-        return self.clients.get("autoscaling", self.region)
+        return self.clients.client("autoscaling", self.region)
 
     @property
     def iam(self) -> Any:
-        return self.clients.get("iam", self.region)
+        return self.clients.client("iam", self.region)
 
     @property
     def tags(self) -> dict[str, str]:

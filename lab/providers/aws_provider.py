@@ -13,10 +13,11 @@ import grpc
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2
 
+from clouds.aws.session import Session
 from lab.providers.aws_egress import egress_kinds
 from lab.providers.aws_groups import group_kinds
 from lab.providers.aws_iam import iam_kinds
-from lab.providers.aws_kinds import AwsRefusedError, Call, Clients, Kind, listed
+from lab.providers.aws_kinds import AwsRefusedError, Call, Kind, listed
 from lab.providers.aws_lookups import known_lookups, look_up
 from lab.providers.aws_peering import peering_kinds
 from lab.providers.aws_routes import route_kinds
@@ -32,6 +33,8 @@ from lab.providers.values import from_struct, is_secret, keep_secrets, plain, pr
 
 CREATE_VARIABLE = "LAB_AWS_CREATE"
 """``refuse``: what a killed run left is not adopted, as with the real plugin. Otherwise it is, with a warning."""
+READ_S = 60.0
+"""How long a busy lab may take to answer, seconds."""
 DEFAULT_REGION = "us-east-1"
 """Where global services are called when nothing says a region."""
 UNSUPPORTED = frozenset(
@@ -58,9 +61,9 @@ def known_kinds() -> Mapping[str, Kind]:
 class AwsProvider(BaseProvider):
     """Creates, reads, updates and deletes the resources of :func:`known_kinds`; previews all others too."""
 
-    def __init__(self, *, engine: str | None, clients: Clients | None = None) -> None:
+    def __init__(self, *, engine: str | None, clients: Session | None = None) -> None:
         super().__init__(package="aws", distribution="pulumi-aws", engine=engine)
-        self._clients = clients or Clients()
+        self._clients = clients or Session(read_s=READ_S)
         self._kinds = known_kinds()
         self._lookups = known_lookups()
         self._accounts: tuple[str, ...] = ()
@@ -192,7 +195,7 @@ class AwsProvider(BaseProvider):
         cloud, since a preview needs none."""
         if not self._accounts or self._is_right_account:
             return
-        account = self._clients.get("sts", self._region).get_caller_identity()["Account"]
+        account = self._clients.client("sts", self._region).get_caller_identity()["Account"]
         if account not in self._accounts:
             text = f"AWS account ID not allowed: {account} is none of {', '.join(self._accounts)}"
             context.abort(grpc.StatusCode.FAILED_PRECONDITION, text)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from clouds.aws import session
 from clouds.aws.site import AwsSite
 from clouds.azure.session import ResourceManager
 from clouds.azure.site import AzureSite
@@ -53,7 +54,7 @@ class Clouds:
 
 def real() -> Clouds:
     """With the operator's own credentials."""
-    return Clouds(azure=ResourceManager(), ec2=_client)
+    return Clouds(azure=ResourceManager(), ec2=partial(session.shared().client, "ec2"))
 
 
 def nothing_public(subject: Subject, clouds: Clouds | None = None) -> str:
@@ -169,16 +170,9 @@ def _state(item: Mapping[str, Any]) -> str:
     return str(state.get("Name", "") if isinstance(state, Mapping) else state)
 
 
-def _client(region: str) -> Any:
-    import boto3
-
-    return boto3.client("ec2", region_name=region)
-
-
 def _ask(region: str, ask: Callable[[], Any]) -> Any:
-    from botocore.exceptions import BotoCoreError, ClientError
-
     try:
-        return ask()
-    except (BotoCoreError, ClientError, ValueError) as error:
-        raise CloudError(f"AWS {region}: {error}", passing=False) from None
+        with session.asked(f"AWS {region}"):
+            return ask()
+    except session.AwsError as error:
+        raise CloudError(str(error), passing=False) from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from clouds.aws import session
 from clouds.aws.site import AwsSite
 from clouds.azure.session import ResourceManager
 from clouds.azure.site import AzureSite
@@ -50,13 +51,11 @@ class AwsSized:
         self._call(lambda client: client.set_desired_capacity(AutoScalingGroupName=self._name, DesiredCapacity=count))
 
     def _call(self, ask: Callable[[Any], Any]) -> Any:
-        import boto3
-        from botocore.exceptions import BotoCoreError, ClientError
-
         try:
-            return ask(boto3.client("autoscaling", region_name=self._region))
-        except (BotoCoreError, ClientError, ValueError) as error:
-            raise CloudError(f"AWS {self._region}, {self._name}: {error}", passing=False) from None
+            with session.asked(f"AWS {self._region}, {self._name}"):
+                return ask(session.shared().client("autoscaling", self._region))
+        except session.AwsError as error:
+            raise CloudError(str(error), passing=False) from None
 
 
 class AzureSized:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from clouds.aws import session
 from clouds.aws.site import AwsSite
 from clouds.azure.site import AzureSite
 from clouds.base.findings import Finding, ok, problem, warning
@@ -45,18 +46,18 @@ def azure(subject: Subject, client: Azure, name: str, site: AzureSite) -> Iterat
 
 def aws(subject: Subject, client: Aws, name: str, site: AwsSite) -> Iterator[Finding]:
     """An AMI of the site's region: EC2's ``DescribeImages`` (``State``)."""
-    from botocore.exceptions import ClientError
-
     key = subject.at("sites", name, "image")
     if stands_for_none(site):
         yield _placeholder(subject, name, key)
         return
     ec2 = client.client("ec2", site.region)
-    with asked(f"the image {site.image}", needs="ec2:DescribeImages"):
+    what = f"the image {site.image}"
+    with asked(what, needs="ec2:DescribeImages"):
         try:
-            found = ec2.describe_images(ImageIds=[site.image])["Images"]
-        except ClientError as error:
-            if error.response.get("Error", {}).get("Code") not in NONE:
+            with session.asked(what):
+                found = ec2.describe_images(ImageIds=[site.image])["Images"]
+        except session.AwsError as error:
+            if error.code not in NONE:
                 raise
             found = []
     if not found:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from clouds.aws import session
 from clouds.base.findings import Finding, NotAskedError, RefusedError, ok, problem, unknown, warning
 from components.model.groups import cloud_name
 from longhaul.doctor.aws import Aws, Caller, asked
@@ -139,17 +140,15 @@ def _arn(pattern: str, who: _Who, region: str) -> str:
 
 def _dry_run(client: Aws, region: str, sites: tuple[str, ...]) -> Finding:
     """Whether a VPC might be made; none is: with ``DryRun`` the answer is always an error, of one code or another."""
-    from botocore.exceptions import ClientError
-
-    ec2 = client.client("ec2", region)
-    with asked("a dry run of ec2:CreateVpc", needs="ec2:CreateVpc"):
+    ec2, what = client.client("ec2", region), "a dry run of ec2:CreateVpc"
+    with asked(what, needs="ec2:CreateVpc"):
         try:
-            ec2.create_vpc(CidrBlock="10.0.0.0/28", DryRun=True)
-        except ClientError as error:
-            code = str(error.response.get("Error", {}).get("Code", ""))
-            if code == "DryRunOperation":
+            with session.asked(what):
+                ec2.create_vpc(CidrBlock="10.0.0.0/28", DryRun=True)
+        except session.AwsError as error:
+            if error.code == "DryRunOperation":
                 return ok(f"AWS {region}: ec2:CreateVpc is allowed, by a dry run", *sites)
-            if code == "UnauthorizedOperation":
+            if error.code == "UnauthorizedOperation":
                 return problem(f"AWS {region}: ec2:CreateVpc is not allowed", *sites, do=f"the policy of {NAME}")
             raise
     raise NotAskedError(f"AWS {region} answered a dry run as if it were none")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping
 
+from clouds.aws.session import AwsError, asked, shared
 from longhaul.exits import CommandError
 
 _SECRET = "PKR_VAR_azure_client_secret"  # noqa: S105 - a variable's name
@@ -31,15 +32,13 @@ def _azure(environ: Mapping[str, str], *, needed: bool) -> dict[str, str]:
 
 def _aws(*, needed: bool) -> dict[str, str]:
     """AWS's plugin looks for them as every AWS program does."""
-    import boto3
-    from botocore.exceptions import BotoCoreError
-
     if not needed:
         return {}
     try:
-        found = boto3.Session().get_credentials()
-    except BotoCoreError as error:
-        raise CommandError(f"no AWS credentials: {error}") from error
-    if found is None:
+        with asked("no AWS credentials"):
+            found = shared().signed_in()
+    except AwsError as error:
+        raise CommandError(str(error)) from error
+    if not found:
         raise CommandError("no AWS credentials: sign in (`aws sso login`), or set AWS_PROFILE or AWS_ACCESS_KEY_ID …")
     return {}

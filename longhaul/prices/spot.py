@@ -12,8 +12,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
+from clouds.aws.session import AwsError, asked, shared
 from longhaul.prices.book import Price
 from longhaul.prices.keys import Key, MachineKey
 from longhaul.prices.source import Answer, Batch, Say
@@ -43,12 +45,8 @@ class Spot:
 
 def client() -> Client | None:
     """Clients with the user's own credentials; None when there are none."""
-    import boto3
-
-    session = boto3.Session()
-    if session.get_credentials() is None:
-        return None
-    return lambda region: session.client("ec2", region_name=region)
+    session = shared()
+    return partial(session.client, "ec2") if session.signed_in() else None
 
 
 def batches(keys: tuple[Key, ...], spot: Spot) -> list[Batch]:
@@ -68,12 +66,11 @@ def _reader(keys: tuple[MachineKey, ...], region: str, spot: Spot) -> Callable[[
     def read(_: Say) -> Answer:
         if spot.client is None:
             return Answer(missing=dict.fromkeys(keys, NO_CREDENTIALS))
-        from botocore.exceptions import BotoCoreError, ClientError
-
         try:
-            history = _history(spot.client(region), keys, spot.now)
-        except (BotoCoreError, ClientError) as error:
-            return Answer(missing=dict.fromkeys(keys, f"{SOURCE} in {region} failed: {error}"))
+            with asked(f"{SOURCE} in {region} failed"):
+                history = _history(spot.client(region), keys, spot.now)
+        except AwsError as error:
+            return Answer(missing=dict.fromkeys(keys, str(error)))
         zones = spot.zones.get(region, ())
         found: dict[Key, Price] = {}
         missing: dict[Key, str] = {}

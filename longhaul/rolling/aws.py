@@ -9,22 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
+from clouds.aws.session import AwsError, asked, shared
 from longhaul.rolling.cloud import CloudError, Group, Life, Machine
 
-TIMEOUT_S = 20
-ATTEMPTS = 5
-PASSING = (
-    "InternalFailure",
-    "RequestLimitExceeded",
-    "ResourceContention",
-    "ScalingActivityInProgress",
-    "ServiceUnavailable",
-    "Throttling",
-    "ThrottlingException",
-)
-"""Refusals after which the same may be asked again (same API, "Common errors" and the actions' own)."""
 LIVES = {"Terminat": Life.GOING, "Pending": Life.CHANGING, "ReplacingRootVolume": Life.CHANGING}
 """How the names of states begin."""
 
@@ -37,13 +27,12 @@ class AwsGroup:
     def __init__(self, name: str, *, region: str, client: Callable[[str], Any] | None = None) -> None:
         """``client`` makes the SDK's client of a service."""
         self._name, self._region = name, region
-        self._client = client or self._made
-        self._clients: dict[str, Any] = {}
+        self._client = client or partial(shared().client, region=region)
 
     def look(self) -> Group:
         """One call for all machines, and another where the group does not name its template's version."""
         with self._asked("what it is"):
-            found = self._service("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[self._name])
+            found = self._client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[self._name])
             if not found["AutoScalingGroups"]:
                 raise CloudError(
                     f"AWS {self._region} has no auto scaling group {self._name}: `longhaul up` makes it", passing=False
@@ -59,7 +48,7 @@ class AwsGroup:
     def replace(self, machine: Machine) -> None:
         """End it; the group makes another one from what it now makes them from."""
         with self._asked(f"the end of {machine.id}"):
-            self._service("autoscaling").terminate_instance_in_auto_scaling_group(
+            self._client("autoscaling").terminate_instance_in_auto_scaling_group(
                 InstanceId=machine.id, ShouldDecrementDesiredCapacity=False
             )
 
@@ -83,38 +72,18 @@ class AwsGroup:
         template, version = str(named["LaunchTemplateId"]), str(named.get("Version") or "$Default")
         if not version.startswith("$"):
             return template, version
-        described = self._service("ec2").describe_launch_templates(LaunchTemplateIds=[template])
+        described = self._client("ec2").describe_launch_templates(LaunchTemplateIds=[template])
         key = "LatestVersionNumber" if version == "$Latest" else "DefaultVersionNumber"
         return template, str(described["LaunchTemplates"][0][key])
-
-    def _service(self, name: str) -> Any:
-        if name not in self._clients:
-            self._clients[name] = self._client(name)
-        return self._clients[name]
-
-    def _made(self, service: str) -> Any:
-        import boto3
-        from botocore.config import Config
-
-        retries: Any = {"mode": "standard", "total_max_attempts": ATTEMPTS}
-        config = Config(connect_timeout=TIMEOUT_S, read_timeout=TIMEOUT_S, retries=retries)
-        return boto3.client(service, region_name=self._region, config=config)  # type: ignore[call-overload]
 
     @contextmanager
     def _asked(self, what: str) -> Iterator[None]:
         """Turn what the SDK raises into :class:`CloudError`."""
-        from botocore.exceptions import BotoCoreError, ClientError, ConnectionError, HTTPClientError
-
         try:
-            yield
-        except ClientError as error:
-            code = str(error.response.get("Error", {}).get("Code", ""))
-            raise CloudError(
-                f"AWS {self._region}, {self._name}, {what}: {error}", passing=code.removesuffix("Fault") in PASSING
-            ) from None
-        except (BotoCoreError, ValueError) as error:
-            passing = isinstance(error, (ConnectionError, HTTPClientError))
-            raise CloudError(f"AWS {self._region}, {self._name}, {what}: {error}", passing=passing) from None
+            with asked(f"AWS {self._region}, {self._name}, {what}"):
+                yield
+        except AwsError as error:
+            raise CloudError(str(error), passing=error.passing) from None
 
 
 def machines(group: Mapping[str, Any], template: str, version: str) -> Iterator[Machine]:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 NETWORK_VERSION = "2024-05-01"
 AT_ONCE = 8
-TIMEOUT_S = 20
 
 
 class UnseenError(Exception):
@@ -108,19 +107,15 @@ def azure_tunnel(link: str, site: str, connection: Mapping[str, Any]) -> TunnelV
 
 
 def _aws(environment: Environment, site_name: str, site: AwsSite, names: Iterable[str]) -> list[TunnelView]:
-    import boto3
-    from botocore.config import Config
-    from botocore.exceptions import BotoCoreError, ClientError
+    from clouds.aws.session import AwsError, asked, shared
 
-    config = Config(connect_timeout=TIMEOUT_S, read_timeout=TIMEOUT_S, retries={"total_max_attempts": 3})
-    wanted = [{"Name": "tag:longhaul-environment", "Values": [environment.name]}]
+    wanted = {"tag:longhaul-environment": environment.name, "tag:longhaul-site": site_name}
+    filters = [{"Name": name, "Values": [value]} for name, value in wanted.items()]
     try:
-        client = boto3.client("ec2", region_name=site.region, config=config)
-        answer = client.describe_vpn_connections(
-            Filters=[*wanted, {"Name": "tag:longhaul-site", "Values": [site_name]}]
-        )
-    except (BotoCoreError, ClientError, ValueError) as error:
-        raise UnseenError(f"AWS {site.region}: {error}") from None
+        with asked(f"AWS {site.region}"):
+            answer = shared().client("ec2", site.region).describe_vpn_connections(Filters=filters)
+    except AwsError as error:
+        raise UnseenError(str(error)) from None
     return [
         view
         for connection in answer["VpnConnections"]

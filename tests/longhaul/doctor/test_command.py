@@ -49,7 +49,7 @@ def alone() -> Outside:
 def _cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     """No cloud is asked anything."""
     monkeypatch.setattr(azure, "shared", lambda _: Nobody())
-    monkeypatch.setattr(aws.Aws, "_signed_in", lambda self, service, region: no_clients(service, region))
+    monkeypatch.setattr(aws, "_signed_in", no_clients)
     monkeypatch.setattr(machine, "outside", alone)
     for name in ("PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE", "PULUMI_ACCESS_TOKEN"):
         monkeypatch.delenv(name, raising=False)
