@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from clouds.aws.site import AwsSite
 
 if TYPE_CHECKING:
-    from clouds.base.cloud import MachineTypes, Made
+    from clouds.base.cloud import MachineTypes, Made, Policy
 
 
 class Aws:
@@ -31,3 +31,10 @@ class Aws:
         from clouds.aws import made
 
         return made
+
+    @property
+    def policy(self) -> Policy[AwsSite]:
+        """Looks for what breaks a rule."""
+        from clouds.aws import policy
+
+        return policy

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from clouds.azure.site import AzureSite
 
 if TYPE_CHECKING:
-    from clouds.base.cloud import MachineTypes, Made
+    from clouds.base.cloud import MachineTypes, Made, Policy
 
 
 class Azure:
@@ -31,3 +31,10 @@ class Azure:
         from clouds.azure import made
 
         return made
+
+    @property
+    def policy(self) -> Policy[AzureSite]:
+        """Looks for what breaks a rule."""
+        from clouds.azure import policy
+
+        return policy

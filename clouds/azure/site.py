@@ -10,6 +10,9 @@ from clouds.azure.existing import AzureExisting
 from clouds.base.section import Uuid
 from clouds.base.site import ZONES, SiteBase
 
+GATEWAY_ADDRESSES = 2
+"""Public addresses of a site's VPN gateway, one for each of its instances, both of them active."""
+
 
 class AzureSite(SiteBase):
     """A region of Azure: one resource group, one virtual network."""

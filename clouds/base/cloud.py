@@ -4,10 +4,14 @@ each; the cloud loads the module when it is asked for the aspect, so that nobody
 
 from __future__ import annotations
 
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from clouds.base.machine_type import MachineType
 from clouds.base.site import SiteBase
+
+if TYPE_CHECKING:
+    from clouds.base.place import Place
+    from clouds.base.policy import Check
 
 SiteT_contra = TypeVar("SiteT_contra", bound=SiteBase, contravariant=True)
 
@@ -27,6 +31,16 @@ class Made(Protocol[SiteT_contra]):
 
     def there_already(self, site: SiteT_contra, /) -> tuple[str, ...]:
         """What the site has already, in words."""
+
+
+class Policy(Protocol[SiteT_contra]):
+    """Looks at a cloud's resources for what breaks a rule of docs/policy.md."""
+
+    def checks(self) -> tuple[Check, ...]:
+        """Every look that there is."""
+
+    def public(self, place: Place[SiteT_contra], /) -> frozenset[str]:
+        """Names of the site's own resources that have to be at the internet: its egress and its IPsec gateway."""
 
 
 class Cloud(Protocol[SiteT_contra]):
@@ -53,3 +67,6 @@ class Cloud(Protocol[SiteT_contra]):
 
     @property
     def made(self) -> Made[SiteT_contra]: ...
+
+    @property
+    def policy(self) -> Policy[SiteT_contra]: ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clouds.base.cloud import MachineTypes, Made
+from clouds.base.cloud import MachineTypes, Made, Policy
 from clouds.onprem.site import OnpremSite
 
 
@@ -27,3 +27,10 @@ class Onprem:
         from clouds.onprem import made
 
         return made
+
+    @property
+    def policy(self) -> Policy[OnpremSite]:
+        """Looks for what breaks a rule."""
+        from clouds.onprem import policy
+
+        return policy

@@ -9,8 +9,8 @@ from clouds.aws.site import AwsSite
 from clouds.azure.existing import CONTROL_PLANE_SUBNETS, name_of, subscription_of
 from clouds.azure.site import AzureSite
 from clouds.base.fault import Fault, Location
+from clouds.base.ranges import PRIVATE
 from components.model.environment import Environment
-from components.model.network import PRIVATE
 from components.model.words import choices
 
 SHARED = IPv4Network("100.64.0.0/10")

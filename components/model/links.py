@@ -7,13 +7,10 @@ from enum import StrEnum
 from itertools import combinations
 
 from clouds.aws.site import AwsSite
-from clouds.azure.site import AzureSite
+from clouds.azure.site import GATEWAY_ADDRESSES, AzureSite
 from clouds.onprem.site import OnpremSite
 from components.model.environment import Environment
 from components.model.sites import Site
-
-AZURE_ADDRESSES = 2
-"""Public addresses of an Azure site's gateway, one for each of its instances, both of them active."""
 
 AWS_TUNNELS = 2
 """Tunnels of one connection of AWS, each with an address of its own."""
@@ -76,11 +73,11 @@ def tunnels(environment: Environment, link: PlannedLink) -> int:
     if link.kind is LinkKind.IPSEC:
         match ends:
             case (AzureSite(), AwsSite()) | (AwsSite(), AzureSite()):
-                return AZURE_ADDRESSES * AWS_TUNNELS
+                return GATEWAY_ADDRESSES * AWS_TUNNELS
             case (OnpremSite(gateways=near), OnpremSite(gateways=far)):
                 return len(near) * len(far)
             case (OnpremSite(gateways=near), AwsSite()) | (AwsSite(), OnpremSite(gateways=near)):
                 return len(near) * AWS_TUNNELS
             case (OnpremSite(gateways=near), AzureSite()) | (AzureSite(), OnpremSite(gateways=near)):
-                return len(near) * AZURE_ADDRESSES
+                return len(near) * GATEWAY_ADDRESSES
     raise ValueError(f"link {link.name} is no tunnel: it is {link.kind}")

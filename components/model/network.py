@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 
 from clouds.base.fault import Location
+from clouds.base.ranges import PRIVATE
 from components.model.environment import Environment
 
 POD_PREFIX = 28
@@ -36,10 +37,6 @@ FIRST_MACHINE = 10
 
 FRONTEND = 5
 """Offset of the API's load balancer in the ``api`` subnet."""
-
-
-PRIVATE = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))
-"""Where a supernet may lie (RFC 1918)."""
 
 
 class PlanError(ValueError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from ipaddress import IPv4Network
 
-from components.model.network import PRIVATE
+from clouds.base.ranges import PRIVATE
 
 OFFERED_PREFIX = 12
 """Size of the range that is offered: fifteen sites of /16 (docs/address-plan.md)."""

@@ -21,6 +21,7 @@ from components.model.environment import Environment
 from components.model.load import environment_files, load
 from components.model.pages import environment_page
 from components.model.picture import topology
+from components.model.policy import rules_tables
 from components.model.schema import Schema, hosts_schema, stack_schema
 
 ROOT = Path(__file__).parents[2]
@@ -28,7 +29,7 @@ ROOT = Path(__file__).parents[2]
 ENVIRONMENT_PAGE = Path("docs/reference/environment.md")
 STACK_SCHEMA = Path("docs/reference/environment.schema.json")
 HOSTS_SCHEMA = Path("docs/reference/hosts.schema.json")
-MARKED = (Path("README.md"), Path("docs/address-plan.md"))
+MARKED = (Path("README.md"), Path("docs/address-plan.md"), Path("docs/policy.md"))
 """Pages that people write, with generated parts."""
 
 Loader = Callable[[str], Environment]
@@ -45,6 +46,7 @@ PARTS: Mapping[str, Callable[[str, Loader], str]] = {
     "address-plan": lambda of, environment: environment_table(environment(of)),
     "site-plan": lambda of, environment: site_table(environment(of.split("/")[0]), of.split("/")[1]),
     "block-sizes": lambda _, __: sizes_table(),
+    "rules": lambda _, __: rules_tables(),
 }
 """What can stand between marks, by its word."""
 

@@ -75,7 +75,7 @@ def network(text: str) -> IPv4Network:
 
 def supernet(text: str, *, taken: Sequence[IPv4Network]) -> IPv4Network:
     """The environment's range, disjoint from those that are ``taken``."""
-    from components.model.network import PRIVATE
+    from clouds.base.ranges import PRIVATE
 
     found = network(text)
     if found.prefixlen > 16:
@@ -90,7 +90,7 @@ def supernet(text: str, *, taken: Sequence[IPv4Network]) -> IPv4Network:
 
 def operators(text: str) -> IPv4Network:
     """A public range that people and CI come from: Azure's vaults take no private one."""
-    from components.model.network import PRIVATE
+    from clouds.base.ranges import PRIVATE
 
     found = network(text)
     if any(found.overlaps(private) for private in PRIVATE):

@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from clouds.base.findings import Finding, Severity
-from components.model import Environment
+from clouds.base.policy import Resource
+from components.model import Environment, policy
+from components.model.policy import Waived, name_of
 from longhaul.plan.document import Document, Step
-from longhaul.policy import Resource, Waived, declared_by, judge
-from longhaul.policy.waivers import name_of
 
 SAME = "same"
 
@@ -19,7 +19,7 @@ def policies(documents: Iterable[Document], environment: Environment) -> tuple[F
     where this change makes a resource so; what was so before, and old waivers, need care and keep nobody from another
     change."""
     steps = [step for document in documents for step in document.steps if step.new is not None and step.new.custom]
-    judged = judge(map(_resource, steps), declared=declared_by(environment))
+    judged = policy.policies(environment).judge(map(_resource, steps))
     fresh = {step.urn for step in steps if step.op != SAME}
     by_rule: defaultdict[tuple[str, bool], list[Finding]] = defaultdict(list)
     for fault in judged.findings:

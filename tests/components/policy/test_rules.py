@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from functools import cache
 from typing import Any
@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from clouds.base.findings import Finding, Severity
+from clouds.base.inputs import MASKED, SIGNATURE, UNKNOWN
+from clouds.base.policy import Resource, Rule
+from clouds.base.rules import RULES
 from components.model import load
-from longhaul.policy import RULES, Declared, Resource, Rule, check, declared_by
-from longhaul.policy.tags import TAGGED
-from longhaul.policy.values import MASKED, SIGNATURE, UNKNOWN
-from longhaul.policy.waivers import by_resource, name_of
-from tests.longhaul.policy.samples import OPERATORS, SUPERNET, declared_samples
+from components.model.policy import Policies, by_resource, checks, name_of, policies
+from tests.components.policy.samples import OPERATORS, SUPERNET, declared_samples
 from tests.support.hosts import STACKS
 
 MORE: Mapping[str, set[str]] = {
@@ -28,25 +28,29 @@ MORE: Mapping[str, set[str]] = {
 
 
 @cache
-def declared() -> Declared:
+def judge() -> Policies:
     """What the samples are judged by: the lab, if it could not be destroyed and had tags and operators of its own."""
     lab = load(STACKS / "Pulumi.lab.yaml")
     access = lab.access.model_copy(update={"operators": (lab.access.operators[0].supernet(new_prefix=28),)})
     changed = {"access": access, "tags": {"team": "research"}, "destroyable": False}
-    return declared_by(lab.model_copy(update=changed), today=date(2026, 1, 1))
+    return policies(lab.model_copy(update=changed), today=date(2026, 1, 1))
+
+
+def found_in(resources: Iterable[Resource]) -> list[Finding]:
+    return list(judge().judge(resources).findings)
 
 
 @cache
 def found() -> dict[str, set[str]]:
     """By sample, the rules that it breaks."""
     broken: dict[str, set[str]] = {resource.name: set() for resource in declared_samples()}
-    for finding in check(declared_samples(), declared=declared()):
+    for finding in found_in(declared_samples()):
         broken[name_of(finding)].add(finding.check)
     return broken
 
 
 def test_the_samples_are_judged_by_what_they_say() -> None:
-    assert (str(declared().supernet), [str(one) for one in declared().operators]) == (SUPERNET, [OPERATORS])
+    assert (str(judge().declared.supernet), [str(one) for one in judge().declared.operators]) == (SUPERNET, [OPERATORS])
 
 
 @pytest.mark.parametrize("rule", [rule.id for rule in RULES])
@@ -60,17 +64,17 @@ def test_a_rule_catches_what_breaks_it_and_nothing_else(rule: str) -> None:
 def test_a_rule_lets_pass_what_keeps_it(rule: Rule) -> None:
     right = [one for one in declared_samples() if "/wrong" not in one.name]
     assert {one.name: found()[one.name] for one in right if found()[one.name]} == {}
-    assert [one for one in right if one.name.startswith(f"{rule.id}/") or one.kind in rule.kinds]
+    assert [one for one in right if one.name.startswith(f"{rule.id}/") or one.kind in kinds_of(rule)]
 
 
 def test_findings_are_sorted_and_the_same_whatever_the_order() -> None:
-    forwards = check(declared_samples(), declared=declared())
+    forwards = found_in(declared_samples())
     assert forwards == by_resource(forwards)
-    assert forwards == check(reversed(declared_samples()), declared=declared())
+    assert forwards == found_in(reversed(declared_samples()))
 
 
 def test_a_finding_says_what_why_and_what_to_write() -> None:
-    [one] = [one for one in check(declared_samples(), declared=declared()) if name_of(one) == "ingress/wrong aws"]
+    [one] = [one for one in found_in(declared_samples()) if name_of(one) == "ingress/wrong aws"]
     assert one == Finding(
         severity=Severity.PROBLEM,
         where=one.where,
@@ -79,6 +83,15 @@ def test_a_finding_says_what_why_and_what_to_write() -> None:
         why=f"{rule_of('ingress').reason} ({rule_of('ingress').source})",
         do="a source inside 10.64.0.0/12, or a range that access.operators declares",
     )
+
+
+def kinds_of(rule: Rule) -> set[str]:
+    """The kinds that some cloud looks at for it."""
+    return {kind for check in checks() if check.rule is rule for kind in check.kinds}
+
+
+def test_every_rule_is_looked_for_in_some_cloud() -> None:
+    assert {check.rule.id for check in checks()} == {rule.id for rule in RULES}
 
 
 def rule_of(name: str) -> Rule:
@@ -106,7 +119,7 @@ def test_a_type_of_another_version_of_its_interface_is_looked_at_too() -> None:
         name=subnet.name,
         inputs=subnet.inputs,
     )
-    assert [one.check for one in check([versioned], declared=declared())] == ["subnet-without-rules"]
+    assert [one.check for one in found_in([versioned])] == ["subnet-without-rules"]
 
 
 def test_everyone_is_nobody_s_range() -> None:
@@ -114,13 +127,8 @@ def test_everyone_is_nobody_s_range() -> None:
     everyone = tuple(range_.supernet(new_prefix=0) for range_ in lab.access.operators)
     open_ = lab.model_copy(update={"access": lab.access.model_copy(update={"operators": everyone})})
     [sample] = [one for one in declared_samples() if one.name == "ingress/wrong aws other"]
-    rules = [one.check for one in check([sample], declared=declared_by(open_))]
+    rules = [one.check for one in policies(open_).judge([sample]).findings]
     assert "ingress" in rules
-
-
-def test_every_kind_that_tags_are_wanted_of_is_looked_at() -> None:
-    tags = next(rule for rule in RULES if rule.id == "tags")
-    assert tags.kinds == TAGGED
 
 
 def variants(value: Any) -> Iterator[Any]:
@@ -139,7 +147,7 @@ def test_whatever_is_not_known_yet_can_be_looked_at() -> None:
     for resource in declared_samples():
         for inputs in variants(dict(resource.inputs)):
             if isinstance(inputs, dict) and SIGNATURE not in inputs:
-                check([dataclasses.replace(resource, inputs=inputs)], declared=declared())
+                found_in([dataclasses.replace(resource, inputs=inputs)])
                 looked += 1
     assert looked > 1000
 
@@ -147,7 +155,7 @@ def test_whatever_is_not_known_yet_can_be_looked_at() -> None:
 def test_a_setting_that_is_not_known_yet_does_not_pass() -> None:
     [template] = [one for one in declared_samples() if one.name == "imdsv2/right template"]
     inputs = {**template.inputs, "metadataOptions": {"httpTokens": UNKNOWN, "httpPutResponseHopLimit": 1}}
-    [finding] = check([dataclasses.replace(template, inputs=inputs)], declared=declared())
+    [finding] = found_in([dataclasses.replace(template, inputs=inputs)])
     assert (finding.check, finding.what) == (
         "imdsv2",
         "metadataOptions.httpTokens is not known before it is made",
@@ -158,10 +166,10 @@ def test_user_data_that_is_not_known_yet_passes() -> None:
     """It is made of the authority's certificate, which a new environment does not have yet."""
     [template] = [one for one in declared_samples() if one.name == "secret-in-user-data/right template"]
     inputs = {**template.inputs, "userData": UNKNOWN}
-    assert check([dataclasses.replace(template, inputs=inputs)], declared=declared()) == []
+    assert found_in([dataclasses.replace(template, inputs=inputs)]) == []
 
 
 def test_no_finding_shows_a_secret() -> None:
-    text = " ".join(f"{one.what} {one.do}" for one in check(declared_samples(), declared=declared()))
+    text = " ".join(f"{one.what} {one.do}" for one in found_in(declared_samples()))
     for secret in ("never-in-plain", "correct-horse", "MHcCAQEE", "AKIAABCDEFGHIJKLMNOP", "0123456789abcdef"):
         assert secret not in text

@@ -7,9 +7,8 @@ import gzip
 
 import pytest
 
-from longhaul.policy.secrets import PATTERNS, secrets_in
-from longhaul.policy.unpack import LARGEST, plain_texts
-from tests.longhaul.policy.samples import KEY, cloud_config, packed
+from clouds.base.secrets import LARGEST, PATTERNS, plain_texts, secrets_in
+from tests.components.policy.samples import KEY, cloud_config, packed
 
 FOUND = {
     "a private key": KEY,

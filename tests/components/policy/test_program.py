@@ -10,13 +10,16 @@ from unittest import mock
 
 import pytest
 
+from clouds.base.policy import Resource
+from clouds.base.rules import TAGS
 from components.model import Environment, load
+from components.model.policy import checks, policies
 from components.sdk import FRAMES
-from longhaul.policy import Resource, check, declared_by
-from longhaul.policy.tags import TAGGED
-from tests.longhaul.policy.samples import resources
+from tests.components.policy.samples import resources
 from tests.support.hosts import STACKS
 from tests.support.whole import declare_whole, with_few_machines
+
+TAGGED = {kind for check in checks() if check.rule is TAGS for kind in check.kinds}
 
 
 @cache
@@ -35,13 +38,14 @@ def program(name: str) -> tuple[Resource, ...]:
 
 @pytest.mark.parametrize("name", ["lab", "prod"])
 def test_the_program_is_clean(name: str) -> None:
-    assert check(program(name), declared=declared_by(environment(name))) == []
+    assert policies(environment(name)).judge(program(name)).findings == ()
 
 
 @pytest.mark.parametrize("name", ["lab", "prod"])
 def test_what_is_declared_public_is_what_the_program_makes(name: str) -> None:
-    public = declared_by(environment(name)).public
-    assert set(public) <= {one.name for one in program(name)}
+    public = policies(environment(name)).declared.public
+    assert public
+    assert public <= {one.name for one in program(name)}
 
 
 @pytest.mark.parametrize("name", ["lab", "prod"])

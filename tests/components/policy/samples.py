@@ -13,7 +13,7 @@ from typing import Any
 import pulumi_aws as aws
 from pulumi_azure_native import authorization, compute, keyvault, network, storage
 
-from longhaul.policy import Resource
+from clouds.base.policy import Resource
 from tests.support.declared import Outputs, Program, declare
 
 TAGS = {"longhaul-environment": "lab", "longhaul-site": "weu", "team": "research"}
@@ -166,7 +166,7 @@ CERTIFICATE = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
 @cache
 def declared_samples() -> tuple[Resource, ...]:
     """Every sample; the same run for every test."""
-    from tests.longhaul.policy import right_samples, wrong_samples
+    from tests.components.policy import right_samples, wrong_samples
 
     def build() -> Outputs:
         for make in (*right_samples.makers(), *wrong_samples.makers()):

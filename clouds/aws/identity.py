@@ -1,17 +1,40 @@
-"""IAM's policy documents: which statements they have, and what in them is wider than it needs to be.
+"""Looks at AWS's roles, policies and keys for who may do what: no wildcards, no standing keys.
 
-Grammar: docs.aws.amazon.com, "Grammar of the IAM JSON policy language".
+Grammar of policy documents: docs.aws.amazon.com, "Grammar of the IAM JSON policy language".
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
-from longhaul.policy.values import is_unknown
+from clouds.base import rules
+from clouds.base.inputs import is_unknown, sections, texts
+from clouds.base.policy import Breach, Check, Declared, Resource
+
+ROLE: Final = "aws:iam/role:Role"
+
+GRANTS = frozenset(
+    {
+        "aws:iam/policy:Policy",
+        "aws:iam/rolePolicy:RolePolicy",
+        "aws:iam/userPolicy:UserPolicy",
+        "aws:iam/groupPolicy:GroupPolicy",
+    }
+)
+"""Kinds whose ``policy`` says what an identity may do."""
+
+ADMITS = frozenset(
+    {"aws:s3/bucketPolicy:BucketPolicy", "aws:kms/key:Key", "aws:secretsmanager/secretPolicy:SecretPolicy"}
+)
+"""Kinds whose ``policy`` says whom a resource lets in."""
+
+WIDE_MANAGED = ("AdministratorAccess", "PowerUserAccess", "FullAccess", "ReadOnlyAccess")
+"""Ends of the names of AWS's managed policies that span services, or all of one (docs.aws.amazon.com, "AWS managed
+policies for job functions"). ReadOnlyAccess reads buckets and user data too."""
 
 RESOURCELESS = frozenset({"ec2:DescribeInstances"})
 """Actions in use that can be limited to no resource (docs.aws.amazon.com, Service Authorization Reference, "Actions,
@@ -102,3 +125,72 @@ def _conditions(condition: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]
         if re.match(r"^(ForAnyValue:)?String(Equals|Like)$", operator) and isinstance(keys, Mapping):
             for key, value in keys.items():
                 yield key.rpartition(":")[2], [str(one) for one in value] if isinstance(value, list) else [str(value)]
+
+
+def _judged(place: str, document: Any, wide: Callable[[Statement], Iterator[str]], write: str) -> Iterator[Breach]:
+    try:
+        for statement in allowing(place, document):
+            for what in wide(statement):
+                yield Breach(what=f"{statement.place}: {what}", write=write)
+    except ValueError:
+        yield Breach(
+            what=f"{place} is no policy document that can be judged", write="a JSON policy document, not secret"
+        )
+
+
+def _grants(resource: Resource) -> Iterator[tuple[str, Any]]:
+    if resource.kind in GRANTS:
+        yield "policy", resource.inputs.get("policy")
+    for place, inline in sections(resource.inputs, "inlinePolicies"):
+        yield f"{place}.policy", inline.get("policy")
+
+
+def _actions(resource: Resource, _: Declared) -> Iterator[Breach]:
+    for place, document in _grants(resource):
+        yield from _judged(place, document, wide_actions, "the actions that are called, by their names")
+
+
+def _resources(resource: Resource, _: Declared) -> Iterator[Breach]:
+    write = "the resources by their names; clouds/aws/identity.py lists the actions that take none"
+    for place, document in _grants(resource):
+        yield from _judged(place, document, wide_resources, write)
+
+
+def _principals(resource: Resource, _: Declared) -> Iterator[Breach]:
+    place = "assumeRolePolicy" if resource.kind == ROLE else "policy"
+    write = "whom by name; for a provider's identities the audience and the subject, by StringEquals"
+    yield from _judged(place, resource.inputs.get(place), wide_principals, write)
+
+
+def _managed(resource: Resource, _: Declared) -> Iterator[Breach]:
+    key = "managedPolicyArns" if resource.kind == ROLE else "policyArn"
+    for arn in texts(resource.inputs, key):
+        if arn.endswith(WIDE_MANAGED):
+            yield Breach(what=f"{key}: {arn.rpartition('/')[2]}", write="a policy of the actions that are called")
+
+
+def _long_lived(resource: Resource, _: Declared) -> Iterator[Breach]:
+    what = resource.kind.rpartition(":")[2]
+    yield Breach(what=f"{what}: a credential that does not end", write="a role that is taken with a token of its own")
+
+
+_ATTACHMENTS = frozenset(
+    {
+        ROLE,
+        "aws:iam/rolePolicyAttachment:RolePolicyAttachment",
+        "aws:iam/policyAttachment:PolicyAttachment",
+        "aws:iam/userPolicyAttachment:UserPolicyAttachment",
+    }
+)
+
+CHECKS = (
+    Check(rule=rules.IAM_ACTIONS, kinds=GRANTS | {ROLE}, look=_actions),
+    Check(rule=rules.IAM_RESOURCES, kinds=GRANTS | {ROLE}, look=_resources),
+    Check(rule=rules.IAM_PRINCIPALS, kinds=ADMITS | {ROLE}, look=_principals),
+    Check(rule=rules.IAM_MANAGED_POLICIES, kinds=_ATTACHMENTS, look=_managed),
+    Check(
+        rule=rules.STANDING_KEYS,
+        kinds=frozenset({"aws:iam/accessKey:AccessKey", "aws:iam/user:User"}),
+        look=_long_lived,
+    ),
+)

@@ -9,8 +9,8 @@ import pulumi
 import pulumi_aws as aws
 from pulumi_azure_native import managedidentity, network, storage
 
-from tests.longhaul.policy import samples as make
-from tests.longhaul.policy.samples import DISK, EBS, GROUP, OPERATORS, OPTIONS, REGION, ROLES, SUPERNET, TAGS, Make
+from tests.components.policy import samples as make
+from tests.components.policy.samples import DISK, EBS, GROUP, OPERATORS, OPTIONS, REGION, ROLES, SUPERNET, TAGS, Make
 
 SECRETS_USER = "4633458b-17de-408a-b874-0445c86b69e6"
 

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import re
-from collections.abc import Iterator, Mapping
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
 
-from longhaul.policy.declared import Declared
-from longhaul.policy.resource import INSTANCE, LAUNCH_TEMPLATE, SCALE_SET, VIRTUAL_MACHINE, Resource
-from longhaul.policy.rule import Fault, Rule
-from longhaul.policy.unpack import plain_texts
-from longhaul.policy.values import at, is_hidden, is_secret, is_unknown, walk
+from clouds.base import rules
+from clouds.base.inputs import at, is_hidden, is_secret, is_unknown, walk
+from clouds.base.policy import Breach, Check, Declared, Resource
 
-USER_DATA: Mapping[str, tuple[str, ...]] = {
-    INSTANCE: ("userData", "userDataBase64"),
-    LAUNCH_TEMPLATE: ("userData",),
-    VIRTUAL_MACHINE: ("osProfile.customData", "userData"),
-    SCALE_SET: ("virtualMachineProfile.osProfile.customData", "virtualMachineProfile.userData"),
-}
-"""By kind, where what a machine starts with is."""
+LARGEST = 1 << 20
+"""Bytes that are unpacked of one part. Clouds take at most 64 KiB packed (components/render/cloud_init.py); more than
+this is not read by anybody."""
+
+DEEPEST = 3
+"""How often something can be packed: the cloud's base64, cloud-init's `gz+b64` of a file, and one more."""
+
+GZIP = b"\x1f\x8b"
+_PACKED = re.compile(r"[A-Za-z0-9+/]{40,}={0,2}")
+"""What may be base64 inside a text; shorter is no file of interest."""
+
 
 _QUOTE = r"[\"']?"
 _SAID = rf"{_QUOTE}[ \t]*[:=][ \t]*"
@@ -56,6 +61,34 @@ _SECRET_KEYS = re.compile(
 """Properties that hold a secret whatever their value, in the SDKs' spelling."""
 
 
+def plain_texts(data: str, *, depth: int = DEEPEST) -> Iterator[str]:
+    """``data``, and every text that is packed in it, outermost first."""
+    whole = _decoded(data.strip())
+    if whole is not None and depth:
+        # All of it is packed: nothing is to be read outside.
+        yield from plain_texts(whole, depth=depth - 1)
+        return
+    yield data
+    if depth:
+        for found in _PACKED.findall(data):
+            inside = _decoded(found)
+            if inside is not None:
+                yield from plain_texts(inside, depth=depth - 1)
+
+
+def _decoded(packed: str) -> str | None:
+    """The text that ``packed`` is the base64 of, gzip undone; None when it is none."""
+    try:
+        content = base64.b64decode("".join(packed.split()), validate=True)
+        if content.startswith(GZIP):
+            # 31: with gzip's header (zlib.decompressobj).
+            content = zlib.decompressobj(31).decompress(content, LARGEST)
+        text = content.decode()
+    except (binascii.Error, zlib.error, UnicodeDecodeError):
+        return None
+    return text if (text and text.isprintable()) or "\n" in text else None
+
+
 def secrets_in(data: str) -> Iterator[tuple[str, int]]:
     """What looks like a secret in user data, unpacked, with the line of its part, counted from 1; never the secret."""
     for text in plain_texts(data):
@@ -64,39 +97,31 @@ def secrets_in(data: str) -> Iterator[tuple[str, int]]:
                 yield what, text.count("\n", 0, match.start()) + 1
 
 
-def _user_data(resource: Resource, _: Declared) -> Iterator[Fault]:
+def user_data_check(places: Mapping[str, tuple[str, ...]]) -> Check:
+    """A look for secrets in what machines start with, which is at ``places``, by kind."""
+
+    def look(resource: Resource, _: Declared) -> Iterator[Breach]:
+        yield from _user_data(resource, places[resource.kind])
+
+    return Check(rule=rules.SECRET_IN_USER_DATA, kinds=frozenset(places), look=look)
+
+
+def _user_data(resource: Resource, places: Iterable[str]) -> Iterator[Breach]:
     write = "the secret in the vault, fetched by the machine with its own identity (docs/certificates.md)"
-    for place in USER_DATA[resource.kind]:
+    for place in places:
         data = at(resource.inputs, place)
         if data is not None and is_hidden(resource.inputs, place):
-            yield Fault(what=f"{place} is made of a secret", write=write)
+            yield Breach(what=f"{place} is made of a secret", write=write)
         elif isinstance(data, str) and not is_unknown(data):
             for what, line in sorted(set(secrets_in(data))):
-                yield Fault(what=f"{place}, unpacked, line {line}: {what}", write=write)
+                yield Breach(what=f"{place}, unpacked, line {line}: {what}", write=write)
 
 
-def _plain(resource: Resource, _: Declared) -> Iterator[Fault]:
+def _plain(resource: Resource, _: Declared) -> Iterator[Breach]:
     for place, key, value in walk(resource.inputs):
         hidden = is_unknown(value) or is_secret(value)
         if _SECRET_KEYS.search(key) and isinstance(value, str) and value and not hidden:
-            yield Fault(what=f"{place} is in plain in the engine's state", write="an output marked as secret")
+            yield Breach(what=f"{place} is in plain in the engine's state", write="an output marked as secret")
 
 
-RULES = (
-    Rule(
-        id="secret-in-user-data",
-        reason="What a machine starts with holds no secret: whoever may describe the machine can read it.",
-        source='learn.microsoft.com, "User Data for Azure Virtual Machine", Security warning; docs/certificates.md',
-        kinds=frozenset(USER_DATA),
-        look=_user_data,
-        waivable=False,
-    ),
-    Rule(
-        id="secret-in-plain",
-        reason="A property that holds a secret is marked as one: the engine's state and every log would show it.",
-        source="pulumi.com, Secrets; docs/certificates.md",
-        kinds=frozenset(),
-        look=_plain,
-        waivable=False,
-    ),
-)
+CHECKS = (Check(rule=rules.SECRET_IN_PLAIN, kinds=frozenset(), look=_plain),)

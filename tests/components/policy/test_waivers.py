@@ -7,10 +7,10 @@ from datetime import date
 import pytest
 from pydantic import ValidationError
 
+from clouds.base.policy import Resource
 from components.model import Environment, load
+from components.model.policy import EXPIRED, REFUSED, UNUSED, Judged, policies
 from components.model.waivers import Waiver
-from longhaul.policy import Judged, Resource, declared_by, judge
-from longhaul.policy.waivers import EXPIRED, REFUSED, UNUSED
 from tests.support.hosts import STACKS
 
 TODAY = date(2027, 1, 15)
@@ -25,7 +25,7 @@ def judged(*waivers: Waiver, name: str = "lab-bastion", today: date = TODAY) -> 
     tags = {"longhaul-environment": "lab", "longhaul-site": "weu"}
     type_ = "azure-native:network:PublicIPAddress"
     address = Resource(urn=f"urn:pulumi:lab::longhaul::{type_}::{name}", type=type_, name=name, inputs={"tags": tags})
-    return judge([address], declared=declared_by(with_waivers(*waivers), today=today))
+    return policies(with_waivers(*waivers), today=today).judge([address])
 
 
 def with_waivers(*waivers: Waiver) -> Environment:
@@ -92,5 +92,5 @@ def test_a_waiver_is_for_its_rule_alone() -> None:
     """The address of another environment breaks two rules."""
     type_ = "azure-native:network:PublicIPAddress"
     address = Resource(urn=f"urn:pulumi:lab::longhaul::{type_}::lab-bastion", type=type_, name="lab-bastion", inputs={})
-    declared = declared_by(with_waivers(waiver()), today=TODAY)
-    assert {one.check for one in judge([address], declared=declared).findings} == {"tags"}
+    found = policies(with_waivers(waiver()), today=TODAY).judge([address]).findings
+    assert {one.check for one in found} == {"tags"}

@@ -9,8 +9,8 @@ import pulumi
 import pulumi_aws as aws
 from pulumi_azure_native import compute, keyvault, network, storage
 
-from tests.longhaul.policy import samples as make
-from tests.longhaul.policy.samples import DISK, EBS, GROUP, INTERFACE, OPTIONS, REGION, ROLES, TAGS, Make
+from tests.components.policy import samples as make
+from tests.components.policy.samples import DISK, EBS, GROUP, INTERFACE, OPTIONS, REGION, ROLES, TAGS, Make
 
 
 def makers() -> Iterator[Make]:

@@ -1,0 +1,300 @@
+"""Looks at AWS's resources for what breaks a rule (docs/policy.md), by the types of pulumi-aws."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from ipaddress import IPv4Network
+from typing import Any, Final
+
+from clouds.aws import identity
+from clouds.aws.identity import ROLE
+from clouds.aws.made import made_zones
+from clouds.aws.site import AwsSite
+from clouds.base import rules
+from clouds.base.ingress import Ingress, ingress_breaches
+from clouds.base.inputs import at, is_true, is_unknown, sections, shown, texts
+from clouds.base.place import Place
+from clouds.base.policy import Breach, Check, Declared, Resource, unaccounted_address
+from clouds.base.ranges import PRIVATE, parse_range
+from clouds.base.secrets import user_data_check
+from clouds.base.tagging import POOL, SITE, missing_tags
+
+BALANCER: Final = "aws:lb/loadBalancer:LoadBalancer"
+GROUP: Final = "aws:autoscaling/group:Group"
+INSTANCE: Final = "aws:ec2/instance:Instance"
+LAUNCH_TEMPLATE: Final = "aws:ec2/launchTemplate:LaunchTemplate"
+LISTENER: Final = "aws:lb/listener:Listener"
+ROUTE: Final = "aws:ec2/route:Route"
+
+WHOLE = ("aws:ebs/volume:Volume", "aws:efs/fileSystem:FileSystem")
+"""Kinds that are encrypted as a whole or not."""
+
+_GROUP_RULE = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
+_OLD_GROUP_RULE = "aws:ec2/securityGroupRule:SecurityGroupRule"
+_GROUPS = ("aws:ec2/securityGroup:SecurityGroup", "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup")
+_BLOCK = "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock"
+
+TARGETS = ("destinationCidrBlock", "destinationIpv6CidrBlock", "cidrBlock", "ipv6CidrBlock")
+"""Where a route leads, in a resource of its own and in a table."""
+
+NO_GATEWAY = ("vgw-", "local")
+"""How a route's ``gatewayId`` begins when it is no internet gateway: a virtual private gateway, or the VPC itself."""
+
+_BLOCKED = ("blockPublicAcls", "blockPublicPolicy", "ignorePublicAcls", "restrictPublicBuckets")
+"""The four halves of S3's Block Public Access (docs.aws.amazon.com, "Blocking public access to your Amazon S3
+storage")."""
+
+OPEN_ACLS = ("public-read", "public-read-write", "authenticated-read")
+"""Canned lists that admit more than an account's own (docs.aws.amazon.com, "Access control list (ACL) overview")."""
+
+MODERN_POLICY = re.compile(r"-TLS13-1-[23]-|-TLS-1-2-")
+"""Predefined policies whose oldest protocol is TLS 1.2 (docs.aws.amazon.com, "Security policies for your Network Load
+Balancer"); unless one is named, a listener takes ELBSecurityPolicy-2016-08, which has TLS 1.0."""
+
+USER_DATA: Mapping[str, tuple[str, ...]] = {INSTANCE: ("userData", "userDataBase64"), LAUNCH_TEMPLATE: ("userData",)}
+"""By kind, where what a machine starts with is."""
+
+NO_SITE = frozenset(
+    {
+        ROLE,
+        "aws:iam/instanceProfile:InstanceProfile",
+        "aws:iam/openIdConnectProvider:OpenIdConnectProvider",
+        "aws:iam/policy:Policy",
+        "aws:ec2/vpcPeeringConnection:VpcPeeringConnection",
+        "aws:ec2/vpcPeeringConnectionAccepter:VpcPeeringConnectionAccepter",
+    }
+)
+"""Kinds that may be of the whole environment: the account's, and those between two sites."""
+
+MORE_TAGS: Mapping[str, tuple[str, ...]] = {LAUNCH_TEMPLATE: (POOL,), GROUP: (POOL,)}
+"""By kind, what it is to say besides."""
+
+TAGGED = (
+    NO_SITE
+    | MORE_TAGS.keys()
+    | {
+        BALANCER,
+        INSTANCE,
+        LISTENER,
+        "aws:ebs/volume:Volume",
+        "aws:ec2/customerGateway:CustomerGateway",
+        "aws:ec2/eip:Eip",
+        "aws:ec2/internetGateway:InternetGateway",
+        "aws:ec2/natGateway:NatGateway",
+        "aws:ec2/routeTable:RouteTable",
+        "aws:ec2/securityGroup:SecurityGroup",
+        "aws:ec2/subnet:Subnet",
+        "aws:ec2/vpc:Vpc",
+        "aws:ec2/vpcEndpoint:VpcEndpoint",
+        "aws:ec2/vpnConnection:VpnConnection",
+        "aws:ec2/vpnGateway:VpnGateway",
+        "aws:efs/fileSystem:FileSystem",
+        "aws:kms/key:Key",
+        "aws:lb/targetGroup:TargetGroup",
+        "aws:route53/zone:Zone",
+        "aws:s3/bucket:Bucket",
+        "aws:secretsmanager/secret:Secret",
+        "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule",
+        "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule",
+    }
+)
+"""Kinds that take tags (the SDK's `tags`; tests compare)."""
+
+
+def _interface(resource: Resource, _: Declared) -> Iterator[Breach]:
+    key = "associatePublicIpAddress"
+    if resource.kind == INSTANCE:
+        found = [(key, resource.inputs.get(key))]
+    else:
+        found = [(f"{place}.{key}", one.get(key)) for place, one in sections(resource.inputs, "networkInterfaces")]
+    if not found:
+        yield Breach(
+            what="no networkInterfaces: whether machines get public addresses is left to the subnet",
+            write=f"networkInterfaces with {key}: false",
+        )
+    for place, value in found:
+        if value is not False and str(value).lower() != "false":
+            yield Breach(what=f"{place} is {shown(value)}", write=f"{key}: false")
+
+
+def _balancer(resource: Resource, _: Declared) -> Iterator[Breach]:
+    if not is_true(resource.inputs.get("internal")):
+        yield Breach(what=f"internal is {shown(resource.inputs.get('internal'))}", write="internal: true")
+
+
+def _route(resource: Resource, declared: Declared) -> Iterator[Breach]:
+    if resource.name in declared.public:
+        return
+    routes = [("", resource.inputs)] if resource.kind == ROUTE else sections(resource.inputs, "routes")
+    for place, route in routes:
+        gateway = route.get("gatewayId")
+        if not gateway or str(gateway).startswith(NO_GATEWAY):
+            continue
+        for target in (route.get(key) for key in TARGETS):
+            if target is not None and not _private(target):
+                yield Breach(
+                    what=f"{f'{place}: ' if place else ''}a route for {shown(target)} by an internet gateway",
+                    write="a route by the zone's NAT gateway; only the NAT gateways' own subnets reach the internet",
+                )
+
+
+def _private(target: object) -> bool:
+    """Whether it can be another site: an internet gateway's id is not known before it is made, so what such a route is
+    is told by where it leads."""
+    network = parse_range(str(target))
+    return isinstance(network, IPv4Network) and any(network.subnet_of(range_) for range_ in PRIVATE)
+
+
+def _subnet(resource: Resource, _: Declared) -> Iterator[Breach]:
+    for key in ("mapPublicIpOnLaunch", "assignIpv6AddressOnCreation"):
+        value = resource.inputs.get(key)
+        if is_true(value) or is_unknown(value):
+            yield Breach(what=f"{key} is {shown(value)}: whatever starts in it is public", write=f"{key}: false")
+
+
+def _ingress(resource: Resource, declared: Declared) -> Iterator[Breach]:
+    yield from ingress_breaches(resource, declared, list(_rules(resource)), key="ingress")
+
+
+def _rules(resource: Resource) -> Iterator[Ingress]:
+    """Every rule of ``resource`` that lets something in."""
+    inputs = resource.inputs
+    if resource.kind == _GROUP_RULE:
+        yield _rule("", inputs, protocol="ipProtocol", ranges=("cidrIpv4", "cidrIpv6", "prefixListId"))
+    elif resource.kind != _OLD_GROUP_RULE or inputs.get("type") == "ingress":
+        listed = [("", inputs)] if resource.kind == _OLD_GROUP_RULE else sections(inputs, "ingress")
+        for place, rule in listed:
+            yield _rule(place, rule, protocol="protocol", ranges=("cidrBlocks", "ipv6CidrBlocks", "prefixListIds"))
+
+
+def _rule(place: str, rule: Mapping[str, Any], *, protocol: str, ranges: tuple[str, ...]) -> Ingress:
+    first, last = (_number(rule.get(key)) for key in ("fromPort", "toPort"))
+    return Ingress(
+        place=place,
+        sources=tuple(source for key in ranges for source in texts(rule, key)),
+        protocol=str(rule.get(protocol)),
+        ports=frozenset({first if first == last else f"{first}-{last}"}),
+    )
+
+
+def _number(port: object) -> str:
+    """JSON's numbers come without a kind: 500 and 500.0 are the same port."""
+    return str(int(port)) if isinstance(port, float) else str(port)
+
+
+def _anonymous(resource: Resource, _: Declared) -> Iterator[Breach]:
+    if resource.kind == _BLOCK:
+        for key in _BLOCKED:
+            if not is_true(resource.inputs.get(key)):
+                yield Breach(what=f"{key} is {shown(resource.inputs.get(key))}", write=f"{key}: true")
+    elif resource.inputs.get("acl") in OPEN_ACLS:
+        yield Breach(what=f"acl is {resource.inputs['acl']}", write="no list: buckets made since April 2023 have none")
+
+
+def _disk(resource: Resource, _: Declared) -> Iterator[Breach]:
+    inputs = resource.inputs
+    if resource.kind in WHOLE:
+        places = [("", inputs)]
+    elif resource.kind == INSTANCE:
+        # An instance of a template takes its disks from there.
+        root = [] if inputs.get("launchTemplate") and not inputs.get("rootBlockDevice") else ["rootBlockDevice"]
+        places = [(name, at(inputs, name)) for name in root] + sections(inputs, "ebsBlockDevices")
+    else:
+        mappings = sections(inputs, "blockDeviceMappings")
+        places = [(f"{place}.ebs", one["ebs"]) for place, one in mappings if one.get("ebs")]
+        if not places:
+            yield Breach(
+                what="no blockDeviceMappings: whether the root disk is encrypted is left to its image",
+                write="a mapping of the root device with encrypted: true",
+            )
+    for place, disk in places:
+        encrypted = at(disk, "encrypted")
+        if not is_true(encrypted):
+            name = f"{place}.encrypted" if place else "encrypted"
+            yield Breach(what=f"{name} is {shown(encrypted)}", write="encrypted: true")
+
+
+def _tls(resource: Resource, _: Declared) -> Iterator[Breach]:
+    protocol = resource.inputs.get("protocol")
+    policy = resource.inputs.get("sslPolicy")
+    if protocol == "HTTP":
+        yield Breach(what="the listener speaks HTTP", write="protocol: HTTPS, or TCP for what ends TLS itself")
+    elif protocol in ("HTTPS", "TLS") and not MODERN_POLICY.search(str(policy)):
+        yield Breach(what=f"sslPolicy is {shown(policy)}", write="sslPolicy: ELBSecurityPolicy-TLS13-1-2-2021-06")
+
+
+def _has_metadata(resource: Resource) -> bool:
+    """Not where the service is off, nor where an instance takes the options of its template."""
+    if at(resource.inputs, "metadataOptions.httpEndpoint") == "disabled":
+        return False
+    from_template = resource.kind == INSTANCE and resource.inputs.get("launchTemplate")
+    return not (from_template and resource.inputs.get("metadataOptions") is None)
+
+
+def _tokens(resource: Resource, _: Declared) -> Iterator[Breach]:
+    tokens = at(resource.inputs, "metadataOptions.httpTokens")
+    if _has_metadata(resource) and tokens != "required":
+        yield Breach(what=f"metadataOptions.httpTokens is {shown(tokens)}", write="httpTokens: required")
+
+
+def _hops(resource: Resource, _: Declared) -> Iterator[Breach]:
+    limit = "httpPutResponseHopLimit"
+    hops = at(resource.inputs, f"metadataOptions.{limit}")
+    if _has_metadata(resource) and hops != 1:
+        yield Breach(what=f"metadataOptions.{limit} is {shown(hops)}", write=f"{limit}: 1")
+
+
+def _tags(resource: Resource, declared: Declared) -> Iterator[Breach]:
+    wanted = (*(() if resource.kind in NO_SITE else (SITE,)), *MORE_TAGS.get(resource.kind, ()))
+    found = _group_tags(resource.inputs) if resource.kind == GROUP else resource.inputs.get("tags")
+    yield from missing_tags("tags", found, wanted, declared)
+    if resource.kind != LAUNCH_TEMPLATE:
+        return
+    specifications = sections(resource.inputs, "tagSpecifications")
+    for place, one in specifications:
+        yield from missing_tags(f"{place}.tags", one.get("tags"), wanted, declared)
+    if "volume" not in [one.get("resourceType") for _, one in specifications]:
+        yield Breach(what="tagSpecifications name no tags of volumes", write="tagSpecifications for volume")
+
+
+def _group_tags(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """A group's own tags reach its machines only if they are told to."""
+    return {
+        str(tag.get("key")): tag.get("value")
+        for _, tag in sections(inputs, "tags")
+        if is_true(tag.get("propagateAtLaunch"))
+    }
+
+
+_MACHINES = frozenset({INSTANCE, LAUNCH_TEMPLATE})
+_BALANCERS = frozenset({BALANCER, "aws:elb/loadBalancer:LoadBalancer"})
+_ROUTES = frozenset({ROUTE, "aws:ec2/routeTable:RouteTable", "aws:ec2/defaultRouteTable:DefaultRouteTable"})
+_BUCKETS = frozenset({_BLOCK, "aws:s3/bucketAcl:BucketAcl", "aws:s3/bucketAclV2:BucketAclV2"})
+
+
+def public(place: Place[AwsSite], /) -> frozenset[str]:
+    """Names of the site's egress, a route and addresses, as `components/aws/network.py` gives them."""
+    network, zones = f"{place.environment}-{place.name}-network", made_zones(place.site)
+    routes = {f"{network}-public-default"} if zones else set()
+    return frozenset({*routes, *(f"{network}-egress-{zone}" for zone in zones)})
+
+
+def checks() -> tuple[Check, ...]:
+    """Every look at a resource."""
+    return (
+        Check(rule=rules.PUBLIC_ADDRESS, kinds=frozenset({"aws:ec2/eip:Eip"}), look=unaccounted_address),
+        Check(rule=rules.PUBLIC_INTERFACE, kinds=_MACHINES, look=_interface),
+        Check(rule=rules.PUBLIC_LOAD_BALANCER, kinds=_BALANCERS, look=_balancer),
+        Check(rule=rules.PUBLIC_ROUTE, kinds=_ROUTES, look=_route),
+        Check(rule=rules.PUBLIC_SUBNET, kinds=frozenset({"aws:ec2/subnet:Subnet"}), look=_subnet),
+        Check(rule=rules.INGRESS, kinds=frozenset({_GROUP_RULE, _OLD_GROUP_RULE, *_GROUPS}), look=_ingress),
+        Check(rule=rules.STORE_ANONYMOUS, kinds=_BUCKETS, look=_anonymous),
+        Check(rule=rules.DISK_ENCRYPTED, kinds=_MACHINES | set(WHOLE), look=_disk),
+        Check(rule=rules.TLS, kinds=frozenset({LISTENER}), look=_tls),
+        Check(rule=rules.IMDSV2, kinds=_MACHINES, look=_tokens),
+        Check(rule=rules.METADATA_HOP_LIMIT, kinds=_MACHINES, look=_hops),
+        *identity.CHECKS,
+        user_data_check(USER_DATA),
+        Check(rule=rules.TAGS, kinds=frozenset(TAGGED), look=_tags),
+    )

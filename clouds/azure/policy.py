@@ -1,0 +1,265 @@
+"""Looks at Azure's resources for what breaks a rule (docs/policy.md), by the types of azure-native."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from clouds.azure.made import makes_egress, makes_vpn_gateway
+from clouds.azure.site import GATEWAY_ADDRESSES, AzureSite
+from clouds.base import rules
+from clouds.base.ingress import Ingress, ingress_breaches
+from clouds.base.inputs import at, is_true, is_unknown, sections, shown, texts, walk
+from clouds.base.place import Place
+from clouds.base.policy import Breach, Check, Declared, Resource, unaccounted_address
+from clouds.base.ranges import parse_range
+from clouds.base.secrets import user_data_check
+from clouds.base.tagging import MACHINE, POOL, SITE, missing_tags
+
+BALANCER: Final = "azure-native:network:LoadBalancer"
+INTERFACE: Final = "azure-native:network:NetworkInterface"
+RULE: Final = "azure-native:network:SecurityRule"
+RULES_GROUP: Final = "azure-native:network:NetworkSecurityGroup"
+SCALE_SET: Final = "azure-native:compute:VirtualMachineScaleSet"
+STORAGE_ACCOUNT: Final = "azure-native:storage:StorageAccount"
+VAULT: Final = "azure-native:keyvault:Vault"
+VIRTUAL_MACHINE: Final = "azure-native:compute:VirtualMachine"
+
+ADDRESS_KEYS = ("publicIPAddress", "publicIPAddressConfiguration", "publicIPPrefix")
+"""How interfaces and frontends are given public addresses (azure-native SDK, network and compute)."""
+
+OWN_TAGS = ("VirtualNetwork", "AzureLoadBalancer")
+"""Service tags that stand for nobody's addresses but the network's and its probes' (learn.microsoft.com, "Virtual
+network service tags"); `AzureCloud` and its like are other customers' machines too."""
+
+WITHOUT_RULES = ("GatewaySubnet",)
+"""Subnets that take no security group (learn.microsoft.com, "About VPN Gateway configuration settings", Gateway
+subnet)."""
+
+MODERN_TLS = ("TLS1_2", "TLS1_3")
+
+PRIVILEGED: Mapping[str, str] = {
+    "8e3af657-a8ff-443c-a75c-2fe8c4bcb635": "Owner",
+    "b24988ac-6180-42a0-ab88-20f7382dd24c": "Contributor",
+    "18d7d88d-d35e-4fb5-a5c3-7773c20a72d9": "User Access Administrator",
+    "f58310d9-a9f6-439a-9e8d-f62e7b41a168": "Role Based Access Control Administrator",
+}
+"""The roles over everything (learn.microsoft.com, "Azure built-in roles", Privileged)."""
+
+_WIDE_SCOPE = re.compile(r"^/?(|subscriptions/[^/]+|providers/Microsoft\.Management/managementGroups/[^/]+)/?$", re.I)
+"""The tenant, a management group or a subscription; anything longer is a resource group or less."""
+
+_WIDE_ACTION = re.compile(r"^(\*(/.*)?|[^/*]+/\*)$")
+"""``*``, ``*/read``, ``Microsoft.Compute/*``: all services, or all of one."""
+
+USER_DATA: Mapping[str, tuple[str, ...]] = {
+    VIRTUAL_MACHINE: ("osProfile.customData", "userData"),
+    SCALE_SET: ("virtualMachineProfile.osProfile.customData", "virtualMachineProfile.userData"),
+}
+"""By kind, where what a machine starts with is."""
+
+MORE_TAGS: Mapping[str, tuple[str, ...]] = {SCALE_SET: (POOL,), VIRTUAL_MACHINE: (MACHINE,)}
+"""By kind, what it is to say besides its site."""
+
+TAGGED = frozenset(
+    {
+        *MORE_TAGS,
+        BALANCER,
+        INTERFACE,
+        RULES_GROUP,
+        STORAGE_ACCOUNT,
+        VAULT,
+        "azure-native:compute:Disk",
+        "azure-native:managedidentity:UserAssignedIdentity",
+        "azure-native:network:LocalNetworkGateway",
+        "azure-native:network:NatGateway",
+        "azure-native:network:PublicIPAddress",
+        "azure-native:network:VirtualNetwork",
+        "azure-native:network:VirtualNetworkGateway",
+        "azure-native:network:VirtualNetworkGatewayConnection",
+        "azure-native:privatedns:PrivateZone",
+        "azure-native:privatedns:VirtualNetworkLink",
+        "azure-native:resources:ResourceGroup",
+    }
+)
+"""Kinds that take tags (the SDK's `tags`; tests compare)."""
+
+
+def _addresses(resource: Resource, _: Declared) -> Iterator[Breach]:
+    for place, key, value in walk(resource.inputs):
+        if key in ADDRESS_KEYS and value is not None:
+            yield Breach(what=f"{place} gives it a public address", write=f"no {key}")
+
+
+def _ingress(resource: Resource, declared: Declared) -> Iterator[Breach]:
+    if resource.kind == RULE:
+        found = list(_let_in("", resource.inputs))
+    else:
+        listed = sections(resource.inputs, "securityRules")
+        found = [one for place, rule in listed for one in _let_in(f"{place} ({rule.get('name', 'no name')})", rule)]
+    yield from ingress_breaches(resource, declared, found, key="securityRules", own=OWN_TAGS)
+
+
+def _let_in(place: str, rule: Mapping[str, Any]) -> Iterator[Ingress]:
+    if str(rule.get("direction")).lower() != "inbound" or str(rule.get("access")).lower() != "allow":
+        return
+    yield Ingress(
+        place=place,
+        sources=(*texts(rule, "sourceAddressPrefix"), *texts(rule, "sourceAddressPrefixes")),
+        protocol=str(rule.get("protocol")),
+        ports=frozenset((*texts(rule, "destinationPortRange"), *texts(rule, "destinationPortRanges"))),
+    )
+
+
+def _subnet(resource: Resource, _: Declared) -> Iterator[Breach]:
+    if at(resource.inputs, "networkSecurityGroup") is None and resource.inputs.get("subnetName") not in WITHOUT_RULES:
+        yield Breach(
+            what="no networkSecurityGroup: Azure's own rules let in every network that is peered or linked",
+            write="networkSecurityGroup with the subnet's own rules",
+        )
+
+
+def _network(resource: Resource, declared: Declared) -> Iterator[Breach]:
+    vault = resource.kind == VAULT
+    root = "properties." if vault else ""
+    acls = f"{root}networkAcls" if vault else "networkRuleSet"
+    if at(resource.inputs, f"{root}publicNetworkAccess") == "Disabled":
+        return
+    action = at(resource.inputs, f"{acls}.defaultAction")
+    if action != "Deny":
+        yield Breach(what=f"{acls}.defaultAction is {shown(action)}: the whole internet reaches it", write="Deny")
+    bypass = at(resource.inputs, f"{acls}.bypass")
+    if bypass != "None":
+        yield Breach(
+            what=f"{acls}.bypass is {shown(bypass)}: services of other tenants pass by the rules", write="None"
+        )
+    for place, rule in sections(resource.inputs, f"{acls}.ipRules"):
+        source = rule.get("value" if vault else "iPAddressOrRange")
+        network = parse_range(str(source))
+        if network is None or not declared.admits_operator(network):
+            yield Breach(
+                what=f"{place} admits {shown(source)}, which is no operator's",
+                write="a range that access.operators declares",
+            )
+
+
+def _anonymous(resource: Resource, _: Declared) -> Iterator[Breach]:
+    value = resource.inputs.get("allowBlobPublicAccess")
+    if value is not False:
+        yield Breach(what=f"allowBlobPublicAccess is {shown(value)}", write="allowBlobPublicAccess: false")
+
+
+def _recoverable(resource: Resource, declared: Declared) -> Iterator[Breach]:
+    kept = at(resource.inputs, "properties.enableSoftDelete")
+    if not is_true(kept):
+        yield Breach(what=f"properties.enableSoftDelete is {shown(kept)}", write="enableSoftDelete: true")
+    protected = at(resource.inputs, "properties.enablePurgeProtection")
+    if not is_true(protected) and not declared.destroyable:
+        yield Breach(
+            what=f"properties.enablePurgeProtection is {shown(protected)}: who may purge can end every secret at once",
+            write="enablePurgeProtection: true, or `destroyable: true` for an environment that is to go",
+        )
+
+
+def _host(resource: Resource, _: Declared) -> Iterator[Breach]:
+    root = "virtualMachineProfile." if resource.kind == SCALE_SET else ""
+    place = f"{root}securityProfile.encryptionAtHost"
+    value = at(resource.inputs, place)
+    if not is_true(value):
+        yield Breach(what=f"{place} is {shown(value)}", write="encryptionAtHost: true")
+
+
+def _tls(resource: Resource, _: Declared) -> Iterator[Breach]:
+    oldest = resource.inputs.get("minimumTlsVersion")
+    if oldest not in MODERN_TLS:
+        yield Breach(what=f"minimumTlsVersion is {shown(oldest)}", write="minimumTlsVersion: TLS1_2")
+    # Left out, it is on (azure-native SDK, StorageAccountArgs.enable_https_traffic_only).
+    if resource.inputs.get("enableHttpsTrafficOnly", True) is not True:
+        yield Breach(what="enableHttpsTrafficOnly is false", write="enableHttpsTrafficOnly: true")
+
+
+def _vault_roles(resource: Resource, _: Declared) -> Iterator[Breach]:
+    roles = at(resource.inputs, "properties.enableRbacAuthorization")
+    if not is_true(roles):
+        yield Breach(
+            what=f"properties.enableRbacAuthorization is {shown(roles)}", write="enableRbacAuthorization: true"
+        )
+
+
+def _password(resource: Resource, _: Declared) -> Iterator[Breach]:
+    root = "virtualMachineProfile.osProfile" if resource.kind == SCALE_SET else "osProfile"
+    place = f"{root}.linuxConfiguration.disablePasswordAuthentication"
+    if not is_true(at(resource.inputs, place)):
+        yield Breach(
+            what=f"{place} is {shown(at(resource.inputs, place))}", write="disablePasswordAuthentication: true"
+        )
+    if at(resource.inputs, f"{root}.adminPassword") is not None:
+        yield Breach(what=f"{root}.adminPassword is set", write="no password: an SSH key")
+
+
+def _privileged(resource: Resource, _: Declared) -> Iterator[Breach]:
+    role = str(resource.inputs.get("roleDefinitionId")).rpartition("/")[2].lower()
+    if role in PRIVILEGED:
+        yield Breach(
+            what=f"assigns {PRIVILEGED[role]}", write="a role of what the identity does, on what it does it to"
+        )
+
+
+def _scope(resource: Resource, _: Declared) -> Iterator[Breach]:
+    scope = resource.inputs.get("scope")
+    if scope is None or (not is_unknown(scope) and _WIDE_SCOPE.match(str(scope))):
+        yield Breach(what=f"scope is {shown(scope)}", write="the resource group, or the resource in it")
+
+
+def _definition(resource: Resource, _: Declared) -> Iterator[Breach]:
+    for place, permission in sections(resource.inputs, "permissions"):
+        for key in ("actions", "dataActions"):
+            for action in texts(permission, key):
+                if _WIDE_ACTION.match(action):
+                    yield Breach(
+                        what=f"{place}.{key}: {action}", write="the operations that are called, by their names"
+                    )
+
+
+def _tags(resource: Resource, declared: Declared) -> Iterator[Breach]:
+    wanted = (SITE, *MORE_TAGS.get(resource.kind, ()))
+    yield from missing_tags("tags", resource.inputs.get("tags"), wanted, declared)
+
+
+_ADDRESSES = frozenset({"azure-native:network:PublicIPAddress", "azure-native:network:PublicIPPrefix"})
+_MACHINES = frozenset({VIRTUAL_MACHINE, SCALE_SET})
+_ASSIGNMENT = frozenset({"azure-native:authorization:RoleAssignment"})
+
+
+def public(place: Place[AzureSite], /) -> frozenset[str]:
+    """Names of the site's public addresses, as `components/azure/network.py` and `vpn.py` give them."""
+    egress = {f"{place.environment}-{place.name}-egress"} if makes_egress(place) else set()
+    gateway = place.has_tunnels and makes_vpn_gateway(place.site)
+    numbers = range(GATEWAY_ADDRESSES) if gateway else ()
+    return frozenset({*egress, *(f"{place.environment}-links-{place.name}-address-{number}" for number in numbers)})
+
+
+def checks() -> tuple[Check, ...]:
+    """Every look at a resource."""
+    return (
+        Check(rule=rules.PUBLIC_ADDRESS, kinds=_ADDRESSES, look=unaccounted_address),
+        Check(rule=rules.PUBLIC_INTERFACE, kinds=_MACHINES | {INTERFACE}, look=_addresses),
+        Check(rule=rules.PUBLIC_LOAD_BALANCER, kinds=frozenset({BALANCER}), look=_addresses),
+        Check(rule=rules.INGRESS, kinds=frozenset({RULES_GROUP, RULE}), look=_ingress),
+        Check(rule=rules.SUBNET_WITHOUT_RULES, kinds=frozenset({"azure-native:network:Subnet"}), look=_subnet),
+        Check(rule=rules.STORE_NETWORK, kinds=frozenset({VAULT, STORAGE_ACCOUNT}), look=_network),
+        Check(rule=rules.STORE_ANONYMOUS, kinds=frozenset({STORAGE_ACCOUNT}), look=_anonymous),
+        Check(rule=rules.VAULT_RECOVERABLE, kinds=frozenset({VAULT}), look=_recoverable),
+        Check(rule=rules.ENCRYPTION_AT_HOST, kinds=_MACHINES, look=_host),
+        Check(rule=rules.TLS, kinds=frozenset({STORAGE_ACCOUNT}), look=_tls),
+        Check(rule=rules.VAULT_ROLES, kinds=frozenset({VAULT}), look=_vault_roles),
+        Check(rule=rules.PASSWORD_LOGIN, kinds=_MACHINES, look=_password),
+        Check(rule=rules.AZURE_PRIVILEGED_ROLE, kinds=_ASSIGNMENT, look=_privileged),
+        Check(rule=rules.AZURE_SCOPE, kinds=_ASSIGNMENT, look=_scope),
+        Check(
+            rule=rules.AZURE_ACTIONS, kinds=frozenset({"azure-native:authorization:RoleDefinition"}), look=_definition
+        ),
+        user_data_check(USER_DATA),
+        Check(rule=rules.TAGS, kinds=TAGGED, look=_tags),
+    )

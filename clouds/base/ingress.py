@@ -1,0 +1,67 @@
+"""What comes in comes from the environment's own addresses or from its operators', whichever cloud's rule admits it."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator
+from dataclasses import dataclass
+
+from clouds.base.inputs import is_unknown, unseen
+from clouds.base.policy import Breach, Declared, Resource
+from clouds.base.ranges import parse_range
+
+ANYONE = ("*", "any", "internet", "0.0.0.0/0", "::/0")
+"""Sources that are the whole internet, in small letters."""
+
+IPSEC_PORTS = frozenset({"500", "4500"})
+"""UDP ports of IKE and of ESP behind NAT (RFC 7296, 2; RFC 3948, 2.1)."""
+
+ESP = ("esp", "50")
+"""The protocol by its name in Azure and by its number (IANA, "Protocol Numbers")."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ingress:
+    """One rule that lets something in."""
+
+    place: str
+    """Where it is in its resource; empty when it is a resource of its own."""
+    sources: tuple[str, ...]
+    protocol: str
+    ports: frozenset[str]
+    """Ports or ranges of them as they are written."""
+
+    @property
+    def is_ipsec(self) -> bool:
+        """Whether it admits nothing but IKE and ESP, which end in a gateway that knows its peers by their keys."""
+        if self.protocol.lower() in ESP:
+            return True
+        return self.protocol.lower() == "udp" and bool(self.ports) and self.ports <= IPSEC_PORTS
+
+
+def ingress_breaches(
+    resource: Resource, declared: Declared, rules: Iterable[Ingress], *, key: str, own: Container[str] = ()
+) -> Iterator[Breach]:
+    """Sources in ``rules`` that the environment does not declare. ``key``: where a resource lists its rules; ``own``:
+    names in the place of a source that stand for nobody's addresses but the environment's."""
+    if unseen(resource.inputs, key):
+        yield Breach(what=f"{key} cannot be judged before it is made", write="rules that do not wait for anything")
+    for rule in rules:
+        for source in rule.sources:
+            wrong = _wrong(source, declared, own)
+            if wrong and not rule.is_ipsec:
+                yield Breach(
+                    what=f"{rule.place}: {wrong}" if rule.place else wrong,
+                    write=f"a source inside {declared.supernet}, or a range that access.operators declares",
+                )
+
+
+def _wrong(source: str, declared: Declared, own: Container[str]) -> str:
+    """What is wrong with a source; empty when nothing is."""
+    if source.lower() in ANYONE:
+        return f"lets in {source}, which is everyone"
+    if is_unknown(source):
+        return "lets in a source that is not known before it is made"
+    network = parse_range(source)
+    if network is None:
+        return "" if source in own else f"lets in {source}, whose addresses are not the environment's alone"
+    return "" if declared.admits(network) else f"lets in {source}, which the environment does not declare"

@@ -1,0 +1,225 @@
+"""Rules: what an environment must never be, in whichever cloud. Which resources keep them is asked by each cloud's own
+checks (``clouds/*/policy.py``); docs/policy.md is written from here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from clouds.base.policy import Rule
+
+PUBLIC_ADDRESS = Rule(
+    id="public-address",
+    reason="Every public address is the egress of a site or its IPsec gateway: any other is a way in.",
+    source="CIS Azure v4.0.0, 8.7; docs/network.md",
+)
+
+PUBLIC_INTERFACE = Rule(
+    id="public-interface",
+    reason="No machine has a public address, said where the machine is declared and not left to its subnet.",
+    source="AWS Security Hub EC2.9 and EC2.25; CIS Azure v4.0.0, 8.7",
+)
+
+PUBLIC_LOAD_BALANCER = Rule(
+    id="public-load-balancer",
+    reason="Load balancers are internal: the API is for the environment's own addresses.",
+    source="docs/lessons.md, 9; docs/network.md",
+)
+
+PUBLIC_ROUTE = Rule(
+    id="public-route",
+    reason="Only the subnets of NAT gateways have a route by an internet gateway: with one, an address is enough.",
+    source="AWS Security Hub EC2.172; components/aws/network.py",
+)
+
+PUBLIC_SUBNET = Rule(
+    id="public-subnet",
+    reason="No subnet hands out public addresses to what starts in it.",
+    source="AWS Security Hub EC2.15",
+)
+
+INGRESS = Rule(
+    id="ingress",
+    reason=(
+        "What is let in comes from the environment's supernet or from a declared operator range; only IKE and ESP "
+        "may come from anywhere."
+    ),
+    source="CIS AWS v5.0.0, 5.3 and 5.4; CIS Azure v4.0.0, 8.1 to 8.4; docs/lessons.md, 9",
+)
+
+SUBNET_WITHOUT_RULES = Rule(
+    id="subnet-without-rules",
+    reason="Every subnet on Azure has a security group: without one, nothing narrows what peers and links bring.",
+    source="learn.microsoft.com, Network security groups, Default security rules",
+)
+
+STORE_NETWORK = Rule(
+    id="store-network",
+    reason="A vault or storage account admits named subnets and declared operator ranges, and nobody else.",
+    source="CIS Azure v4.0.0, 9.3.7, 10.3.2.2 and 10.3.2.3; docs/certificates.md",
+)
+
+STORE_ANONYMOUS = Rule(
+    id="store-anonymous",
+    reason="Nothing is read without signing in: no anonymous blobs, no public buckets.",
+    source="CIS AWS v5.0.0, 2.1.4; AWS Security Hub S3.8 and S3.12; CIS Azure v4.0.0, 10.3.9",
+)
+
+VAULT_RECOVERABLE = Rule(
+    id="vault-recoverable",
+    reason=(
+        "A vault keeps what is deleted and cannot be purged before, since it is the only place of the authorities' "
+        "keys; where the environment is declared destroyable, purging is what `destroy` does."
+    ),
+    source="CIS Azure v4.0.0, 9.3.5; docs/certificates.md",
+)
+
+# Buckets need no rule: S3 has encrypted every object since January 2023 (docs.aws.amazon.com, "Using server-side
+# encryption with Amazon S3 managed keys") and Azure Storage every blob (learn.microsoft.com, "Azure Storage encryption
+# for data at rest"); neither can be told not to.
+DISK_ENCRYPTED = Rule(
+    id="disk-encrypted",
+    reason="Every disk says itself that it is encrypted, and does not hope for the account's default.",
+    source="CIS AWS v5.0.0, 2.3.1 and 5.1.1; AWS Security Hub EC2.3 and EC2.181",
+)
+
+ENCRYPTION_AT_HOST = Rule(
+    id="encryption-at-host",
+    reason=(
+        "Azure encrypts managed disks always, but their caches and the temporary disk only with encryption at host."
+    ),
+    source='Azure Policy, "Virtual machines and virtual machine scale sets should have encryption at host enabled"',
+)
+
+TLS = Rule(
+    id="tls",
+    reason="What a cloud serves for us speaks TLS 1.2 or newer, and nothing in plain.",
+    source="CIS Azure v4.0.0, 10.3.4 and 10.3.7; AWS Security Hub ELB.18",
+)
+
+IMDSV2 = Rule(
+    id="imdsv2",
+    reason="Instance metadata answers to tokens only: else a forged request reads the role's credentials.",
+    source="CIS AWS v5.0.0, 5.7; AWS Security Hub EC2.8 and EC2.170",
+)
+
+METADATA_HOP_LIMIT = Rule(
+    id="metadata-hop-limit",
+    reason="Metadata goes one hop, the instance's own: a pod, a hop further, must not take its identity.",
+    source="AWS Security Hub AutoScaling.4; components/aws/pools.py",
+)
+
+IAM_ACTIONS = Rule(
+    id="iam-actions",
+    reason="A role names the actions it may take: neither `*` nor all of a service, which grows with the service.",
+    source="CIS AWS v5.0.0, 1.15; AWS Security Hub IAM.1 and IAM.21",
+)
+
+IAM_RESOURCES = Rule(
+    id="iam-resources",
+    reason="A role names what it may act on, unless the action can be limited to no resource.",
+    source="docs.aws.amazon.com, Service Authorization Reference, Actions, resources, and condition keys",
+)
+
+IAM_PRINCIPALS = Rule(
+    id="iam-principals",
+    reason="Roles, buckets and keys let in whom they name, a provider's identities by audience and subject.",
+    source="docs.aws.amazon.com, Create a role for OpenID Connect federation; AWS Security Hub KMS.5",
+)
+
+IAM_MANAGED_POLICIES = Rule(
+    id="iam-managed-policies",
+    reason="No managed policy that spans services: it holds more than anything here calls.",
+    source="CIS AWS v5.0.0, 1.15; docs.aws.amazon.com, AWS managed policies for job functions",
+)
+
+STANDING_KEYS = Rule(
+    id="standing-keys",
+    reason="Programs prove who they are with tokens that end: a key that stays is copied once and used for ever.",
+    source="CIS AWS v5.0.0, 1.20; components/aws/controller.py",
+)
+
+VAULT_ROLES = Rule(
+    id="vault-roles",
+    reason="A vault trusts roles, which are given secret by secret; its own access policies open all of them.",
+    source="CIS Azure v4.0.0, 9.3.6; docs/certificates.md",
+)
+
+PASSWORD_LOGIN = Rule(
+    id="password-login",
+    reason="Machines are signed in to with a key: passwords are guessed.",
+    source='Azure Policy, "Authentication to Linux machines should require SSH keys"',
+)
+
+AZURE_PRIVILEGED_ROLE = Rule(
+    id="azure-privileged-role",
+    reason="No identity that the program makes holds a role over everything, or one that hands out roles.",
+    source="CIS Azure v4.0.0, 6.3.3 and 6.3.4",
+)
+
+AZURE_SCOPE = Rule(
+    id="azure-scope",
+    reason="A role is assigned on a resource group or less: a subscription holds what is not the environment's.",
+    source="learn.microsoft.com, Best practices for Azure RBAC, Only grant the access users need",
+)
+
+AZURE_ACTIONS = Rule(
+    id="azure-actions",
+    reason="A role of our own names its operations: neither `*` nor all of a provider, which grows with it.",
+    source="CIS Azure v4.0.0, 6.23",
+)
+
+SECRET_IN_USER_DATA = Rule(
+    id="secret-in-user-data",
+    reason="What a machine starts with holds no secret: whoever may describe the machine can read it.",
+    source='learn.microsoft.com, "User Data for Azure Virtual Machine", Security warning; docs/certificates.md',
+    waivable=False,
+)
+
+SECRET_IN_PLAIN = Rule(
+    id="secret-in-plain",
+    reason="A property that holds a secret is marked as one: the engine's state and every log would show it.",
+    source="pulumi.com, Secrets; docs/certificates.md",
+    waivable=False,
+)
+
+TAGS = Rule(
+    id="tags",
+    reason=(
+        "Whatever takes tags says its environment, its site, and of machines their pool or role, besides the "
+        "environment's own tags: what has none is found by nobody."
+    ),
+    source="the environment file's `tags`; components/aws/account.py, components/azure/names.py",
+)
+
+
+THEMES: Mapping[str, tuple[Rule, ...]] = {
+    "At the internet": (
+        PUBLIC_ADDRESS,
+        PUBLIC_INTERFACE,
+        PUBLIC_LOAD_BALANCER,
+        PUBLIC_ROUTE,
+        PUBLIC_SUBNET,
+        INGRESS,
+        SUBNET_WITHOUT_RULES,
+    ),
+    "Vaults, storage accounts and buckets": (STORE_NETWORK, STORE_ANONYMOUS, VAULT_RECOVERABLE),
+    "Encryption": (DISK_ENCRYPTED, ENCRYPTION_AT_HOST, TLS),
+    "Instance metadata": (IMDSV2, METADATA_HOP_LIMIT),
+    "Who may do what": (
+        IAM_ACTIONS,
+        IAM_RESOURCES,
+        IAM_PRINCIPALS,
+        IAM_MANAGED_POLICIES,
+        STANDING_KEYS,
+        VAULT_ROLES,
+        PASSWORD_LOGIN,
+        AZURE_PRIVILEGED_ROLE,
+        AZURE_SCOPE,
+        AZURE_ACTIONS,
+    ),
+    "Secrets": (SECRET_IN_USER_DATA, SECRET_IN_PLAIN),
+    "Tags": (TAGS,),
+}
+"""Rules by what they are about, in the order of docs/policy.md."""
+
+RULES: tuple[Rule, ...] = tuple(rule for rules in THEMES.values() for rule in rules)

@@ -1,0 +1,24 @@
+"""Whose a resource is can be read off it: bills, inventories and who looks for strays go by tags."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from clouds.base.inputs import is_unknown, shown
+from clouds.base.policy import Breach, Declared
+
+ENVIRONMENT, SITE, POOL, MACHINE = "longhaul-environment", "longhaul-site", "longhaul-pool", "longhaul-role"
+
+
+def missing_tags(place: str, tags: Any, wanted: tuple[str, ...], declared: Declared) -> Iterator[Breach]:
+    """Tags that ``tags`` does not have, ``wanted`` and the environment's own."""
+    tags = tags if isinstance(tags, Mapping) else {}
+    for key, value in {**declared.tags, ENVIRONMENT: declared.environment}.items():
+        if tags.get(key) != value:
+            yield Breach(what=f"{place}: {key} is {shown(tags.get(key))}", write=f"{key}: {value}")
+    for key in wanted:
+        value = tags.get(key)
+        said = isinstance(value, str) and not is_unknown(value) and (key != SITE or value in declared.sites)
+        if not said:
+            yield Breach(what=f"{place}: {key} is {shown(value)}", write=f"{key}: the name of what it belongs to")
