@@ -14,16 +14,17 @@ import asyncio
 import contextlib
 import re
 import shutil
-import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from lab.cgroups import Group
 from lab.desired import Gateway, Network, Tunnel
 from lab.hypervisor import addresses, nspawn
 from lab.hypervisor.commands import command
-from lab.hypervisor.namespaces import RUN, Namespace, is_mounted
+from lab.hypervisor.container import Container
+from lab.hypervisor.namespaces import RUN, Namespace
 from lab.hypervisor.networks import ROUTER_SYSCTL, Networks
 from lab.hypervisor.settings import Settings
 from lab.hypervisor.vici import Message, Session
@@ -104,7 +105,6 @@ class CharonParts:
     key: str
     settings: Settings
     networks: Networks
-    _process: nspawn.Process | None = None
 
     @property
     def namespace(self) -> Namespace:
@@ -114,19 +114,14 @@ class CharonParts:
     def directory(self) -> Path:
         return RUN / "gateways" / self.key
 
-    @property
-    def _exit_file(self) -> Path:
-        return self.directory / "exit"
-
-    @property
-    def group(self) -> Group:
-        return Group.of(self.settings.state, f"{PROCESS}{self.key}")
+    @cached_property
+    def _container(self) -> Container:
+        name = f"{PROCESS}{self.key}"
+        return Container(name=name, group=Group.of(self.settings.state, name), run=self.directory)
 
     def process(self) -> nspawn.Process | None:
-        """The container, if it runs; a daemon that has just started finds its predecessor's."""
-        if self._process is None or not self._process.alive():
-            self._process = nspawn.running().get(f"{PROCESS}{self.key}")
-        return self._process
+        """The container, if it runs."""
+        return self._container.process()
 
     async def link(self, gateway: Gateway, network: Network) -> None:
         """Join the gateway's namespace to its router and to the internet. Idempotent."""
@@ -148,21 +143,16 @@ class CharonParts:
         rootfs = self.settings.gateway_rootfs
         if rootfs is None:
             raise RuntimeError("there is no root file system for gateways (start the lab with --gateway-rootfs)")
-        root = self.directory / "root"
-        for folder in ("root", "work", "upper/etc/strongswan.d"):
+        for folder in ("work", "upper/etc/strongswan.d"):
             (self.directory / folder).mkdir(parents=True, exist_ok=True)
         (self.directory / "upper/etc/strongswan.d/lab.conf").write_text(_STRONGSWAN)
-        if not is_mounted(root):
-            options = f"lowerdir={rootfs},upperdir={self.directory / 'upper'},workdir={self.directory / 'work'}"
-            await command(["mount", "-t", "overlay", f"lab-{self.key}", "-o", options, str(root)])
-        self.group.create()
+        own = self._container
+        await own.mount(rootfs, disk=self.directory)
         argv = nspawn.container_argv(
-            name=f"{PROCESS}{self.key}", root=root, netns=self.namespace.path, command=["/usr/sbin/charon-systemd"]
+            name=own.name, root=own.root, netns=self.namespace.path, command=["/usr/sbin/charon-systemd"]
         )
-        log = self.settings.state.console_log("gateway-" + re.sub(r"[^A-Za-z0-9-]", "-", name))
-        self._exit_file.unlink(missing_ok=True)
-        return await nspawn.launch(
-            argv, name=f"{PROCESS}{self.key}", group=self.group, log=log, exit_file=self._exit_file
+        return await own.launch(
+            argv, log=self.settings.state.console_log("gateway-" + re.sub(r"[^A-Za-z0-9-]", "-", name))
         )
 
     async def connect(self, process: nspawn.Process) -> Session:
@@ -183,17 +173,8 @@ class CharonParts:
 
     async def stop(self) -> None:
         """End charon."""
-        while (process := self.process()) is not None:
-            process.kill()
-            await process.ended()
-        await asyncio.to_thread(self._remove_group)
-        root = self.directory / "root"
-        if is_mounted(root):
-            await command(["umount", str(root)])
-
-    def _remove_group(self) -> None:
-        self.group.kill(signal.SIGKILL)
-        self.group.remove()
+        await self._container.end()
+        await self._container.unmount()
 
     async def destroy(self) -> None:
         """End charon and remove the gateway."""

@@ -8,8 +8,8 @@ import json
 import os
 import secrets
 import shutil
-import signal
 from dataclasses import dataclass, replace
+from functools import cached_property
 from ipaddress import IPv4Interface, IPv4Network
 from pathlib import Path
 from typing import Literal
@@ -17,8 +17,8 @@ from typing import Literal
 from lab.cgroups import Group
 from lab.desired import CommandResult, Machine, Network
 from lab.hypervisor import nspawn, seed
-from lab.hypervisor.commands import command
-from lab.hypervisor.namespaces import RUN, is_mounted
+from lab.hypervisor.container import Container
+from lab.hypervisor.namespaces import RUN
 from lab.hypervisor.networks import Networks, machine_namespace
 from lab.hypervisor.settings import Settings
 from lab.state import read_json, write_atomically
@@ -51,7 +51,6 @@ class MachineParts:
     name: str
     settings: Settings
     networks: Networks
-    _process: nspawn.Process | None = None
     _delivered: tuple[IPv4Network, ...] | None = None
     """What the network is known to deliver."""
 
@@ -59,9 +58,10 @@ class MachineParts:
     def directory(self) -> Path:
         return self.settings.state.machines / self.name
 
-    @property
-    def _run(self) -> Path:
-        return RUN / "machines" / self.name
+    @cached_property
+    def _container(self) -> Container:
+        group = Group.of(self.settings.state, self.name)
+        return Container(name=self.name, group=group, run=RUN / "machines" / self.name)
 
     @property
     def _record(self) -> Path:
@@ -73,11 +73,7 @@ class MachineParts:
 
     @property
     def exit_file(self) -> Path:
-        return self._run / "exit"
-
-    @property
-    def group(self) -> Group:
-        return Group.of(self.settings.state, self.name)
+        return self._container.exit_file
 
     def record(self) -> dict[str, str]:
         """What was made: generation, id, network and address; empty when nothing was."""
@@ -100,10 +96,8 @@ class MachineParts:
             self._power.touch()
 
     def process(self) -> nspawn.Process | None:
-        """The machine's process, if it runs; a daemon that has just started finds its predecessor's."""
-        if self._process is None or not self._process.alive():
-            self._process = nspawn.running().get(self.name)
-        return self._process
+        """The machine's process, if it runs."""
+        return self._container.process()
 
     def exit_code(self) -> int | None:
         """How the last run ended; None while it runs or when nobody could tell."""
@@ -135,23 +129,16 @@ class MachineParts:
 
     async def start(self, machine: Machine, network: Network) -> nspawn.Process:
         """Boot the machine; returns once its process runs."""
-        root = self._run / "root"
-        root.mkdir(parents=True, exist_ok=True)
-        if not is_mounted(root):
-            image = self.settings.image(machine.image)
-            options = f"lowerdir={image},upperdir={self.directory / 'upper'},workdir={self.directory / 'work'}"
-            await command(["mount", "-t", "overlay", f"lab-{self.name}", "-o", options, str(root)])
+        own = self._container
+        await own.mount(self.settings.image(machine.image), disk=self.directory)
         await self.networks.attach(machine, network)
         self._delivered = machine.routed
         self._write_record(machine)
-        self.group.create()
         binds = [(self.directory / "containerd", CONTAINERD_MOUNT)]
         binds += [(self.directory / "ssd", SSD_MOUNT)] if machine.local_ssd_gib > 0 else []
         netns = machine_namespace(self.name).path
-        argv = nspawn.launch_argv(name=self.name, root=root, netns=netns, binds=binds)
-        log = self.console_log()
-        self.exit_file.unlink(missing_ok=True)
-        return await nspawn.launch(argv, name=self.name, group=self.group, log=log, exit_file=self.exit_file)
+        argv = nspawn.launch_argv(name=self.name, root=own.root, netns=netns, binds=binds)
+        return await own.launch(argv, log=self.console_log())
 
     async def deliver(self, machine: Machine) -> None:
         """Have the network deliver to the machine, which runs, what it should."""
@@ -167,28 +154,15 @@ class MachineParts:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_SHUTDOWN_S):
                     await process.ended()
-        while (process := self.process()) is not None:
-            process.kill()
-            await process.ended()
-        await self._clear()
-
-    async def _clear(self) -> None:
+        await self._container.end()
         self._delivered = None
-        await asyncio.to_thread(self._remove_group)
-        network = self.record().get("network", "")
-        await self.networks.detach(self.name, network)
-        root = self._run / "root"
-        if is_mounted(root):
-            await command(["umount", str(root)])
-
-    def _remove_group(self) -> None:
-        self.group.kill(signal.SIGKILL)
-        self.group.remove()
+        await self.networks.detach(self.name, self.record().get("network", ""))
+        await self._container.unmount()
 
     async def destroy(self) -> None:
         """End the machine and remove it with its disk."""
         await self.stop(orderly=False)
-        for directory in (self.directory, self._run):
+        for directory in (self.directory, self._container.run):
             if directory.exists():
                 await asyncio.to_thread(shutil.rmtree, directory)
 
@@ -213,7 +187,7 @@ class MachineParts:
         leader = None if process is None else process.leader()
         if leader is None:
             raise RuntimeError(f"machine {self.name} is not running")
-        group = Group(f"{self.group.path}/run-{secrets.token_hex(4)}")
+        group = Group(f"{self._container.group.path}/run-{secrets.token_hex(4)}")
         group.create()
         argv = group.entering(nspawn.inside(leader, ["/bin/sh", "-c", 'eval "$(cat)"']))
         try:

@@ -1,0 +1,69 @@
+"""A container whose root lies over an image, in a cgroup of its own. It outlives the daemon, whose successor finds it
+by its name."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab.cgroups import Group
+from lab.hypervisor import nspawn
+from lab.hypervisor.commands import command
+from lab.hypervisor.namespaces import is_mounted
+
+
+@dataclass(kw_only=True)
+class Container:
+    """The container called ``name``."""
+
+    name: str
+    group: Group
+    run: Path
+    """The folder of what a run of it needs: where its root is mounted, and what it leaves."""
+    _process: nspawn.Process | None = None
+
+    @property
+    def root(self) -> Path:
+        return self.run / "root"
+
+    @property
+    def exit_file(self) -> Path:
+        return self.run / "exit"
+
+    def process(self) -> nspawn.Process | None:
+        """Its process, if it runs; a daemon that has just started finds its predecessor's."""
+        if self._process is None or not self._process.alive():
+            self._process = nspawn.running().get(self.name)
+        return self._process
+
+    async def mount(self, image: Path, *, disk: Path) -> None:
+        """Have its root: the folders ``upper`` and ``work`` of ``disk`` over ``image``. Idempotent."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        if not is_mounted(self.root):
+            options = f"lowerdir={image},upperdir={disk / 'upper'},workdir={disk / 'work'}"
+            await command(["mount", "-t", "overlay", f"lab-{self.name}", "-o", options, str(self.root)])
+
+    async def unmount(self) -> None:
+        """Let go of its root. Idempotent."""
+        if is_mounted(self.root):
+            await command(["umount", str(self.root)])
+
+    async def launch(self, argv: Sequence[str], *, log: Path) -> nspawn.Process:
+        """Start it; returns once its process runs."""
+        self.group.create()
+        self.exit_file.unlink(missing_ok=True)
+        return await nspawn.launch(argv, name=self.name, group=self.group, log=log, exit_file=self.exit_file)
+
+    async def end(self) -> None:
+        """Kill whatever runs in it."""
+        while (process := self.process()) is not None:
+            process.kill()
+            await process.ended()
+        await asyncio.to_thread(self._remove_group)
+
+    def _remove_group(self) -> None:
+        self.group.kill(signal.SIGKILL)
+        self.group.remove()
