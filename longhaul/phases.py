@@ -66,7 +66,7 @@ def run_phase(phase: Phase, where: Context, environment: Environment, words: Seq
                 revive(environment)
             return _make(engine, words)
         case Phase.PREPARATION | Phase.RACKS:
-            from longhaul.racks.all import run_all
+            from longhaul.racks.rolling import run_all
 
             return run_all(where, environment, os.environ, early=phase is Phase.PREPARATION)
         case Phase.OBJECTS:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from longhaul.context import Context, context, enter_lab
@@ -69,24 +68,20 @@ def _subject(where: Context, environment: Environment) -> Subject:
 
     from longhaul.doctor.subject import Subject
     from longhaul.engine.backend import current_backend
+    from longhaul.report.text import seen_from
 
     path = where.project.stack_file(where.env)
     stack: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
     hosts = path.with_name(environment.bare_metal) if environment.bare_metal else None
     return Subject(
         environment=environment,
-        file=_shown(path, where),
-        hosts_file=_shown(hosts, where) if hosts else "",
+        file=str(seen_from(where.project.root, path)),
+        hosts_file=str(seen_from(where.project.root, hosts)) if hosts else "",
         stack=stack if isinstance(stack, dict) else {},
         backend=current_backend(where.project.definition(), os.environ),
         environ=os.environ,
         lab=where.lab is not None,
     )
-
-
-def _shown(path: Path, where: Context) -> str:
-    """As seen from the checkout's top."""
-    return str(path.relative_to(where.project.root)) if path.is_relative_to(where.project.root) else str(path)
 
 
 def _seconds(text: str) -> float:

@@ -45,9 +45,11 @@ def run(invocation: Invocation) -> int:
     """Read and sum up, or check."""
     from datetime import UTC, datetime
 
+    from longhaul.report.text import seen_from
+
     where = context(invocation)
     environment = where.project.load(where.env)
-    path = _shown(invocation.options.to or where.project.stacks / FILE)
+    path = seen_from(Path.cwd(), invocation.options.to or where.project.stacks / FILE)
     now = datetime.now(UTC)
     return (
         _check(environment, path, invocation, now)
@@ -103,12 +105,6 @@ def _read(environment: Environment, path: Path, invocation: Invocation, now: dat
 def _asks_for_spot(environment: Environment) -> bool:
     """Whether AWS credentials are of any use: looking for them may take seconds."""
     return any(pool.spot and environment.sites[pool.site].kind == "aws" for pool in environment.pools.values())
-
-
-def _shown(path: Path) -> Path:
-    """As seen from here, where it lies below."""
-    here = Path.cwd()
-    return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def _days(text: str) -> int:

@@ -77,13 +77,13 @@ def _require_sense(options: argparse.Namespace) -> None:
 
 def _show(env: str, account: Account, options: argparse.Namespace) -> None:
     from longhaul.racks.text import profile, to_json, to_text
+    from longhaul.report.text import wants_colour
 
     mode = "preflight" if options.preflight else "check" if options.check else "run"
     if options.json:
         print(to_json(env, mode, account, profile=options.profile))
     else:
-        colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-        print(f"\n{to_text(env, mode, account, colour=colour)}")
+        print(f"\n{to_text(env, mode, account, colour=wants_colour())}")
         if options.profile and account.tasks:
             print(f"\n{profile(account)}")
     if account.unexplained:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 
 from longhaul.context import context, enter_lab
 from longhaul.exits import CommandError, Exit
@@ -29,6 +27,7 @@ def run(invocation: Invocation) -> int:
     environment = where.project.load(where.env)
     enter_lab(where, environment, invocation)
 
+    from longhaul.report.text import wants_colour
     from longhaul.status.collect import collect
     from longhaul.status.text import to_json, to_text
     from longhaul.status.verdicts import judge
@@ -39,8 +38,7 @@ def run(invocation: Invocation) -> int:
         say(f"nothing of the control plane of {where.env} is in its cloud; `longhaul up --env {where.env}` makes it")
         return Exit.FAILED
     status = judge(environment, machines, observed, inside=where.lab is not None)
-    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    print(to_json(status) if invocation.options.json else to_text(status, colour=colour))
+    print(to_json(status) if invocation.options.json else to_text(status, colour=wants_colour()))
     return Exit.OK if status.well else Exit.FAILED
 
 

@@ -1,4 +1,4 @@
-"""Runs of the racks' playbooks, one for each batch of machines.
+"""Runs of the racks' playbooks: one for each batch of machines, or one for all, which is the racks' part of ``up``.
 
 Ansible's own ``serial`` would do for batches, but not for a budget: its strategy ``free``, which the plays need, takes
 no ``max_fail_percentage`` (ansible-core 2.19, plugins/strategy/free.py), and a play ends early only where a whole batch
@@ -7,6 +7,7 @@ failed (executor/playbook_executor.py).
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -16,9 +17,12 @@ from typing import IO, TYPE_CHECKING, Any
 
 from longhaul.cluster import GIVEN
 from longhaul.context import Context
+from longhaul.engine.change import exit_code
 from longhaul.engine.run import Result
-from longhaul.racks.inventory import RackMachine
-from longhaul.racks.run import LOOK, SITE, find_kubeconfig, run_playbook
+from longhaul.exits import Exit
+from longhaul.racks.inventory import RackMachine, machines
+from longhaul.racks.run import LOOK, PREPARE, SITE, find_kubeconfig, run_playbook
+from longhaul.racks.text import to_text
 from longhaul.racks.verdicts import Account, read
 from longhaul.say import say
 
@@ -99,3 +103,20 @@ def _ends(account: Account, asked: Asked, result: Result, *, after: Sequence[Seq
         say(f"{account.failures} failed, and {asked.budget} may: no further batch begins, and {len(left)} are left")
     account.leave(left)
     return True
+
+
+def run_all(where: Context, environment: Environment, environ: Mapping[str, str], *, early: bool) -> Exit:
+    """Play ``site.yml``, or ``early`` what needs nothing of the infrastructure. Last, after all that Ansible says of
+    every task, come the verdicts of those machines that are not as they should be."""
+    from components.model import plan
+
+    result, document = play(where, environment, (PREPARE if early else SITE,), environ, api=not early)
+    account = Account()
+    if document is not None or result.code != 0:
+        account.add(document, machines(environment, plan(environment)), code=result.code)
+    unwell = {name: verdict for name, verdict in account.verdicts.items() if not verdict.state.well}
+    if unwell:
+        print(f"\n{to_text(where.env, 'run', Account(verdicts=unwell), colour=False)}")
+        print(f"`longhaul rack --preflight --env {where.env}` looks at them, and changes nothing")
+        sys.stdout.flush()
+    return exit_code(result)

@@ -8,10 +8,8 @@ from dataclasses import asdict
 
 from longhaul.racks.verdicts import Account, State, Verdict
 from longhaul.report.programs import document
-from longhaul.report.text import Cell, Marked, counted, table
+from longhaul.report.text import MANY, Cell, Marked, counted, table
 
-SHOWN = 40
-"""With more machines than these, only those that are not well are shown."""
 SLOWEST = 10
 """Tasks in a profile."""
 
@@ -31,7 +29,7 @@ def to_json(env: str, mode: str, account: Account, *, profile: bool) -> str:
 def to_text(env: str, mode: str, account: Account, *, colour: bool) -> str:
     """A line or more for each machine, and one that sums up."""
     verdicts = account.verdicts
-    shown = verdicts if len(verdicts) <= SHOWN else {n: one for n, one in verdicts.items() if not one.state.well}
+    shown = verdicts if len(verdicts) <= MANY else {n: one for n, one in verdicts.items() if not one.state.well}
     width = max(map(len, verdicts), default=0)
     rows = [row for name, verdict in shown.items() for row in _rows(name.ljust(width), verdict, mode)]
     lines = table((), rows, indent="", width=None, colour=colour)

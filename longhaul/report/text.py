@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import textwrap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
+from pathlib import Path
 
 from clouds.base.findings import Severity
 
@@ -16,6 +19,9 @@ LEAST = 16
 """Columns that a wrapped table's last column keeps, if it has them."""
 
 INDENT = "  "
+
+MANY = 40
+"""With more machines than these, a list has only those that are not well."""
 
 COLOURS: Mapping[Severity, str] = {
     Severity.OK: "\033[32m",
@@ -112,6 +118,11 @@ def _padded(
         ]
 
 
+def wants_colour() -> bool:
+    """Whether stdout is a terminal, and nobody said that it is to be plain (no-color.org)."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
 def painted(text: str, severity: Severity) -> str:
     """``text`` in the colour of how grave it is."""
     return f"{COLOURS[severity]}{text}{PLAIN}"
@@ -140,6 +151,11 @@ def names(where: Iterable[str], *, most: int = 3) -> str:
     listed = list(where)
     shown, rest = listed[:most], len(listed) - most
     return ", ".join(shown) + (f" and {rest} more" if rest > 0 else "")
+
+
+def seen_from(folder: Path, path: Path) -> Path:
+    """``path`` from ``folder`` on, where it lies below."""
+    return path.relative_to(folder) if path.is_relative_to(folder) else path
 
 
 def clip(text: str, width: int) -> str:

@@ -8,9 +8,8 @@ from pathlib import Path
 
 from longhaul.plan.lines import WORDS
 from longhaul.project import STACKS, Project
-from longhaul.report.text import counted
+from longhaul.report.text import counted, seen_from
 from longhaul.review.affected import Side, affected, side
-from longhaul.review.baseline import base_file
 from longhaul.review.git import Repository
 from longhaul.review.outcome import Entry, Outcome, Review, in_order
 from longhaul.review.planner import PlanError, Planned, Planner, Summary
@@ -38,7 +37,7 @@ class Reviewer:
         with tempfile.TemporaryDirectory(prefix="longhaul-base-") as folder:
             for env in found.environments:
                 if self._wanted(env):
-                    base = base_file(repository, commit, env, before=before, folder=Path(folder) / env)
+                    base = _base_file(repository, commit, env, before=before, folder=Path(folder) / env)
                     entries.append(self._entry(env, base=base, drift=False))
         return Review(
             base=f"{ref} ({commit[:12]})",
@@ -125,11 +124,28 @@ def _problems(project: Project, env: str) -> tuple[str, ...]:
     try:
         project.load(env)
     except ConfigurationError as error:
-        relative = [replace(one, file=_below(project.root, one.file)) for one in error.problems]
+        relative = [replace(one, file=str(seen_from(project.root, Path(one.file)))) for one in error.problems]
         return tuple(str(one).replace(f"{project.root}/", "") for one in relative)
     return ()
 
 
-def _below(root: Path, file: str) -> str:
-    path = Path(file)
-    return str(path.relative_to(root)) if path.is_relative_to(root) else file
+def _base_file(repository: Repository, commit: str, env: str, *, before: Side, folder: Path) -> Path | None:
+    """Write the environment's file of ``commit``, and the hosts file that it names, into ``folder``; None when there
+    was none, or when it was no valid one: nothing that could be compared with was declared then."""
+    from components.model import ConfigurationError, load
+
+    names = [f"{STACKS}/Pulumi.{env}.yaml", before.hosts.get(env)]
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        text = repository.text(commit, name) if name is not None else None
+        if name is not None and text is not None:
+            # Its own name alone: a hosts file is named beside its environment, and nothing is written elsewhere.
+            (folder / Path(name).name).write_text(text, encoding="utf-8")
+    path = folder / f"Pulumi.{env}.yaml"
+    if not path.is_file():
+        return None
+    try:
+        load(path)
+    except ConfigurationError:
+        return None
+    return path

@@ -9,12 +9,10 @@ from typing import Any
 
 from clouds.base.findings import Severity
 from longhaul.report.programs import document
-from longhaul.report.text import Cell, Marked, painted, table
+from longhaul.report.text import MANY, Cell, Marked, painted, table
 from longhaul.status.fleet import NodeStatus, Verdict
 from longhaul.status.verdicts import Status, StoreStatus
 
-NODES_SHOWN = 40
-"""With more nodes than these, only those that are not well are shown."""
 _UNITS = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
 
 
@@ -73,7 +71,7 @@ def _links(status: Status, *, colour: bool) -> list[str]:
 
 def _nodes(nodes: Sequence[NodeStatus], *, colour: bool) -> list[str]:
     """All of a few; of many those that are not well."""
-    shown = nodes if len(nodes) <= NODES_SHOWN else [node for node in nodes if node.verdict is not Verdict.OK]
+    shown = nodes if len(nodes) <= MANY else [node for node in nodes if node.verdict is not Verdict.OK]
     rows = [
         (
             node.name,

@@ -12,7 +12,6 @@ from longhaul.plan.markdown import to_markdown
 from longhaul.plan.places import ENVIRONMENT, LINKS
 from longhaul.plan.text import to_json, to_text
 from longhaul.report.markdown import LONGEST
-from longhaul.report.text import names
 from tests.longhaul.plan.steps import GROUP, OWN, TEMPLATE, VM, judged, machine, step
 
 CONTROL = "longhaul:Cluster$longhaul:ControlPlane"
@@ -78,10 +77,6 @@ def test_nothing_happens() -> None:
     assert plan.verdict is Severity.OK
     assert summary(plan) == "nothing happens"
     assert to_text(plan).startswith("lab: safe\nnothing happens; ")
-
-
-def test_names_are_few() -> None:
-    assert names(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
 
 
 def test_a_comment_is_cut_where_github_would_refuse_it_and_says_so() -> None:

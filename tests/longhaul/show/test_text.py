@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from components.model import Environment
-from longhaul.report.text import WIDTH, printable, table
+from longhaul.report.text import WIDTH
 from longhaul.show.survey import survey
 from longhaul.show.text import LISTED, to_text
 from tests.longhaul.show.environments import NAMES, environment
@@ -106,21 +106,3 @@ def test_every_machine_and_zone_is_there_for_who_wants_all() -> None:
     assert all(f"prod-events-{index} " in machines for index in range(5))
     zones = [line.split() for line in section(whole, "Address plan").splitlines()]
     assert ["usw2", "c", "10.2.48.0/21", "10.2.192.0/19"] in zones
-
-
-def test_the_last_column_is_wrapped_below_itself() -> None:
-    lines = table(("A", "B"), [("x", " ".join(["word"] * 30))])
-    assert len(lines) == 3
-    assert all(len(line) <= WIDTH for line in lines)
-    assert lines[2].index("word") == lines[1].index("word")
-
-
-def test_other_columns_are_wrapped_where_that_is_not_enough() -> None:
-    lines = table(("A", "B", "C"), [("one " * 20, "two " * 20, "x" * 30), ("-", "-", "-")])
-    assert all(len(line) <= WIDTH for line in lines)
-    assert " ".join(lines).split().count("one") == " ".join(lines).split().count("two") == 20
-
-
-def test_a_file_cannot_steer_the_terminal() -> None:
-    assert printable("a\x1b[31mb\nc\x07", unicode=True) == "a?[31mb\nc?"
-    assert printable("é × ┌", unicode=False) == "? x +"
