@@ -60,7 +60,8 @@ def role(name: str) -> Any:
 def used(root: Path, folder: str) -> set[str]:
     """Every resource that the components of one cloud make, as ``module.Type``."""
     text = "".join(path.read_text(encoding="utf-8") for path in (root / "components" / folder).glob("*.py"))
-    found = re.findall(r"\b(?:aws\.)?([a-z0-9]+)\.([A-Z]\w+)\(", text)
+    # A type of AWS's may be chosen before it is called.
+    found = re.findall(r"\baws\.([a-z0-9]+)\.([A-Z]\w+)", text) + re.findall(r"\b([a-z0-9]+)\.([A-Z]\w+)\(", text)
     return {f"{module}.{name}" for module, name in found if not name.endswith("Args")}
 
 
