@@ -13,9 +13,8 @@ from typing import Any, NoReturn
 from lab import capture, control
 from lab.cgroups import Group
 from lab.config import LabConfig
-from lab.guests import guests_of, host_of
+from lab.guests import guests_of, host_of, part_of
 from lab.hypervisor import nspawn
-from lab.part import part_of
 from lab.production import INTERRUPTED
 from lab.start import start
 from lab.state import InitRecord, LabError, LabState, init_record, lock, loopback_port, running_init

@@ -10,8 +10,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
-LINES = 300
-"""A Python file that is longer asks to be two."""
+LINES = 450
+"""A Python file that is longer asks to be two. Below it concerns decide, not the count; most files have a third."""
 
 REGISTRIES = [
     ".".join(parts)

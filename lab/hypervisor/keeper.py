@@ -55,6 +55,20 @@ class Keeper:
     def spec(self) -> Machine | None:
         return self._spec
 
+    def told(self) -> dict[str, Any]:
+        """The machine for ``lab status``; one that goes away has no specification any more."""
+        spec, state = self._spec, self._state
+        return {
+            "name": self.name,
+            "id": spec.id if spec else "",
+            "network": spec.network if spec else "",
+            "address": str(spec.address.ip) if spec else "",
+            "public": str(spec.public) if spec and spec.public else "",
+            "phase": state.phase,
+            "generation": state.generation,
+            "reason": state.reason,
+        }
+
     def follow(self, spec: Machine | None) -> None:
         """Take a new specification; None removes the machine. What was said of another generation no longer holds."""
         if spec == self._spec and self._task is not None:

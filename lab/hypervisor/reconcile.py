@@ -23,7 +23,6 @@ from lab.hypervisor.machines import MachineParts
 from lab.hypervisor.namespaces import Namespace
 from lab.hypervisor.networks import Networks, router_of
 from lab.hypervisor.operators import Operators
-from lab.hypervisor.report import told_machine, told_network
 from lab.hypervisor.settings import Settings
 from lab.hypervisor.ways import Way
 
@@ -164,8 +163,8 @@ class LabHypervisor:
     def report(self) -> dict[str, Any]:
         """Everything for ``lab status``."""
         return {
-            "machines": [told_machine(keeper) for _, keeper in sorted(self._keepers.items())],
-            "networks": [told_network(network) for network in self._made.values()],
+            "machines": [keeper.told() for _, keeper in sorted(self._keepers.items())],
+            "networks": [_told(network) for network in self._made.values()],
             "load_balancers": self._balancers.verdicts(),
             "gateways": self._gateways.report(),
             "cuts": sorted(self._internet.cuts),
@@ -298,3 +297,13 @@ class LabHypervisor:
             await work
         except Exception:  # noqa: BLE001 - one object's failure must stop no other's
             _LOG.exception("%s", what)
+
+
+def _told(network: Network) -> dict[str, Any]:
+    """A network for ``lab status``, with its NATs' addresses."""
+    return {
+        "id": network.id,
+        "name": network.name,
+        "ranges": [str(range_) for range_ in network.ranges],
+        "egress": sorted({str(subnet.egress) for subnet in network.subnets if subnet.egress}),
+    }

@@ -12,7 +12,6 @@ import subprocess
 from pathlib import Path
 
 from lab.desired import Machine
-from lab.hypervisor import hardware
 from lab.hypervisor.addresses import PLATFORM
 
 CA_NAME = "longhaul-lab"
@@ -21,6 +20,51 @@ _CLOUD_INIT = """\
 # The lab's machines have one source of user-data, and their network is set from outside, as by a cloud's DHCP.
 datasource_list: [NoCloud]
 network: {config: disabled}
+"""
+
+_HARDWARE = "lab-hardware"
+"""What makes a container look like a machine to kubelet and containerd, set up in each machine before anything else.
+
+systemd-nspawn mounts version 1's cgroup controllers and /proc/sys read-only and has no /dev/kmsg. Everything is in the
+machine's own namespaces: its own cgroup, its own network's parameters. The kernel parameters that kubelet would set are
+the host's, so a file with the value that it looks for lies over each of them."""
+_SCRIPT_PATH = f"usr/local/lib/{_HARDWARE}"
+_UNIT_PATH = f"etc/systemd/system/{_HARDWARE}.service"
+_WANTS_PATH = f"etc/systemd/system/sysinit.target.wants/{_HARDWARE}.service"
+
+_KUBELET_WANTS = {"vm/overcommit_memory": 1, "vm/panic_on_oom": 0, "kernel/panic": 10, "kernel/panic_on_oops": 1}
+"""k8s.io/kubernetes/pkg/kubelet/cm/container_manager_linux.go, setupKernelTunables."""
+
+_UNIT = f"""\
+# What a real machine has and the lab's must be given. Written by the lab.
+[Unit]
+Description=The lab's hardware
+DefaultDependencies=no
+Before=sysinit.target systemd-sysctl.service
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=/{_SCRIPT_PATH}
+"""
+
+_SCRIPT = f"""\
+#!/bin/sh
+# Written by the lab; see {_HARDWARE}.service.
+set -eu
+for group in /sys/fs/cgroup/*/; do
+  if mountpoint -q "$group"; then mount -o remount,bind,rw "$group"; fi
+done
+mount --bind /proc/sys/net /proc/sys/net
+mount -o remount,bind,rw /proc/sys/net
+[ -e /dev/kmsg ] || ln -s null /dev/kmsg
+mkdir -p /run/{_HARDWARE}
+while read -r name value; do
+  file=/run/{_HARDWARE}/$(basename "$name")
+  echo "$value" > "$file"
+  mount --bind "$file" "/proc/sys/$name"
+done <<END
+{"".join(f"{name} {value}" + chr(10) for name, value in _KUBELET_WANTS.items())}END
 """
 
 
@@ -32,12 +76,12 @@ def write(*, machine: Machine, upper: Path, image: Path, ca: bytes) -> None:
         "etc/machine-id": secrets.token_hex(16) + "\n",
         "etc/resolv.conf": f"nameserver {PLATFORM}\n",
         "etc/cloud/cloud.cfg.d/99-lab.cfg": _CLOUD_INIT,
-        hardware.UNIT_PATH: hardware.UNIT,
+        _UNIT_PATH: _UNIT,
     }
     for name, text in identity.items():
         _put(upper, name, text.encode())
-    _put(upper, hardware.SCRIPT_PATH, hardware.SCRIPT.encode(), mode=0o755)
-    _link(upper, hardware.WANTS_PATH, f"/{hardware.UNIT_PATH}")
+    _put(upper, _SCRIPT_PATH, _SCRIPT.encode(), mode=0o755)
+    _link(upper, _WANTS_PATH, f"/{_UNIT_PATH}")
     _put_seed(machine, upper)
     if ca:
         _put_ca(upper, image, ca)

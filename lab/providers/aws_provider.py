@@ -25,8 +25,7 @@ from lab.providers.aws_security import security_kinds
 from lab.providers.aws_templates import template_kinds
 from lab.providers.aws_vpc import network_kinds
 from lab.providers.aws_vpn import vpn_kinds
-from lab.providers.base import BaseProvider, type_of
-from lab.providers.failures import init_failed
+from lab.providers.base import BaseProvider, init_failed, type_of
 from lab.providers.protocol import log_to_engine
 from lab.providers.shapes import refreshed_inputs
 from lab.providers.values import from_struct, is_secret, keep_secrets, plain, preview_outputs, secret, to_struct

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from importlib import metadata
-from typing import Any
+from typing import Any, NoReturn
 
-from google.protobuf import empty_pb2
-from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
+import grpc
+from google.protobuf import any_pb2, empty_pb2
+from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc, status_pb2
 
 from lab.providers.differ import differences, replaces
 from lab.providers.values import from_struct, preview_outputs, to_struct
@@ -92,3 +94,19 @@ class BaseProvider(provider_pb2_grpc.ResourceProviderServicer):
 def type_of(urn: str) -> str:
     """The resource type in a URN (``urn:pulumi:stack::project::parents$type::name``)."""
     return urn.split("::")[2].rpartition("$")[2]
+
+
+def init_failed(
+    context: Any, *, id: str, outputs: dict[str, Any], inputs: dict[str, Any], reason: str, details: Sequence[str] = ()
+) -> NoReturn:
+    """Abort the call in a way that tells the engine that the resource exists although it is not well: it gets into the
+    state, and the next run repairs it."""
+    detail = provider_pb2.ErrorResourceInitFailed(
+        id=id, properties=to_struct(outputs), inputs=to_struct(inputs), reasons=[reason, *details]
+    )
+    packed = any_pb2.Any()
+    packed.Pack(detail)
+    status = status_pb2.Status(code=grpc.StatusCode.UNKNOWN.value[0], message=reason, details=[packed])
+    context.set_trailing_metadata((("grpc-status-details-bin", status.SerializeToString()),))
+    context.abort(grpc.StatusCode.UNKNOWN, reason)
+    raise AssertionError("abort raises")

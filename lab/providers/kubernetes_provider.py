@@ -14,8 +14,7 @@ from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2
 
 from lab.providers import kubernetes_apply as apply
-from lab.providers.base import BaseProvider, type_of
-from lab.providers.failures import init_failed
+from lab.providers.base import BaseProvider, init_failed, type_of
 from lab.providers.kubernetes_await import NotReadyError, await_deleted, await_ready, require_ready, timeout_of
 from lab.providers.kubernetes_client import ApiError, CancelledError, Client, NoMatchError
 from lab.providers.kubernetes_config import ConfigError, load_access

@@ -13,11 +13,11 @@ import pytest
 
 from lab import control
 from lab.__main__ import main
+from lab.guests import part_of
 from lab.hypervisor.machines import MachineParts
 from lab.hypervisor.networks import Networks
 from lab.hypervisor.settings import Settings
 from lab.leaving import Going, leave
-from lab.part import part_of
 from lab.state import LabError, LabState, init_record, running_init
 from lab.teardown import down
 from lab.up import interrupted

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from moto.ec2.exceptions import DependencyViolationError, EC2ClientError
 from moto.ec2.models import EC2Backend
 
-from lab.cloud.aws import subnets
-from lab.cloud.aws.public_addresses import next_public
+from lab.cloud.aws import addresses
+from lab.cloud.aws.addresses import next_public
 from lab.cloud.aws.vpn import LabVpnConnections
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class LabEc2(LabVpnConnections, EC2Backend):
         Raises:
             EC2ClientError: ``InsufficientFreeAddressesInSubnet``.
         """
-        found = subnets.free_address(
+        found = addresses.free_address(
             IPv4Network(subnet.cidr_block), taken=self.taken(subnet), reservations=_reservations(subnet)
         )
         if found is None:
@@ -96,7 +96,7 @@ class LabEc2(LabVpnConnections, EC2Backend):
         Raises:
             EC2ClientError: ``InsufficientCidrBlocks``.
         """
-        found = subnets.free_prefix(
+        found = addresses.free_prefix(
             IPv4Network(subnet.cidr_block),
             taken=self.taken(subnet),
             reservations=_reservations(subnet, kind="prefix"),

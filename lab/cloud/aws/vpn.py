@@ -15,8 +15,8 @@ from moto.ec2.exceptions import EC2ClientError
 from moto.ec2.models.vpn_connections import VPNConnection, VPNConnectionBackend
 from moto.ec2.utils import random_vpn_connection_id
 
+from lab.cloud.aws.addresses import next_public
 from lab.cloud.aws.proposals import proposals
-from lab.cloud.aws.public_addresses import next_public
 
 if TYPE_CHECKING:
     from lab.cloud.aws.owner import Owner

@@ -17,7 +17,7 @@ from typing import Any
 from aiohttp import web
 
 from lab.cloud.aws import hosts
-from lab.cloud.aws.public_addresses import RANGE
+from lab.cloud.aws.addresses import RANGE
 from tests.lab.cloud.aws.site import REGIONS, client, until
 from tests.lab.cloud.conftest import Live
 from tests.lab.providers.scenarios import Engine, clouds

@@ -7,7 +7,7 @@ from ipaddress import IPv4Address, IPv4Network
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.cloud.aws.subnets import free_address, free_prefix
+from lab.cloud.aws.addresses import free_address, free_prefix
 
 SUBNET = IPv4Network("10.0.0.0/25")
 PODS = [IPv4Network("10.0.0.32/27"), IPv4Network("10.0.0.64/26")]

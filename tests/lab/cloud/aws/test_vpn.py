@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from components.onprem.vpn import ESP_PROPOSAL, IKE_PROPOSAL
-from lab.cloud.aws.public_addresses import RANGE
+from lab.cloud.aws.addresses import RANGE
 from lab.desired import TunnelState
 from tests.lab.cloud.aws.site import Site, until
 

@@ -1,9 +1,11 @@
-"""Which addresses and which /28 prefixes of a subnet are free, as EC2 chooses them. Pure."""
+"""Free addresses: private ones and /28 prefixes of a subnet, as EC2 chooses them, and the lab's public ones. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from ipaddress import IPv4Address, IPv4Network
+
+from lab.cloud.aws.errors import AwsError
 
 RESERVED_FIRST = 4
 """The network, the router, the name server and one for future use, and the last address besides:
@@ -49,3 +51,19 @@ def _edge(wanted: IPv4Network, subnet: IPv4Network) -> IPv4Network | None:
     """The /28 at either end of a subnet holds addresses that EC2 keeps for itself."""
     edges = (subnet.network_address, subnet.broadcast_address)
     return wanted if any(edge in wanted for edge in edges) else None
+
+
+RANGE = IPv4Network("198.51.100.96/27")
+"""AWS's share of the lab's internet; Azure has the /27 before it. Elastic addresses and the outside of tunnels."""
+
+
+def next_public(used: Collection[IPv4Address]) -> IPv4Address:
+    """The lowest address that nobody has.
+
+    Raises:
+        AwsError: all 32 are taken.
+    """
+    for address in RANGE:
+        if address not in used:
+            return address
+    raise AwsError("AddressLimitExceeded", f"The lab's AWS has {RANGE.num_addresses} public addresses; all are in use.")
