@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from lab import tools
+from longhaul.report.markdown import plain
 from longhaul.review.outcome import Outcome
 from longhaul.review.planner import CommandPlanner, Planned
 from longhaul.review.sealed import SIGNATURE, sealed
@@ -110,7 +111,8 @@ def test_without_a_stack_a_change_is_compared_with_its_file_of_before(
     assert planned.summary.verdict is Outcome.CARE
     assert planned.summary.against == "compared with the file of before alone"
     (reason,) = planned.summary.reasons
-    assert reason.lines == ("control_plane.etcd.machine_type: Standard_L8s_v3 -> Standard_L16s_v3",)
+    assert reason.what.endswith("The file changes control_plane.etcd.machine_type.")
+    assert plain("control_plane.etcd.machine_type: Standard_L8s_v3 -> Standard_L16s_v3") in planned.markdown
 
 
 def test_a_stack_that_is_not_there(checkout: Checkout, environ: dict[str, str], tmp_path: Path) -> None:
