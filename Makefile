@@ -1,5 +1,9 @@
 ENV ?= lab
 
+# The lab and the tests start Python thousands of times: bytecode is kept, outside the checkout, also for those who want none.
+unexport PYTHONDONTWRITEBYTECODE
+export PYTHONPYCACHEPREFIX ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/longhaul/bytecode
+
 .PHONY: lab lab-down test lint bench
 
 lab:      ; @lab/bootstrap.sh --root && exec .venv/bin/python -m lab.up --env $(ENV)

@@ -24,15 +24,7 @@ def root() -> Path:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Fast tests first, then those that need the engine, then whole labs; the tools are compiled meanwhile.
-
-    What runs dozens of real machines on two processors and fails is run once more, so that one moment's stall does not
-    stand for the whole suite; the closing line counts it as a rerun, to be looked into. Whatever needs no machine must
-    pass at once.
-    """
-    for item in items:
-        if item.get_closest_marker("lab") is not None:
-            item.add_marker(pytest.mark.flaky(reruns=1))
+    """Fast tests first, then those that need the engine, then whole labs; the tools are compiled meanwhile."""
     items.sort(
         key=lambda item: (item.get_closest_marker("lab") is not None, item.get_closest_marker("engine") is not None)
     )

@@ -10,8 +10,8 @@ import pytest
 
 ROOTFS = Path(__file__).parents[2] / "images" / "rootfs"
 
-# No byte code beside the sources: the whole tree goes into the image.
-sys.dont_write_bytecode = True
+# No bytecode beside the sources: the whole tree goes into the image.
+sys.pycache_prefix = sys.pycache_prefix or str(ROOTFS.parents[1] / ".lab" / "bytecode")
 sys.path.insert(0, str(ROOTFS / "usr" / "local" / "lib" / "longhaul"))
 
 

@@ -17,6 +17,7 @@ import yaml
 
 from tests.longhaul import fake_engine
 from tests.longhaul.fake_ansible import FakeAnsible, install
+from tests.support.commands import run_command
 from tests.support.project import environment, hybrid
 
 LIMIT_S = 600.0
@@ -77,17 +78,7 @@ class Checkout:
         return [sys.executable, "-m", "longhaul", *words]
 
     def run(self, *words: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            self.argv(*words),
-            cwd=self.path,
-            env=self.variables(),
-            input=stdin,
-            stdin=subprocess.DEVNULL if stdin is None else None,
-            capture_output=True,
-            text=True,
-            timeout=LIMIT_S,
-            check=False,
-        )
+        return run_command(words, cwd=self.path, environ=self.variables(), limit_s=LIMIT_S, stdin=stdin)
 
     def start(self, *words: str, **options: Any) -> subprocess.Popen[bytes]:
         return subprocess.Popen(

@@ -36,7 +36,8 @@ def test_tokens_verify_with_the_published_keys(built: Live) -> None:
 
 
 @pytest.mark.parametrize(
-    ("client", "key", "code"), [("", "wrong", "AADSTS7000215"), (str(uuid.uuid4()), "", "AADSTS700016")]
+    ("client", "key", "code"),
+    [("", "wrong", "AADSTS7000215"), ("00000000-0000-4000-8000-00000000000f", "", "AADSTS700016")],
 )
 def test_wrong_credentials_are_refused(built: Live, client: str, key: str, code: str) -> None:
     environment = built.cloud.operator_environment()
