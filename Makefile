@@ -4,10 +4,12 @@ ENV ?= lab
 unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/longhaul/bytecode
 
-.PHONY: lab lab-down test lint bench
+.PHONY: lab lab-down check test drills lint bench
 
 lab:      ; @lab/bootstrap.sh --root && exec .venv/bin/python -m lab.up --env $(ENV)
 lab-down: ; @lab/bootstrap.sh --root && exec .venv/bin/python -m lab down --env $(ENV) --all
-test:     ; @lab/bootstrap.sh --root --dev && exec lab/test.sh
+check:    ; @lab/bootstrap.sh --dev && exec lab/test.sh fast
+test:     ; @lab/bootstrap.sh --root --dev && exec lab/test.sh fast engine lab
+drills:   ; @lab/bootstrap.sh --root --dev && exec lab/test.sh drill $(DRILLS)
 lint:     ; @lab/bootstrap.sh --dev && exec lab/lint.sh
 bench:    ; @lab/bootstrap.sh --root --dev && exec .venv/bin/python -m tests.bench $(BENCH)

@@ -24,7 +24,10 @@ def root() -> Path:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Fast tests first, then those that need the engine, then whole labs; the tools are compiled meanwhile."""
-    items.sort(
-        key=lambda item: (item.get_closest_marker("lab") is not None, item.get_closest_marker("engine") is not None)
-    )
+    """The longest checks first, then what needs nothing, then what needs the engine, then whole labs."""
+    items.sort(key=_cost)
+
+
+def _cost(item: pytest.Item) -> tuple[bool, ...]:
+    marks = (item.get_closest_marker(name) is not None for name in ("drill", "lab", "engine"))
+    return (*marks, item.path.stem != "test_lint")

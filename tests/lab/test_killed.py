@@ -16,7 +16,7 @@ import pytest
 
 from tests.support.project import REPOSITORY, Project, eventually, hybrid
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.drill]
 
 MOMENTS = (
     pytest.param("the-lab-s-cloud.log", "", id="while the cloud starts"),

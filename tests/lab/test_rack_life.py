@@ -14,7 +14,7 @@ from tests.support.racks import await_ssh, deliver
 from tests.support.shared_lab import ENV, SharedLab
 from tests.support.workload import IMAGE
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.drill]
 
 HOST = f"{ENV}-new"
 OLDER = "v1.36.0"

@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.project import Project, environment, run
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.drill]
 
 MEMBERS = ("three-etcd-0", "three-etcd-1", "three-etcd-2")
 SERVERS = ("three-api-0", "three-api-1")

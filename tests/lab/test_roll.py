@@ -20,7 +20,7 @@ from tests.support.project import REPOSITORY, Project, eventually
 from tests.support.shared_lab import ENV, GROUP, POOL, SharedLab, nodes, ready
 from tests.support.workload import IMAGE, pod
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.drill]
 
 JOB = "job"
 

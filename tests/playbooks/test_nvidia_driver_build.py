@@ -20,7 +20,7 @@ from longhaul.toolchain.trees import copy_system, describe, files_of, link_syste
 from tests.support import gpu_depot
 from tests.support.gpu_depot import GpuDepot
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.drill]
 
 PLAYBOOKS = repository() / "playbooks"
 ROLES = ("nvidia_driver", "machine_files", "packages", "settled")

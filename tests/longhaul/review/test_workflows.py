@@ -14,7 +14,7 @@ import yaml
 from lab import tools
 from longhaul.toolchain.spec import load
 
-WORKFLOWS = ("apply", "drift", "preview")
+WORKFLOWS = ("apply", "drift", "drills", "preview")
 PINNED = re.compile(r"uses: [\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$")
 
 
