@@ -10,14 +10,18 @@ from tests.support.shared_lab import SharedLab
 
 SHARERS = (
     "test_depot_only",
+    "test_control_plane",
+    "test_hybrid",
     "test_attest",
+    "test_acceptance",
     "test_roll",
     "test_preflight_catches",
     "test_rack_life",
     "test_gpu_pods",
     "test_gpus",
+    "test_down",
 )
-"""The first has to see the lab made, the last leaves a host in it that is not well."""
+"""The first has to see the lab made, the one before the last leaves a host in it that is not well."""
 
 
 @pytest.fixture(scope="session", name="shared_lab")

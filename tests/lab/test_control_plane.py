@@ -1,17 +1,18 @@
-"""A whole environment in the lab, from nothing to a working control plane and down to nothing."""
+"""The control plane of the shared lab: stores, secrets, certificates, and what a change of the file would do."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from components.control_plane import issuing
-from tests.support.project import Project, environment, eventually
+from tests.support.project import Project, eventually
+from tests.support.shared_lab import ENV, SharedLab
 
 pytestmark = pytest.mark.lab
+
+ETCD, EVENTS, API = f"{ENV}-etcd-0", f"{ENV}-events-0", f"{ENV}-api-0"
 
 ETCDCTL = (
     'address=$(python3 -c \'import json; print(json.load(open("/etc/longhaul/node.json"))["address"])\'); '
@@ -34,14 +35,8 @@ ASK = (
 
 
 @pytest.fixture(scope="module", name="project")
-def _project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    raw = environment("one", supernet="10.96.0.0/12")
-    project = Project.make(tmp_path_factory.mktemp("control-plane"), raw)
-    try:
-        project.up()
-        yield project
-    finally:
-        project.lab("down", "--all", check=False)
+def _project(shared_lab: SharedLab) -> Project:
+    return shared_lab.take()
 
 
 def _keys(project: Project, machine: str) -> list[str]:
@@ -67,7 +62,7 @@ def test_events_are_in_their_own_store_and_nowhere_else(project: Project) -> Non
         "message": "made by a test",
     }
     project.create(event)
-    main, events = _keys(project, "one-etcd-0"), _keys(project, "one-events-0")
+    main, events = _keys(project, ETCD), _keys(project, EVENTS)
     assert "/registry/events/default/split" in events
     assert all(key.startswith("/registry/events/") for key in events if key.startswith("/registry/"))
     assert main
@@ -76,42 +71,42 @@ def test_events_are_in_their_own_store_and_nowhere_else(project: Project) -> Non
 
 def test_secrets_are_encrypted_at_rest(project: Project) -> None:
     project.kubectl("create", "secret", "generic", "hidden", "--from-literal=word=quicksilver")
-    stored = project.on("one-etcd-0", f"{ETCDCTL} get /registry/secrets/default/hidden").stdout
+    stored = project.on(ETCD, f"{ETCDCTL} get /registry/secrets/default/hidden").stdout
     assert "k8s:enc:" in stored
     assert "quicksilver" not in stored
 
 
 def test_the_api_server_stays_ready_without_the_events_store(project: Project) -> None:
-    project.on("one-events-0", "systemctl stop etcd")
+    project.on(EVENTS, "systemctl stop etcd")
     try:
         excluded = "/readyz?exclude=etcd-override-0&exclude=etcd-override-readiness-0"
         assert project.kubectl("get", "--raw", excluded).stdout.strip() == "ok"
         project.kubectl("create", "configmap", "written-without-events")
     finally:
-        project.on("one-events-0", "systemctl start etcd")
+        project.on(EVENTS, "systemctl start etcd")
 
 
 def test_only_health_is_anonymous(project: Project) -> None:
     ask = "curl -sk -o /dev/null -w '%{http_code}' https://127.0.0.1:6443"
-    assert project.on("one-api-0", f"{ask}/livez").stdout.strip() == "200"
+    assert project.on(API, f"{ask}/livez").stdout.strip() == "200"
     for path in ("/api", "/version", "/metrics", "/apis", "/openapi/v2"):
-        assert project.on("one-api-0", f"{ask}{path}").stdout.strip() == "401", path
+        assert project.on(API, f"{ask}{path}").stdout.strip() == "401", path
 
 
 def test_machines_read_their_own_secrets_only(project: Project) -> None:
-    names = "one-etcd-0-member one-events-0-member ca-etcd service-account"
+    names = f"{ETCD}-member {EVENTS}-member ca-etcd service-account"
     script = f"{TOKEN}\nfor name in {names}; do {ASK}; done"
-    answers = dict(line.split() for line in project.on("one-etcd-0", script).stdout.splitlines())
+    answers = dict(line.split() for line in project.on(ETCD, script).stdout.splitlines())
     assert answers == {
-        "one-etcd-0-member": "200",
-        "one-events-0-member": "403",
+        f"{ETCD}-member": "200",
+        f"{EVENTS}-member": "403",
         "ca-etcd": "403",
         "service-account": "403",
     }
 
 
 def test_a_member_has_no_way_to_the_internet(project: Project) -> None:
-    assert project.on("one-etcd-0", "curl -s --max-time 5 http://198.51.100.1/", check=False).returncode != 0
+    assert project.on(ETCD, "curl -s --max-time 5 http://198.51.100.1/", check=False).returncode != 0
 
 
 def test_a_second_up_changes_nothing(project: Project) -> None:
@@ -134,16 +129,16 @@ def test_a_certificate_near_its_end_is_renewed_and_reaches_the_running_server(pr
     before = _serving_certificate(project)
     exported = json.loads(project.engine("stack", "export").stdout)
     resources = exported["deployment"]["resources"]
-    state = next(resource for resource in resources if resource["urn"].endswith("::one-api-0-apiserver"))
+    state = next(resource for resource in resources if resource["urn"].endswith(f"::{API}-apiserver"))
     state["outputs"]["certificate"] = _certificate_at_its_end()
     path = project.path / "state.json"
     path.write_text(json.dumps(exported), encoding="utf-8")
     project.engine("stack", "import", "--file", str(path))
     summary = json.loads(project.longhaul("preview", "--json").stdout)
     assert (summary["update"], summary["replace"]) == (1, 0)
-    project.longhaul("up", "--yes")
-    project.on("one-api-0", "systemctl start longhaul-secrets-refresh")
-    project.on("one-api-0", _until(f'serial=$({SERIAL}) && [ "$serial" != "{before}" ]'))
+    project.longhaul("up", "--yes", "--only", "infrastructure")
+    project.on(API, "systemctl start longhaul-secrets-refresh")
+    project.on(API, _until(f'serial=$({SERIAL}) && [ "$serial" != "{before}" ]'))
     assert project.kubectl("get", "--raw", "/readyz").stdout.strip() == "ok"
 
 
@@ -157,7 +152,7 @@ def _certificate_at_its_end() -> str:
 
 
 def _serving_certificate(project: Project) -> str:
-    return project.on("one-api-0", SERIAL).stdout.strip()
+    return project.on(API, SERIAL).stdout.strip()
 
 
 def _until(condition: str) -> str:
@@ -186,10 +181,10 @@ def test_a_changed_vault_touches_no_secret(project: Project) -> None:
 
 
 def test_a_machine_that_lost_power_comes_back(project: Project) -> None:
-    project.cut_power("one-etcd-0")
-    project.lab("power", "one-etcd-0", "on")
-    eventually(lambda: project.phase("one-etcd-0") == "running")
-    project.on("one-etcd-0", _until("longhaul-node ready >/dev/null 2>&1"))
+    project.cut_power(ETCD)
+    project.lab("power", ETCD, "on")
+    eventually(lambda: project.phase(ETCD) == "running")
+    project.on(ETCD, _until("longhaul-node ready >/dev/null 2>&1"))
     # The API server dials its store again, and the load balancer finds it ready, a moment later.
     eventually(lambda: project.kubectl("get", "--raw", "/readyz", check=False).stdout.strip() == "ok")
     project.kubectl("create", "configmap", "written-after-power-cut")
@@ -203,30 +198,10 @@ def test_the_only_member_is_not_replaced(project: Project) -> None:
     }
     project.write(changed)
     try:
-        done = project.longhaul("up", "--yes", check=False)
+        done = project.longhaul("up", "--yes", "--only", "infrastructure", check=False)
         assert done.returncode == 1
         assert "only member" in done.stdout + done.stderr
         assert project.kubectl("get", "configmap", "written-after-power-cut").returncode == 0
     finally:
         project.write(raw)
-    project.longhaul("up", "--yes")
-
-
-def test_an_environment_that_is_not_destroyable_stays(project: Project) -> None:
-    raw = project.read()
-    project.write({**raw, "destroyable": False})
-    try:
-        assert project.longhaul("destroy", "--yes", check=False).returncode == 1
-    finally:
-        project.write(raw)
-    project.await_well()
-
-
-def test_destroy_and_down_leave_nothing(project: Project) -> None:
-    project.longhaul("destroy", "--yes")
-    from lab.state import LabState
-    from lab.teardown import leftovers
-
-    project.lab("down", "--all")
-    assert leftovers(LabState.of(project.env, root=project.path / ".lab")) == []
-    assert not Path(project.path / ".lab").exists()
+    project.longhaul("up", "--yes", "--only", "infrastructure")

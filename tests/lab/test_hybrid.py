@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from ipaddress import IPv4Address
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,24 +11,21 @@ import pytest
 from components.model import load, plan
 from components.model.versions import pinned
 from tests.support.cloud import aws, instances, set_desired_capacity
-from tests.support.project import Project, eventually, hybrid
+from tests.support.project import Project, eventually
 from tests.support.requests import SERVING, Requester, ask_for, node_requester, proved, refusal
+from tests.support.shared_lab import ENV, GROUP, HOST, MACHINES, SPARE_HOSTS, SharedLab
 from tests.support.webhook import SAYS, deny_labelled
 from tests.support.workload import Talker, talkers
 
 pytestmark = pytest.mark.lab
 
-ENV = "hyb"
+RACK = {HOST, *(f"{ENV}-{name}" for name in SPARE_HOSTS)}
+"""Of the rack; the cloud's come besides."""
 
 
 @pytest.fixture(scope="module", name="project")
-def _project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    project = Project.make(tmp_path_factory.mktemp("hybrid"), hybrid(ENV, supernet="10.112.0.0/12"))
-    try:
-        project.up()
-        yield project
-    finally:
-        project.lab("down", "--all", check=False)
+def _project(shared_lab: SharedLab) -> Project:
+    return shared_lab.take()
 
 
 @pytest.fixture(scope="module", name="pods")
@@ -38,12 +33,12 @@ def _pods(project: Project) -> dict[str, Talker]:
     return talkers(project, pinned("agnhost"), aws="use1", rack="rack")
 
 
-def _await_nodes(project: Project, count: int) -> set[str]:
-    """The names of the nodes, once there are so many and all are ready."""
+def _await_nodes(project: Project, machines: int) -> set[str]:
+    """The names of the nodes, once so many are in the cloud besides the rack's, and all are ready."""
 
     def settled() -> bool:
         listed = project.kubectl("get", "nodes", "--output=name").stdout.split()
-        return len(listed) == len(_nodes(project)) == count
+        return len(listed) == len(_nodes(project)) == machines + len(RACK)
 
     eventually(settled)
     return set(_nodes(project))
@@ -74,17 +69,18 @@ def test_make_lab_again_finds_all_of_it_in_place(project: Project) -> None:
 
 
 def test_nodes_say_where_they_are(project: Project) -> None:
-    _await_nodes(project, 2)
+    _await_nodes(project, MACHINES)
     nodes = _nodes(project)
-    places = {item["metadata"]["labels"]["longhaul.dev/site"]: name for name, item in nodes.items()}
-    assert set(places) == {"use1", "rack"}
-    assert places["rack"] == f"{ENV}-node-0"
-    cloud = nodes[places["use1"]]
-    zone = cloud["metadata"]["labels"]["topology.kubernetes.io/zone"]
-    assert cloud["metadata"]["labels"]["topology.kubernetes.io/region"] == "us-east-1"
-    assert cloud["metadata"]["labels"]["longhaul.dev/pool"] == "cpu"
-    assert cloud["spec"]["providerID"] == f"aws:///{zone}/{places['use1']}"
-    assert nodes[places["rack"]]["spec"]["providerID"] == f"longhaul://{ENV}/rack/node-0"
+    labels = {name: item["metadata"]["labels"] for name, item in nodes.items()}
+    assert {name for name, has in labels.items() if has["longhaul.dev/site"] == "rack"} == RACK
+    cloud = {name for name, has in labels.items() if has["longhaul.dev/site"] == "use1"}
+    assert cloud == set(instances(project, GROUP))
+    for name in cloud:
+        zone = labels[name]["topology.kubernetes.io/zone"]
+        assert labels[name]["topology.kubernetes.io/region"] == "us-east-1"
+        assert labels[name]["longhaul.dev/pool"] == "cpu"
+        assert nodes[name]["spec"]["providerID"] == f"aws:///{zone}/{name}"
+    assert nodes[HOST]["spec"]["providerID"] == f"longhaul://{ENV}/rack/node-0"
 
 
 def test_pods_have_addresses_of_their_site(project: Project, pods: dict[str, Talker]) -> None:
@@ -153,16 +149,16 @@ def test_a_cut_tunnel_is_the_only_path(project: Project, pods: dict[str, Talker]
     eventually(lambda: pods["aws"].dial(pods["rack"].address) == "rack")
     assert [talker.restarts() for talker in pods.values()] == [0, 0]
     # A long cut makes the rack's node unready, until its kubelet has reported again.
-    _await_nodes(project, 2)
+    _await_nodes(project, MACHINES)
 
 
 def test_the_group_follows_the_clouds_own_api(project: Project) -> None:
-    before = _await_nodes(project, 2)
-    set_desired_capacity(project, f"{ENV}-cpu", 2)
-    added = _await_nodes(project, 3) - before
+    before = _await_nodes(project, MACHINES)
+    set_desired_capacity(project, GROUP, MACHINES + 1)
+    added = _await_nodes(project, MACHINES + 1) - before
     assert json.loads(project.longhaul("preview", "--json").stdout)["update"] == 0
-    set_desired_capacity(project, f"{ENV}-cpu", 1)
-    _await_nodes(project, 2)
+    set_desired_capacity(project, GROUP, MACHINES)
+    _await_nodes(project, MACHINES)
     assert len(added) == 1
     assert _unchanged(json.loads(project.longhaul("preview", "--json").stdout))
 
@@ -173,30 +169,30 @@ def test_a_machine_that_does_not_exist_gets_no_certificate(project: Project) -> 
 
 
 def test_a_live_node_is_not_impersonated(project: Project) -> None:
-    (node,) = instances(project, f"{ENV}-cpu")
+    node = instances(project, GROUP)[0]
     assert node in refusal(project, ask_for(project, node, proved(node)))
 
 
 def test_a_machine_is_what_it_proved(project: Project) -> None:
-    (node,) = instances(project, f"{ENV}-cpu")
+    node = instances(project, GROUP)[0]
     assert "i-00000000000000000" in refusal(project, ask_for(project, node, proved("i-00000000000000000")))
 
 
 def test_a_node_gets_no_foreign_address(project: Project) -> None:
-    (node,) = instances(project, f"{ENV}-cpu")
-    name = ask_for(project, node, node_requester(node), signer=SERVING, addresses=["10.112.0.99"])
-    assert "10.112.0.99" in refusal(project, name)
+    node = instances(project, GROUP)[0]
+    name = ask_for(project, node, node_requester(node), signer=SERVING, addresses=["10.144.0.99"])
+    assert "10.144.0.99" in refusal(project, name)
 
 
 def test_a_pod_cannot_even_ask(project: Project) -> None:
-    (node,) = instances(project, f"{ENV}-cpu")
+    node = instances(project, GROUP)[0]
     pod = Requester(user="system:serviceaccount:default:default", groups=("system:serviceaccounts",))
     with pytest.raises(AssertionError, match="cannot create resource"):
         ask_for(project, node, pod)
 
 
 def test_a_pod_that_may_ask_is_refused(project: Project) -> None:
-    (node,) = instances(project, f"{ENV}-cpu")
+    node = instances(project, GROUP)[0]
     account = "system:serviceaccount:default:default"
     project.kubectl(
         "create", "clusterrolebinding", "test", "--clusterrole=system:node-bootstrapper", f"--user={account}"
@@ -212,29 +208,17 @@ def test_a_pod_that_may_ask_is_refused(project: Project) -> None:
 def test_racks_have_a_verdict_each(project: Project, words: list[str]) -> None:
     hosts = json.loads(project.longhaul("rack", "--json", *words).stdout)["hosts"]
     found = {name: (host["state"], host["changed"]) for name, host in hosts.items()}
-    assert found == {f"{ENV}-gw-0": ("ready", 0), f"{ENV}-node-0": ("ready", 0)}
-
-
-def test_acceptance_of_what_is_there(project: Project, tmp_path: Path) -> None:
-    """The command's own checks, most of which are those above, as an operator runs them."""
-    report = tmp_path / "report.md"
-    done = project.longhaul("acceptance", "--reuse", "--yes", "--json", "--report", str(report), check=False)
-    found = json.loads(done.stdout)
-    results = {check["name"]: check["result"] for check in found["checks"]}
-    assert found["accepted"], json.dumps(found, indent=1)
-    assert [name for name, result in results.items() if result != "passed"] == ["gpus"]
-    assert report.read_text(encoding="utf-8").startswith(f"# Acceptance of {ENV}")
-    assert project.kubectl("get", "namespace", "longhaul-acceptance", check=False).returncode != 0
+    assert found == dict.fromkeys((f"{ENV}-gw-0", *RACK), ("ready", 0))
 
 
 def test_a_vanished_machine_comes_back(project: Project) -> None:
     """Somebody deleted an instance behind everyone's back: the group makes another, which joins."""
-    (gone,) = instances(project, f"{ENV}-cpu")
+    gone = instances(project, GROUP)[0]
     aws(project, "ec2", "terminate_instances", InstanceIds=[gone])
 
     def another() -> bool:
-        found = set(instances(project, f"{ENV}-cpu"))
-        return bool(found) and gone not in found and found <= set(_nodes(project))
+        found = set(instances(project, GROUP))
+        return len(found) == MACHINES and gone not in found and found <= set(_nodes(project))
 
     eventually(another)
-    assert gone not in _await_nodes(project, 2)
+    assert gone not in _await_nodes(project, MACHINES)

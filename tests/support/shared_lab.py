@@ -80,6 +80,10 @@ class SharedLab:
         self.failures = 0
         return project
 
+    def as_it_is(self) -> Project:
+        """The lab in whatever state the last module left it, for the one that takes it down."""
+        return self.project if self.project is not None and self.used else self.take()
+
     def down(self) -> None:
         """Leave nothing of it."""
         if self.project is not None and self.used:
