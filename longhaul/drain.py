@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from longhaul.kubernetes import Api, ApiError, Object, path_of
+from longhaul.kubernetes.api import Api, path_of
+from longhaul.kubernetes.connection import ApiError, Object
 
 NODES = "/api/v1/nodes"
 PODS = "/api/v1/pods"

@@ -20,9 +20,10 @@ PULUMI_FREE = ("components.azure.names", "components.render")
 PLUGINS = ("playbooks.inventory", "playbooks.lookup_plugins", "playbooks.filter_plugins")
 """What Ansible loads of ours: the command knows what they say."""
 
-SUPPLY = ("longhaul.depot", "longhaul.toolchain")
-"""How pinned things are had and kept in a folder: the lab, whose depot is one such folder, has them so as well. They
-know nothing of the rest of the command, nor does the lab."""
+SUPPLY = ("longhaul.depot", "longhaul.kubernetes", "longhaul.toolchain")
+"""How pinned things are had and kept in a folder, and how a cluster is asked: the lab, whose depot is one such folder
+and whose plugin is one such client, has them so as well. They know nothing of the rest of the command, nor does the
+lab."""
 
 LAB_SEAM = "longhaul.lab_seam"
 """The one module of the command that knows the lab."""
@@ -168,6 +169,8 @@ def test_imports_go_one_way() -> None:
         ("longhaul.lab_seam", "from lab import state", False),
         ("lab.daemon", "from longhaul import cli", True),
         ("lab.daemon", "from longhaul.depot.app import depot_app", False),
+        ("lab.daemon", "from longhaul.kubernetes.api import Api", False),
+        ("longhaul.kubernetes.api", "from longhaul.exits import CommandError", True),
         ("longhaul.depot.build", "from longhaul.toolchain import tools", False),
         ("longhaul.depot.build", "from longhaul import cli", True),
         ("longhaul.depot.build", "from lab import base", True),

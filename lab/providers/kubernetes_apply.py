@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lab.providers.kubernetes_client import APPLY, ApiError, CancelledError, Client, Resource
+from lab.providers.kubernetes_client import APPLY, Client, Resource
 from lab.providers.kubernetes_objects import (
     PATCH_FORCE,
     PROPAGATION,
@@ -12,6 +12,7 @@ from lab.providers.kubernetes_objects import (
     metadata,
 )
 from lab.providers.kubernetes_settings import Settings
+from longhaul.kubernetes.connection import ApiError, CancelledError
 
 CREATOR = "pulumi-kubernetes"
 """Field manager of a plain creation; the first change hands its fields over."""
@@ -39,8 +40,8 @@ def create(client: Client, inputs: Object, *, settings: Settings, manager: str, 
             return _create(client, inputs, settings=settings, manager=manager, preview=preview)
         except ApiError as problem:
             if problem.reason == "AlreadyExists":
-                raise ApiError(problem.code, problem.reason, f"{problem}. {EXISTS}") from None
-            if problem.code != 404 or attempt == RETRIES or preview:
+                raise ApiError(f"{problem}. {EXISTS}", status=problem.status, reason=problem.reason) from None
+            if problem.status != 404 or attempt == RETRIES or preview:
                 raise
             client.wait(wait_s)
             wait_s *= 2
@@ -85,7 +86,7 @@ def delete(client: Client, live: Object, inputs: Object) -> bool:
         path = client.resource(live["apiVersion"], live["kind"]).path(meta.get("namespace"), meta["name"])
         client.send("DELETE", path, body=options)
     except ApiError as problem:
-        if problem.code == 404:
+        if problem.status == 404:
             return False
         raise
     return True
@@ -104,7 +105,7 @@ def _apply(client: Client, resource: Resource, inputs: Object, *, manager: str, 
             f'The resource managed by field manager "{manager}" had an apply conflict: {problem}. Somebody else '
             'changed these fields; the annotation pulumi.com/patchForce: "true" takes them back.'
         )
-        raise ApiError(problem.code, problem.reason, message) from None
+        raise ApiError(message, status=problem.status, reason=problem.reason) from None
 
 
 def _hand_over(client: Client, path: str, current: Object, *, manager: str) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 
-from lab.providers.kubernetes_client import CancelledError, Client
+from lab.providers.kubernetes_client import Client
 from lab.providers.kubernetes_objects import SKIP_AWAIT, TIMEOUT, WAIT_FOR, Object, annotation, is_kind, metadata
 from lab.providers.kubernetes_ready import CHECKS, Check, Seen, Verdict, has_address, written_condition
+from longhaul.kubernetes.connection import CancelledError
 
 TIMEOUT_S = 600.0
 """The real plugin's default for every kind."""

@@ -7,11 +7,14 @@ import binascii
 import os
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from longhaul.kubernetes import connection
+
+ANSWER_S = 60.0
 Entry = Mapping[str, Any]
 UNSUPPORTED = ("exec", "auth-provider", "username", "password", "as", "as-groups", "as-uid")
 """Ways to sign in that the real plugin has and the lab's does not."""
@@ -22,16 +25,10 @@ class ConfigError(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Access:
-    """One cluster and one identity."""
+class Access(connection.Access):
+    """One cluster, one identity and its namespace."""
 
-    host: str
-    port: int
-    server_name: str
-    """Name that the server's certificate must have."""
     namespace: str
-    context: ssl.SSLContext
-    token: str | None = field(default=None, repr=False)
 
 
 def load_access(given: str, *, context: str = "", cluster: str = "", namespace: str = "") -> Access:
@@ -54,13 +51,15 @@ def load_access(given: str, *, context: str = "", cluster: str = "", namespace: 
         )
     if server.get("proxy-url"):
         raise ConfigError(f"cluster {cluster_name!r} has a proxy-url, which the lab's kubernetes plugin does not know")
+    token = _token(user)
     return Access(
         host=url.hostname,
         port=url.port or 443,
         server_name=server.get("tls-server-name") or url.hostname,
         namespace=namespace or where.get("namespace") or "default",
         context=_tls(server, user),
-        token=_token(user),
+        headers={"User-Agent": "pulumi-kubernetes (lab)", **({"Authorization": f"Bearer {token}"} if token else {})},
+        timeout_s=ANSWER_S,
     )
 
 
@@ -137,20 +136,10 @@ def _tls(server: Entry, user: Entry) -> ssl.SSLContext:
         if server.get("insecure-skip-tls-verify"):
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         if certificate and key:
-            _load_chain(context, certificate, key)
+            connection.load_chain(context, (certificate + b"\n" + key).decode("ascii"))
     except (ssl.SSLError, ValueError) as problem:
         raise ConfigError(f"a certificate in the kubeconfig cannot be used: {problem}") from None
     return context
-
-
-def _load_chain(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
-    """The library only reads files; this one is memory."""
-    descriptor = os.memfd_create("client")
-    try:
-        os.write(descriptor, certificate + b"\n" + key)
-        context.load_cert_chain(f"/proc/self/fd/{descriptor}")
-    finally:
-        os.close(descriptor)
 
 
 def _token(user: Entry) -> str | None:

@@ -16,7 +16,7 @@ from pulumi.runtime.proto import provider_pb2
 from lab.providers import kubernetes_apply as apply
 from lab.providers.base import BaseProvider, init_failed, type_of
 from lab.providers.kubernetes_await import NotReadyError, await_deleted, await_ready, require_ready, timeout_of
-from lab.providers.kubernetes_client import ApiError, CancelledError, Client, NoMatchError
+from lab.providers.kubernetes_client import Client, NoMatchError
 from lab.providers.kubernetes_config import ConfigError, load_access
 from lab.providers.kubernetes_diff import changes, forced_paths
 from lab.providers.kubernetes_objects import (
@@ -38,6 +38,7 @@ from lab.providers.kubernetes_objects import (
 from lab.providers.kubernetes_settings import Settings, read_settings, replacing
 from lab.providers.protocol import log_to_engine
 from lab.providers.values import from_struct, holds_unknown, plain, to_struct
+from longhaul.kubernetes.connection import ApiError, CancelledError
 
 GONE = provider_pb2.ReadResponse(id="")
 KIND = provider_pb2.PropertyDiff.Kind
@@ -133,7 +134,7 @@ class KubernetesProvider(BaseProvider):
             try:
                 live = apply.create(client, inputs, settings=self._settings, manager=manager, preview=request.preview)
             except ApiError as problem:
-                if request.preview and problem.code in (403, 404, 409):
+                if request.preview and problem.status in (403, 404, 409):
                     return provider_pb2.CreateResponse(properties=request.properties)
                 raise
             if request.preview:
@@ -259,8 +260,8 @@ class KubernetesProvider(BaseProvider):
         try:
             resource = client.resource(str(inputs.get("apiVersion")), str(inputs.get("kind")))
         except NoMatchError:
-            return client.access.namespace
-        return client.access.namespace if resource.namespaced else ""
+            return client.namespace
+        return client.namespace if resource.namespaced else ""
 
 
 def _own_name(request: Any, old: Object, meta: Object) -> Object:

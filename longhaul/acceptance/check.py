@@ -13,7 +13,7 @@ from longhaul.acceptance.limit import LateError, Limit
 from longhaul.acceptance.outcome import Outcome, Result
 from longhaul.acceptance.waiting import Clock
 from longhaul.exits import CommandError
-from longhaul.kubernetes import ApiError
+from longhaul.kubernetes.connection import ApiError
 from longhaul.rolling.cloud import CloudError
 
 

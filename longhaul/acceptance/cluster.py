@@ -13,7 +13,7 @@ from longhaul.acceptance.steps import must
 from longhaul.acceptance.subject import Subject
 from longhaul.drain import NODES
 from longhaul.exits import Exit
-from longhaul.kubernetes import Object
+from longhaul.kubernetes.connection import Object
 from longhaul.racks.inventory import has_racks
 from longhaul.status.cluster import node as node_view
 from longhaul.status.fleet import Verdict

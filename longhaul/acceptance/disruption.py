@@ -17,7 +17,8 @@ from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.cluster import await_well
 from longhaul.acceptance.subject import Subject
 from longhaul.acceptance.waiting import Clock
-from longhaul.kubernetes import Api, ApiError
+from longhaul.kubernetes.api import Api
+from longhaul.kubernetes.connection import ApiError
 
 GAP_S = 60.0
 """How long the API may be away at a stretch, seconds: the load balancer's probe takes some ten to find a server that is

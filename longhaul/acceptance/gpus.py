@@ -9,7 +9,8 @@ from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.pods import NAMESPACES, await_pods, namespace, ready
 from longhaul.acceptance.subject import Subject
 from longhaul.drain import NODES
-from longhaul.kubernetes import Object, path_of
+from longhaul.kubernetes.api import path_of
+from longhaul.kubernetes.connection import Object
 
 RESOURCE = "nvidia.com/gpu"
 """What the device plugin calls them (components/objects/gpus.py)."""

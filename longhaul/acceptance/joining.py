@@ -19,7 +19,8 @@ from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.pods import ready
 from longhaul.acceptance.subject import Subject
 from longhaul.drain import NODES
-from longhaul.kubernetes import Object, path_of
+from longhaul.kubernetes.api import path_of
+from longhaul.kubernetes.connection import Object
 
 CLIENT = "kubernetes.io/kube-apiserver-client-kubelet"
 SERVING = "kubernetes.io/kubelet-serving"

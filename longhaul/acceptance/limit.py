@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable
 
 from longhaul.acceptance.waiting import Clock, Tell, Waiting, nobody
-from longhaul.kubernetes import Api, ApiError, Object
+from longhaul.kubernetes.api import Api
+from longhaul.kubernetes.connection import ApiError, Object
 
 LOOK_S = 2.0
 """Between two looks at what nothing announces, seconds."""

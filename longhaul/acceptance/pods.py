@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from longhaul.kubernetes import Api, ApiError, Object, path_of
+from longhaul.kubernetes.api import Api, path_of
+from longhaul.kubernetes.connection import ApiError, Object
 
 if TYPE_CHECKING:
     from longhaul.acceptance.limit import Limit

@@ -18,7 +18,7 @@ from longhaul.acceptance.limit import Limit
 from longhaul.acceptance.pods import ready
 from longhaul.acceptance.subject import Subject
 from longhaul.drain import NODES
-from longhaul.kubernetes import Object
+from longhaul.kubernetes.connection import Object
 from longhaul.rolling.azure import COMPUTE_VERSION, asked, scale_set
 from longhaul.rolling.cloud import CloudError
 

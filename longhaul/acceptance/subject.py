@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from components.model import Environment
 from longhaul.acceptance.limit import Limit
 from longhaul.acceptance.steps import Runs
-from longhaul.kubernetes import Api
+from longhaul.kubernetes.api import Api
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.pods import NAMESPACE, Talker, namespace, ready, talkers
 from longhaul.acceptance.subject import Subject
 from longhaul.drain import NODES
-from longhaul.kubernetes import Object
+from longhaul.kubernetes.connection import Object
 
 DOMAIN = "svc.cluster.local"
 METADATA = "169.254.169.254"

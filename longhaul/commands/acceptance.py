@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from longhaul.acceptance.limit import Limit
     from longhaul.acceptance.outcome import Report
     from longhaul.acceptance.terms import Terms
-    from longhaul.kubernetes import Api
+    from longhaul.kubernetes.api import Api
 
 HELP = "make a small environment, check it from end to end, take it down, and write a report; or check one as it is"
 TAKES_REST = False
@@ -201,7 +201,7 @@ def _apis(environment: Environment) -> Any:
     from components.model.nodes import api_url
     from components.model.vault import vault_url
     from longhaul.cluster import fetch_identity
-    from longhaul.kubernetes import Api
+    from longhaul.kubernetes.api import Api
 
     @cache
     def identity() -> dict[str, str]:

@@ -27,7 +27,8 @@ from longhaul.engine.runs import VARIABLE, Records, new_run
 from longhaul.engine.throwaway import can_decrypt, copy_stack_file, throwaway_backend, unlogged_home
 from longhaul.exits import CommandError, Exit
 from longhaul.invocation import Invocation
-from longhaul.kubernetes import Api, ApiError
+from longhaul.kubernetes.api import Api
+from longhaul.kubernetes.connection import ApiError
 from longhaul.lab_seam import stand_ins
 from longhaul.project import OBJECTS
 from longhaul.report.programs import line

@@ -18,7 +18,7 @@ from longhaul.say import say
 
 if TYPE_CHECKING:
     from components.model import Environment
-    from longhaul.kubernetes import Api
+    from longhaul.kubernetes.api import Api
     from longhaul.rolling.cloud import Cloud
     from longhaul.rolling.events import Report
     from longhaul.rolling.run import Roll, Settings
@@ -64,7 +64,7 @@ def run(invocation: Invocation) -> int:
     where = context(invocation)
     environment = where.project.load(where.env)
 
-    from longhaul.kubernetes import ApiError
+    from longhaul.kubernetes.connection import ApiError
     from longhaul.rolling.cloud import CloudError
     from longhaul.rolling.events import as_json, as_lines
     from longhaul.rolling.run import Roll
@@ -115,7 +115,7 @@ def _settings(environment: Environment, options: argparse.Namespace) -> Settings
 @contextmanager
 def _api(where: Context, environment: Environment) -> Iterator[Any]:
     from longhaul.cluster import kubeconfig_file
-    from longhaul.kubernetes import Api
+    from longhaul.kubernetes.api import Api
 
     with kubeconfig_file(where, environment, os.environ) as path:
         yield Api.of(json.loads(path.read_text(encoding="utf-8")))

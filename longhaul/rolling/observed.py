@@ -10,7 +10,8 @@ from datetime import datetime
 from typing import Any
 
 from longhaul.drain import NODES, Pod, moment, pods_on
-from longhaul.kubernetes import Api, Object, path_of
+from longhaul.kubernetes.api import Api, path_of
+from longhaul.kubernetes.connection import Object
 from longhaul.rolling.cloud import Cloud, Group, Life, Machine
 
 TARGET = "longhaul.dev/roll"

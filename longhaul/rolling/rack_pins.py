@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from components.model.versions import pinned
 from longhaul.depot.drivers import drivers as pinned_drivers
-from longhaul.kubernetes import Object
+from longhaul.kubernetes.connection import Object
 
 UPGRADED = {"kubelet": "kubernetes", "containerd": "containerd"}
 """What pods run on, by its release in tools.toml: what role node replaces on a node only when it is told to."""

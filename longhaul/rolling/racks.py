@@ -12,7 +12,7 @@ from components.model.nodes import BARE_METAL_POOL, POOL_LABEL
 from longhaul.context import Context
 from longhaul.drain import NODES
 from longhaul.exits import CommandError, Exit
-from longhaul.kubernetes import Api, path_of
+from longhaul.kubernetes.api import Api, path_of
 from longhaul.rolling.cloud import CloudError, Group, Machine
 from longhaul.rolling.rack_pins import RackPins, numbers, rack_pins
 

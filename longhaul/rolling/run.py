@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from longhaul.drain import NODES, annotate, cordon, let_go, told, uncordon
-from longhaul.kubernetes import Api, ApiError, path_of
+from longhaul.kubernetes.api import Api, path_of
+from longhaul.kubernetes.connection import ApiError
 from longhaul.rolling.cloud import Cloud, CloudError, Life
 from longhaul.rolling.events import Event, Kind, Tell
 from longhaul.rolling.observed import ANNOTATIONS, REBUILDING, REPLACING, SINCE, STAGE, TARGET, Seen, View, observe

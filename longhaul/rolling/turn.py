@@ -11,7 +11,8 @@ from datetime import datetime, timedelta
 from longhaul.drain import moment
 from longhaul.engine.processes import hostname, namespace, started
 from longhaul.exits import CommandError
-from longhaul.kubernetes import Api, ApiError, Object, path_of
+from longhaul.kubernetes.api import Api, path_of
+from longhaul.kubernetes.connection import ApiError, Object
 
 NAMESPACE = "kube-system"
 LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import urllib.error
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from components.model import plan
 from components.model.nodes import GPU_LABEL, POOL_LABEL, PREFLIGHT_TAINT, SITE_LABEL, api_url
-from longhaul.kubernetes import PAGE, opener
+from longhaul.kubernetes.api import Api
+from longhaul.kubernetes.connection import ApiError
 from longhaul.status.observed import AddonView, ClusterView, NodeView
 
 if TYPE_CHECKING:
@@ -20,8 +19,6 @@ NAMESPACE = "kube-system"
 GPU_CONDITION = "longhaul.dev/GpuHealthy"
 """What a node with GPUs says of them (docs/gpus.md)."""
 
-Get = Callable[[str], dict[str, Any]]
-
 
 def ask_cluster(environment: Environment, identity: Mapping[str, str] | None) -> ClusterView:
     """Nodes and add-ons; with the reason in ``error`` when the API does not say."""
@@ -29,12 +26,12 @@ def ask_cluster(environment: Environment, identity: Mapping[str, str] | None) ->
         return ClusterView(error="the vault did not give the administrator's certificate")
     url = api_url(environment, plan(environment))
     try:
-        get = _client(url, identity)
-        return ClusterView(nodes=tuple(map(node, _items(get, "/api/v1/nodes"))), addons=tuple(_addons(get)))
-    except urllib.error.HTTPError as error:
-        return ClusterView(error=f"{url} answers {error.code}")
+        api = Api(url, identity, timeout_s=TIMEOUT_S)
+        return ClusterView(nodes=tuple(map(node, api.items("/api/v1/nodes"))), addons=tuple(_addons(api)))
+    except ApiError as error:
+        return ClusterView(error=f"{url} answers {error.status}" if error.status else f"{url}: {error.reason}")
     except (OSError, ValueError, KeyError) as error:
-        return ClusterView(error=f"{url}: {getattr(error, 'reason', None) or error}")
+        return ClusterView(error=f"{url}: {error}")
 
 
 def node(item: Mapping[str, Any]) -> NodeView:
@@ -68,35 +65,12 @@ def _gpus(item: Mapping[str, Any]) -> str:
     return f"its GPUs wait for the node controller, which has set or not lifted {PREFLIGHT_TAINT}" if held_back else ""
 
 
-def _addons(get: Get) -> Iterator[AddonView]:
+def _addons(api: Api) -> Iterator[AddonView]:
     """What has to run for everything else to."""
-    for item in _items(get, f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"):
+    for item in api.items(f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"):
         ready = item.get("status", {}).get("readyReplicas", 0)
         yield AddonView(name=item["metadata"]["name"], ready=ready, wanted=item["spec"].get("replicas", 1))
-    for item in _items(get, f"/apis/apps/v1/namespaces/{NAMESPACE}/daemonsets"):
+    for item in api.items(f"/apis/apps/v1/namespaces/{NAMESPACE}/daemonsets"):
         status = item.get("status", {})
         wanted, ready = status.get("desiredNumberScheduled", 0), status.get("numberReady", 0)
         yield AddonView(name=item["metadata"]["name"], ready=ready, wanted=wanted)
-
-
-def _items(get: Get, path: str) -> Iterator[dict[str, Any]]:
-    """Every object of a list, page by page."""
-    follow = ""
-    while True:
-        answer = get(f"{path}?limit={PAGE}{follow}")
-        yield from answer.get("items", [])
-        token = answer.get("metadata", {}).get("continue")
-        if not token:
-            return
-        follow = f"&continue={token}"
-
-
-def _client(url: str, identity: Mapping[str, str]) -> Get:
-    pages = opener(identity)
-
-    def get(path: str) -> dict[str, Any]:
-        with pages.open(url + path, timeout=TIMEOUT_S) as response:
-            answer: dict[str, Any] = json.load(response)
-            return answer
-
-    return get

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from longhaul.drain import DISPOSABLE, DrainError, cordon, drain, moment, pod_of, pods_on, uncordon, work_on
-from longhaul.kubernetes import ApiError
+from longhaul.kubernetes.connection import ApiError
 from tests.support.pool import BEGIN, FakeCluster
 
 

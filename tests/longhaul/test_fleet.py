@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
 from components.model import Environment, load
+from longhaul.kubernetes.api import Api
+from longhaul.kubernetes.connection import ApiError
 from longhaul.status import cluster, tunnels
 from longhaul.status.fleet import Verdict, judge_addons, judge_links, judge_nodes, judge_pools
 from longhaul.status.observed import AddonView, ClusterView, Endpoint, Observed
@@ -156,7 +158,17 @@ def test_a_cloud_that_fails_does_not_hide_the_others(environment: Environment, m
     assert blind == {"use1": "no credentials"}
 
 
-def api(*pages: dict[str, Any]) -> Callable[[str], dict[str, Any]]:
+class Pages(Api):
+    """The API as pages by their address."""
+
+    def __init__(self, pages: dict[str, dict[str, Any]]) -> None:
+        self.pages = pages
+
+    def get(self, path: str, **query: str) -> dict[str, Any]:
+        return self.pages[f"{path}?{urlencode(query)}"]
+
+
+def api(*pages: dict[str, Any]) -> Pages:
     left = {f"/api/v1/nodes?limit=500{follow}": page for follow, page in zip(("", "&continue=t"), pages, strict=False)}
     left["/apis/apps/v1/namespaces/kube-system/deployments?limit=500"] = {
         "items": [{"metadata": {"name": "coredns"}, "spec": {"replicas": 2}, "status": {}}]
@@ -166,7 +178,7 @@ def api(*pages: dict[str, Any]) -> Callable[[str], dict[str, Any]]:
             {"metadata": {"name": "agent"}, "status": {"desiredNumberScheduled": 3, "numberReady": 2}},
         ]
     }
-    return left.__getitem__
+    return Pages(left)
 
 
 def item(name: str, ready: str, **spec: Any) -> dict[str, Any]:
@@ -180,7 +192,7 @@ def item(name: str, ready: str, **spec: Any) -> dict[str, Any]:
 def test_nodes_are_read_page_by_page(environment: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
     first = {"items": [item("a", "True", unschedulable=True)], "metadata": {"continue": "t"}}
     second = {"items": [item("b", "Unknown"), {"metadata": {"name": "c"}}]}
-    monkeypatch.setattr(cluster, "_client", lambda _url, _identity: api(first, second))
+    monkeypatch.setattr(cluster, "Api", lambda _url, _identity, **_: api(first, second))
     found = cluster.ask_cluster(environment, {})
     assert [(one.name, one.ready, one.reason) for one in found.nodes] == [
         ("a", True, "cordoned"),
@@ -221,9 +233,13 @@ def test_a_node_whose_gpus_are_held_back_is_not_well(
 
 
 def test_an_api_that_cannot_be_reached_says_why(environment: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
-    def client(_url: str, _identity: Any) -> Any:
-        raise OSError("Network is unreachable")
+    class Nobody(Pages):
+        def get(self, path: str, **query: str) -> dict[str, Any]:
+            raise error
 
-    monkeypatch.setattr(cluster, "_client", client)
-    assert "Network is unreachable" in cluster.ask_cluster(environment, {}).error
+    monkeypatch.setattr(cluster, "Api", lambda _url, _identity, **_: Nobody({}))
+    error = ApiError("https://api:6443 does not answer", reason="Network is unreachable")
+    assert cluster.ask_cluster(environment, {}).error.endswith(":6443: Network is unreachable")
+    error = ApiError("no", status=403, reason="Forbidden")
+    assert cluster.ask_cluster(environment, {}).error.endswith(":6443 answers 403")
     assert "vault" in cluster.ask_cluster(environment, None).error

@@ -14,7 +14,7 @@ import pytest
 from longhaul.cli import main
 from longhaul.commands import roll as command
 from longhaul.exits import Exit
-from longhaul.kubernetes import ApiError
+from longhaul.kubernetes.connection import ApiError
 from longhaul.rolling import pools, run
 from longhaul.rolling.cloud import CloudError
 from tests.longhaul.conftest import Checkout

@@ -20,7 +20,8 @@ from lab import tools
 from longhaul.cluster import kubeconfig
 from longhaul.drain import CHECKPOINT, DrainError, cordon, drain, pods_on
 from longhaul.exits import CommandError
-from longhaul.kubernetes import Api, ApiError
+from longhaul.kubernetes.api import Api
+from longhaul.kubernetes.connection import ApiError
 from longhaul.rolling.cloud import Group, Life, Machine
 from longhaul.rolling.events import Event, Kind
 from longhaul.rolling.run import Roll, Settings
@@ -103,7 +104,7 @@ def kubelets(api: Api) -> Iterator[None]:
                 metadata = item["metadata"]
                 if "deletionTimestamp" in metadata:
                     path = f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}"
-                    api._object("DELETE", path, body={"gracePeriodSeconds": 0, "kind": "DeleteOptions"})
+                    api.send("DELETE", path, body={"gracePeriodSeconds": 0, "kind": "DeleteOptions"})
 
     worker = threading.Thread(target=work)
     worker.start()
@@ -154,7 +155,7 @@ def test_only_the_node_that_was_meant_is_deleted(api: Api) -> None:
 
 
 def test_lists_come_page_by_page(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("longhaul.kubernetes.PAGE", 2)
+    monkeypatch.setattr("longhaul.kubernetes.api.PAGE", 2)
     for name in "abcde":
         node(api, name)
     assert [item["metadata"]["name"] for item in api.items("/api/v1/nodes")] == list("abcde")
@@ -168,7 +169,7 @@ def test_a_refusal_says_what_the_api_says(api: Api) -> None:
 
 def test_no_answer_is_passing(server: ApiServer) -> None:
     api = _client(server)
-    api._url = "https://127.0.0.1:1"
+    api.access = replace(api.access, port=1)
     with pytest.raises(ApiError, match="does not answer") as silent:
         api.get("/api/v1/nodes")
     assert silent.value.passing

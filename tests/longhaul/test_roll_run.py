@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from longhaul.kubernetes import ApiError
+from longhaul.kubernetes.connection import ApiError
 from longhaul.rolling.cloud import CloudError, Machine
 from longhaul.rolling.events import Kind
 from longhaul.rolling.observed import STAGE, TARGET

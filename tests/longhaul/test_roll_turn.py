@@ -13,7 +13,7 @@ import pytest
 
 from longhaul.engine.processes import hostname, namespace
 from longhaul.exits import CommandError
-from longhaul.kubernetes import ApiError
+from longhaul.kubernetes.connection import ApiError
 from longhaul.rolling import turn as module
 from longhaul.rolling.turn import LEASES, turn
 from tests.support.pool import FakeCluster

@@ -8,8 +8,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from lab.providers.kubernetes_client import ApiError, CancelledError, Client, Resource
+from lab.providers.kubernetes_client import Client, Resource
 from lab.providers.kubernetes_config import load_access
+from longhaul.kubernetes.connection import ApiError, CancelledError
 
 STRATEGIC = "application/strategic-merge-patch+json"
 PODS = Resource(base="/api/v1", plural="pods", namespaced=True)

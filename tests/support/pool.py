@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from longhaul.kubernetes import ApiError
+from longhaul.kubernetes.connection import ApiError
 from longhaul.rolling.cloud import CloudError, Group, Life, Machine
 
 BEGIN = datetime(2026, 11, 1, 12, tzinfo=UTC)

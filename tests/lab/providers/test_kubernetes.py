@@ -52,7 +52,7 @@ def test_a_kubeconfig_is_a_path_a_text_or_the_ambient_one(tmp_path: Path, monkey
     for given in (str(path), path.read_text(), ""):
         access = load_access(given)
         assert (access.host, access.port, access.server_name) == ("cluster.example", 6443, "api.internal")
-        assert (access.namespace, access.token) == ("n", "t")
+        assert (access.namespace, access.headers["Authorization"]) == ("n", "Bearer t")
 
 
 def test_client_certificates_lie_beside_the_kubeconfig_or_in_it(tmp_path: Path) -> None:

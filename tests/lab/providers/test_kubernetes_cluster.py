@@ -17,10 +17,11 @@ from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
 from lab import tools
 from lab.providers import kubernetes_apply as apply
 from lab.providers.kubernetes_await import NotReadyError, await_deleted, await_ready
-from lab.providers.kubernetes_client import ApiError, Client, NoMatchError
+from lab.providers.kubernetes_client import Client, NoMatchError
 from lab.providers.kubernetes_config import load_access
 from lab.providers.kubernetes_settings import Settings
 from lab.providers.values import from_struct, to_struct
+from longhaul.kubernetes.connection import ApiError
 from tests.support.api_server import ApiServer, api_server, eventually
 
 pytestmark = pytest.mark.engine

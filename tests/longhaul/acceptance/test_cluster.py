@@ -17,7 +17,8 @@ from longhaul.acceptance.limit import LateError, Limit
 from longhaul.acceptance.steps import Done
 from longhaul.acceptance.subject import Subject
 from longhaul.exits import Exit
-from longhaul.kubernetes import Api, ApiError
+from longhaul.kubernetes.api import Api
+from longhaul.kubernetes.connection import ApiError
 from tests.longhaul.acceptance.conftest import Load, raw_environment
 
 NOTHING = {"create": 0, "update": 0, "replace": 0, "delete": 0, "same": 9, "objects": {"create": 0, "same": 2}}

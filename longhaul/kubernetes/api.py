@@ -1,0 +1,116 @@
+"""A cluster's API as the command asks it, with the administrator's certificate: objects, lists, patches, a watch."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import ssl
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from longhaul.kubernetes.connection import TIMEOUT_S, Access, ApiError, Client, Object, load_chain
+
+PAGE = 500
+"""Objects in one answer."""
+MERGE = "application/merge-patch+json"
+
+
+class Api(Client):
+    """One cluster's API."""
+
+    def __init__(
+        self, url: str, identity: Mapping[str, str], *, acting_as: str = "", timeout_s: float = TIMEOUT_S
+    ) -> None:
+        """``identity``: ``certificate``, ``key`` and ``issuer``, PEM. ``acting_as`` is a user, in no group, that the
+        API servers take every call for (kubernetes.io, "User impersonation"): the administrator may ask for that."""
+        context = ssl.create_default_context(cadata=identity["issuer"])
+        load_chain(context, identity["certificate"] + "\n" + identity["key"])
+        parts = urlsplit(url)
+        access = Access(
+            host=parts.hostname or "",
+            port=parts.port or 443,
+            context=context,
+            server_name=parts.hostname or "",
+            headers={"Impersonate-User": acting_as} if acting_as else {},
+            timeout_s=timeout_s,
+        )
+        super().__init__(access)
+
+    @classmethod
+    def of(cls, kubeconfig: Mapping[str, Any]) -> Api:
+        """The API of a kubeconfig as :func:`longhaul.cluster.kubeconfig` makes it: one cluster, all embedded."""
+        cluster, user = kubeconfig["clusters"][0]["cluster"], kubeconfig["users"][0]["user"]
+        parts = {
+            "issuer": cluster["certificate-authority-data"],
+            "certificate": user["client-certificate-data"],
+            "key": user["client-key-data"],
+        }
+        return cls(cluster["server"], {name: base64.b64decode(text).decode() for name, text in parts.items()})
+
+    def get(self, path: str, **query: str) -> Object:
+        """One object."""
+        return self._told("GET", path, query=query)
+
+    def find(self, path: str) -> Object | None:
+        """One object, or None when there is none."""
+        try:
+            return self.get(path)
+        except ApiError as error:
+            if error.status == 404:
+                return None
+            raise
+
+    def items(self, path: str, **query: str) -> Iterator[Object]:
+        """Every object of a list, page by page."""
+        follow: dict[str, str] = {}
+        while True:
+            answer = self.get(path, limit=str(PAGE), **query, **follow)
+            yield from answer.get("items") or []
+            token = answer.get("metadata", {}).get("continue")
+            if not token:
+                return
+            follow = {"continue": token}
+
+    def patch(self, path: str, body: Object) -> Object:
+        """Change parts of an object: JSON merge patch (RFC 7386), in which null takes a field away."""
+        return self._told("PATCH", path, body=body, content_type=MERGE)
+
+    def post(self, path: str, body: Object) -> Object:
+        """Make an object."""
+        return self._told("POST", path, body=body)
+
+    def put(self, path: str, body: Object) -> Object:
+        """Replace an object."""
+        return self._told("PUT", path, body=body)
+
+    def delete(self, path: str, *, uid: str) -> None:
+        """Delete the object of this uid; one that is gone, or another of its name, is left."""
+        body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}}
+        try:
+            self._told("DELETE", path, body=body)
+        except ApiError as error:
+            if error.status not in (404, 409):
+                raise
+
+    def await_change(self, path: str, *, version: str, limit_s: float, **query: str) -> None:
+        """Return once something in a list has changed since ``version``, and after ``limit_s`` seconds in any case."""
+        wanted = {**query, "watch": "1", "resourceVersion": version, "timeoutSeconds": str(max(1, round(limit_s)))}
+        try:
+            next(self.lines(path, wanted, silence_s=limit_s + TIMEOUT_S), None)
+        except (OSError, http.client.HTTPException) as problem:
+            raise self.silent(problem) from None
+
+    def _told(self, method: str, path: str, **more: Any) -> Object:
+        """An answer, or a refusal that says of what."""
+        try:
+            return self.send(method, path, **more)
+        except ApiError as error:
+            if not error.status:
+                raise
+            raise ApiError(f"{method} {path}: {error}", status=error.status, reason=error.reason) from None
+
+
+def path_of(*parts: str) -> str:
+    """A path of names that need not be plain."""
+    return "/" + "/".join(quote(part, safe="") for part in parts)
