@@ -3,9 +3,11 @@
 from pathlib import Path
 
 import pulumi
+from pulumi.runtime import register_stack_transformation
 
 from components.model import load, plan
 from components.model.load import check_neighbours
+from components.policies import enforcing
 from components.sdk import forget_versions, lean, wait_once
 
 STACKS = Path(__file__).resolve().parent
@@ -17,7 +19,9 @@ def main() -> None:
     if name := config.get("objects-of"):
         from components.objects.cluster import declare
 
-        declare(load(STACKS / f"Pulumi.{name}.yaml"))
+        environment = load(STACKS / f"Pulumi.{name}.yaml")
+        register_stack_transformation(enforcing(environment))
+        declare(environment)
         return
     from components.cluster import Cluster
     from components.control_plane.guard import confirmed, guards
@@ -32,6 +36,7 @@ def main() -> None:
         keeps(environment)
         return
     check_neighbours(environment, source=source)
+    register_stack_transformation(enforcing(environment))
     for output, value in Cluster(environment).outputs.items():
         pulumi.export(output, value)
 

@@ -20,6 +20,10 @@ from components.model.environment import Environment
 from components.model.places import place_of
 from components.model.waivers import Waiver
 
+PREVIEW_JUDGED = "LONGHAUL_PREVIEW_JUDGED"
+"""Environment variable of whoever judges the engine's preview himself, as ``longhaul plan`` does: the program then does
+not, whose hook takes milliseconds for each new resource. Before anything is made or changed, it always does."""
+
 EXPIRED, UNUSED, REFUSED = "waiver-expired", "waiver-unused", "waiver-refused"
 
 WHY: Mapping[str, str] = {

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from components.model.policy import PREVIEW_JUDGED
 from longhaul.cluster import GIVEN, kubeconfig_file
 from longhaul.context import Context, context, enter_lab
 from longhaul.engine import processes
@@ -93,7 +94,7 @@ def preview_engine(where: Context, environment: Environment, folder: Path) -> En
         records=Records(path=folder / "run.json"),
     )
     plugins = (*needed(environment), *(_held(engine, environment) if real else ()))
-    environ |= _plugins(plugins, environ, folder / "plugins")
+    environ |= _plugins(plugins, environ, folder / "plugins") | {PREVIEW_JUDGED: "1"}
     return replace(engine, environ={**environ, **unlogged_home(folder / "home", environ)})
 
 

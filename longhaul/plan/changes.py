@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from longhaul.exits import CommandError, Exit
-from longhaul.plan.document import Document, State, Step
+from longhaul.plan.document import Document, Step
 
 
 class Action(StrEnum):
@@ -170,13 +170,9 @@ def _change(urn: str, steps: list[tuple[Action, Step]]) -> Change:
         outputs={} if old is None else old.outputs,
         found={} if new is None else new.outputs,
         custom=any(state.custom for state in known),
-        guarded=any(_guarded(state) for state in known),
+        guarded=any(state.hooks.get("BeforeDelete") for state in known),
         differing=_differing(step for _, step in steps),
     )
-
-
-def _guarded(state: State) -> bool:
-    return any(state.hooks.values())
 
 
 def _differing(steps: Iterable[Step]) -> dict[str, bool]:

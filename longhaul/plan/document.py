@@ -32,6 +32,7 @@ class State(_Part):
     retain: bool = Field(default=False, alias="retainOnDelete")
     """Whether the cloud keeps it when the engine lets go of it."""
     hooks: dict[str, list[str]] = Field(default_factory=dict, alias="resourceHooks")
+    """By when they run, such as ``BeforeDelete``, their names."""
 
 
 class Diff(_Part):

@@ -7,18 +7,26 @@ import os
 from pathlib import Path
 from typing import Any
 
-from pulumi import ComponentResource, ResourceOptions
+from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider
+from pulumi.runtime import register_stack_transformation
 
+from clouds.base import rules
+from clouds.base.policy import Check, unaccounted_address
 from components import held
 from components.control_plane.guard import DestructionGuard, confirmed
-from components.model import Environment, parse, plan
+from components.model import Environment, parse, plan, policy
+from components.policies import enforcing
 
 ENVIRONMENT = Path("environment.json")
 """What the stack file would hold."""
 
 PARTS = "PARTS"
-"""Variable with what the program has: ``guards`` and ``secret``."""
+"""Variable with what the program has: ``guards``, ``secret``, ``policies`` and ``bastion``."""
+
+
+RANGE = "RANGE"
+"""Variable with a property of the bastion."""
 
 
 class Provider(ResourceProvider):
@@ -46,6 +54,14 @@ class Secret(Resource, module="longhaul", name="Secret"):
         super().__init__(Provider(), name, {}, opts)
 
 
+class Address(Resource, module="stand-in", name="Address"):
+    """A public address, of which a policy must know."""
+
+    def __init__(self, name: str, *, of: Output[str], opts: ResourceOptions) -> None:
+        properties = {"of": of, "secret": Output.secret("hidden"), "range": os.environ.get(RANGE, "one")}
+        super().__init__(Provider(), name, properties, opts)
+
+
 class Whole(ComponentResource):
     """As ``components/cluster.py`` puts everything below what holds it."""
 
@@ -60,6 +76,8 @@ class Whole(ComponentResource):
         ]
         if "secret" in parts:
             made.append(Secret(f"{environment.name}-encryption", opts=child))
+        if "bastion" in parts:
+            made.append(Address(f"{environment.name}-bastion", of=made[0].urn, opts=child))
         DestructionGuard(
             f"{environment.name}-guard",
             environment=environment.name,
@@ -76,4 +94,10 @@ def main() -> None:
     if environment.destroyable and confirmed(environment.name):
         held.keeps(environment)
         return
-    Whole(environment, set(os.environ[PARTS].split()))
+    parts = set(os.environ[PARTS].split())
+    if "policies" in parts:
+        kinds = frozenset({"pulumi-python:dynamic/stand-in:Address"})
+        address = Check(rule=rules.PUBLIC_ADDRESS, kinds=kinds, look=unaccounted_address)
+        policy.checks = lambda: (address,)
+        register_stack_transformation(enforcing(environment))
+    Whole(environment, parts)

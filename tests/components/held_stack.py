@@ -1,0 +1,89 @@
+"""A stack of ``held_program.py`` on the real engine."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from longhaul.engine.locate import engine_environment
+from tests.components.held_program import ENVIRONMENT, PARTS
+from tests.support.project import REPOSITORY, hybrid
+
+
+class Stack:
+    """A project with one stack, made once."""
+
+    def __init__(self, folder: Path, pulumi: Path) -> None:
+        self._folder, self._pulumi = folder, pulumi
+        (folder / "Pulumi.yaml").write_text("name: longhaul\nruntime: python\n")
+        (folder / "__main__.py").write_text("from tests.components.held_program import main\n\nmain()\n")
+        self.environment = hybrid("dev", supernet="10.64.0.0/12")
+        sites = self.environment["sites"]
+        sites["usw2"] = {**sites["use1"], "region": "us-west-2"}
+        del sites["rack"], self.environment["pools"], self.environment["bare_metal"]
+        self.write(self.environment)
+        self.run("stack", "init", "dev")
+
+    def write(self, raw: dict[str, Any]) -> None:
+        (self._folder / ENVIRONMENT).write_text(json.dumps(raw))
+
+    def run(self, *words: str, fails: bool = False, parts: str = "guards secret", **more: str) -> str:
+        """What ``pulumi`` printed; ``more`` are variables."""
+        kept = {key: value for key, value in os.environ.items() if not key.startswith("PULUMI_")}
+        environ = {
+            **kept,
+            "LONGHAUL_PULUMI": str(self._pulumi),
+            "PULUMI_BACKEND_URL": f"file://{self._folder}",
+            "PULUMI_CONFIG_PASSPHRASE": "lab",
+            "PYTHONPATH": str(REPOSITORY),
+            PARTS: parts,
+            **more,
+        }
+        done = subprocess.run(
+            [str(self._pulumi), *words, "--color", "never", "--non-interactive"],
+            cwd=self._folder,
+            env=engine_environment(environ),
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=1500,
+            check=False,
+        )
+        assert (done.returncode != 0) == fails, done.stdout
+        return done.stdout
+
+    def up(
+        self, raw: dict[str, Any] | None = None, *, fails: bool = False, parts: str = "guards secret", **more: str
+    ) -> str:
+        self.write(self.environment if raw is None else raw)
+        return self.run("up", "--yes", "--skip-preview", fails=fails, parts=parts, **more)
+
+    def without(self, site: str) -> dict[str, Any]:
+        """The environment without a site."""
+        copy: dict[str, Any] = json.loads(json.dumps(self.environment))
+        del copy["sites"][site]
+        return copy
+
+    def resources(self) -> list[dict[str, Any]]:
+        exported = json.loads(self.run("stack", "export"))
+        found: list[dict[str, Any]] = exported["deployment"].get("resources") or []
+        return found
+
+    def inputs(self) -> dict[str, Any]:
+        """By name and when it was made, what each resource was made of."""
+        return {f"{one['urn']} {one['created']}": one.get("inputs") for one in self.resources()}
+
+    def names(self) -> set[str]:
+        return {one["urn"].rpartition("::")[2] for one in self.resources()}
+
+    def urn(self, name: str) -> str:
+        (found,) = [str(one["urn"]) for one in self.resources() if one["urn"].endswith(f"::{name}")]
+        return found
+
+    def ranges(self) -> dict[str, str]:
+        """By site, the range of its network."""
+        networks = [one["inputs"] for one in self.resources() if one["type"].endswith(":Network")]
+        return {inputs["tags"]["longhaul-site"]: inputs["range"] for inputs in networks}
