@@ -21,8 +21,7 @@ from components.control_plane.secrets import TunnelKey
 from components.held import holding
 from components.links import AwsEnd, AzureEnd, Links, LinksArgs
 from components.model import Environment, plan
-from components.model.groups import pool_resource
-from components.model.scale_sets import pool_groups
+from components.model.groups import pool_groups, pool_resource
 from components.render import pool_user_data
 
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+from clouds.azure.names import resource_group
 from clouds.azure.site import AzureSite
-from components.azure.names import resource_group
 from components.model import control_machines, plan
-from components.model.groups import name_prefix
+from components.model.places import name_prefix, place_of
 from longhaul.say import say
 from longhaul.status.observed import STILL
 
@@ -29,7 +29,7 @@ def revive(environment: Environment) -> None:
     if not isinstance(site, AzureSite):
         return
     api = AzureApi(subscription=site.subscription, prefix=name_prefix(environment))
-    group = resource_group(environment, name)
+    group = resource_group(place_of(environment, name))
 
     def start(machine: str) -> None:
         try:

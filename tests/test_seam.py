@@ -39,15 +39,11 @@ TO_BE_MOVED: frozenset[str] = frozenset(
         "components/model/checks.py",
         "components/model/existing_checks.py",
         "components/model/fitting.py",
-        "components/model/groups.py",
         "components/model/held.py",
         "components/model/identity.py",
-        "components/model/links.py",
-        "components/model/naming.py",
         "components/model/nodes.py",
         "components/model/picture.py",
         "components/model/racks.py",
-        "components/model/scale_sets.py",
         "components/model/tags.py",
         "components/model/vault.py",
         "components/objects/cluster.py",
@@ -71,6 +67,8 @@ TO_BE_MOVED: frozenset[str] = frozenset(
         "longhaul/commands/destroy.py",
         "longhaul/commands/prices.py",
         "longhaul/depot/wanted.py",
+        "longhaul/doctor/addresses.py",
+        "longhaul/doctor/aws.py",
         "longhaul/doctor/azure.py",
         "longhaul/doctor/checks.py",
         "longhaul/doctor/credentials.py",
@@ -79,7 +77,9 @@ TO_BE_MOVED: frozenset[str] = frozenset(
         "longhaul/doctor/existing.py",
         "longhaul/doctor/images.py",
         "longhaul/doctor/machine.py",
+        "longhaul/doctor/permissions_aws.py",
         "longhaul/doctor/quotas_aws.py",
+        "longhaul/doctor/quotas_azure.py",
         "longhaul/doctor/racks.py",
         "longhaul/doctor/subject.py",
         "longhaul/images/bake.py",
@@ -89,13 +89,14 @@ TO_BE_MOVED: frozenset[str] = frozenset(
         "longhaul/init/parsing.py",
         "longhaul/map/layout.py",
         "longhaul/map/sites.py",
-        "longhaul/policy/declared.py",
+        "longhaul/plan/earlier.py",
         "longhaul/prices/aws.py",
         "longhaul/prices/azure.py",
         "longhaul/prices/gather.py",
         "longhaul/prices/needs.py",
         "longhaul/prices/spot.py",
         "longhaul/revive.py",
+        "longhaul/rolling/aws.py",
         "longhaul/rolling/azure.py",
         "longhaul/rolling/pools.py",
         "longhaul/show/names.py",
@@ -120,6 +121,8 @@ def _faults(node: ast.AST) -> Iterator[str]:
             yield "isinstance of a site"
         case ast.MatchClass(cls=cls) if _sites(cls):
             yield "case of a site"
+        case ast.MatchValue(value=ast.Constant(value=str(word))) if word in KINDS:
+            yield f"case of {word}"
         case ast.Compare() if _kind_among(node) and _words_among(node):
             yield "a kind compared"
         case ast.ImportFrom(module=str(module)) if _of_one_cloud(f"{module}."):
@@ -179,6 +182,7 @@ def test_nobody_asks_which_cloud_a_site_is_in() -> None:
         ("isinstance(site, (AwsSite, OnpremSite))", 1),
         ("isinstance(site, SiteBase)", 0),
         ("match site:\n    case AwsSite() as it:\n        pass", 1),
+        ("match kinds:\n    case 'aws', 'onprem':\n        pass", 2),
         ("site.kind == 'azure'", 1),
         ("site.kind != 'onprem'", 1),
         ("kind in ('azure', 'aws')", 1),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from clouds.aws.site import AwsSite
 
 if TYPE_CHECKING:
-    from clouds.base.cloud import MachineTypes, Made, Policy
+    from clouds.base.cloud import Groups, MachineTypes, Made, Names, Policy, Tunnels
 
 
 class Aws:
@@ -17,6 +17,13 @@ class Aws:
     title = "AWS"
     site_type = AwsSite
     rents = True
+
+    @property
+    def groups(self) -> Groups[AwsSite]:
+        """Groups that pools become."""
+        from clouds.aws import groups
+
+        return groups
 
     @property
     def machine_types(self) -> MachineTypes:
@@ -38,3 +45,17 @@ class Aws:
         from clouds.aws import policy
 
         return policy
+
+    @property
+    def names(self) -> Names[AwsSite]:
+        """Names that could become too long."""
+        from clouds.aws import names
+
+        return names
+
+    @property
+    def tunnels(self) -> Tunnels[AwsSite]:
+        """Tunnels to a site."""
+        from clouds.aws import tunnels
+
+        return tunnels

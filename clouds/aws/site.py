@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from clouds.aws.existing import AwsExisting, ZoneLetter
+from clouds.base.gateway import Gateway
 from clouds.base.site import ZONES, SiteBase
 
 
@@ -34,3 +35,8 @@ class AwsSite(SiteBase):
     """Id of the node image in this region."""
     existing: AwsExisting = Field(default_factory=AwsExisting)
     """What is there already, and so is not made."""
+
+    @property
+    def gateways(self) -> tuple[Gateway, ...]:
+        """None of the operator's own."""
+        return ()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from clouds.azure.site import AzureSite
 
 if TYPE_CHECKING:
-    from clouds.base.cloud import MachineTypes, Made, Policy
+    from clouds.base.cloud import Groups, MachineTypes, Made, Names, Policy, Tunnels
 
 
 class Azure:
@@ -17,6 +17,13 @@ class Azure:
     title = "Azure"
     site_type = AzureSite
     rents = True
+
+    @property
+    def groups(self) -> Groups[AzureSite]:
+        """Groups that pools become."""
+        from clouds.azure import groups
+
+        return groups
 
     @property
     def machine_types(self) -> MachineTypes:
@@ -38,3 +45,17 @@ class Azure:
         from clouds.azure import policy
 
         return policy
+
+    @property
+    def names(self) -> Names[AzureSite]:
+        """Names that could become too long."""
+        from clouds.azure import names
+
+        return names
+
+    @property
+    def tunnels(self) -> Tunnels[AzureSite]:
+        """Tunnels to a site."""
+        from clouds.azure import tunnels
+
+        return tunnels

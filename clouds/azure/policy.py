@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from clouds.azure.made import makes_egress, makes_vpn_gateway
-from clouds.azure.site import GATEWAY_ADDRESSES, AzureSite
+from clouds.azure.site import AzureSite
+from clouds.azure.tunnels import ADDRESSES
 from clouds.base import rules
 from clouds.base.ingress import Ingress, ingress_breaches
 from clouds.base.inputs import at, is_true, is_unknown, sections, shown, texts, walk
@@ -236,7 +237,7 @@ def public(place: Place[AzureSite], /) -> frozenset[str]:
     """Names of the site's public addresses, as `components/azure/network.py` and `vpn.py` give them."""
     egress = {f"{place.environment}-{place.name}-egress"} if makes_egress(place) else set()
     gateway = place.has_tunnels and makes_vpn_gateway(place.site)
-    numbers = range(GATEWAY_ADDRESSES) if gateway else ()
+    numbers = range(ADDRESSES) if gateway else ()
     return frozenset({*egress, *(f"{place.environment}-links-{place.name}-address-{number}" for number in numbers)})
 
 

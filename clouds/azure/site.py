@@ -7,11 +7,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from clouds.azure.existing import AzureExisting
+from clouds.base.gateway import Gateway
 from clouds.base.section import Uuid
 from clouds.base.site import ZONES, SiteBase
-
-GATEWAY_ADDRESSES = 2
-"""Public addresses of a site's VPN gateway, one for each of its instances, both of them active."""
 
 
 class AzureSite(SiteBase):
@@ -44,3 +42,8 @@ class AzureSite(SiteBase):
     """Resource id of the node image's version in an Azure compute gallery."""
     existing: AzureExisting = Field(default_factory=AzureExisting)
     """What is there already, and so is not made."""
+
+    @property
+    def gateways(self) -> tuple[Gateway, ...]:
+        """None of the operator's own."""
+        return ()

@@ -4,14 +4,15 @@ each; the cloud loads the module when it is asked for the aspect, so that nobody
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from collections.abc import Iterator
+from typing import Protocol, TypeVar
 
+from clouds.base.groups import PoolGroup
 from clouds.base.machine_type import MachineType
+from clouds.base.names import Sized
+from clouds.base.place import Place
+from clouds.base.policy import Check
 from clouds.base.site import SiteBase
-
-if TYPE_CHECKING:
-    from clouds.base.place import Place
-    from clouds.base.policy import Check
 
 SiteT_contra = TypeVar("SiteT_contra", bound=SiteBase, contravariant=True)
 
@@ -43,6 +44,33 @@ class Policy(Protocol[SiteT_contra]):
         """Names of the site's own resources that have to be at the internet: its egress and its IPsec gateway."""
 
 
+class Groups(Protocol[SiteT_contra]):
+    """Groups of like machines that pools become."""
+
+    def of_pool(self, place: Place[SiteT_contra], name: str, /) -> tuple[PoolGroup, ...]:
+        """A pool's groups, each to be filled before the next."""
+
+
+class Names(Protocol[SiteT_contra]):
+    """Names that could become too long, with the most that the cloud takes; of many alike the longest suffices."""
+
+    def of_site(self, place: Place[SiteT_contra], /) -> Iterator[Sized]:
+        """Those of the site's own."""
+
+    def of_pool(self, place: Place[SiteT_contra], pool: str, /) -> Iterator[Sized]:
+        """Those of one of its pools."""
+
+    def of_link(self, place: Place[SiteT_contra], link: str, end: str, /) -> Iterator[Sized]:
+        """Those of a tunnel to ``end``, one of the other site's (:class:`Tunnels`)."""
+
+
+class Tunnels(Protocol[SiteT_contra]):
+    """Tunnels to a site."""
+
+    def ends(self, site: SiteT_contra, /) -> tuple[str, ...]:
+        """What each end of the other site has a tunnel to, as connections to it are called."""
+
+
 class Cloud(Protocol[SiteT_contra]):
     """One cloud, whose sites are of one type; racks count as one. It is not inherited from: each answers it all."""
 
@@ -63,6 +91,9 @@ class Cloud(Protocol[SiteT_contra]):
         """Whether it makes machines when asked, so that pools stand there; racks have hosts instead."""
 
     @property
+    def groups(self) -> Groups[SiteT_contra]: ...
+
+    @property
     def machine_types(self) -> MachineTypes: ...
 
     @property
@@ -70,3 +101,9 @@ class Cloud(Protocol[SiteT_contra]):
 
     @property
     def policy(self) -> Policy[SiteT_contra]: ...
+
+    @property
+    def names(self) -> Names[SiteT_contra]: ...
+
+    @property
+    def tunnels(self) -> Tunnels[SiteT_contra]: ...

@@ -32,6 +32,10 @@ class Place(Generic[SiteT_co]):
     pools: Mapping[str, Pool]
     """Those of the site, by name."""
 
+    def pool_resource(self, pool: str) -> str:
+        """What the program calls a pool."""
+        return f"{self.environment}-{pool}"
+
     def cloud_name(self, name: str) -> str:
         """What a cloud calls a resource that Longhaul calls ``name``."""
         return f"{self.prefix}{name}"

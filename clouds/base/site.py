@@ -8,6 +8,9 @@ from pydantic import Field
 
 from clouds.base.section import Range, Section
 
+if TYPE_CHECKING:
+    from clouds.base.gateway import Gateway
+
 ZONES = 4
 """Availability zones a site may have: the address plan gives each a quarter of the node and pod ranges."""
 
@@ -28,6 +31,10 @@ class SiteBase(Section):
         @property
         def image(self) -> str:
             """The cloud's name of its node image; empty for racks."""
+
+        @property
+        def gateways(self) -> tuple[Gateway, ...]:
+            """Machines of the operator's own that end its tunnels; none in clouds, which have gateways for that."""
 
         @property
         def zones(self) -> tuple[str, ...]:

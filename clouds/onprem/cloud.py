@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from clouds.base.cloud import MachineTypes, Made, Policy
+from typing import TYPE_CHECKING
+
 from clouds.onprem.site import OnpremSite
+
+if TYPE_CHECKING:
+    from clouds.base.cloud import Groups, MachineTypes, Made, Names, Policy, Tunnels
 
 
 class Onprem:
@@ -13,6 +17,13 @@ class Onprem:
     title = "on-prem"
     site_type = OnpremSite
     rents = False
+
+    @property
+    def groups(self) -> Groups[OnpremSite]:
+        """Groups that pools become."""
+        from clouds.onprem import groups
+
+        return groups
 
     @property
     def machine_types(self) -> MachineTypes:
@@ -34,3 +45,17 @@ class Onprem:
         from clouds.onprem import policy
 
         return policy
+
+    @property
+    def names(self) -> Names[OnpremSite]:
+        """Names that could become too long."""
+        from clouds.onprem import names
+
+        return names
+
+    @property
+    def tunnels(self) -> Tunnels[OnpremSite]:
+        """Tunnels to a site."""
+        from clouds.onprem import tunnels
+
+        return tunnels

@@ -11,9 +11,11 @@ import pulumi
 import pulumi_aws as aws
 from pulumi import ComponentResource, Output, ResourceOptions
 
+from clouds.aws.names import node_role
 from components.aws.account import aws_site
 from components.model import Environment
-from components.model.groups import node_role, pool_group
+from components.model.groups import pool_group
+from components.model.places import place_of
 
 ROOT_DEVICE = "/dev/sda1"
 """Root device of the node image, as on Ubuntu's own."""
@@ -48,7 +50,7 @@ class AwsNodeIdentity(ComponentResource):
     def __init__(self, name: str, args: AwsNodeIdentityArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:aws:NodeIdentity", name, None, opts)
         child = ResourceOptions(parent=self)
-        role_name = node_role(args.environment, args.site_name)
+        role_name = node_role(place_of(args.environment, args.site_name))
         trust = {"Effect": "Allow", "Principal": {"Service": "ec2.amazonaws.com"}, "Action": "sts:AssumeRole"}
         role = aws.iam.Role(
             f"{name}-role",

@@ -11,6 +11,7 @@ from pulumi_azure_native import network, privatedns
 from clouds.azure.site import AzureSite
 from components.azure import names
 from components.model import AddressPlan, Environment
+from components.model.groups import cloud_name
 from components.model.health import READY_PATH
 from components.model.joining import JOIN_PATH, JOIN_PORT
 from components.model.network import FRONTEND
@@ -46,7 +47,7 @@ class ApiLoadBalancer(ComponentResource):
         if not isinstance(site, AzureSite):
             raise TypeError(f"site {name_of_site} is {site.kind}, not azure")
         frontend = str(args.addresses.sites[name_of_site].subnet("api")[FRONTEND])
-        own_name = names.cloud_name(environment, name)
+        own_name = cloud_name(environment, name)
         own_id = _own_id(site.subscription, args.resource_group, own_name)
         services = (
             # Watches are long and may be silent; the longest idle time Azure keeps is 30 minutes.

@@ -16,6 +16,7 @@ from components.azure import names
 from components.azure.names import ADMINISTRATOR
 from components.azure.roles import SECRETS_USER, role_assignment_name, role_definition_id
 from components.model import AddressPlan, Environment, Machine, vault_name
+from components.model.groups import cloud_name
 
 REPLACED_BY = [
     "osProfile.customData",
@@ -65,7 +66,7 @@ class ControlMachine(ComponentResource):
         if not isinstance(site, AzureSite):
             raise TypeError(f"site {args.machine.site} is {site.kind}, not azure")
         self._name, self._args, self._site = name, args, site
-        self._cloud_name = names.cloud_name(args.environment, name)
+        self._cloud_name = cloud_name(args.environment, name)
         self._child = ResourceOptions(parent=self)
         self._tags = {**names.tags(args.environment, args.machine.site), "longhaul-role": str(args.machine.role)}
         identity = managedidentity.UserAssignedIdentity(

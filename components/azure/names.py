@@ -5,9 +5,6 @@ from __future__ import annotations
 from clouds.azure.existing import AzureExisting
 from clouds.azure.site import AzureSite
 from components.model import Environment
-from components.model.groups import cloud_name, resource_group
-
-__all__ = ["ADMINISTRATOR", "azure_existing", "cloud_name", "resource_group", "tags"]
 
 ADMINISTRATOR = "longhaul"
 """User that Azure wants on every machine."""

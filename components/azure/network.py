@@ -11,12 +11,14 @@ from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_azure_native import network, privatedns, resources
 
 from clouds.azure.existing import CONTROL_PLANE_SUBNETS, group_of, name_of
+from clouds.azure.names import resource_group, subnet_name
 from clouds.azure.site import AzureSite
 from components.azure import existing, names
 from components.azure.rules import part_rules
 from components.model import AddressPlan, Environment
 from components.model.fitting import VAULT_ENDPOINT
-from components.model.groups import azure_subnet
+from components.model.groups import cloud_name
+from components.model.places import place_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,14 +71,14 @@ class SiteNetwork(ComponentResource):
         self.register_outputs({"network_id": self.network_id})
 
     def _cloud_name(self, name: str) -> str:
-        return names.cloud_name(self._args.environment, name)
+        return cloud_name(self._args.environment, name)
 
     def _group(self) -> Output[str]:
         if self._there.resource_group is not None:
             return existing.existing_group(self._there.resource_group, site=self._args.site, parent=self)
         group = resources.ResourceGroup(
             self._name,
-            resource_group_name=names.resource_group(self._args.environment, self._args.site),
+            resource_group_name=resource_group(place_of(self._args.environment, self._args.site)),
             location=self._site.region,
             tags=self._tags,
             opts=self._child,
@@ -172,7 +174,7 @@ class SiteNetwork(ComponentResource):
         needs_vault = part in CONTROL_PLANE_SUBNETS
         return network.Subnet(
             f"{self._name}-{part}",
-            subnet_name=azure_subnet(self._args.environment, self._args.site, part),
+            subnet_name=subnet_name(place_of(self._args.environment, self._args.site), part),
             resource_group_name=self.network_group,
             virtual_network_name=self.network_name,
             address_prefix=str(range_),

@@ -10,11 +10,13 @@ import pulumi
 from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_azure_native import compute
 
+from clouds.azure.groups import has_infiniband
 from clouds.azure.site import AzureSite
+from clouds.base.groups import PoolGroup
 from components.azure.names import ADMINISTRATOR
 from components.model import Environment
+from components.model.groups import pool_groups
 from components.model.nodes import POD_ADDRESSES
-from components.model.scale_sets import PoolGroup, has_infiniband, pool_groups
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +33,7 @@ class AzurePoolArgs:
     """The rules of the machines' interfaces, where their subnet has none of ours."""
     custom_data: Mapping[str, pulumi.Input[str]]
     """cloud-init's input, plain, within :data:`components.render.LIMITS`, for each of the pool's scale sets
-    (:func:`components.model.scale_sets.pool_groups`)."""
+    (:func:`components.model.groups.pool_groups`)."""
     tags: Mapping[str, str]
 
 

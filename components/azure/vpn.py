@@ -10,8 +10,8 @@ import pulumi
 from pulumi import ComponentResource, Output, Resource, ResourceOptions
 from pulumi_azure_native import network
 
+from clouds.azure.names import GATEWAY_SUBNET
 from clouds.base.ipsec import SUITE
-from components.model.groups import GATEWAY_SUBNET
 
 SKU = "VpnGw2AZ"
 """1 Gbit/s in all, 30 tunnels, spread over zones (learn.microsoft.com, "About gateway SKUs")."""

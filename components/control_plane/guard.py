@@ -20,16 +20,16 @@ from pulumi import ResourceHook, ResourceHookArgs, ResourceHookBinding, Resource
 from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider, UpdateResult
 
 from clouds.azure.api import BUSY, AzureApi, Vault
+from clouds.azure.names import resource_group
 from clouds.azure.session import AzureError
 from clouds.azure.site import AzureSite
-from components.azure import names
 from components.control_plane.founding import founded
 from components.control_plane.readiness import ASK_S, DEADLINE_S, RoleMachines
 from components.control_plane.turn import Patience, RefusedError, Turn
 from components.model import AddressPlan, Environment, Role, control_machines
-from components.model.groups import name_prefix
 from components.model.machines import members
 from components.model.network import FRONTEND
+from components.model.places import name_prefix, place_of
 from components.model.vault import store_state_secret, vault_url
 from components.render.stores import MOST_MEMBERS
 
@@ -157,7 +157,7 @@ def _of_role(environment: Environment, addresses: AddressPlan, role: Role) -> di
     site = environment.sites[name]
     if not isinstance(site, AzureSite):
         raise TypeError(f"site {name} is {site.kind}, not azure")
-    group = names.resource_group(environment, name)
+    group = resource_group(place_of(environment, name))
     today = [machine.name for machine in members(control_machines(environment, addresses), role)]
     prefix = name_prefix(environment)
     asked = RoleMachines(subscription=site.subscription, group=group, prefix=prefix)

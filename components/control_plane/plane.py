@@ -30,8 +30,8 @@ from components.model import (
     control_machines,
     shared_secrets,
 )
-from components.model.groups import name_prefix
 from components.model.machines import members
+from components.model.places import name_prefix
 from components.model.vault import store_state_secret
 
 

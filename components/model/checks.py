@@ -9,21 +9,22 @@ from clouds.aws.site import AwsSite
 from clouds.azure.site import AzureSite
 from clouds.base.fault import Fault, Location
 from clouds.base.machine_type import MachineType
+from clouds.base.names import NODE
 from clouds.base.pool import Pool
 from clouds.onprem.site import OnpremSite
 from components.model.environment import Environment
 from components.model.existing_checks import check_existing
 from components.model.gpus import check_gpus
+from components.model.groups import check_sets
 from components.model.identity import check_identity
 from components.model.joining import JOIN_PORT
 from components.model.links import links
 from components.model.machine_types import known_machine_types
 from components.model.machines import Role
-from components.model.naming import NODE, check_lengths
+from components.model.naming import check_lengths
 from components.model.network import PlanError, machine_capacity, plan, plan_errors
 from components.model.nodes import label_fault, rack_node_name
 from components.model.racks import rack_errors
-from components.model.scale_sets import check_sets
 from components.model.tags import check_tags
 from components.model.words import choices
 

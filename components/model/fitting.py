@@ -8,11 +8,12 @@ from ipaddress import IPv4Address, IPv4Network, collapse_addresses, ip_network
 
 from clouds.aws.site import AwsSite
 from clouds.azure.existing import CONTROL_PLANE_SUBNETS, AzureVpn
+from clouds.azure.names import subnet_name
 from clouds.azure.site import AzureSite
 from components.model.environment import Environment
-from components.model.groups import azure_subnet
 from components.model.links import LinkKind, links
 from components.model.network import AddressPlan
+from components.model.places import place_of
 
 VAULT_ENDPOINT = "Microsoft.KeyVault"
 """Service endpoint that lets a subnet reach vaults without leaving Azure's network."""
@@ -106,7 +107,7 @@ def azure_faults(found: FoundNetwork, environment: Environment, addresses: Addre
         if part not in named and part in made_parts(environment, site):
             for name, subnet in found.subnets.items():
                 # By its name, an earlier `up` has made it.
-                ours = name == azure_subnet(environment, site, part).lower() and subnet.ranges == (range_,)
+                ours = name == subnet_name(place_of(environment, site), part).lower() and subnet.ranges == (range_,)
                 if not ours and any(one.overlaps(range_) for one in subnet.ranges):
                     yield f"its subnet {name} is in the way of {range_}, where the subnet for {part} is to be made"
 

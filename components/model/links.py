@@ -5,15 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import combinations
+from math import prod
 
-from clouds.aws.site import AwsSite
-from clouds.azure.site import GATEWAY_ADDRESSES, AzureSite
-from clouds.onprem.site import OnpremSite
+from clouds.registry import cloud_of
 from components.model.environment import Environment
 from components.model.sites import Site
-
-AWS_TUNNELS = 2
-"""Tunnels of one connection of AWS, each with an address of its own."""
 
 
 class LinkKind(StrEnum):
@@ -58,26 +54,18 @@ def has_tunnels(environment: Environment, site: str) -> bool:
 def _kind(first: Site, second: Site, *, existing: bool) -> LinkKind:
     if existing:
         return LinkKind.EXISTING
-    same_cloud = first.kind == second.kind and first.kind != "onprem"
+    same_cloud = first.kind == second.kind and cloud_of(first).rents
     return LinkKind.BACKBONE if same_cloud else LinkKind.IPSEC
 
 
 def tunnels(environment: Environment, link: PlannedLink) -> int:
-    """How many tunnels an IPsec link has, as ``components/links.py`` makes them: each gateway of one end to each
-    address of the other, where AWS has two addresses for each it is called from.
+    """How many tunnels an IPsec link has, as ``components/links.py`` makes them: each end of one site to each of the
+    other.
 
     Raises:
         ValueError: the link is no tunnel.
     """
-    ends = environment.sites[link.first], environment.sites[link.second]
-    if link.kind is LinkKind.IPSEC:
-        match ends:
-            case (AzureSite(), AwsSite()) | (AwsSite(), AzureSite()):
-                return GATEWAY_ADDRESSES * AWS_TUNNELS
-            case (OnpremSite(gateways=near), OnpremSite(gateways=far)):
-                return len(near) * len(far)
-            case (OnpremSite(gateways=near), AwsSite()) | (AwsSite(), OnpremSite(gateways=near)):
-                return len(near) * AWS_TUNNELS
-            case (OnpremSite(gateways=near), AzureSite()) | (AzureSite(), OnpremSite(gateways=near)):
-                return len(near) * GATEWAY_ADDRESSES
-    raise ValueError(f"link {link.name} is no tunnel: it is {link.kind}")
+    if link.kind is not LinkKind.IPSEC:
+        raise ValueError(f"link {link.name} is no tunnel: it is {link.kind}")
+    ends = (environment.sites[name] for name in (link.first, link.second))
+    return prod(len(cloud_of(site).tunnels.ends(site)) for site in ends)

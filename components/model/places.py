@@ -9,11 +9,16 @@ from components.model.environment import Environment
 from components.model.links import has_tunnels
 
 
+def name_prefix(environment: Environment) -> str:
+    """What stands before every name that clouds know, with its hyphen; may be empty."""
+    return f"{environment.naming.prefix}-" if environment.naming.prefix else ""
+
+
 def place_of(environment: Environment, site: str) -> Place[Any]:
     """The site called ``site``, as its cloud is told of it; ``KeyError`` when there is none."""
     return Place(
         environment=environment.name,
-        prefix=f"{environment.naming.prefix}-" if environment.naming.prefix else "",
+        prefix=name_prefix(environment),
         domain=environment.domain,
         name=site,
         site=environment.sites[site],

@@ -7,12 +7,14 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from clouds.aws.names import node_role
 from clouds.aws.site import AwsSite
+from clouds.azure.names import resource_group
 from clouds.azure.site import AzureSite
 from components.model import AddressPlan, Environment
-from components.model.groups import node_role, resource_group
+from components.model.groups import pool_groups
 from components.model.nodes import racks
-from components.model.scale_sets import pool_groups
+from components.model.places import place_of
 from components.model.sites import Site
 
 FORMAT = 1
@@ -57,7 +59,7 @@ def _groups(environment: Environment, pool: str) -> dict[str, Any]:
 
 def _site(environment: Environment, name: str, site: Site) -> dict[str, str]:
     if isinstance(site, AzureSite):
-        group = resource_group(environment, name)
+        group = resource_group(place_of(environment, name))
         return {
             "kind": "azure",
             "region": site.region,
@@ -66,7 +68,7 @@ def _site(environment: Environment, name: str, site: Site) -> dict[str, str]:
             "tenant": site.tenant,
         }
     if isinstance(site, AwsSite):
-        return {"kind": "aws", "region": site.region, "node_role": node_role(environment, name)}
+        return {"kind": "aws", "region": site.region, "node_role": node_role(place_of(environment, name))}
     return {"kind": "onprem"}
 
 

@@ -13,10 +13,11 @@ from typing import Any
 
 from clouds.aws import session
 from clouds.aws.site import AwsSite
+from clouds.azure.names import resource_group
 from clouds.azure.session import ResourceManager
 from clouds.azure.site import AzureSite
 from components.model import Environment
-from components.model.groups import resource_group
+from components.model.places import place_of
 from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.subject import Subject
 from longhaul.rolling.cloud import CloudError
@@ -138,7 +139,7 @@ def _tagged(item: Mapping[str, Any], env: str) -> bool:
 
 
 def _group_path(environment: Environment, name: str, site: AzureSite) -> str:
-    return f"/subscriptions/{site.subscription}/resourceGroups/{resource_group(environment, name)}"
+    return f"/subscriptions/{site.subscription}/resourceGroups/{resource_group(place_of(environment, name))}"
 
 
 def _aws_left(ec2: Any, env: str, region: str) -> list[str]:

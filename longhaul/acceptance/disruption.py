@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from threading import Event, Thread
 
 from clouds.azure.api import AzureApi
+from clouds.azure.names import resource_group
 from clouds.azure.site import AzureSite
-from components.azure.names import resource_group
 from components.model import Environment
-from components.model.groups import name_prefix
+from components.model.places import name_prefix, place_of
 from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.cluster import await_well
 from longhaul.acceptance.subject import Subject
@@ -84,7 +84,7 @@ def restart(environment: Environment, machine: str) -> None:
     if not isinstance(site, AzureSite):
         raise NotApplicableError(f"the control plane is on {site.kind}, where it is not restarted yet")
     api = AzureApi(subscription=site.subscription, prefix=name_prefix(environment))
-    group = resource_group(environment, name)
+    group = resource_group(place_of(environment, name))
     before = api.run_command(group, machine, BOOT).stdout
     api.restart(group, machine)
     if not before or api.run_command(group, machine, BOOT).stdout == before:

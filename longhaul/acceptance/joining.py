@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from clouds.aws.site import AwsSite
+from components.model.groups import pool_groups
 from components.model.nodes import POOL_LABEL
-from components.model.scale_sets import pool_groups
 from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.pods import ready
 from longhaul.acceptance.subject import Subject

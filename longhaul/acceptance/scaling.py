@@ -7,12 +7,13 @@ from typing import Any, Protocol
 
 from clouds.aws import session
 from clouds.aws.site import AwsSite
+from clouds.azure.names import resource_group
 from clouds.azure.session import ResourceManager
 from clouds.azure.site import AzureSite
 from components.model import Environment
-from components.model.groups import resource_group
+from components.model.groups import pool_groups
 from components.model.nodes import POOL_LABEL
-from components.model.scale_sets import pool_groups
+from components.model.places import place_of
 from longhaul.acceptance.check import NotApplicableError
 from longhaul.acceptance.limit import Limit
 from longhaul.acceptance.pods import ready
@@ -89,7 +90,9 @@ def sized(environment: Environment, pool: str) -> Sized:
         case AwsSite() as site:
             return AwsSized(name, region=site.region)
         case AzureSite() as site:
-            return AzureSized(name, subscription=site.subscription, group=resource_group(environment, site_name))
+            return AzureSized(
+                name, subscription=site.subscription, group=resource_group(place_of(environment, site_name))
+            )
         case site:
             raise NotApplicableError(f"pool {pool} is on {site.kind}, not in a cloud")
 

@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import IPv4Network, ip_network
 
+from clouds.azure.names import resource_group
 from clouds.base.findings import Finding, ok, warning
-from components.model.groups import resource_group
+from components.model.places import place_of
 from longhaul.doctor.aws import Aws, asked, tagged, vpc_blocks
 from longhaul.doctor.azure import NETWORK_VERSION, Azure
 from longhaul.doctor.subject import Subject
@@ -20,7 +21,7 @@ def azure(subject: Subject, client: Azure, subscription: str) -> Iterator[Findin
     (``properties.addressSpace.addressPrefixes``)."""
     names = subject.subscriptions()[subscription]
     made = [name for name in names if subject.azure()[name].existing.network is None]
-    ours = {resource_group(subject.environment, name).lower() for name in made}
+    ours = {resource_group(place_of(subject.environment, name)).lower() for name in made}
     named = {(subject.azure()[name].existing.network or "").lower() for name in names}
     path = f"/subscriptions/{subscription}/providers/Microsoft.Network/virtualNetworks"
     others = [

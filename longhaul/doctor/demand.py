@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from clouds.azure.groups import has_infiniband
 from clouds.azure.made import makes_egress
 from clouds.onprem.site import OnpremSite
 from clouds.registry import cloud_of
 from components.model import Environment
 from components.model.machines import Role
 from components.model.places import place_of
-from components.model.scale_sets import has_infiniband
 from longhaul.prices.needs import AZURE_GATEWAY_ADDRESSES
 
 

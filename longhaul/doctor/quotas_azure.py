@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from clouds.azure.names import resource_group
 from clouds.base.findings import Finding, unknown
-from components.model.groups import resource_group
+from components.model.places import place_of
 from longhaul.doctor.azure import COMPUTE_VERSION, NETWORK_VERSION, RESOURCES_VERSION, Azure
 from longhaul.doctor.demand import Machines, azure_addresses, machines
 from longhaul.doctor.quotas import Quota, judge
@@ -61,7 +62,7 @@ def _has_something(subject: Subject, client: Azure, subscription: str, site: str
     """Whether there is something of the environment already: what it uses is counted as in use. A group that the file
     names says nothing about that, so what is tagged in it is asked for: learn.microsoft.com, "Resources - List By
     Resource Group" (``$filter``)."""
-    path = f"/subscriptions/{subscription}/resourcegroups/{resource_group(subject.environment, site)}"
+    path = f"/subscriptions/{subscription}/resourcegroups/{resource_group(place_of(subject.environment, site))}"
     if client.find(path, version=RESOURCES_VERSION) is None:
         return False
     if subject.azure()[site].existing.resource_group is None:

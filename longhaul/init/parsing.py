@@ -245,7 +245,7 @@ def host(text: str) -> Host:
 
 
 def _host_key(words: Sequence[str], *, of: str) -> str | None:
-    from clouds.onprem.site import Gateway as Declared
+    from clouds.base.gateway import Gateway as Declared
 
     if not words:
         return None

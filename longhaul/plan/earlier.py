@@ -11,9 +11,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from clouds.azure.groups import largest_set
 from clouds.base.pool import Pool
 from components.model import Environment, Role
-from components.model.scale_sets import largest_set, pool_groups
+from components.model.groups import pool_groups
 from longhaul.plan.changes import Action, Change
 from longhaul.plan.kinds import Kind, kind_of
 from longhaul.plan.places import Places

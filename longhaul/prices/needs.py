@@ -11,13 +11,15 @@ from dataclasses import dataclass
 
 from clouds.aws.made import made_zones
 from clouds.aws.site import AwsSite
+from clouds.aws.tunnels import TUNNELS
 from clouds.azure.made import makes_egress
-from clouds.azure.site import GATEWAY_ADDRESSES, AzureSite
+from clouds.azure.site import AzureSite
+from clouds.azure.tunnels import ADDRESSES
 from clouds.base.site import SiteBase
 from clouds.onprem.site import OnpremSite
 from clouds.registry import cloud_of
 from components.model import Environment
-from components.model.links import AWS_TUNNELS, LinkKind, links
+from components.model.links import LinkKind, links
 from components.model.places import place_of
 from components.model.sites import Site
 from longhaul.prices.keys import HostKey, Key, MachineKey, Part, PartKey, part_name
@@ -35,13 +37,13 @@ NOT_COUNTED = (
 )
 """What a bill has besides: it hangs on use, or on what an environment file does not say."""
 
-AZURE_GATEWAY_ADDRESSES = GATEWAY_ADDRESSES
+AZURE_GATEWAY_ADDRESSES = ADDRESSES
 """Of a VPN gateway with both instances active (``components/azure/vpn.py``)."""
 
-AWS_CONNECTIONS_TO_AZURE = GATEWAY_ADDRESSES
+AWS_CONNECTIONS_TO_AZURE = ADDRESSES
 """One for each of an Azure gateway's addresses (``components/links.py``)."""
 
-AWS_CONNECTION_ADDRESSES = AWS_TUNNELS
+AWS_CONNECTION_ADDRESSES = TUNNELS
 """Of a VPN connection, one a tunnel. AWS charges for every public IPv4 address that it gives but those brought along
 (aws.amazon.com/blogs, "Identify and optimize public IPv4 address usage on AWS"), and counts a VPN's among them
 (``IpamPublicAddressAwsService``, ``site-to-site-vpn``)."""

@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 def cloud_of(environment: Environment, pool_name: str) -> Cloud:
     """The cloud of a pool; ``CommandError`` when there is no such pool."""
     from clouds.aws.site import AwsSite
+    from clouds.azure.names import resource_group
     from clouds.azure.site import AzureSite
-    from components.model.groups import resource_group
+    from components.model.groups import pool_groups
     from components.model.nodes import BARE_METAL_POOL
-    from components.model.scale_sets import pool_groups
+    from components.model.places import place_of
 
     pool = environment.pools.get(pool_name)
     if pool is None:
@@ -33,7 +34,7 @@ def cloud_of(environment: Environment, pool_name: str) -> Cloud:
         case AzureSite() as site:
             from longhaul.rolling.azure import AzureGroup
 
-            where = resource_group(environment, pool.site)
+            where = resource_group(place_of(environment, pool.site))
             sets = {name: AzureGroup(name, subscription=site.subscription, resource_group=where) for name in names}
             return Several(sets) if len(sets) > 1 else sets[names[0]]
         case site:

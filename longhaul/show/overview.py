@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 from typing import TypeVar
 
+from clouds.base.groups import PoolGroup
 from components.model.links import LinkKind, PlannedLink
 from components.model.machines import Role
-from components.model.scale_sets import PoolGroup
 from longhaul.show.counts import GpuCount, Span
 
 

@@ -9,12 +9,12 @@ from clouds.base.pool import Pool
 from clouds.onprem.site import OnpremSite
 from clouds.registry import cloud_of
 from components.model import Environment, control_machines, plan
+from components.model.groups import pool_groups
 from components.model.links import links
 from components.model.machines import Machine, Role, members
 from components.model.network import INFRA_SUBNETS, AddressPlan
 from components.model.nodes import api_address, pod_mtu
 from components.model.racks import GatewayPlace, gateway_places, rack_places
-from components.model.scale_sets import pool_groups
 from longhaul.show.counts import GpuCount, Span, by_model, exactly, total
 from longhaul.show.names import cloud_names
 from longhaul.show.overview import (

@@ -12,11 +12,11 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from clouds.azure.api import AzureApi
+from clouds.azure.names import resource_group
 from clouds.azure.session import AzureError
 from clouds.azure.site import AzureSite
-from components.azure.names import resource_group
-from components.model.groups import name_prefix
 from components.model.health import READY_PATH
+from components.model.places import name_prefix, place_of
 from longhaul.exits import CommandError, Exit
 from longhaul.status.cluster import ask_cluster
 from longhaul.status.observed import CloudView, ClusterView, Endpoint, NodeAnswer, Observed
@@ -45,7 +45,7 @@ def collect(
     if not isinstance(site, AzureSite):
         raise CommandError(f"the control plane is on {site.kind}, where it cannot be asked yet", code=Exit.UNREACHABLE)
     api = AzureApi(subscription=site.subscription, prefix=name_prefix(environment))
-    group = resource_group(environment, environment.control_plane.site)
+    group = resource_group(place_of(environment, environment.control_plane.site))
     cloud = _cloud(api, group, environment.name)
     running = [machine.name for machine in machines if machine.name in cloud and cloud[machine.name].power == "running"]
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:

@@ -67,11 +67,12 @@ def link_of(environment: Environment, resource: str, names: Iterable[str]) -> st
 
 
 def _azure(environment: Environment, site_name: str, site: AzureSite, names: Iterable[str]) -> list[TunnelView]:
+    from clouds.azure.names import resource_group
     from clouds.azure.session import AzureError, ResourceManager
-    from components.model.groups import resource_group
+    from components.model.places import place_of
 
     manager = ResourceManager()
-    group = f"/subscriptions/{site.subscription}/resourceGroups/{resource_group(environment, site_name)}"
+    group = f"/subscriptions/{site.subscription}/resourceGroups/{resource_group(place_of(environment, site_name))}"
     base = f"{group}/providers/Microsoft.Network/connections"
     try:
         # The list leaves out what changes by itself.

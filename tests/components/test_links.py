@@ -9,7 +9,8 @@ from itertools import combinations
 import pytest
 
 from clouds.aws.site import AwsSite
-from clouds.onprem.site import Gateway, OnpremSite
+from clouds.base.gateway import Gateway
+from clouds.onprem.site import OnpremSite
 from components.model import Environment, plan
 from components.model.environment import Link
 from tests.support import production as make

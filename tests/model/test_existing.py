@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
+from clouds.aws.names import node_role
+from clouds.azure.names import resource_group, subnet_name
 from components.model import Environment, plan, vault_name
 from components.model.fitting import FoundNetwork, FoundSubnet, azure_faults, ranges_of, site_ranges
-from components.model.groups import azure_subnet, node_role, pool_group, resource_group
+from components.model.groups import pool_group
+from components.model.places import place_of
 from tests.model import make
 from tests.model.files import only, problems_of, write
 
@@ -117,7 +120,7 @@ def test_an_environment_has_one_account_and_a_network_one_site(tmp_path: Path) -
 
 
 def names(environment: Environment) -> tuple[str, ...]:
-    return resource_group(environment, "weu"), pool_group(environment, "p"), vault_name(environment)
+    return resource_group(place_of(environment, "weu")), pool_group(environment, "p"), vault_name(environment)
 
 
 def test_names_are_as_ever_without_a_prefix_and_begin_with_it_otherwise() -> None:
@@ -131,8 +134,8 @@ def test_names_are_as_ever_without_a_prefix_and_begin_with_it_otherwise() -> Non
 
 def test_a_named_group_is_called_as_it_is() -> None:
     environment = make.environment(make.full() | {"bare_metal": None})
-    assert resource_group(environment, "weu") == "rg-training"
-    assert node_role(environment, "use1") == "corp-test-use1-node"
+    assert resource_group(place_of(environment, "weu")) == "rg-training"
+    assert node_role(place_of(environment, "use1")) == "corp-test-use1-node"
 
 
 def test_names_too_long_for_their_cloud_are_said(tmp_path: Path) -> None:
@@ -175,7 +178,9 @@ def test_what_an_earlier_up_has_made_is_not_in_its_own_way() -> None:
     weu["subnets"], weu["vpn_gateway"] = {}, None
     environment = make.environment(raw)
     ranges = site_ranges(plan(environment), "weu")
-    made = {azure_subnet(environment, "weu", part).lower(): FoundSubnet(ranges=(ranges[part],)) for part in ranges}
+    made = {
+        subnet_name(place_of(environment, "weu"), part).lower(): FoundSubnet(ranges=(ranges[part],)) for part in ranges
+    }
     assert {"corp-test-weu-etcd", "gatewaysubnet"} < made.keys()
     network = FoundNetwork(region="westeurope", ranges=ranges_of(["10.64.0.0/16"]), subnets=made)
     assert list(azure_faults(network, environment, plan(environment), site="weu")) == []

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clouds.azure.groups import has_infiniband, largest_set
 from components.model import Environment, load
+from components.model.groups import check_sets, pool_groups
 from components.model.nodes import GROUP_LABEL, POOL_LABEL, label_fault, pool_labels
-from components.model.scale_sets import check_sets, has_infiniband, largest_set, pool_groups
 from tests.support.hosts import STACKS
 
 H100, D32 = "Standard_ND96isr_H100_v5", "Standard_D32s_v5"

@@ -15,7 +15,7 @@ from components.aws.site import AwsWorkerSite, AwsWorkerSiteArgs
 from components.azure.pools import AzurePool, AzurePoolArgs
 from components.links import AwsEnd, AzureEnd, Links, LinksArgs
 from components.model import Environment, load, plan
-from components.model.scale_sets import pool_groups
+from components.model.groups import pool_groups
 from tests.support.declared import Declared, Outputs, Program, declare
 from tests.support.hosts import STACKS
 

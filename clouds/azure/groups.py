@@ -1,0 +1,48 @@
+"""Scale sets: how many machines one holds, and so how many of them a pool takes."""
+
+from __future__ import annotations
+
+import re
+
+from clouds.azure.site import AzureSite
+from clouds.base.groups import PoolGroup
+from clouds.base.place import Place
+
+LARGEST_SET = 1000
+"""Machines in one scale set from a gallery image (learn.microsoft.com, "Virtual Machine Scale Sets and placement
+groups")."""
+
+LARGEST_PLACEMENT_GROUP = 100
+"""Machines in one placement group (same page), which InfiniBand does not leave."""
+
+
+def has_infiniband(machine_type: str) -> bool:
+    """Whether a type's machines are joined by InfiniBand: an ``r`` among the features in its name (learn.microsoft.com,
+    "Azure virtual machine sizes naming conventions")."""
+    features = re.fullmatch(r"Standard_[A-Z]+\d+(?:-\d+)?([a-z]*)(?:_.*)?", machine_type)
+    return features is not None and "r" in features[1]
+
+
+def largest_set(machine_type: str) -> int:
+    """Machines that one scale set of a type can hold."""
+    return LARGEST_PLACEMENT_GROUP if has_infiniband(machine_type) else LARGEST_SET
+
+
+def of_pool(place: Place[AzureSite], name: str) -> tuple[PoolGroup, ...]:
+    """As many scale sets as hold the pool's ``max``.
+
+    The first has the pool's own name, further ones a number; each is filled before the next. So none changes when
+    ``max`` grows but the last, and what is added has a new name.
+    """
+    pool, own = place.pools[name], place.pool_resource(name)
+    most = largest_set(pool.machine_type)
+    resources = {before: f"{own}-s{before // most}" if before else own for before in range(0, pool.max, most)}
+    return tuple(
+        PoolGroup(
+            name=place.cloud_name(resource),
+            resource=resource,
+            min=min(max(pool.min - before, 0), most),
+            max=min(pool.max - before, most),
+        )
+        for before, resource in resources.items()
+    )

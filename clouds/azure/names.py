@@ -1,0 +1,63 @@
+"""Names of an environment's resources in Azure, and how long Azure lets them be (learn.microsoft.com, "Naming rules and
+restrictions for Azure resources")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clouds.azure import groups
+from clouds.azure.site import AzureSite
+from clouds.base.names import NODE, Sized
+from clouds.base.place import Place
+
+GATEWAY_SUBNET = "GatewaySubnet"
+"""The one name by which Azure knows a gateway's subnet."""
+
+NETWORK_PART = 80
+"""Characters of a connection, a local network gateway and most other parts of networks."""
+
+NETWORK = 64
+"""Of a virtual network."""
+
+GROUP = 90
+"""Of a resource group."""
+
+MACHINE = 64
+"""Of a Linux machine and of a scale set."""
+
+INSTANCE = 6
+"""Characters that a scale set puts after its machines' prefix (learn.microsoft.com, "Learn about instance IDs and VM
+names for Virtual Machine Scale Sets")."""
+
+
+def resource_group(place: Place[AzureSite]) -> str:
+    """The resource group that holds everything of a site; the one that is there already, where one is."""
+    return place.site.existing.resource_group or place.cloud_name(f"{place.environment}-{place.name}")
+
+
+def subnet_name(place: Place[AzureSite], part: str) -> str:
+    """The subnet of a part of a site, where it is made: in a company's network, ``api`` may be the name of anything."""
+    if part == "gateway":
+        return GATEWAY_SUBNET
+    in_one_of_theirs = place.site.existing.network is not None
+    return place.cloud_name(f"{place.environment}-{place.name}-{part}" if in_one_of_theirs else part)
+
+
+def of_site(place: Place[AzureSite]) -> Iterator[Sized]:
+    """Its group and its network."""
+    network = place.cloud_name(f"{place.environment}-{place.name}")
+    yield Sized(what="a resource group", name=resource_group(place), most=GROUP)
+    yield Sized(what="a virtual network", name=network, most=NETWORK)
+
+
+def of_pool(place: Place[AzureSite], pool: str) -> Iterator[Sized]:
+    """Scale sets, and the nodes in them."""
+    for group in groups.of_pool(place, pool):
+        yield Sized(what="a scale set", name=group.name, most=MACHINE)
+        yield Sized(what="a node", name=f"{group.name}-{'0' * INSTANCE}", most=NODE)
+
+
+def of_link(place: Place[AzureSite], link: str, end: str) -> Iterator[Sized]:
+    """The connection to an end of another site, as ``components/links.py`` calls it."""
+    name = place.cloud_name(f"{place.environment}-links-{link}-{end}")
+    yield Sized(what="a connection", name=name, most=NETWORK_PART)

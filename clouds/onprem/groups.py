@@ -1,0 +1,12 @@
+"""Groups of racks' machines: none, since no pool stands there."""
+
+from __future__ import annotations
+
+from clouds.base.groups import PoolGroup
+from clouds.base.place import Place
+from clouds.onprem.site import OnpremSite
+
+
+def of_pool(_place: Place[OnpremSite], _name: str, /) -> tuple[PoolGroup, ...]:
+    """None, not even of a pool that is declared here by mistake."""
+    return ()
