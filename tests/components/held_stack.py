@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
 from longhaul.engine.locate import engine_environment
 from tests.components.held_program import ENVIRONMENT, PARTS
+from tests.support.engine import printed
 from tests.support.project import REPOSITORY, hybrid
 
 
@@ -42,18 +42,12 @@ class Stack:
             PARTS: parts,
             **more,
         }
-        done = subprocess.run(
+        return printed(
             [str(self._pulumi), *words, "--color", "never", "--non-interactive"],
             cwd=self._folder,
-            env=engine_environment(environ),
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=1500,
-            check=False,
+            environ=engine_environment(environ),
+            fails=fails,
         )
-        assert (done.returncode != 0) == fails, done.stdout
-        return done.stdout
 
     def up(
         self, raw: dict[str, Any] | None = None, *, fails: bool = False, parts: str = "guards secret", **more: str

@@ -9,6 +9,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from urllib.parse import parse_qs, parse_qsl, urlsplit
 
+from tests.support.loopback import Handler
+
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
@@ -47,24 +49,14 @@ class FakeCloud:
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         cloud = self
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
+        class Answers(Handler):
+            def answer(self) -> tuple[int, bytes]:
                 parts = urlsplit(self.path)
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 query = parse_qs(parts.query)
                 asked = Asked(method=self.command, path=parts.path, query=query, headers=headers, body=body)
                 cloud.asked.append(asked)
-                status, content = cloud.answer(asked)
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
+                return cloud.answer(asked)
 
-            def do_POST(self) -> None:
-                self.do_GET()
-
-            def log_message(self, *arguments: object) -> None:
-                pass
-
-        return Handler
+        return Answers

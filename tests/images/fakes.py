@@ -9,6 +9,8 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from tests.support.loopback import Handler
+
 TOKEN = "a-token-that-must-not-be-logged"
 
 
@@ -49,17 +51,10 @@ class FakeVault:
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         vault = self
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
+        class Answers(Handler):
+            def answer(self) -> tuple[int, bytes]:
                 parts = urlsplit(self.path)
                 status, document = vault._answer(parts.path, parse_qs(parts.query), self.headers)
-                body = json.dumps(document).encode()
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
+                return status, json.dumps(document).encode()
 
-            def log_message(self, *arguments: object) -> None:
-                pass
-
-        return Handler
+        return Answers

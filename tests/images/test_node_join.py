@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,7 @@ import pytest
 from node_join import Join
 
 from components.control_plane import issuing
+from tests.support.loopback import Handler, listening
 
 TOKEN = "abcdef.0123456789abcdef"
 
@@ -26,34 +25,21 @@ class FakeApi:
         self.reviews: list[dict[str, Any]] = []
         api = self
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
+        class Reviews(Handler):
+            def answer(self) -> tuple[int, bytes]:
                 review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 api.reviews.append({"path": self.path, "token": self.headers["Authorization"], **review["spec"]})
                 status, allowed = api.answers.pop(0) if len(api.answers) > 1 else api.answers[0]
-                body = json.dumps({"status": {"allowed": allowed}}).encode()
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
+                return status, json.dumps({"status": {"allowed": allowed}}).encode()
 
-            def log_message(self, *arguments: object) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        self.url, self.handler = "", Reviews
 
 
 @pytest.fixture(name="api")
 def _api() -> Iterator[FakeApi]:
     api = FakeApi()
-    yield api
-    api.close()
+    with listening(api.handler) as api.url:
+        yield api
 
 
 @pytest.fixture(name="join")

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import IPv4Address, IPv4Network
 from itertools import pairwise
 from pathlib import Path
@@ -17,6 +15,8 @@ import node_place
 import pytest
 from node_metadata import NotYetError, Place, PlaceError
 from node_place import Worker
+
+from tests.support.loopback import Handler, listening
 
 MAC = "02:00:00:00:00:01"
 INTERFACE = f"/latest/meta-data/network/interfaces/macs/{MAC}/ipv4-prefix"
@@ -43,13 +43,7 @@ class FakeMetadata:
     def __init__(self) -> None:
         self.documents: dict[str, str] = {}
         self.asked: list[str] = []
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        self.url = ""
 
     def answer(self, method: str, path: str, headers: Any) -> tuple[int, str]:
         self.asked.append(path)
@@ -62,35 +56,23 @@ class FakeMetadata:
         found = self.documents.get(path.partition("?")[0])
         return (404, "") if found is None else (200, found)
 
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
+    def handler(self) -> type[Handler]:
+        """What answers so."""
         metadata = self
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                self.reply()
-
-            def do_PUT(self) -> None:
-                self.reply()
-
-            def reply(self) -> None:
+        class Documents(Handler):
+            def answer(self) -> tuple[int, bytes]:
                 status, text = metadata.answer(self.command, self.path, self.headers)
-                body = text.encode()
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
+                return status, text.encode()
 
-            def log_message(self, *arguments: object) -> None:
-                pass
-
-        return Handler
+        return Documents
 
 
 @pytest.fixture(name="metadata")
 def _metadata() -> Iterator[FakeMetadata]:
     metadata = FakeMetadata()
-    yield metadata
-    metadata.close()
+    with listening(metadata.handler()) as metadata.url:
+        yield metadata
 
 
 def azure(addresses: list[str], *, zone: str = "1") -> dict[str, str]:

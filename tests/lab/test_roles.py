@@ -12,12 +12,11 @@ import socket
 import subprocess
 import sys
 import tarfile
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -32,6 +31,7 @@ from longhaul.toolchain.errors import SetupError
 from longhaul.toolchain.process import output_of
 from longhaul.toolchain.spec import machine_arch, repository
 from longhaul.toolchain.trees import copy_system
+from tests.support.loopback import listening
 
 pytestmark = pytest.mark.lab
 
@@ -164,13 +164,8 @@ def releases(tmp_path: Path) -> Iterator[str]:
     (folder / "single").write_bytes(b"single 1.0")
     (folder / "pack.tar.gz").write_bytes(packed({"pack-1.0/first": b"1", "pack-1.0/second": b"2", "other": b"3"}))
     handler = partial(SimpleHTTPRequestHandler, directory=str(folder))
-    http = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield f"http://127.0.0.1:{http.server_port}"
-    http.shutdown()
-    http.server_close()
-    thread.join()
+    with listening(handler) as address:
+        yield address
 
 
 def pins(address: str, folder: Path, **changed: str) -> dict[str, object]:

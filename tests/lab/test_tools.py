@@ -8,10 +8,8 @@ import json
 import os
 import socket
 import tarfile
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -20,6 +18,7 @@ from lab import tools
 from longhaul.toolchain.download import Downloader, UnreachableError
 from longhaul.toolchain.errors import SetupError
 from longhaul.toolchain.spec import Binary, Download, Go, Spec, Tool, machine_arch
+from tests.support.loopback import Handler, listening
 
 SCRIPT = b"#!/bin/sh\necho thing 1.0\n"
 
@@ -116,24 +115,14 @@ def server() -> Iterator[Server]:
     files: dict[str, bytes] = {}
     asked: list[str] = []
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
+    class Files(Handler):
+        def answer(self) -> tuple[int, bytes]:
             asked.append(self.path)
             body = files.get(self.path)
-            self.send_response(404 if body is None else 200)
-            self.end_headers()
-            self.wfile.write(body or b"")
+            return 404 if body is None else 200, body or b""
 
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield Server(address=f"http://127.0.0.1:{http.server_port}", files=files, asked=asked)
-    http.shutdown()
-    http.server_close()
-    thread.join()
+    with listening(Files) as address:
+        yield Server(address=address, files=files, asked=asked)
 
 
 def closed_port() -> str:

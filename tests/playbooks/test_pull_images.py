@@ -6,12 +6,9 @@ import hashlib
 import json
 import socket
 import tarfile
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,6 +17,7 @@ from longhaul.depot.oci import Image, write_layout
 from longhaul.depot.serving import served
 from longhaul.images.sources import left_out
 from longhaul.toolchain.spec import load, machine_arch, repository
+from tests.support.loopback import Handler, listening
 from tests.support.modules import module_at
 
 PLAYBOOKS = repository() / "playbooks"
@@ -66,25 +64,14 @@ class Registry:
 def _registry() -> Iterator[Registry]:
     registry = Registry()
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
+    class Files(Handler):
+        def answer(self) -> tuple[int, bytes]:
             registry.asked.append(self.path)
             body = registry.files.get(self.path.partition("?")[0].removeprefix("/v2/tools/thing/"))
-            self.send_response(401 if registry.closed else 404 if body is None else 200)
-            self.end_headers()
-            self.wfile.write(body or b"")
+            return 401 if registry.closed else 404 if body is None else 200, body or b""
 
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
-
-    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    registry.address = f"http://127.0.0.1:{http.server_port}"
-    yield registry
-    http.shutdown()
-    http.server_close()
-    thread.join()
+    with listening(Files) as registry.address:
+        yield registry
 
 
 def pull(registry: Registry, into: Path, *names: str) -> int:

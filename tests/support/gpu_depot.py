@@ -5,12 +5,10 @@ from __future__ import annotations
 
 import re
 import shutil
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +17,7 @@ from longhaul.depot import contents
 from longhaul.toolchain import archive, debian
 from longhaul.toolchain.cache import cache_root, digest, ensure_folder, sha256_file
 from longhaul.toolchain.spec import load, machine_arch, repository
+from tests.support import loopback
 
 TOOLKIT = "nvidia-container-toolkit"
 _LAYOUT = 1
@@ -97,15 +96,6 @@ class _Quiet(SimpleHTTPRequestHandler):
         pass
 
 
-@contextmanager
-def served(root: Path) -> Iterator[str]:
+def served(root: Path) -> AbstractContextManager[str]:
     """Its address on loopback."""
-    http = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(root)))
-    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{http.server_port}"
-    finally:
-        http.shutdown()
-        http.server_close()
-        thread.join()
+    return loopback.listening(partial(_Quiet, directory=str(root)))

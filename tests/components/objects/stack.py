@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
+from tests.support.engine import printed
 from tests.support.hosts import STACKS
 
 ROOT = STACKS.parent
@@ -60,18 +60,9 @@ class Stack:
     def run(self, *words: str, fails: bool = False, cwd: Path | None = None, kubeconfig: str | None = None) -> str:
         """What ``pulumi`` printed."""
         more = {} if kubeconfig is None else {"KUBECONFIG": kubeconfig}
-        done = subprocess.run(
-            [str(self._pulumi), *words],
-            cwd=cwd or self.project,
-            env={**self.environment, **more},
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=1500,
-            check=False,
+        return printed(
+            [str(self._pulumi), *words], cwd=cwd or self.project, environ={**self.environment, **more}, fails=fails
         )
-        assert (done.returncode != 0) == fails, done.stdout
-        return done.stdout
 
     def objects(self, command: str, *words: str, fails: bool = False, kubeconfig: str | None = None) -> str:
         """A command on the objects' stack."""

@@ -24,8 +24,20 @@ from tests.lab.hypervisor.conftest import (
     eventually,
     vain,
 )
-from tests.lab.hypervisor.links import EGRESS, NEAR, PODS, gateway, tunnel, world
-from tests.lab.hypervisor.rack import RACK, RACK_GATEWAY, RACK_HOST, ssh, tunnels, write_hosts
+from tests.lab.hypervisor.links import (
+    EGRESS,
+    NEAR,
+    PODS,
+    RACK,
+    RACK_GATEWAY,
+    RACK_HOST,
+    gateway,
+    ssh,
+    tunnel,
+    tunnels,
+    world,
+    write_hosts,
+)
 from tests.lab.hypervisor.test_network import internet_listener
 from tests.model.make import AZURE, minimal
 

@@ -23,6 +23,7 @@ from typing import Any
 from lab import tools
 from lab.desired import MachineState
 from tests.lab.cloud.conftest import SUBSCRIPTION, Live
+from tests.support.engine import printed
 
 NAMES = ("management.azure.com", "login.microsoftonline.com", "lh-lab-vault.vault.azure.net")
 ROOT = Path(__file__).parents[3]
@@ -50,18 +51,7 @@ class Engine:
         self.run("stack", "init", "t")
 
     def run(self, *words: str, fails: bool = False) -> str:
-        done = subprocess.run(
-            ["pulumi", *words],
-            cwd=self.folder,
-            env=self.environment,
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=900,
-            check=False,
-        )
-        assert (done.returncode != 0) == fails, done.stdout
-        return done.stdout
+        return printed(["pulumi", *words], cwd=self.folder, environ=self.environment, fails=fails)
 
     def up(self, *words: str, fails: bool = False) -> str:
         return self.run("up", "--yes", "--skip-preview", *words, fails=fails)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 import grpc
 import pytest
 from google.protobuf import empty_pb2
-from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
+from pulumi.runtime.proto import provider_pb2
 
 from components.control_plane import issuing
 from lab.providers.kubernetes_await import timeout_of
@@ -30,6 +29,7 @@ from lab.providers.kubernetes_objects import (
 )
 from lab.providers.kubernetes_settings import read_settings, replacing
 from lab.providers.values import UNKNOWN, from_struct, is_secret, secret, to_struct
+from tests.lab.providers.plugins import running
 
 URN = "urn:pulumi:t::p::parent$kubernetes:{}::x"
 MAP = URN.format("core/v1:ConfigMap")
@@ -223,17 +223,9 @@ def _plugin(root: Path) -> Iterator[Any]:
     """The plugin as a process, with no cluster anywhere."""
     command = root / "lab" / "providers" / "bin" / "pulumi-resource-kubernetes"
     environment = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent"}
-    process = subprocess.Popen([command], stdout=subprocess.PIPE, text=True, env=environment)
-    assert process.stdout
-    try:
-        with grpc.insecure_channel(f"127.0.0.1:{int(process.stdout.readline())}") as channel:
-            stub = provider_pb2_grpc.ResourceProviderStub(channel)
-            stub.Configure(provider_pb2.ConfigureRequest(variables={}))
-            yield stub
-    finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
+    with running(command, environment) as stub:
+        stub.Configure(provider_pb2.ConfigureRequest(variables={}))
+        yield stub
 
 
 def test_without_a_cluster_everything_can_be_previewed_and_nothing_made(plugin: Any) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import threading
 from collections.abc import Iterator
 from ipaddress import IPv4Network
@@ -12,7 +11,7 @@ from typing import Any
 
 import grpc
 import pytest
-from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
+from pulumi.runtime.proto import provider_pb2
 
 from lab import tools
 from lab.providers import kubernetes_apply as apply
@@ -22,6 +21,7 @@ from lab.providers.kubernetes_config import load_access
 from lab.providers.kubernetes_settings import Settings
 from lab.providers.values import from_struct, to_struct
 from longhaul.kubernetes.connection import ApiError
+from tests.lab.providers.plugins import running
 from tests.support.api_server import ApiServer, api_server, eventually
 
 pytestmark = pytest.mark.engine
@@ -232,17 +232,9 @@ def test_a_cancelled_wait_ends_at_once_and_keeps_what_is_there(client: Client) -
 def _plugin(root: Path, server: ApiServer) -> Iterator[Any]:
     command = root / "lab" / "providers" / "bin" / "pulumi-resource-kubernetes"
     environment = {"PATH": os.environ["PATH"], "KUBECONFIG": str(server.kubeconfig)}
-    process = subprocess.Popen([command], stdout=subprocess.PIPE, text=True, env=environment)
-    assert process.stdout
-    try:
-        with grpc.insecure_channel(f"127.0.0.1:{int(process.stdout.readline())}") as channel:
-            stub = provider_pb2_grpc.ResourceProviderStub(channel)
-            stub.Configure(provider_pb2.ConfigureRequest(variables={}))
-            yield stub
-    finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
+    with running(command, environment) as stub:
+        stub.Configure(provider_pb2.ConfigureRequest(variables={}))
+        yield stub
 
 
 URN = "urn:pulumi:t::p::parent$kubernetes:{}::x"

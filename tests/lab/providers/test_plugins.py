@@ -12,12 +12,13 @@ from typing import Any
 import grpc
 import pytest
 from google.protobuf import empty_pb2
-from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
+from pulumi.runtime.proto import provider_pb2
 
 from lab.cloud.azure.registry import known_types
 from lab.providers.shapes import to_body, to_outputs
 from lab.providers.tokens import known_tokens
 from lab.providers.values import UNKNOWN, from_struct, to_struct
+from tests.lab.providers.plugins import running
 
 URN = "urn:pulumi:t::p::parent$azure-native:{}::x"
 NETWORK = URN.format("network:VirtualNetwork")
@@ -30,15 +31,8 @@ def plugin(
     """A plugin started through a link elsewhere, as on PATH, without any credentials."""
     link = tmp_path_factory.mktemp("bin") / f"pulumi-resource-{request.param}"
     link.symlink_to(root / "lab" / "providers" / "bin" / link.name)
-    process = subprocess.Popen([link], stdout=subprocess.PIPE, text=True, env={"PATH": "/usr/bin:/bin"})
-    assert process.stdout
-    try:
-        with grpc.insecure_channel(f"127.0.0.1:{int(process.stdout.readline())}") as channel:
-            yield request.param, provider_pb2_grpc.ResourceProviderStub(channel)
-    finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
+    with running(link, {"PATH": "/usr/bin:/bin"}) as stub:
+        yield request.param, stub
 
 
 def test_a_preview_needs_no_cloud(plugin: tuple[str, Any]) -> None:

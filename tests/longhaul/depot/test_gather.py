@@ -7,10 +7,9 @@ import json
 import os
 import shutil
 import signal
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -24,6 +23,7 @@ from longhaul.toolchain import archive
 from longhaul.toolchain.errors import SetupError
 from longhaul.toolchain.spec import Binary, Download, Go, Spec, Tool, machine_arch
 from tests.longhaul.depot.conftest import MakeDeb
+from tests.support.loopback import listening
 
 TOOL = b"#!/bin/sh\necho tool 1.0\n"
 
@@ -103,13 +103,8 @@ def bench(tmp_path: Path, make_deb: MakeDeb, monkeypatch: pytest.MonkeyPatch) ->
         def log_message(self, format: str, *args: object) -> None:
             asked.append(self.path)
 
-    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield Bench(root=tmp_path, address=f"http://127.0.0.1:{http.server_port}", asked=asked, interrupt_at=interrupt_at)
-    http.shutdown()
-    http.server_close()
-    thread.join()
+    with listening(Handler) as address:
+        yield Bench(root=tmp_path, address=address, asked=asked, interrupt_at=interrupt_at)
 
 
 IMAGE = ContainerImage(tool="tool", name="registry.example/tool", tag="v{version}", entrypoint=("/tool",))

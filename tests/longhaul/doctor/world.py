@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -22,6 +20,7 @@ from components.model import parse
 from longhaul.doctor.azure import Azure
 from longhaul.doctor.subject import Subject
 from longhaul.engine.backend import Backend
+from tests.support.loopback import Handler, listening
 from tests.support.project import REPOSITORY, hybrid
 
 SUBSCRIPTION = "11111111-2222-4333-8444-555555555551"
@@ -141,30 +140,13 @@ def manager() -> Iterator[Manager]:
     """It, for as long as the block runs."""
     state = Manager()
 
-    class Handler(BaseHTTPRequestHandler):
-        def _respond(self) -> None:
+    class Answers(Handler):
+        def answer(self) -> tuple[int, bytes]:
             status, document = state.answer(self.path, self.command)
-            body = json.dumps(document).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            return status, json.dumps(document).encode()
 
-        do_GET = do_PUT = do_POST = do_DELETE = do_PATCH = _respond  # noqa: N815 - the library's names
-
-        def log_message(self, *_: object) -> None:
-            """Nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    state.address = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with listening(Answers) as state.address:
         yield state
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 class Sdk:

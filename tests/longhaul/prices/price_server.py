@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
+
+from tests.support.loopback import listening
 
 SAMPLES = Path(__file__).parent / "samples"
 FILES = {
@@ -102,7 +103,7 @@ def serving() -> Iterator[PriceServer]:
     """The interfaces, for as long as the block runs."""
     state = PriceServer()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Answers(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             status, body = state.answer(self.path)
             self.send_response(status)
@@ -113,16 +114,8 @@ def serving() -> Iterator[PriceServer]:
                 body = body[: len(body) // 2]
             self.wfile.write(body)
 
-        def log_message(self, *_: object) -> None:
+        def log_message(self, format: str, *args: object) -> None:
             """Nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    state.address = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with listening(Answers) as state.address:
         yield state
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

@@ -7,10 +7,11 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+from tests.support.loopback import listening
 
 TOKEN = "ghs_of_the_job"
 REPOSITORY = "octo-org/octo-repo"
@@ -104,7 +105,7 @@ def serving() -> Iterator[StandIn]:
     """A stand-in that answers until the block ends."""
     github = StandIn()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Answers(BaseHTTPRequestHandler):
         def _handle(self) -> None:
             length = int(self.headers.get("content-length", 0))
             headers = {name.lower(): value for name, value in self.headers.items()}
@@ -119,15 +120,7 @@ def serving() -> Iterator[StandIn]:
         do_GET = do_POST = do_PATCH = _handle  # noqa: N815 - names of http.server
 
         def log_message(self, format: str, *args: object) -> None:
-            pass
+            """Nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    github.url = f"http://127.0.0.1:{server.server_port}"
-    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with listening(Answers) as github.url:
         yield github
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

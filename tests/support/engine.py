@@ -1,0 +1,25 @@
+"""The real engine, asked on its command line."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+LIMIT_S = 1500
+
+
+def printed(argv: Sequence[str], *, cwd: Path, environ: Mapping[str, str], fails: bool = False) -> str:
+    """All that it says; ``fails``: whether it has to fail."""
+    done = subprocess.run(
+        argv,
+        cwd=cwd,
+        env=environ,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=LIMIT_S,
+        check=False,
+    )
+    assert (done.returncode != 0) == fails, done.stdout
+    return done.stdout
