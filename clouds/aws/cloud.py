@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from clouds.aws.site import AwsSite
 
 if TYPE_CHECKING:
-    from clouds.base.cloud import Groups, MachineTypes, Made, Names, Policy, Tunnels
+    from clouds.base.cloud import Fleet, Groups, MachineTypes, Made, Names, Policy, Tunnels
 
 
 class Aws:
@@ -17,6 +17,13 @@ class Aws:
     title = "AWS"
     site_type = AwsSite
     rents = True
+
+    @property
+    def fleet(self) -> Fleet[AwsSite]:
+        """Pools as the cloud has them."""
+        from clouds.aws import fleet
+
+        return fleet
 
     @property
     def groups(self) -> Groups[AwsSite]:

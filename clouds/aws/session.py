@@ -13,6 +13,8 @@ from functools import cache
 from threading import Lock
 from typing import Any
 
+from clouds.base.errors import CloudError
+
 CONNECT_S = 10.0
 READ_S = 20.0
 """How long one answer may take, seconds."""
@@ -48,14 +50,14 @@ PASSING = (
 SIGN_IN = "sign in (`aws sso login`), or set AWS_PROFILE, or AWS_ACCESS_KEY_ID and what belongs to it"
 
 
-class AwsError(Exception):
+class AwsError(CloudError):
     """AWS refused or did not answer; the message says what was asked and why there is no answer."""
 
     def __init__(self, message: str, *, code: str = "", said: str = "", answered: bool = True) -> None:
         """``code`` and ``said`` are AWS's own words, empty where the SDK found no way to ask; ``answered`` is false
         where nobody was reached."""
-        super().__init__(message)
-        self.code, self.said, self._answered = code, said, answered
+        super().__init__(message, passing=not answered or code.removesuffix("Fault") in PASSING)
+        self.code, self.said = code, said
 
     @property
     def denied(self) -> bool:
@@ -66,11 +68,6 @@ class AwsError(Exception):
     def stale(self) -> bool:
         """Whether the credentials are none, or no longer."""
         return self.code in STALE
-
-    @property
-    def passing(self) -> bool:
-        """Whether it may be otherwise in a moment."""
-        return not self._answered or self.code.removesuffix("Fault") in PASSING
 
 
 class Session:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from clouds.azure.site import AzureSite
 
 if TYPE_CHECKING:
-    from clouds.base.cloud import Groups, MachineTypes, Made, Names, Policy, Tunnels
+    from clouds.base.cloud import Fleet, Groups, MachineTypes, Made, Names, Policy, Tunnels
 
 
 class Azure:
@@ -17,6 +17,13 @@ class Azure:
     title = "Azure"
     site_type = AzureSite
     rents = True
+
+    @property
+    def fleet(self) -> Fleet[AzureSite]:
+        """Pools as the cloud has them."""
+        from clouds.azure import fleet
+
+        return fleet
 
     @property
     def groups(self) -> Groups[AzureSite]:

@@ -35,6 +35,11 @@ def resource_group(place: Place[AzureSite]) -> str:
     return place.site.existing.resource_group or place.cloud_name(f"{place.environment}-{place.name}")
 
 
+def resource_group_path(place: Place[AzureSite]) -> str:
+    """Its path in the resource manager."""
+    return f"/subscriptions/{place.site.subscription}/resourceGroups/{resource_group(place)}"
+
+
 def subnet_name(place: Place[AzureSite], part: str) -> str:
     """The subnet of a part of a site, where it is made: in a company's network, ``api`` may be the name of anything."""
     if part == "gateway":

@@ -14,6 +14,8 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote, urlsplit
 
+from clouds.base.errors import CloudError
+
 if TYPE_CHECKING:
     import requests
 
@@ -30,18 +32,13 @@ LONGEST_PAUSE_S = 10.0
 """Between two looks at something that is under way, seconds, however seldom Azure wants to be asked."""
 
 
-class AzureError(Exception):
+class AzureError(CloudError):
     """Azure refused or did not answer; the message says which resource and what to do where that is known."""
 
     def __init__(self, message: str, *, status: int = 0, code: str = "", said: str = "") -> None:
         """``status`` is 0 when there was no answer; ``code`` and ``said`` are Azure's own words."""
-        super().__init__(message)
+        super().__init__(message, passing=status in PASSING)
         self.status, self.code, self.said = status, code, said
-
-    @property
-    def passing(self) -> bool:
-        """Whether it may be otherwise in a moment."""
-        return self.status in PASSING
 
 
 class Requests(Protocol):

@@ -4,9 +4,10 @@ each; the cloud loads the module when it is asked for the aspect, so that nobody
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Protocol, TypeVar
 
+from clouds.base.fleet import LiveGroup
 from clouds.base.groups import PoolGroup
 from clouds.base.machine_type import MachineType
 from clouds.base.names import Sized
@@ -42,6 +43,13 @@ class Policy(Protocol[SiteT_contra]):
 
     def public(self, place: Place[SiteT_contra], /) -> frozenset[str]:
         """Names of the site's own resources that have to be at the internet: its egress and its IPsec gateway."""
+
+
+class Fleet(Protocol[SiteT_contra]):
+    """Pools as the cloud has them."""
+
+    def of_pool(self, place: Place[SiteT_contra], name: str, /) -> Mapping[str, LiveGroup]:
+        """A pool's groups by name, each to be filled before the next."""
 
 
 class Groups(Protocol[SiteT_contra]):
@@ -89,6 +97,9 @@ class Cloud(Protocol[SiteT_contra]):
     @property
     def rents(self) -> bool:
         """Whether it makes machines when asked, so that pools stand there; racks have hosts instead."""
+
+    @property
+    def fleet(self) -> Fleet[SiteT_contra]: ...
 
     @property
     def groups(self) -> Groups[SiteT_contra]: ...

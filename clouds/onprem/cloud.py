@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from clouds.onprem.site import OnpremSite
 
 if TYPE_CHECKING:
-    from clouds.base.cloud import Groups, MachineTypes, Made, Names, Policy, Tunnels
+    from clouds.base.cloud import Fleet, Groups, MachineTypes, Made, Names, Policy, Tunnels
 
 
 class Onprem:
@@ -17,6 +17,13 @@ class Onprem:
     title = "on-prem"
     site_type = OnpremSite
     rents = False
+
+    @property
+    def fleet(self) -> Fleet[OnpremSite]:
+        """Pools as the cloud has them."""
+        from clouds.onprem import fleet
+
+        return fleet
 
     @property
     def groups(self) -> Groups[OnpremSite]:

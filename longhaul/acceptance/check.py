@@ -8,13 +8,12 @@ import traceback
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from clouds.azure.session import AzureError
+from clouds.base.errors import CloudError
 from longhaul.acceptance.limit import LateError, Limit
 from longhaul.acceptance.outcome import Outcome, Result
 from longhaul.acceptance.waiting import Clock
 from longhaul.exits import CommandError
 from longhaul.kubernetes.connection import ApiError
-from longhaul.rolling.cloud import CloudError
 
 
 class NotSoError(Exception):
@@ -25,7 +24,7 @@ class NotApplicableError(Exception):
     """There is nothing that the check could show; the message says why."""
 
 
-TOLD = (NotSoError, LateError, CommandError, ApiError, CloudError, AzureError)
+TOLD = (NotSoError, LateError, CommandError, ApiError, CloudError)
 """Errors whose message says it all."""
 
 

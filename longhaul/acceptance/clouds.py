@@ -16,11 +16,11 @@ from clouds.aws.site import AwsSite
 from clouds.azure.names import resource_group
 from clouds.azure.session import ResourceManager
 from clouds.azure.site import AzureSite
+from clouds.base.errors import CloudError
 from components.model import Environment
 from components.model.places import place_of
 from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.subject import Subject
-from longhaul.rolling.cloud import CloudError
 
 NETWORK_VERSION = "2024-05-01"
 GROUPS_VERSION = "2021-04-01"

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
 
-from clouds.aws import session
-from clouds.aws.site import AwsSite
-from clouds.azure.names import resource_group
-from clouds.azure.session import ResourceManager
-from clouds.azure.site import AzureSite
+from clouds.base.fleet import Scaled
+from clouds.registry import cloud_of
 from components.model import Environment
-from components.model.groups import pool_groups
 from components.model.nodes import POOL_LABEL
 from components.model.places import place_of
 from longhaul.acceptance.check import NotApplicableError
@@ -20,81 +15,14 @@ from longhaul.acceptance.pods import ready
 from longhaul.acceptance.subject import Subject
 from longhaul.drain import NODES
 from longhaul.kubernetes.connection import Object
-from longhaul.rolling.azure import COMPUTE_VERSION, asked, scale_set
-from longhaul.rolling.cloud import CloudError
 
 
-class Sized(Protocol):
-    """A pool's group, as far as its size goes. Everything raises :class:`CloudError`."""
-
-    def size(self) -> int:
-        """Machines that it should have."""
-
-    def resize(self, count: int) -> None:
-        """Ask for another number of them, as an autoscaler does."""
-
-
-class AwsSized:
-    """An auto scaling group (docs.aws.amazon.com, Auto Scaling API, ``SetDesiredCapacity``)."""
-
-    def __init__(self, name: str, *, region: str) -> None:
-        self._name, self._region = name, region
-
-    def size(self) -> int:
-        """Its desired capacity."""
-        found = self._call(lambda client: client.describe_auto_scaling_groups(AutoScalingGroupNames=[self._name]))
-        if not found["AutoScalingGroups"]:
-            raise CloudError(f"AWS {self._region} has no auto scaling group {self._name}", passing=False)
-        return int(found["AutoScalingGroups"][0]["DesiredCapacity"])
-
-    def resize(self, count: int) -> None:
-        """The group ends or launches machines itself."""
-        self._call(lambda client: client.set_desired_capacity(AutoScalingGroupName=self._name, DesiredCapacity=count))
-
-    def _call(self, ask: Callable[[Any], Any]) -> Any:
-        try:
-            with session.asked(f"AWS {self._region}, {self._name}"):
-                return ask(session.shared().client("autoscaling", self._region))
-        except session.AwsError as error:
-            raise CloudError(str(error), passing=False) from None
-
-
-class AzureSized:
-    """A scale set (learn.microsoft.com, "Virtual Machine Scale Sets - Update": the SKU's ``capacity``)."""
-
-    def __init__(self, name: str, *, subscription: str, group: str) -> None:
-        self._manager = ResourceManager()
-        self._path = scale_set(name, subscription=subscription, resource_group=group)
-
-    def size(self) -> int:
-        """Its capacity."""
-        return int(self._sku()["capacity"])
-
-    def resize(self, count: int) -> None:
-        """The scale set ends or makes machines itself."""
-        body = {"sku": {**self._sku(), "capacity": count}}
-        with asked():
-            self._manager.ask("PATCH", self._path, version=COMPUTE_VERSION, body=body)
-
-    def _sku(self) -> Object:
-        with asked():
-            sku: Object = self._manager.get(self._path, version=COMPUTE_VERSION)["sku"]
-            return sku
-
-
-def sized(environment: Environment, pool: str) -> Sized:
+def group_of(environment: Environment, pool: str) -> Scaled:
     """The group of a pool that its next machine is of."""
-    name = pool_groups(environment, pool)[0].name
-    site_name = environment.pools[pool].site
-    match environment.sites[site_name]:
-        case AwsSite() as site:
-            return AwsSized(name, region=site.region)
-        case AzureSite() as site:
-            return AzureSized(
-                name, subscription=site.subscription, group=resource_group(place_of(environment, site_name))
-            )
-        case site:
-            raise NotApplicableError(f"pool {pool} is on {site.kind}, not in a cloud")
+    place = place_of(environment, environment.pools[pool].site)
+    for group in cloud_of(place.site).fleet.of_pool(place, pool).values():
+        return group
+    raise NotApplicableError(f"pool {pool} is on {place.site.kind}, not in a cloud")
 
 
 def scaled_pool(environment: Environment) -> str | None:
@@ -104,13 +32,13 @@ def scaled_pool(environment: Environment) -> str | None:
     return min(growing, key=lambda name: (types[name].gpus, types[name].vcpus, name), default=None)
 
 
-def one_more_and_back(subject: Subject, group_of: Callable[[Environment, str], Sized] = sized) -> str:
+def one_more_and_back(subject: Subject, grown: Callable[[Environment, str], Scaled] = group_of) -> str:
     """One machine more, and back, whatever happens in between."""
     environment = subject.environment
     pool = scaled_pool(environment)
     if pool is None:
         raise NotApplicableError("no pool may grow beyond its `min`")
-    group = group_of(environment, pool)
+    group = grown(environment, pool)
     before = group.size()
     if before >= environment.pools[pool].max:
         raise NotApplicableError(f"pool {pool} has its {before} machines, as many as it may have")

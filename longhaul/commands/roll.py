@@ -17,9 +17,9 @@ from longhaul.invocation import Invocation
 from longhaul.say import say
 
 if TYPE_CHECKING:
+    from clouds.base.fleet import Rolled
     from components.model import Environment
     from longhaul.kubernetes.api import Api
-    from longhaul.rolling.cloud import Cloud
     from longhaul.rolling.events import Report
     from longhaul.rolling.run import Roll, Settings
 
@@ -64,8 +64,8 @@ def run(invocation: Invocation) -> int:
     where = context(invocation)
     environment = where.project.load(where.env)
 
+    from clouds.base.errors import CloudError
     from longhaul.kubernetes.connection import ApiError
-    from longhaul.rolling.cloud import CloudError
     from longhaul.rolling.events import as_json, as_lines
     from longhaul.rolling.run import Roll
 
@@ -80,15 +80,15 @@ def run(invocation: Invocation) -> int:
         raise CommandError(str(error), code=Exit.UNREACHABLE if error.passing else Exit.FAILED) from None
 
 
-def _group(where: Context, environment: Environment, pool: str) -> Callable[[Api], Cloud]:
+def _group(where: Context, environment: Environment, pool: str) -> Callable[[Api], Rolled]:
     """What has the pool's machines, given the cluster's API; ``CommandError`` when there is no such pool."""
     from components.model.nodes import BARE_METAL_POOL
-    from longhaul.rolling.pools import cloud_of
+    from longhaul.rolling.pools import rolled_of
     from longhaul.rolling.racks import rack_hosts
 
     if pool == BARE_METAL_POOL:
         return rack_hosts(where, environment, os.environ)
-    cloud = cloud_of(environment, pool)
+    cloud = rolled_of(environment, pool)
     return lambda _api: cloud
 
 

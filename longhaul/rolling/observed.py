@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from clouds.base.fleet import Group, Life, Machine, Rolled
 from longhaul.drain import NODES, Pod, moment, pods_on
 from longhaul.kubernetes.api import Api, path_of
 from longhaul.kubernetes.connection import Object
-from longhaul.rolling.cloud import Cloud, Group, Life, Machine
 
 TARGET = "longhaul.dev/roll"
 """Annotation of a Node that a roll cordoned: what it is to be replaced by. A cordon without it is somebody else's."""
@@ -118,7 +118,7 @@ class View:
     seen: tuple[Seen, ...]
 
 
-def observe(cloud: Cloud, api: Api, *, pool_label: str, taints: Iterable[tuple[str, str]]) -> View:
+def observe(cloud: Rolled, api: Api, *, pool_label: str, taints: Iterable[tuple[str, str]]) -> View:
     """Ask the cloud for its machines, the cluster for the pool's Nodes, and for the pods of those that are old."""
     group = cloud.look()
     nodes = {item["metadata"]["name"]: item for item in api.items(NODES, labelSelector=pool_label)}

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 
+from clouds.base.fleet import Life
 from longhaul.drain import Pod
-from longhaul.rolling.cloud import Life
 from longhaul.rolling.observed import REBUILDING, Seen, View
 
 CLOCKS = timedelta(minutes=1)

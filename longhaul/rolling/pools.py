@@ -1,22 +1,25 @@
-"""The groups of a pool, by its environment's file."""
+"""The groups of a pool, by its environment's file, rolled as one."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from clouds.base.fleet import Group, Machine, Rolled
 from longhaul.exits import CommandError, Exit
-from longhaul.rolling.cloud import Cloud, Several
 
 if TYPE_CHECKING:
     from components.model import Environment
 
+AT_ONCE = 8
+"""Groups that are asked at the same time."""
 
-def cloud_of(environment: Environment, pool_name: str) -> Cloud:
-    """The cloud of a pool; ``CommandError`` when there is no such pool."""
-    from clouds.aws.site import AwsSite
-    from clouds.azure.names import resource_group
-    from clouds.azure.site import AzureSite
-    from components.model.groups import pool_groups
+
+def rolled_of(environment: Environment, pool_name: str) -> Rolled:
+    """A pool's machines; ``CommandError`` when there is no such pool."""
+    from clouds.registry import cloud_of
     from components.model.nodes import BARE_METAL_POOL
     from components.model.places import place_of
 
@@ -25,17 +28,50 @@ def cloud_of(environment: Environment, pool_name: str) -> Cloud:
         racks = (BARE_METAL_POOL,) if environment.hosts else ()
         known = ", ".join((*environment.pools, *racks)) or "none"
         raise CommandError(f"{environment.name} has no pool {pool_name!r} (pools: {known})", code=Exit.USAGE)
-    names = [group.name for group in pool_groups(environment, pool_name)]
-    match environment.sites[pool.site]:
-        case AwsSite() as site:
-            from longhaul.rolling.aws import AwsGroup
+    place = place_of(environment, pool.site)
+    groups = cloud_of(place.site).fleet.of_pool(place, pool_name)
+    if not groups:
+        raise CommandError(f"pool {pool_name} is on {place.site.kind}, not in a cloud", code=Exit.USAGE)
+    return Several(groups) if len(groups) > 1 else next(iter(groups.values()))
 
-            return AwsGroup(names[0], region=site.region)
-        case AzureSite() as site:
-            from longhaul.rolling.azure import AzureGroup
 
-            where = resource_group(place_of(environment, pool.site))
-            sets = {name: AzureGroup(name, subscription=site.subscription, resource_group=where) for name in names}
-            return Several(sets) if len(sets) > 1 else sets[names[0]]
-        case site:
-            raise CommandError(f"pool {pool_name} is on {site.kind}, not in a cloud", code=Exit.USAGE)
+class Several:
+    """A pool of several groups of one kind, which are rolled as one: so many machines at a time of all of them."""
+
+    def __init__(self, groups: Mapping[str, Rolled]) -> None:
+        self._groups = groups
+        self.in_place = all(group.in_place for group in groups.values())
+
+    def look(self) -> Group:
+        """All groups together. Machines are told apart by their group, since each counts its own."""
+        with ThreadPoolExecutor(max_workers=AT_ONCE) as threads:
+            found = dict(zip(self._groups, threads.map(lambda group: group.look(), self._groups.values()), strict=True))
+        targets = sorted({group.target for group in found.values()})
+        return Group(
+            target=targets[0] if len(targets) == 1 else f"{targets[0]} and {len(targets) - 1} others",
+            wanted=sum(group.wanted for group in found.values()),
+            machines=tuple(
+                replace(machine, id=f"{name}/{machine.id}")
+                for name, group in found.items()
+                for machine in group.machines
+            ),
+        )
+
+    def replace(self, machine: Machine) -> None:
+        """In its group."""
+        group, own = self._own(machine)
+        group.replace(own)
+
+    def rebuild(self, machine: Machine) -> None:
+        """In its group."""
+        group, own = self._own(machine)
+        group.rebuild(own)
+
+    def remake(self, machine: Machine) -> None:
+        """In its group."""
+        group, own = self._own(machine)
+        group.remake(own)
+
+    def _own(self, machine: Machine) -> tuple[Rolled, Machine]:
+        name, _, id_ = machine.id.partition("/")
+        return self._groups[name], replace(machine, id=id_)

@@ -8,12 +8,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from clouds.base.errors import CloudError
+from clouds.base.fleet import Group, Machine
 from components.model.nodes import BARE_METAL_POOL, POOL_LABEL
 from longhaul.context import Context
 from longhaul.drain import NODES
 from longhaul.exits import CommandError, Exit
 from longhaul.kubernetes.api import Api, path_of
-from longhaul.rolling.cloud import CloudError, Group, Machine
 from longhaul.rolling.rack_pins import RackPins, numbers, rack_pins
 
 if TYPE_CHECKING:
@@ -101,20 +102,20 @@ class RackHosts:
         """Have Ansible upgrade a host on which nothing runs, and await that its node says so."""
         said = self._converge(machine.node)
         if said:
-            raise CloudError(said, passing=False)
+            raise CloudError(said)
         until = self._clock() + (TOLD_S if machine.node not in self._pins.drivers else GPUS_TOLD_S)
         while found := self._pins.outdated(self._api.get(NODES + path_of(machine.node))):
             if self._clock() > until:
-                raise CloudError(f"it was upgraded, and its node still says {', '.join(found)}", passing=False)
+                raise CloudError(f"it was upgraded, and its node still says {', '.join(found)}")
             self._wait(LOOK_S)
 
     def rebuild(self, machine: Machine) -> None:
         """A host has no second step."""
-        raise CloudError(f"{machine.node} is upgraded in one step", passing=False)
+        raise CloudError(f"{machine.node} is upgraded in one step")
 
     def remake(self, machine: Machine) -> None:
         """A host without a Node is not in the group."""
-        raise CloudError(f"{machine.node} is no node any more: `longhaul rack` lets it join", passing=False)
+        raise CloudError(f"{machine.node} is no node any more: `longhaul rack` lets it join")
 
     def _require_newer_api(self) -> None:
         served = str(self._api.get("/version")["gitVersion"])
@@ -122,6 +123,5 @@ class RackHosts:
         if numbers(served) < numbers(kubelet):
             raise CloudError(
                 f"the API servers are {served}, and a kubelet may not be newer: `longhaul up` raises them to {kubelet} "
-                "first",
-                passing=False,
+                "first"
             )

@@ -12,10 +12,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
+from clouds.base.errors import CloudError
+from clouds.base.fleet import Life, Rolled
 from longhaul.drain import NODES, annotate, cordon, let_go, told, uncordon
 from longhaul.kubernetes.api import Api, path_of
 from longhaul.kubernetes.connection import ApiError
-from longhaul.rolling.cloud import Cloud, CloudError, Life
 from longhaul.rolling.events import Event, Kind, Tell
 from longhaul.rolling.observed import ANNOTATIONS, REBUILDING, REPLACING, SINCE, STAGE, TARGET, Seen, View, observe
 from longhaul.rolling.plan import Action, Limits, Plan, State, Step, plan, why_kept, why_released
@@ -59,7 +60,7 @@ class Settings:
 class Roll:
     """One run."""
 
-    cloud: Cloud
+    cloud: Rolled
     api: Api
     settings: Settings
     tell: Tell

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from clouds.base.errors import CloudError
 from longhaul.kubernetes.api import Api
-from longhaul.rolling.cloud import CloudError
 from longhaul.rolling.rack_pins import DRIVER_LABEL, RackPins, versions
 from longhaul.rolling.racks import GPUS_TOLD_S, TOLD_S, RackHosts
 

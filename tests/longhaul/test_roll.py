@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
+from clouds.base.errors import CloudError
 from longhaul.cli import main
 from longhaul.commands import roll as command
 from longhaul.exits import Exit
 from longhaul.kubernetes.connection import ApiError
 from longhaul.rolling import pools, run
-from longhaul.rolling.cloud import CloudError
 from tests.longhaul.conftest import Checkout
 from tests.support.pool import FakeCluster, FakeGroup
 
@@ -50,7 +50,7 @@ def _roll(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> Rolled:
     def api(*_: object) -> Iterator[FakeCluster]:
         yield rolled.cluster
 
-    monkeypatch.setattr(pools, "cloud_of", lambda _environment, _pool: rolled.cloud)
+    monkeypatch.setattr(pools, "rolled_of", lambda _environment, _pool: rolled.cloud)
     monkeypatch.setattr(command, "_api", api)
     timed = functools.partial(run.Roll, clock=lambda: rolled.cluster.seconds, wait=rolled.wait)
     monkeypatch.setattr(run, "Roll", timed)

@@ -11,14 +11,16 @@ from urllib.parse import urlsplit
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError, NoCredentialsError
 
+from clouds.aws import fleet as aws
+from clouds.aws.fleet import AwsGroup
+from clouds.azure import fleet as azure
+from clouds.azure.fleet import COMPUTE_VERSION, AzureGroup
 from clouds.azure.session import AzureError
+from clouds.base.errors import CloudError
+from clouds.base.fleet import Life, Machine
 from components.model import load
 from longhaul.exits import CommandError, Exit
-from longhaul.rolling import aws, azure
-from longhaul.rolling.aws import AwsGroup
-from longhaul.rolling.azure import COMPUTE_VERSION, AzureGroup
-from longhaul.rolling.cloud import CloudError, Life, Machine, Several
-from longhaul.rolling.pools import cloud_of
+from longhaul.rolling.pools import Several, rolled_of
 
 SETS = "/subscriptions/sub/resourceGroups/lab-weu/providers/Microsoft.Compute/virtualMachineScaleSets"
 MACHINE = Machine(id="3", node="lab-a100-000003", current=False)
@@ -90,8 +92,7 @@ def _scale_set(manager: Manager) -> AzureGroup:
 
     return AzureGroup(
         "lab-a100",
-        subscription="sub",
-        resource_group="lab-weu",
+        resource_group="/subscriptions/sub/resourceGroups/lab-weu",
         session=manager,
         clock=lambda: seconds[0],
         wait=wait,
@@ -171,17 +172,28 @@ def test_what_azure_refuses(manager: Manager, scale_set: AzureGroup, status: int
     assert refused.value.passing is passing
 
 
+def test_a_scale_set_is_resized_and_its_sku_kept(manager: Manager, scale_set: AzureGroup) -> None:
+    assert scale_set.size() == 3
+    scale_set.resize(4)
+    sku = {"name": "Standard_ND96isr_H100_v5", "capacity": 4}
+    assert [asked for asked in manager.asked if asked[0] != "GET"] == [("PATCH", "", {"sku": sku})]
+
+
 class Scaling:
     """An auto scaling group that answers with an error, or as it is told."""
 
     def __init__(self, *, group: Mapping[str, Any] | None = None, error: Exception | None = None) -> None:
         self.group, self.error = group, error
+        self.wanted: list[tuple[str, int]] = []
 
     def describe_auto_scaling_groups(self, **asked: Any) -> Any:
         assert asked == {"AutoScalingGroupNames": ["lab-cpu"]}
         if self.error:
             raise self.error
         return {"AutoScalingGroups": [self.group]}
+
+    def set_desired_capacity(self, **asked: Any) -> None:
+        self.wanted.append((asked["AutoScalingGroupName"], asked["DesiredCapacity"]))
 
 
 def group(scaling: Scaling) -> AwsGroup:
@@ -207,6 +219,13 @@ def test_what_aws_refuses(error: Exception, passing: bool) -> None:
     with pytest.raises(CloudError, match="AWS us-east-1, lab-cpu, what it is") as refused:
         group(Scaling(error=error)).look()
     assert refused.value.passing is passing
+
+
+def test_a_group_is_resized() -> None:
+    scaling = Scaling(group={"DesiredCapacity": 2})
+    assert group(scaling).size() == 2
+    group(scaling).resize(3)
+    assert scaling.wanted == [("lab-cpu", 3)]
 
 
 def test_a_group_without_a_launch_template_is_not_rolled() -> None:
@@ -237,10 +256,10 @@ def test_a_machine_of_another_template_is_old() -> None:
 
 
 def test_the_pools_cloud_follows_from_its_site(root: Path) -> None:
-    assert isinstance(cloud_of(load(root / "stacks" / "Pulumi.lab.yaml"), "cpu"), AwsGroup)
+    assert isinstance(rolled_of(load(root / "stacks" / "Pulumi.lab.yaml"), "cpu"), AwsGroup)
     prod = load(root / "stacks" / "Pulumi.prod.yaml")
     kinds = {name: prod.sites[pool.site].kind for name, pool in prod.pools.items()}
-    found = {name: type(cloud_of(prod, name)) for name in prod.pools}
+    found = {name: type(rolled_of(prod, name)) for name in prod.pools}
     assert found == {name: AzureGroup if kind == "azure" else AwsGroup for name, kind in kinds.items()}
     assert set(kinds.values()) == {"azure", "aws"}
 
@@ -248,7 +267,7 @@ def test_the_pools_cloud_follows_from_its_site(root: Path) -> None:
 def test_a_pool_of_several_scale_sets_is_one() -> None:
     managers = {name: Manager(name) for name in ("lab-a100", "lab-a100-s1")}
     sets = {
-        name: AzureGroup(name, subscription="sub", resource_group="lab-weu", session=manager)
+        name: AzureGroup(name, resource_group="/subscriptions/sub/resourceGroups/lab-weu", session=manager)
         for name, manager in managers.items()
     }
     cloud = Several(sets)
@@ -269,12 +288,12 @@ def test_a_pool_of_several_scale_sets_is_one() -> None:
 def test_the_sets_of_a_large_pool_are_found(root: Path) -> None:
     prod = load(root / "stacks" / "Pulumi.prod.yaml")
     pool = prod.pools["h100-azure"].model_copy(update={"max": 150})
-    assert isinstance(cloud_of(prod.model_copy(update={"pools": {"h100-azure": pool}}), "h100-azure"), Several)
+    assert isinstance(rolled_of(prod.model_copy(update={"pools": {"h100-azure": pool}}), "h100-azure"), Several)
 
 
 def test_an_unknown_pool_names_those_there_are(root: Path) -> None:
     with pytest.raises(CommandError, match=r"lab has no pool 'gpu' \(pools: cpu, bare-metal\)") as refused:
-        cloud_of(load(root / "stacks" / "Pulumi.lab.yaml"), "gpu")
+        rolled_of(load(root / "stacks" / "Pulumi.lab.yaml"), "gpu")
     assert refused.value.code is Exit.USAGE
 
 

@@ -16,13 +16,13 @@ from typing import Any
 
 import pytest
 
+from clouds.base.fleet import Group, Life, Machine
 from lab import tools
 from longhaul.cluster import kubeconfig
 from longhaul.drain import CHECKPOINT, DrainError, cordon, drain, pods_on
 from longhaul.exits import CommandError
 from longhaul.kubernetes.api import Api
 from longhaul.kubernetes.connection import ApiError
-from longhaul.rolling.cloud import Group, Life, Machine
 from longhaul.rolling.events import Event, Kind
 from longhaul.rolling.run import Roll, Settings
 from longhaul.rolling.turn import LEASES, turn

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from clouds.base.fleet import Group, Life, Machine
 from longhaul.drain import Pod
-from longhaul.rolling.cloud import Group, Life, Machine
 from longhaul.rolling.observed import SINCE, STAGE, TARGET, Seen, View
 from longhaul.rolling.plan import Action, Limits, Plan, State, plan, state_of
 from tests.support.pool import BEGIN

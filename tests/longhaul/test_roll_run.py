@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from clouds.base.errors import CloudError
+from clouds.base.fleet import Machine
 from longhaul.kubernetes.connection import ApiError
-from longhaul.rolling.cloud import CloudError, Machine
 from longhaul.rolling.events import Kind
 from longhaul.rolling.observed import STAGE, TARGET
 from longhaul.rolling.run import PATIENCE_S, StoppedError

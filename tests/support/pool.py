@@ -10,8 +10,9 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from clouds.base.errors import CloudError
+from clouds.base.fleet import Group, Life, Machine
 from longhaul.kubernetes.connection import ApiError
-from longhaul.rolling.cloud import CloudError, Group, Life, Machine
 
 BEGIN = datetime(2026, 11, 1, 12, tzinfo=UTC)
 POOL = "longhaul.dev/pool"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from longhaul.rolling.aws import AwsGroup
-from longhaul.rolling.cloud import CloudError, Life
+from clouds.aws.fleet import AwsGroup
+from clouds.base.errors import CloudError
+from clouds.base.fleet import Life
 from tests.lab.cloud.aws.site import REGIONS, Site, client, until
 from tests.lab.cloud.conftest import AMI
 

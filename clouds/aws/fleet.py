@@ -1,5 +1,5 @@
 """A pool on AWS: an auto scaling group. Fields and errors: docs.aws.amazon.com, Auto Scaling API,
-``DescribeAutoScalingGroups`` and ``TerminateInstanceInAutoScalingGroup``.
+``DescribeAutoScalingGroups``, ``TerminateInstanceInAutoScalingGroup`` and ``SetDesiredCapacity``.
 
 Not by an instance refresh: that ends instances by health and time alone, and knows neither what runs on them nor when
 it has reached a checkpoint.
@@ -8,12 +8,15 @@ it has reached a checkpoint.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from clouds.aws.session import AwsError, asked, shared
-from longhaul.rolling.cloud import CloudError, Group, Life, Machine
+from clouds.aws import groups
+from clouds.aws.session import asked, shared
+from clouds.aws.site import AwsSite
+from clouds.base.errors import CloudError
+from clouds.base.fleet import Group, Life, Machine
+from clouds.base.place import Place
 
 LIVES = {"Terminat": Life.GOING, "Pending": Life.CHANGING, "ReplacingRootVolume": Life.CHANGING}
 """How the names of states begin."""
@@ -28,16 +31,12 @@ class AwsGroup:
         """``client`` makes the SDK's client of a service."""
         self._name, self._region = name, region
         self._client = client or partial(shared().client, region=region)
+        self._said = f"AWS {region}, {name}"
 
     def look(self) -> Group:
         """One call for all machines, and another where the group does not name its template's version."""
-        with self._asked("what it is"):
-            found = self._client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[self._name])
-            if not found["AutoScalingGroups"]:
-                raise CloudError(
-                    f"AWS {self._region} has no auto scaling group {self._name}: `longhaul up` makes it", passing=False
-                )
-            group = found["AutoScalingGroups"][0]
+        with asked(f"{self._said}, what it is"):
+            group = self._group()
             template, version = self._template(group)
         return Group(
             target=f"{template}:{version}",
@@ -47,7 +46,7 @@ class AwsGroup:
 
     def replace(self, machine: Machine) -> None:
         """End it; the group makes another one from what it now makes them from."""
-        with self._asked(f"the end of {machine.id}"):
+        with asked(f"{self._said}, the end of {machine.id}"):
             self._client("autoscaling").terminate_instance_in_auto_scaling_group(
                 InstanceId=machine.id, ShouldDecrementDesiredCapacity=False
             )
@@ -60,14 +59,29 @@ class AwsGroup:
         """The same as :meth:`replace`."""
         self.replace(machine)
 
+    def size(self) -> int:
+        """Its desired capacity."""
+        with asked(self._said):
+            return int(self._group()["DesiredCapacity"])
+
+    def resize(self, count: int) -> None:
+        """Set it."""
+        with asked(self._said):
+            self._client("autoscaling").set_desired_capacity(AutoScalingGroupName=self._name, DesiredCapacity=count)
+
+    def _group(self) -> Mapping[str, Any]:
+        found = self._client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[self._name])
+        for group in found["AutoScalingGroups"]:
+            return dict(group)
+        raise CloudError(f"AWS {self._region} has no auto scaling group {self._name}: `longhaul up` makes it")
+
     def _template(self, group: Mapping[str, Any]) -> tuple[str, str]:
         """Id and version of the launch template that the group's next machine is made from."""
         named = group.get("LaunchTemplate")
         if not named:
             raise CloudError(
                 f"auto scaling group {self._name} names no launch template, so nothing says which machines are old: "
-                "`longhaul up` puts it right",
-                passing=False,
+                "`longhaul up` puts it right"
             )
         template, version = str(named["LaunchTemplateId"]), str(named.get("Version") or "$Default")
         if not version.startswith("$"):
@@ -76,14 +90,10 @@ class AwsGroup:
         key = "LatestVersionNumber" if version == "$Latest" else "DefaultVersionNumber"
         return template, str(described["LaunchTemplates"][0][key])
 
-    @contextmanager
-    def _asked(self, what: str) -> Iterator[None]:
-        """Turn what the SDK raises into :class:`CloudError`."""
-        try:
-            with asked(f"AWS {self._region}, {self._name}, {what}"):
-                yield
-        except AwsError as error:
-            raise CloudError(str(error), passing=error.passing) from None
+
+def of_pool(place: Place[AwsSite], name: str) -> dict[str, AwsGroup]:
+    """Its one group."""
+    return {group.name: AwsGroup(group.name, region=place.site.region) for group in groups.of_pool(place, name)}
 
 
 def machines(group: Mapping[str, Any], template: str, version: str) -> Iterator[Machine]:

@@ -11,12 +11,16 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from clouds.azure.session import AzureError, Requests, ResourceManager
-from longhaul.rolling.cloud import CloudError, Group, Life, Machine
+from clouds.azure import groups
+from clouds.azure.names import resource_group_path
+from clouds.azure.session import Requests, ResourceManager
+from clouds.azure.site import AzureSite
+from clouds.base.errors import CloudError
+from clouds.base.fleet import Group, Life, Machine
+from clouds.base.place import Place
 
 COMPUTE_VERSION = "2024-07-01"
 LOOK_S = 5.0
@@ -35,21 +39,20 @@ class AzureGroup:
         self,
         name: str,
         *,
-        subscription: str,
         resource_group: str,
         session: Requests | None = None,
         clock: Callable[[], float] = time.monotonic,
         wait: Callable[[float], None] = time.sleep,
     ) -> None:
+        """``resource_group`` is its path."""
         self._name, self._clock, self._wait = name, clock, wait
         self._manager = ResourceManager(session)
-        self._path = scale_set(name, subscription=subscription, resource_group=resource_group)
+        self._path = f"{resource_group}/providers/Microsoft.Compute/virtualMachineScaleSets/{name}"
 
     def look(self) -> Group:
         """The scale set, and its machines page by page."""
-        with asked():
-            document = self._manager.get(self._path, version=COMPUTE_VERSION)
-            items = list(self._manager.pages(f"{self._path}/virtualMachines", version=COMPUTE_VERSION))
+        document = self._document()
+        items = list(self._manager.pages(f"{self._path}/virtualMachines", version=COMPUTE_VERSION))
         return Group(
             target=target(document),
             wanted=int(document["sku"]["capacity"]),
@@ -70,38 +73,38 @@ class AzureGroup:
         self.replace(machine)
         until = self._clock() + TAKES_OVER_S
         while True:
-            with asked():
-                item = self._manager.get(f"{self._path}/virtualMachines/{machine.id}", version=COMPUTE_VERSION)
+            item = self._manager.get(f"{self._path}/virtualMachines/{machine.id}", version=COMPUTE_VERSION)
             seen = machine_of(item)
             if seen is not None and seen.current and seen.life is Life.THERE:
                 break
             if self._clock() > until:
                 raise CloudError(
                     f"{machine.node} has not taken over the model of {self._name} after {TAKES_OVER_S:.0f} s: Azure "
-                    f"says {item.get('properties', {}).get('provisioningState')}",
-                    passing=False,
+                    f"says {item.get('properties', {}).get('provisioningState')}"
                 )
             self._wait(LOOK_S)
         self.rebuild(machine)
 
+    def size(self) -> int:
+        """Its capacity (learn.microsoft.com, "Virtual Machine Scale Sets - Update": the SKU's ``capacity``)."""
+        return int(self._document()["sku"]["capacity"])
+
+    def resize(self, count: int) -> None:
+        """Change it, and nothing else of the SKU."""
+        body = {"sku": {**self._document()["sku"], "capacity": count}}
+        self._manager.ask("PATCH", self._path, version=COMPUTE_VERSION, body=body)
+
+    def _document(self) -> dict[str, Any]:
+        return self._manager.get(self._path, version=COMPUTE_VERSION)
+
     def _post(self, action: str, body: Mapping[str, Any]) -> None:
-        with asked():
-            self._manager.ask("POST", f"{self._path}/{action}", version=COMPUTE_VERSION, body=body)
+        self._manager.ask("POST", f"{self._path}/{action}", version=COMPUTE_VERSION, body=body)
 
 
-@contextmanager
-def asked() -> Iterator[None]:
-    """Turn what the manager raises into :class:`CloudError`."""
-    try:
-        yield
-    except AzureError as error:
-        raise CloudError(str(error), passing=error.passing) from None
-
-
-def scale_set(name: str, *, subscription: str, resource_group: str) -> str:
-    """The path of a scale set."""
-    group = f"/subscriptions/{subscription}/resourceGroups/{resource_group}"
-    return f"{group}/providers/Microsoft.Compute/virtualMachineScaleSets/{name}"
+def of_pool(place: Place[AzureSite], name: str) -> dict[str, AzureGroup]:
+    """Its scale sets."""
+    where = resource_group_path(place)
+    return {group.name: AzureGroup(group.name, resource_group=where) for group in groups.of_pool(place, name)}
 
 
 def target(document: Mapping[str, Any]) -> str:
