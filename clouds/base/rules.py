@@ -188,7 +188,7 @@ TAGS = Rule(
         "Whatever takes tags says its environment, its site, and of machines their pool or role, besides the "
         "environment's own tags: what has none is found by nobody."
     ),
-    source="the environment file's `tags`; components/aws/account.py, components/azure/names.py",
+    source="the environment file's `tags`; components/tags.py",
 )
 
 

@@ -1,4 +1,4 @@
-"""The one provider for every AWS site, and the tags that all of them carry."""
+"""The one provider for every AWS site."""
 
 from __future__ import annotations
 
@@ -32,8 +32,3 @@ def aws_site(environment: Environment, name: str) -> AwsSite:
     if not isinstance(site, AwsSite):
         raise TypeError(f"site {name} is {site.kind}, not aws")
     return site
-
-
-def tags(environment: Environment, site: str) -> dict[str, str]:
-    """Tags of every resource of a site."""
-    return {**environment.tags, "longhaul-environment": environment.name, "longhaul-site": site}

@@ -14,7 +14,7 @@ import pulumi
 import pulumi_aws as aws
 from pulumi import ComponentResource, Output, ResourceOptions
 
-from clouds.azure.site import AzureSite
+from components.azure.names import azure_site
 from components.model import Environment
 from components.model.groups import cloud_name
 from components.model.identity import issuer as issuer_of
@@ -48,10 +48,8 @@ class NodeControllerAccess(ComponentResource):
     def __init__(self, name: str, args: NodeControllerAccessArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:aws:NodeControllerAccess", name, None, opts)
         environment, child = args.environment, ResourceOptions(parent=self)
-        site = environment.sites[environment.control_plane.site]
-        if not isinstance(site, AzureSite):
-            raise TypeError(f"the control plane's site is {site.kind}, not azure")
-        own_name, issuer = cloud_name(environment, name), issuer_of(site)
+        issuer = issuer_of(azure_site(environment, environment.control_plane.site))
+        own_name = cloud_name(environment, name)
         trusted = Output.all(
             provider=environment.access.aws_identity_provider or self._identity_provider(name, issuer, args),
             principals=list(args.principal_ids.values()),

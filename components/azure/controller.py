@@ -9,7 +9,7 @@ import pulumi
 from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_azure_native import authorization
 
-from clouds.azure.site import AzureSite
+from components.azure.names import azure_site
 from components.azure.roles import READER, role_assignment_name, role_definition_id
 from components.model import Environment
 
@@ -31,20 +31,20 @@ class AzureControllerAccess(ComponentResource):
     def __init__(self, name: str, args: AzureControllerAccessArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:azure:ControllerAccess", name, None, opts)
         environment = args.environment
-        for site_name in sorted({pool.site for pool in environment.pools.values()}):
-            site = environment.sites[site_name]
-            if isinstance(site, AzureSite):
-                group = args.resource_groups[site_name]
-                for machine, principal in args.principal_ids.items():
-                    authorization.RoleAssignment(
-                        f"{machine}-reads-site-{site_name}",
-                        role_assignment_name=role_assignment_name(
-                            site.subscription, environment.name, machine, "site", site_name
-                        ),
-                        scope=Output.concat(f"/subscriptions/{site.subscription}/resourceGroups/", group),
-                        principal_id=principal,
-                        principal_type="ServicePrincipal",
-                        role_definition_id=role_definition_id(site.subscription, READER),
-                        opts=ResourceOptions(parent=self),
-                    )
+        for site_name in sorted({pool.site for pool in environment.pools.values()} & args.resource_groups.keys()):
+            subscription = azure_site(environment, site_name).subscription
+            for machine, principal in args.principal_ids.items():
+                authorization.RoleAssignment(
+                    f"{machine}-reads-site-{site_name}",
+                    role_assignment_name=role_assignment_name(
+                        subscription, environment.name, machine, "site", site_name
+                    ),
+                    scope=Output.concat(
+                        f"/subscriptions/{subscription}/resourceGroups/", args.resource_groups[site_name]
+                    ),
+                    principal_id=principal,
+                    principal_type="ServicePrincipal",
+                    role_definition_id=role_definition_id(subscription, READER),
+                    opts=ResourceOptions(parent=self),
+                )
         self.register_outputs({})

@@ -8,13 +8,13 @@ import pulumi
 from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_azure_native import network, privatedns
 
-from clouds.azure.site import AzureSite
-from components.azure import names
+from components.azure.names import azure_site
 from components.model import AddressPlan, Environment
 from components.model.groups import cloud_name
 from components.model.health import READY_PATH
 from components.model.joining import JOIN_PATH, JOIN_PORT
 from components.model.network import FRONTEND
+from components.tags import site_tags
 
 FRONT, BACK, PROBE, JOIN = "api", "api-servers", "ready", "join"
 
@@ -43,9 +43,7 @@ class ApiLoadBalancer(ComponentResource):
         super().__init__("longhaul:azure:ApiLoadBalancer", name, None, opts)
         environment, child = args.environment, ResourceOptions(parent=self)
         name_of_site = environment.control_plane.site
-        site = environment.sites[name_of_site]
-        if not isinstance(site, AzureSite):
-            raise TypeError(f"site {name_of_site} is {site.kind}, not azure")
+        site = azure_site(environment, name_of_site)
         frontend = str(args.addresses.sites[name_of_site].subnet("api")[FRONTEND])
         own_name = cloud_name(environment, name)
         own_id = _own_id(site.subscription, args.resource_group, own_name)
@@ -75,7 +73,7 @@ class ApiLoadBalancer(ComponentResource):
             backend_address_pools=[network.BackendAddressPoolArgs(name=BACK)],
             probes=[_probe(service) for service in services],
             load_balancing_rules=[_rule(service, own_id) for service in services],
-            tags=names.tags(environment, name_of_site),
+            tags=site_tags(environment, name_of_site),
             opts=child,
         )
         privatedns.PrivateRecordSet(

@@ -10,13 +10,12 @@ import pulumi
 from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_azure_native import authorization, compute, managedidentity, network, privatedns
 
-from clouds.azure.site import AzureSite
 from components import render
-from components.azure import names
-from components.azure.names import ADMINISTRATOR
+from components.azure.names import ADMINISTRATOR, azure_site
 from components.azure.roles import SECRETS_USER, role_assignment_name, role_definition_id
 from components.model import AddressPlan, Environment, Machine, vault_name
 from components.model.groups import cloud_name
+from components.tags import site_tags
 
 REPLACED_BY = [
     "osProfile.customData",
@@ -62,13 +61,11 @@ class ControlMachine(ComponentResource):
 
     def __init__(self, name: str, args: ControlMachineArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:azure:ControlMachine", name, None, opts)
-        site = args.environment.sites[args.machine.site]
-        if not isinstance(site, AzureSite):
-            raise TypeError(f"site {args.machine.site} is {site.kind}, not azure")
+        site = azure_site(args.environment, args.machine.site)
         self._name, self._args, self._site = name, args, site
         self._cloud_name = cloud_name(args.environment, name)
         self._child = ResourceOptions(parent=self)
-        self._tags = {**names.tags(args.environment, args.machine.site), "longhaul-role": str(args.machine.role)}
+        self._tags = {**site_tags(args.environment, args.machine.site), "longhaul-role": str(args.machine.role)}
         identity = managedidentity.UserAssignedIdentity(
             f"{name}-identity",
             resource_name_=self._cloud_name,

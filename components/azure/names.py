@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from clouds.azure.existing import AzureExisting
 from clouds.azure.site import AzureSite
 from components.model import Environment
 
@@ -10,14 +9,9 @@ ADMINISTRATOR = "longhaul"
 """User that Azure wants on every machine."""
 
 
-def tags(environment: Environment, site: str) -> dict[str, str]:
-    """Tags of every resource of a site."""
-    return {**environment.tags, "longhaul-environment": environment.name, "longhaul-site": site}
-
-
-def azure_existing(environment: Environment, site: str) -> AzureExisting:
-    """What a site has in Azure already; ``TypeError`` when it is not on Azure."""
-    declared = environment.sites[site]
-    if not isinstance(declared, AzureSite):
-        raise TypeError(f"site {site} is {declared.kind}, not azure")
-    return declared.existing
+def azure_site(environment: Environment, name: str) -> AzureSite:
+    """The site called ``name``; ``TypeError`` when it is not on Azure."""
+    site = environment.sites[name]
+    if not isinstance(site, AzureSite):
+        raise TypeError(f"site {name} is {site.kind}, not azure")
+    return site

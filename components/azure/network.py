@@ -12,13 +12,14 @@ from pulumi_azure_native import network, privatedns, resources
 
 from clouds.azure.existing import CONTROL_PLANE_SUBNETS, group_of, name_of
 from clouds.azure.names import resource_group, subnet_name
-from clouds.azure.site import AzureSite
-from components.azure import existing, names
+from components.azure import existing
+from components.azure.names import azure_site
 from components.azure.rules import part_rules
 from components.model import AddressPlan, Environment
 from components.model.fitting import VAULT_ENDPOINT
 from components.model.groups import cloud_name
 from components.model.places import place_of
+from components.tags import site_tags
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,13 +56,11 @@ class SiteNetwork(ComponentResource):
 
     def __init__(self, name: str, args: SiteNetworkArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:azure:SiteNetwork", name, None, opts)
-        site = args.environment.sites[args.site]
-        if not isinstance(site, AzureSite):
-            raise TypeError(f"site {args.site} is {site.kind}, not azure")
+        site = azure_site(args.environment, args.site)
         self._name, self._args, self._site, self._there = name, args, site, site.existing
         self._child = ResourceOptions(parent=self)
         self._plan = args.addresses.sites[args.site]
-        self._tags = names.tags(args.environment, args.site)
+        self._tags = site_tags(args.environment, args.site)
         self.resource_group = self._group()
         self.network_id, self.network_name, self.network_group = self._network()
         self.subnet_ids, self.interface_rules = self._subnets()

@@ -11,9 +11,8 @@ from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_azure_native import compute
 
 from clouds.azure.groups import has_infiniband
-from clouds.azure.site import AzureSite
 from clouds.base.groups import PoolGroup
-from components.azure.names import ADMINISTRATOR
+from components.azure.names import ADMINISTRATOR, azure_site
 from components.model import Environment
 from components.model.groups import pool_groups
 from components.model.nodes import POD_ADDRESSES
@@ -54,10 +53,7 @@ class AzurePool(ComponentResource):
         super().__init__("longhaul:azure:Pool", name, None, opts)
         self._name, self._args = name, args
         self._pool = args.environment.pools[args.pool_name]
-        site = args.environment.sites[self._pool.site]
-        if not isinstance(site, AzureSite):
-            raise TypeError(f"pool {args.pool_name} is on {site.kind}, not azure")
-        self._site = site
+        self._site = azure_site(args.environment, self._pool.site)
         self._tags = {**args.tags, "longhaul-pool": args.pool_name}
         sets = [self._scale_set(group) for group in pool_groups(args.environment, args.pool_name)]
         self.scale_set_ids = tuple(one.id for one in sets)

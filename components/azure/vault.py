@@ -9,12 +9,12 @@ import pulumi
 from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_azure_native import authorization, keyvault
 
-from clouds.azure.site import AzureSite
-from components.azure import names
+from components.azure.names import azure_site
 from components.azure.roles import SECRETS_OFFICER, role_assignment_name, role_definition_id
 from components.control_plane.secrets import VaultAccess
 from components.model import Environment, vault_name
 from components.model.vault import vault_url
+from components.tags import site_tags
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,9 +40,7 @@ class EnvironmentVault(ComponentResource):
     def __init__(self, name: str, args: EnvironmentVaultArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:azure:EnvironmentVault", name, None, opts)
         environment, site_name = args.environment, args.environment.control_plane.site
-        site = environment.sites[site_name]
-        if not isinstance(site, AzureSite):
-            raise TypeError(f"site {site_name} is {site.kind}, not azure")
+        site = azure_site(environment, site_name)
         vault = keyvault.Vault(
             name,
             vault_name=vault_name(environment),
@@ -65,7 +63,7 @@ class EnvironmentVault(ComponentResource):
                     ],
                 ),
             ),
-            tags=names.tags(environment, site_name),
+            tags=site_tags(environment, site_name),
             opts=ResourceOptions(parent=self),
         )
         officers = [

@@ -22,7 +22,7 @@ from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider,
 from clouds.azure.api import BUSY, AzureApi, Vault
 from clouds.azure.names import resource_group
 from clouds.azure.session import AzureError
-from clouds.azure.site import AzureSite
+from components.azure.names import azure_site
 from components.control_plane.founding import founded
 from components.control_plane.readiness import ASK_S, DEADLINE_S, RoleMachines
 from components.control_plane.turn import Patience, RefusedError, Turn
@@ -154,9 +154,7 @@ def guards(environment: Environment, addresses: AddressPlan) -> dict[str, Resour
 
 def _of_role(environment: Environment, addresses: AddressPlan, role: Role) -> dict[str, ResourceHookBinding]:
     name = environment.control_plane.site
-    site = environment.sites[name]
-    if not isinstance(site, AzureSite):
-        raise TypeError(f"site {name} is {site.kind}, not azure")
+    site = azure_site(environment, name)
     group = resource_group(place_of(environment, name))
     today = [machine.name for machine in members(control_machines(environment, addresses), role)]
     prefix = name_prefix(environment)

@@ -9,9 +9,9 @@ import pulumi
 from pulumi import ComponentResource, Output, ResourceOptions
 
 from clouds.azure.existing import CONTROL_PLANE_SUBNETS
-from clouds.azure.site import AzureSite
 from components.azure.load_balancer import ApiLoadBalancer, ApiLoadBalancerArgs
 from components.azure.machines import ControlMachine, ControlMachineArgs
+from components.azure.names import azure_site
 from components.azure.network import SiteNetwork
 from components.azure.vault import EnvironmentVault, EnvironmentVaultArgs
 from components.control_plane.certificates import CertificateAuthority, IssuedCertificate
@@ -60,9 +60,9 @@ class ControlPlane(ComponentResource):
 
     def __init__(self, name: str, args: ControlPlaneArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:ControlPlane", name, None, opts)
-        site = args.environment.sites[args.environment.control_plane.site]
-        if not isinstance(site, AzureSite) or args.network.zone_name is None:
-            raise TypeError("the control plane needs an Azure site with a private zone")
+        site = azure_site(args.environment, args.environment.control_plane.site)
+        if args.network.zone_name is None:
+            raise TypeError("the control plane needs a network with a private zone")
         self._name, self._args, self._site, self._zone = name, args, site, args.network.zone_name
         self._child = ResourceOptions(parent=self)
         self._machines = control_machines(args.environment, args.addresses)

@@ -1,7 +1,7 @@
 """What the clouds themselves list of an environment: public addresses, and whatever is left of it.
 
 Fields: docs.aws.amazon.com, EC2 API, ``DescribeAddresses``, ``DescribeNatGateways`` and so on; learn.microsoft.com,
-"Public IP Addresses - List". All that is made is tagged (components/aws/account.py, components/azure/names.py).
+"Public IP Addresses - List". All that is made is tagged (components/tags.py).
 """
 
 from __future__ import annotations

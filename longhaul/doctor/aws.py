@@ -93,6 +93,6 @@ def vpc_blocks(vpc: dict[str, Any]) -> list[str]:
 
 
 def tagged(resource: dict[str, Any], environment: str) -> bool:
-    """Whether a resource is the environment's own (tags: components/aws/account.py)."""
+    """Whether a resource is the environment's own (tags: components/tags.py)."""
     tags = {tag.get("Key"): tag.get("Value") for tag in resource.get("Tags", [])}
     return tags.get("longhaul-environment") == environment

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import pulumi
@@ -10,12 +10,16 @@ from pulumi import ResourceOptions
 
 from clouds.aws.site import AwsSite
 from clouds.azure.site import AzureSite
+from clouds.onprem.site import OnpremSite
 from components.aws import account
+from components.aws.links import AwsEnd, AwsLinked
 from components.aws.site import AwsWorkerSite, AwsWorkerSiteArgs
+from components.azure.links import AzureEnd, AzureLinked
 from components.azure.pools import AzurePool, AzurePoolArgs
-from components.links import AwsEnd, AzureEnd, Links, LinksArgs
+from components.links import End, Links, LinksArgs, Place
 from components.model import Environment, load, plan
 from components.model.groups import pool_groups
+from components.onprem.links import OnpremEnd
 from tests.support.declared import Declared, Outputs, Program, declare
 from tests.support.hosts import STACKS
 
@@ -65,14 +69,14 @@ def build(environment: Environment) -> Outputs:
     aws = {
         name: AwsWorkerSite(
             f"{environment.name}-{name}",
-            AwsWorkerSiteArgs(
-                environment=environment, addresses=addresses, site_name=name, user_data=lambda pool: f"of {pool}"
-            ),
+            AwsWorkerSiteArgs(environment=environment, addresses=addresses, site_name=name),
             opts=with_account,
         )
         for name, site in environment.sites.items()
         if isinstance(site, AwsSite)
     }
+    for site in aws.values():
+        site.make_pools(lambda pool, group=None: pulumi.Output.from_input(f"of {pool}"))
     for name, pool in environment.pools.items():
         if isinstance(environment.sites[pool.site], AzureSite):
             azure_pool(environment, name)
@@ -81,31 +85,31 @@ def build(environment: Environment) -> Outputs:
         LinksArgs(
             environment=environment,
             addresses=addresses,
-            aws={
-                name: AwsEnd(
-                    region=environment.sites[name].region,  # type: ignore[union-attr]
-                    vpc_id=site.network.vpc_id,
-                    route_table_ids=site.network.route_table_ids,
-                )
-                for name, site in aws.items()
-            },
-            azure={
-                name: AzureEnd(
-                    region=site.region,
-                    zones=site.zones,
-                    resource_group=name,
-                    network_id=f"{name}-network-id",
-                    network_name=f"{name}-network",
-                )
-                for name, site in environment.sites.items()
-                if isinstance(site, AzureSite)
-            },
+            ends={name: partial(_end, aws.get(name)) for name in environment.sites},
             tunnel_key=lambda name: f"{KEY}-{name}",
-            tags={"longhaul-environment": environment.name},
         ),
         opts=with_account,
     )
     return {"tunnels": pulumi.Output.all(**links.onprem_tunnels)}
+
+
+def _end(made: AwsWorkerSite | None, place: Place) -> End:
+    site = place.environment.sites[place.site]
+    if made is not None:
+        network = made.network
+        linked = AwsLinked(region=site.region, vpc_id=network.vpc_id, route_table_ids=network.route_table_ids)
+        return AwsEnd(linked, place)
+    if isinstance(site, OnpremSite):
+        return OnpremEnd(site, place)
+    name = place.site
+    azure = AzureLinked(
+        region=site.region,
+        zones=site.zones,
+        resource_group=name,
+        network_id=f"{name}-network-id",
+        network_name=f"{name}-network",
+    )
+    return AzureEnd(azure, place)
 
 
 def azure_pool(environment: Environment, name: str, **more: Any) -> AzurePool:

@@ -6,13 +6,14 @@ from pathlib import Path
 import pulumi
 from pulumi import ResourceOptions
 
-from components.aws.account import account_provider, tags
+from components.aws.account import account_provider
 from components.aws.controller import NodeControllerAccess, NodeControllerAccessArgs
 from components.aws.peering import AwsPeering, AwsPeeringArgs, AwsPeeringSide
 from components.aws.site import AwsWorkerSite, AwsWorkerSiteArgs
 from components.aws.vpn import AwsRoutes, AwsRoutesArgs, AwsVpnGateway, AwsVpnGatewayArgs, AwsVpnPeer, AwsVpnPeerArgs
 from components.model import plan
 from components.model.load import load
+from components.tags import site_tags
 
 config = pulumi.Config()
 environment = load(Path(__file__).parent / "environment" / "Pulumi.aws.yaml")
@@ -23,16 +24,13 @@ opts = ResourceOptions(providers=[provider])
 sites = {
     name: AwsWorkerSite(
         f"aws-{name}",
-        AwsWorkerSiteArgs(
-            environment=environment,
-            addresses=addresses,
-            site_name=name,
-            user_data=lambda _pool: pulumi.Output.secret(config.get("data") or "#cloud-config\n"),
-        ),
+        AwsWorkerSiteArgs(environment=environment, addresses=addresses, site_name=name),
         opts=opts,
     )
     for name in ("use1", "euw1")
 }
+for site in sites.values():
+    site.make_pools(lambda _pool, group=None: pulumi.Output.secret(config.get("data") or "#cloud-config\n"))
 
 
 def side(name: str) -> AwsPeeringSide:
@@ -47,7 +45,7 @@ def side(name: str) -> AwsPeeringSide:
 
 
 AwsPeering("aws-peering", AwsPeeringArgs(first=side("use1"), second=side("euw1"), tags=environment.tags), opts=opts)
-own, home = tags(environment, "use1"), sites["use1"].network
+own, home = site_tags(environment, "use1"), sites["use1"].network
 gateway = AwsVpnGateway("aws-vpn", AwsVpnGatewayArgs(region="us-east-1", vpc_id=home.vpc_id, tags=own), opts=opts)
 peer = AwsVpnPeer(
     "aws-peer",

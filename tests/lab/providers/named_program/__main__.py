@@ -1,16 +1,20 @@
 """The networks of two sites and what links them, by the components that production uses, on parts that the environment
 names: the scenario that made them writes the file."""
 
+from functools import partial
 from pathlib import Path
 
 from pulumi import ResourceOptions
 
-from components.aws.account import account_provider, aws_site, tags
+from components.aws.account import account_provider, aws_site
+from components.aws.links import AwsEnd, AwsLinked
 from components.aws.network import AwsSiteNetwork, AwsSiteNetworkArgs
+from components.azure.links import AzureEnd, AzureLinked
 from components.azure.network import SiteNetwork, SiteNetworkArgs
-from components.links import AwsEnd, AzureEnd, Links, LinksArgs
+from components.links import Links, LinksArgs
 from components.model import plan
 from components.model.load import load
+from components.tags import site_tags
 
 environment = load(Path(__file__).parent / "environment" / "Pulumi.named.yaml")
 addresses = plan(environment)
@@ -29,32 +33,30 @@ azure = SiteNetwork(
 )
 aws = AwsSiteNetwork(
     "named-use1-network",
-    AwsSiteNetworkArgs(environment=environment, addresses=addresses, site_name="use1", tags=tags(environment, "use1")),
+    AwsSiteNetworkArgs(
+        environment=environment, addresses=addresses, site_name="use1", tags=site_tags(environment, "use1")
+    ),
     opts=opts,
+)
+linked_aws = AwsLinked(
+    region=aws_site(environment, "use1").region, vpc_id=aws.vpc_id, route_table_ids=aws.route_table_ids
+)
+linked_azure = AzureLinked(
+    region="westeurope",
+    zones=["1", "2", "3"],
+    resource_group=azure.resource_group,
+    network_id=azure.network_id,
+    network_name=azure.network_name,
+    network_group=azure.network_group,
+    after=[azure],
 )
 Links(
     "named-links",
     LinksArgs(
         environment=environment,
         addresses=addresses,
-        aws={
-            "use1": AwsEnd(
-                region=aws_site(environment, "use1").region, vpc_id=aws.vpc_id, route_table_ids=aws.route_table_ids
-            )
-        },
-        azure={
-            "weu": AzureEnd(
-                region="westeurope",
-                zones=["1", "2", "3"],
-                resource_group=azure.resource_group,
-                network_id=azure.network_id,
-                network_name=azure.network_name,
-                network_group=azure.network_group,
-                after=[azure],
-            )
-        },
+        ends={"use1": partial(AwsEnd, linked_aws), "weu": partial(AzureEnd, linked_azure)},
         tunnel_key=no_key,
-        tags=environment.tags,
     ),
     opts=opts,
 )

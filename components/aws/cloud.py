@@ -1,0 +1,64 @@
+"""Everything of an environment's that is on AWS."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pulumi
+from pulumi import ResourceOptions
+
+from components.aws.account import account_provider, aws_site
+from components.aws.controller import NodeControllerAccess, NodeControllerAccessArgs
+from components.aws.links import AwsEnd, AwsLinked
+from components.aws.site import AwsWorkerSite, AwsWorkerSiteArgs
+from components.links import Place
+from components.model import AddressPlan, Environment
+from components.resources import UserData
+from components.tags import environment_tags
+
+
+class AwsCloud:
+    """The environment's sites on AWS."""
+
+    providers: Sequence[pulumi.ProviderResource]
+    """The account's."""
+
+    def __init__(self, environment: Environment, addresses: AddressPlan, *, parent: pulumi.Resource) -> None:
+        self._environment, self._addresses = environment, addresses
+        provider = account_provider(environment, ResourceOptions(parent=parent))
+        self.providers = [provider] if provider else []
+        self._child = ResourceOptions(parent=parent, providers=self.providers)
+        self._sites: dict[str, AwsWorkerSite] = {}
+
+    def make_site(self, name: str) -> None:
+        """Make a site's network, and what its nodes are to AWS."""
+        self._sites[name] = AwsWorkerSite(
+            f"{self._environment.name}-{name}",
+            AwsWorkerSiteArgs(environment=self._environment, addresses=self._addresses, site_name=name),
+            opts=self._child,
+        )
+
+    def make_pools(self, site: str, user_data: UserData) -> None:
+        """Make a site's pools."""
+        self._sites[site].make_pools(user_data)
+
+    def admit_controller(self, principal_ids: Mapping[str, pulumi.Input[str]]) -> Mapping[str, pulumi.Input[object]]:
+        """Let the node controller see instances; exports the role that it takes."""
+        access = NodeControllerAccess(
+            f"{self._environment.name}-node-controller",
+            NodeControllerAccessArgs(
+                environment=self._environment, principal_ids=principal_ids, tags=environment_tags(self._environment)
+            ),
+            opts=self._child,
+        )
+        return {"node_controller_role": access.role_arn}
+
+    def link_end(self, place: Place) -> AwsEnd:
+        """Make a site's end of its links."""
+        network = self._sites[place.site].network
+        linked = AwsLinked(
+            region=aws_site(self._environment, place.site).region,
+            vpc_id=network.vpc_id,
+            route_table_ids=network.route_table_ids,
+        )
+        return AwsEnd(linked, place)

@@ -1,0 +1,102 @@
+"""A site on AWS, as links see it: its gateway gives addresses and keys to each connection."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import pulumi
+from pulumi import Output
+
+from components.aws.account import aws_site
+from components.aws.existing import existing_vpn_gateway
+from components.aws.peering import AwsPeering, AwsPeeringArgs, AwsPeeringSide
+from components.aws.vpn import (
+    AwsRoutes,
+    AwsRoutesArgs,
+    AwsVpnGateway,
+    AwsVpnGatewayArgs,
+    AwsVpnPeer,
+    AwsVpnPeerArgs,
+)
+from components.links import Place, Remote, Tunnel
+from components.tags import environment_tags, site_tags
+
+
+@dataclass(frozen=True, kw_only=True)
+class AwsLinked:
+    """The network of a site that is linked."""
+
+    region: str
+    vpc_id: pulumi.Input[str]
+    route_table_ids: Mapping[str, pulumi.Input[str]]
+    """Ids by what ends their routes' names."""
+
+
+class AwsEnd:
+    """The end of an AWS site."""
+
+    def __init__(self, linked: AwsLinked, place: Place) -> None:
+        self._linked, self._place = linked, place
+
+    @property
+    def side(self) -> AwsPeeringSide:
+        """What a peering needs of it."""
+        return AwsPeeringSide(
+            site_name=self._place.site,
+            region=self._linked.region,
+            block=self._place.block(self._place.site),
+            vpc_id=self._linked.vpc_id,
+            route_table_ids=self._linked.route_table_ids,
+        )
+
+    def peer(self, name: str, far: AwsEnd) -> None:
+        """Connect two sites by peering."""
+        place = self._place
+        args = AwsPeeringArgs(
+            first=self.side, second=far.side, tags=environment_tags(place.environment), called=place.called(name)
+        )
+        AwsPeering(name, args, opts=place.opts)
+
+    def dial(self, name: str, far: str, remotes: Sequence[Remote]) -> Mapping[str, Sequence[Tunnel]]:
+        """A connection to each address, of two tunnels, and the routes to the site behind them."""
+        given = {remote.label: self._connection(f"{name}-{remote.label}", far, remote.address) for remote in remotes}
+        args = AwsRoutesArgs(
+            region=self._linked.region,
+            route_table_ids=self._linked.route_table_ids,
+            destination=self._place.block(far),
+            gateway_id=self._gateway_id,
+        )
+        AwsRoutes(f"{name}-{self._place.site}", args, opts=self._place.opts)
+        return given
+
+    def _connection(self, name: str, far: str, address: pulumi.Input[str]) -> Sequence[Tunnel]:
+        place = self._place
+        args = AwsVpnPeerArgs(
+            region=self._linked.region,
+            gateway_id=self._gateway_id,
+            remote_address=address,
+            local=place.block(place.site),
+            remote=place.block(far),
+            tags=site_tags(place.environment, place.site),
+            called=place.called(name),
+        )
+        made = AwsVpnPeer(name, args, opts=place.opts)
+        return [
+            Tunnel(label=str(number), address=tunnel.address, key=tunnel.key)
+            for number, tunnel in enumerate(made.tunnels)
+        ]
+
+    @cached_property
+    def _gateway_id(self) -> Output[str]:
+        """Of the site's gateway, made here or there already."""
+        place, region = self._place, self._linked.region
+        named, own_tags = aws_site(place.environment, place.site).existing, site_tags(place.environment, place.site)
+        if named.vpn_gateway is not None:
+            return existing_vpn_gateway(
+                named.vpn_gateway, named.vpc, region=region, site_name=place.site, parent=place.parent
+            )
+        called = place.called(place.name)
+        args = AwsVpnGatewayArgs(region=region, vpc_id=self._linked.vpc_id, tags=own_tags, called=called)
+        return AwsVpnGateway(place.name, args, opts=place.opts).gateway_id

@@ -1,0 +1,99 @@
+"""Everything of an environment's that is on Azure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pulumi
+from pulumi import ResourceOptions
+
+from components.azure.controller import AzureControllerAccess, AzureControllerAccessArgs
+from components.azure.links import AzureEnd, AzureLinked
+from components.azure.names import azure_site
+from components.azure.network import SiteNetwork, SiteNetworkArgs
+from components.azure.pools import AzurePool, AzurePoolArgs
+from components.control_plane.plane import ControlPlane, ControlPlaneArgs
+from components.links import Place
+from components.model import AddressPlan, Environment
+from components.model.groups import pool_groups, pool_resource
+from components.resources import UserData
+from components.tags import site_tags
+
+
+class AzureCloud:
+    """The environment's sites on Azure, and its control plane."""
+
+    providers: Sequence[pulumi.ProviderResource] = ()
+
+    def __init__(self, environment: Environment, addresses: AddressPlan, *, parent: pulumi.Resource) -> None:
+        self._environment, self._addresses = environment, addresses
+        self._child = ResourceOptions(parent=parent)
+        self._networks: dict[str, SiteNetwork] = {}
+
+    def make_site(self, name: str) -> None:
+        """Make a site's network."""
+        self._networks[name] = SiteNetwork(
+            f"{self._environment.name}-{name}",
+            SiteNetworkArgs(
+                environment=self._environment,
+                addresses=self._addresses,
+                site=name,
+                control_plane=name == self._environment.control_plane.site,
+            ),
+            opts=self._child,
+        )
+
+    def make_control_plane(self) -> ControlPlane:
+        """Make the control plane in its site's network."""
+        network = self._networks[self._environment.control_plane.site]
+        args = ControlPlaneArgs(environment=self._environment, addresses=self._addresses, network=network)
+        return ControlPlane(f"{self._environment.name}-control-plane", args, opts=self._child)
+
+    def make_pools(self, site: str, user_data: UserData) -> None:
+        """Make a site's pools."""
+        network = self._networks[site]
+        for name, pool in self._environment.pools.items():
+            if pool.site == site:
+                AzurePool(
+                    pool_resource(self._environment, name),
+                    AzurePoolArgs(
+                        environment=self._environment,
+                        pool_name=name,
+                        resource_group=network.resource_group,
+                        subnet_id=network.subnet_ids["nodes"],
+                        security_group_id=network.interface_rules.get("nodes"),
+                        custom_data={
+                            group.name: user_data(name, group=group.name)
+                            for group in pool_groups(self._environment, name)
+                        },
+                        tags=site_tags(self._environment, site),
+                    ),
+                    opts=self._child,
+                )
+
+    def admit_controller(self, principal_ids: Mapping[str, pulumi.Input[str]]) -> Mapping[str, pulumi.Input[object]]:
+        """Let the node controller see the machines of pools."""
+        AzureControllerAccess(
+            f"{self._environment.name}-controller-access",
+            AzureControllerAccessArgs(
+                environment=self._environment,
+                principal_ids=principal_ids,
+                resource_groups={name: network.resource_group for name, network in self._networks.items()},
+            ),
+            opts=self._child,
+        )
+        return {}
+
+    def link_end(self, place: Place) -> AzureEnd:
+        """Make a site's end of its links."""
+        network, site = self._networks[place.site], azure_site(self._environment, place.site)
+        linked = AzureLinked(
+            region=site.region,
+            zones=site.zones,
+            resource_group=network.resource_group,
+            network_id=network.network_id,
+            network_name=network.network_name,
+            network_group=network.network_group,
+            after=[network],
+        )
+        return AzureEnd(linked, place)

@@ -1,0 +1,102 @@
+"""A site on Azure, as links see it: one gateway, whose two addresses share the key to each gateway of another site."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import pulumi
+from pulumi import Output, Resource
+
+from components.azure.existing import existing_gateway
+from components.azure.names import azure_site
+from components.azure.peering import AzurePeering, AzurePeeringArgs, AzurePeeringSide
+from components.azure.vpn import AzureVpnGateway, AzureVpnGatewayArgs, AzureVpnPeer, AzureVpnPeerArgs
+from components.links import Gateway, Place, Tunnel
+from components.tags import site_tags
+
+
+@dataclass(frozen=True, kw_only=True)
+class AzureLinked:
+    """The network of a site that is linked."""
+
+    region: str
+    zones: Sequence[str]
+    resource_group: pulumi.Input[str]
+    network_id: pulumi.Input[str]
+    network_name: pulumi.Input[str]
+    network_group: pulumi.Input[str] | None = None
+    """The group that the network is in; left out, the site's own."""
+    after: Sequence[Resource] = ()
+    """What changes the network itself, which Azure allows one at a time: the component that makes it."""
+
+
+class AzureEnd:
+    """The end of an Azure site."""
+
+    def __init__(self, linked: AzureLinked, place: Place) -> None:
+        self._linked, self._place = linked, place
+
+    @property
+    def side(self) -> AzurePeeringSide:
+        """What a peering needs of it."""
+        return AzurePeeringSide(
+            site_name=self._place.site,
+            resource_group=self._linked.network_group or self._linked.resource_group,
+            network_name=self._linked.network_name,
+            network_id=self._linked.network_id,
+            peering_name=self._place.called(self._place.site),
+        )
+
+    def peer(self, name: str, far: AzureEnd) -> None:
+        """Connect two sites by peering."""
+        AzurePeering(name, AzurePeeringArgs(first=self.side, second=far.side), opts=self._place.opts)
+
+    def gateways(self) -> Sequence[Gateway]:
+        """The one gateway."""
+        _, addresses = self._gateway
+        return [Gateway(addresses=addresses)]
+
+    def hold(self, name: str, _gateway: Gateway, far: str, tunnels: Sequence[Tunnel]) -> None:
+        """A connection to each address, from both of the gateway's instances: Azure has one key for the two."""
+        place, linked = self._place, self._linked
+        gateway_id, _ = self._gateway
+        for tunnel in tunnels:
+            own = f"{name}-{tunnel.label}"
+            args = AzureVpnPeerArgs(
+                region=linked.region,
+                resource_group=linked.resource_group,
+                gateway_id=gateway_id,
+                remote_address=tunnel.address,
+                local=place.block(place.site),
+                remote=place.block(far),
+                key=tunnel.key,
+                tags=site_tags(place.environment, place.site),
+                called=place.called(own),
+            )
+            AzureVpnPeer(own, args, opts=place.opts)
+
+    @cached_property
+    def _gateway(self) -> tuple[Output[str], Sequence[pulumi.Input[str]]]:
+        """Id and public addresses of the site's gateway, made here or there already."""
+        place, linked = self._place, self._linked
+        there = azure_site(place.environment, place.site).existing
+        if there.vpn_gateway is not None and there.network is not None:
+            own = existing_gateway(there.vpn_gateway, site=place.site, network_id=there.network, parent=place.parent)
+            return own, tuple(map(str, there.vpn_gateway.addresses))
+        subnet = there.subnets.gateway
+        args = AzureVpnGatewayArgs(
+            region=linked.region,
+            zones=linked.zones,
+            resource_group=linked.resource_group,
+            network_name=linked.network_name,
+            subnet=place.addresses.sites[place.site].subnet("gateway"),
+            tags=site_tags(place.environment, place.site),
+            after=linked.after,
+            called=place.called(place.name),
+            network_group=linked.network_group,
+            subnet_id=Output.concat(linked.network_id, "/subnets/", subnet) if subnet else None,
+        )
+        made = AzureVpnGateway(place.name, args, opts=place.opts)
+        return made.gateway_id, made.addresses

@@ -1,0 +1,36 @@
+"""What an environment has in racks of its own: nothing is made, but other sites and Ansible have to know of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pulumi
+
+from clouds.onprem.site import OnpremSite
+from components.links import Place
+from components.model import AddressPlan, Environment
+from components.onprem.links import OnpremEnd
+from components.resources import UserData
+
+
+class OnpremCloud:
+    """The environment's sites of racks."""
+
+    providers: Sequence[pulumi.ProviderResource] = ()
+
+    def __init__(self, environment: Environment, _addresses: AddressPlan, *, parent: pulumi.Resource) -> None:  # noqa: ARG002
+        self._sites = {name: site for name, site in environment.sites.items() if isinstance(site, OnpremSite)}
+
+    def make_site(self, name: str) -> None:
+        """Make nothing: the racks stand there."""
+
+    def make_pools(self, site: str, user_data: UserData) -> None:
+        """Make nothing: hosts are not rented."""
+
+    def admit_controller(self, _principal_ids: Mapping[str, pulumi.Input[str]]) -> Mapping[str, pulumi.Input[object]]:
+        """Grant nothing: racks' hosts have tokens, and nobody is asked about them."""
+        return {}
+
+    def link_end(self, place: Place) -> OnpremEnd:
+        """Tell a site's end of its links."""
+        return OnpremEnd(self._sites[place.site], place)

@@ -1,0 +1,44 @@
+"""A site of racks, as links see it: a machine or two, whose tunnels Ansible makes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pulumi import Output
+
+from clouds.onprem.site import OnpremSite
+from components.links import Gateway, Place, Tunnel
+from components.onprem.vpn import Held, tunnel
+
+
+class OnpremEnd:
+    """The end of an on-prem site."""
+
+    def __init__(self, site: OnpremSite, place: Place) -> None:
+        self._place = place
+        self._addresses = {gateway.name: str(gateway.public_address) for gateway in site.gateways}
+        self._held: dict[str, list[Held]] = {name: [] for name in self._addresses}
+
+    def gateways(self) -> Sequence[Gateway]:
+        """Each machine by its name in the environment file; the host is `<env>-<name>`. The first is preferred."""
+        return [Gateway(name=name, addresses=[address]) for name, address in self._addresses.items()]
+
+    def hold(self, _name: str, gateway: Gateway, far: str, tunnels: Sequence[Tunnel]) -> None:
+        """A tunnel to each address; nothing in any cloud."""
+        self._held[gateway.name] += [
+            tunnel(
+                f"{far}-{gateway.name}-{one.label}",
+                remote_site=far,
+                local_address=self._addresses[gateway.name],
+                local=self._place.block(self._place.site),
+                remote=self._place.block(far),
+                remote_address=one.address,
+                key=one.key,
+            )
+            for one in tunnels
+        ]
+
+    def exported(self) -> Mapping[str, Output[list[dict[str, object]]]]:
+        """By host name of each gateway, the tunnels it holds, secret."""
+        environment = self._place.environment.name
+        return {f"{environment}-{name}": Output.secret(Output.all(*held)) for name, held in self._held.items()}

@@ -1,0 +1,15 @@
+"""Tags of what is made in clouds."""
+
+from __future__ import annotations
+
+from components.model import Environment
+
+
+def environment_tags(environment: Environment) -> dict[str, str]:
+    """Tags of what is no site's."""
+    return {**environment.tags, "longhaul-environment": environment.name}
+
+
+def site_tags(environment: Environment, site: str) -> dict[str, str]:
+    """Tags of every resource of a site."""
+    return {**environment_tags(environment), "longhaul-site": site}
