@@ -14,9 +14,6 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("clouds", "components", "images", "lab", "longhaul", "playbooks", "stacks")
 """Folders with code of the project, tests left out."""
 
-PULUMI_FREE = ("components.azure.names", "components.render")
-"""What Longhaul's command and the lab may use of the components besides the model."""
-
 PLUGINS = ("playbooks.inventory", "playbooks.lookup_plugins", "playbooks.filter_plugins")
 """What Ansible loads of ours: the command knows what they say."""
 
@@ -111,13 +108,15 @@ MAY_IMPORT = {
     "components.render": ("components.render", "components.model", "clouds"),
     "components": ("components", "clouds"),
     "stacks": ("components",),
-    LAB_SEAM: ("longhaul", "clouds", "components.model", *PULUMI_FREE, "lab"),
-    **dict.fromkeys(SUPPLY, (*SUPPLY, "clouds", "components.model", *PULUMI_FREE)),
-    "longhaul": ("longhaul", "clouds", "components.model", *PULUMI_FREE),
-    "lab": ("lab", *SUPPLY, "clouds", "components.model", *PULUMI_FREE),
-    **dict.fromkeys(PLUGINS, ("playbooks", "longhaul.racks", "longhaul.exits", "components.model", *PULUMI_FREE)),
-    "playbooks": ("playbooks", "components.model", *PULUMI_FREE),
-    "images": ("images", "components.model", *PULUMI_FREE),
+    LAB_SEAM: ("longhaul", "clouds", "components.model", "components.render", "lab"),
+    **dict.fromkeys(SUPPLY, (*SUPPLY, "clouds", "components.model", "components.render")),
+    "longhaul": ("longhaul", "clouds", "components.model", "components.render"),
+    "lab": ("lab", *SUPPLY, "clouds", "components.model", "components.render"),
+    **dict.fromkeys(
+        PLUGINS, ("playbooks", "longhaul.racks", "longhaul.exits", "components.model", "components.render")
+    ),
+    "playbooks": ("playbooks", "components.model", "components.render"),
+    "images": ("images", "components.model", "components.render"),
 }
 """Of the project, by who imports it; the first that fits counts. A cloud imports itself and what clouds share."""
 
@@ -210,9 +209,7 @@ def loaded(start: str) -> set[str]:
     return seen | outside
 
 
-@pytest.mark.parametrize(
-    "module", ["components.model", "components.model.reference", "components.render", *PULUMI_FREE]
-)
+@pytest.mark.parametrize("module", ["components.model", "components.model.reference", "components.render"])
 def test_what_others_may_use_loads_no_pulumi(module: str) -> None:
     assert not {name for name in loaded(module) if is_pulumi(name)}
 

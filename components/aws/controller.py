@@ -14,7 +14,7 @@ import pulumi
 import pulumi_aws as aws
 from pulumi import ComponentResource, Output, ResourceOptions
 
-from components.azure.names import azure_site
+from components.azure.account import azure_site
 from components.model import Environment
 from components.model.groups import cloud_name
 from components.model.identity import issuer as issuer_of

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import pulumi
 from pulumi import ResourceOptions
 
+from components.azure.account import azure_site
 from components.azure.controller import AzureControllerAccess, AzureControllerAccessArgs
 from components.azure.links import AzureEnd, AzureLinked
-from components.azure.names import azure_site
 from components.azure.network import SiteNetwork, SiteNetworkArgs
 from components.azure.pools import AzurePool, AzurePoolArgs
 from components.control_plane.plane import ControlPlane, ControlPlaneArgs

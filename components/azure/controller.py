@@ -9,7 +9,7 @@ import pulumi
 from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_azure_native import authorization
 
-from components.azure.names import azure_site
+from components.azure.account import azure_site
 from components.azure.roles import READER, role_assignment_name, role_definition_id
 from components.model import Environment
 

@@ -9,8 +9,8 @@ from functools import cached_property
 import pulumi
 from pulumi import Output, Resource
 
+from components.azure.account import azure_site
 from components.azure.existing import existing_gateway
-from components.azure.names import azure_site
 from components.azure.peering import AzurePeering, AzurePeeringArgs, AzurePeeringSide
 from components.azure.vpn import AzureVpnGateway, AzureVpnGatewayArgs, AzureVpnPeer, AzureVpnPeerArgs
 from components.links import Gateway, Place, Tunnel

@@ -8,7 +8,7 @@ import pulumi
 from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_azure_native import network, privatedns
 
-from components.azure.names import azure_site
+from components.azure.account import azure_site
 from components.model import AddressPlan, Environment
 from components.model.groups import cloud_name
 from components.model.health import READY_PATH

@@ -11,7 +11,7 @@ from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_azure_native import authorization, compute, managedidentity, network, privatedns
 
 from components import render
-from components.azure.names import ADMINISTRATOR, azure_site
+from components.azure.account import ADMINISTRATOR, azure_site
 from components.azure.roles import SECRETS_USER, role_assignment_name, role_definition_id
 from components.model import AddressPlan, Environment, Machine, vault_name
 from components.model.groups import cloud_name

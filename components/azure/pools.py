@@ -12,7 +12,7 @@ from pulumi_azure_native import compute
 
 from clouds.azure.groups import has_infiniband
 from clouds.base.groups import PoolGroup
-from components.azure.names import ADMINISTRATOR, azure_site
+from components.azure.account import ADMINISTRATOR, azure_site
 from components.model import Environment
 from components.model.groups import pool_groups
 from components.model.nodes import POD_ADDRESSES

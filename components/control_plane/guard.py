@@ -22,7 +22,7 @@ from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider,
 from clouds.azure.api import BUSY, AzureApi, Vault
 from clouds.azure.names import resource_group
 from clouds.azure.session import AzureError
-from components.azure.names import azure_site
+from components.azure.account import azure_site
 from components.control_plane.founding import founded
 from components.control_plane.readiness import ASK_S, DEADLINE_S, RoleMachines
 from components.control_plane.turn import Patience, RefusedError, Turn

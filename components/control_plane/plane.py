@@ -9,9 +9,9 @@ import pulumi
 from pulumi import ComponentResource, Output, ResourceOptions
 
 from clouds.azure.existing import CONTROL_PLANE_SUBNETS
+from components.azure.account import azure_site
 from components.azure.load_balancer import ApiLoadBalancer, ApiLoadBalancerArgs
 from components.azure.machines import ControlMachine, ControlMachineArgs
-from components.azure.names import azure_site
 from components.azure.network import SiteNetwork
 from components.azure.vault import EnvironmentVault, EnvironmentVaultArgs
 from components.control_plane.certificates import CertificateAuthority, IssuedCertificate

@@ -1,4 +1,4 @@
-"""Names of Azure resources, written once: the program makes them, the operator's command looks for them."""
+"""Sites on Azure, and who administers their machines."""
 
 from __future__ import annotations
 
