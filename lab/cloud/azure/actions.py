@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import Field, ValidationError
 
 from lab.cloud.azure.errors import ArmError, invalid, unsupported
-from lab.cloud.azure.machines import Machines
+from lab.cloud.azure.machines import Machines, Power
 from lab.cloud.azure.render import instance_view
 from lab.cloud.azure.schema import virtual_machine
 from lab.cloud.azure.schema.base import Part
 from lab.cloud.store import Document, Store
+
+POWER: Mapping[str, Power] = {
+    "start": "running",
+    "restart": "running",
+    "powerOff": "stopped",
+    "deallocate": "deallocated",
+}
+"""Actions that lead to a state."""
 
 
 class RunCommand(Part):
@@ -40,15 +49,9 @@ class Actions:
             raise ArmError(409, "OperationNotAllowed", f"{document.name} is being deleted.")
         if action == "runCommand":
             return self._machines.command(document, _script(body))
-        if action == "start":
-            return self._machines.power(document, "running")
-        if action == "restart":
-            return self._machines.power(document, "running", restart=True)
-        if action == "powerOff":
-            return self._machines.power(document, "stopped")
-        if action == "deallocate":
-            return self._machines.power(document, "deallocated")
-        raise unsupported(f"The lab has no action '{action}' on virtual machines.")
+        if action not in POWER:
+            raise unsupported(f"The lab has no action '{action}' on virtual machines.")
+        return self._machines.power(document, POWER[action], restart=action == "restart")
 
     def instance_view(self, document: Document) -> dict[str, Any]:
         """The machine's power state and agent."""

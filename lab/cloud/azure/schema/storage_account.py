@@ -10,7 +10,7 @@ from pydantic import Field
 from lab.cloud.azure.errors import ArmError
 from lab.cloud.azure.schema import subnet
 from lab.cloud.azure.schema.base import Located, Part, Put, TypeSpec
-from lab.cloud.azure.schema.vault import IpRule, NetworkRule
+from lab.cloud.azure.schema.vault import NetworkAcls
 from lab.cloud.store import Document, Store
 
 TYPE = "Microsoft.Storage/storageAccounts"
@@ -23,15 +23,6 @@ class Sku(Part):
     """All kinds of redundancy act alike: there is one copy."""
 
     name: Literal["Standard_LRS", "Standard_ZRS", "Standard_GRS", "Premium_LRS"]
-
-
-class NetworkAcls(Part):
-    """The account's firewall."""
-
-    bypass: Literal["None", "AzureServices"] = "AzureServices"
-    default_action: Literal["Allow", "Deny"] = "Allow"
-    ip_rules: list[IpRule] = Field(default_factory=list)
-    virtual_network_rules: list[NetworkRule] = Field(default_factory=list)
 
 
 class Properties(Part):

@@ -39,10 +39,10 @@ class IpRule(Part):
 
 
 class NetworkAcls(Part):
-    """The vault's firewall."""
+    """The firewall of a vault or of a storage account."""
 
     bypass: Literal["None", "AzureServices"] = "AzureServices"
-    """No trusted service calls the lab's vault, so both act alike."""
+    """No trusted service calls what the lab has, so both act alike."""
     default_action: Literal["Allow", "Deny"] = "Allow"
     ip_rules: list[IpRule] = Field(default_factory=list)
     virtual_network_rules: list[NetworkRule] = Field(default_factory=list)
