@@ -6,10 +6,10 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from clouds.azure.names import resource_group
-from clouds.azure.site import AzureSite
+from clouds.base.errors import CloudError
+from clouds.registry import cloud_of
 from components.model import control_machines, plan
-from components.model.places import name_prefix, place_of
+from components.model.places import place_of
 from longhaul.say import say
 from longhaul.status.observed import STILL
 
@@ -21,26 +21,21 @@ def revive(environment: Environment) -> None:
     """Start every machine of the control plane that is switched off, all at once: a store that has lost its quorum gets
     it back so. A machine that comes up without its disk joins its store anew, as a replaced one does. What cannot be
     started is said, and left to the engine and its guards."""
-    from clouds.azure.api import AzureApi
-    from clouds.azure.session import AzureError
-
-    name = environment.control_plane.site
-    site = environment.sites[name]
-    if not isinstance(site, AzureSite):
+    place = place_of(environment, environment.control_plane.site)
+    control = cloud_of(place.site).control
+    if control is None:
         return
-    api = AzureApi(subscription=site.subscription, prefix=name_prefix(environment))
-    group = resource_group(place_of(environment, name))
 
     def start(machine: str) -> None:
         try:
-            api.start(group, machine)
-        except AzureError as error:
+            control.start(place, machine)
+        except CloudError as error:
             say(f"{machine} cannot be started: {error}")
 
     try:
         mine = {machine.name for machine in control_machines(environment, plan(environment))}
-        still = sorted(view.name for view in api.machines(group) if view.name in mine and view.power in STILL)
-    except AzureError as error:
+        still = sorted(view.name for view in control.machines(place) if view.name in mine and view.power in STILL)
+    except CloudError as error:
         say(f"which machines run cannot be seen: {error}")
         return
     if still:

@@ -56,7 +56,6 @@ TO_BE_MOVED: frozenset[str] = frozenset(
         "longhaul/acceptance/terms.py",
         "longhaul/acceptance/traffic.py",
         "longhaul/cluster.py",
-        "longhaul/commands/destroy.py",
         "longhaul/commands/prices.py",
         "longhaul/depot/wanted.py",
         "longhaul/doctor/addresses.py",
@@ -87,11 +86,8 @@ TO_BE_MOVED: frozenset[str] = frozenset(
         "longhaul/prices/gather.py",
         "longhaul/prices/needs.py",
         "longhaul/prices/spot.py",
-        "longhaul/revive.py",
         "longhaul/show/names.py",
         "longhaul/show/survey.py",
-        "longhaul/status/collect.py",
-        "longhaul/status/tunnels.py",
     )
 )
 """Files that still ask. None may be added; who mends one takes it out."""

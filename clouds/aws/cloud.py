@@ -17,6 +17,7 @@ class Aws:
     title = "AWS"
     site_type = AwsSite
     rents = True
+    control = None
 
     @property
     def fleet(self) -> Fleet[AwsSite]:

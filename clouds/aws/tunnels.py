@@ -1,8 +1,15 @@
-"""Tunnels that end at a site's gateway in AWS."""
+"""Tunnels that end at a site's gateway in AWS. Fields: docs.aws.amazon.com, EC2 API, ``DescribeVpnConnections`` and
+``VgwTelemetry``."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from clouds.aws.session import asked, shared
 from clouds.aws.site import AwsSite
+from clouds.base.place import Place
+from clouds.base.tunnels import TunnelView, link_of
 
 TUNNELS = 2
 """Tunnels of one connection, each with an address of its own; a connection is to one address of the other side."""
@@ -11,3 +18,35 @@ TUNNELS = 2
 def ends(_site: AwsSite, /) -> tuple[str, ...]:
     """Both tunnels of the connection to an address of the other side: the first of a gateway's is ``0-0``."""
     return tuple(f"0-{tunnel}" for tunnel in range(TUNNELS))
+
+
+def seen(place: Place[AwsSite], links: Sequence[str]) -> list[TunnelView]:
+    """One request for all connections of the site."""
+    wanted = {"tag:longhaul-environment": place.environment, "tag:longhaul-site": place.name}
+    filters = [{"Name": name, "Values": [value]} for name, value in wanted.items()]
+    with asked(f"AWS {place.site.region}"):
+        answer = shared().client("ec2", place.site.region).describe_vpn_connections(Filters=filters)
+    return [
+        view
+        for connection in answer["VpnConnections"]
+        if connection.get("State") != "deleted"
+        for view in seen_of(place, connection, links)
+    ]
+
+
+def seen_of(place: Place[AwsSite], connection: Mapping[str, Any], links: Sequence[str]) -> Iterator[TunnelView]:
+    """A connection's two tunnels as AWS's gateway sees them; none for a connection that is not ours."""
+    tags = {str(tag["Key"]): str(tag["Value"]) for tag in connection.get("Tags", [])}
+    link = link_of(place, f"{tags.get('Name', '')}-", links)
+    if link is None:
+        return
+    for told in connection.get("VgwTelemetry", []):
+        changed, up = told.get("LastStatusChange"), told.get("Status") == "UP"
+        yield TunnelView(
+            link=link,
+            site=place.name,
+            name=f"{tags['Name']} {told.get('OutsideIpAddress', '')}",
+            up=up,
+            since=changed.isoformat() if changed is not None else "",
+            reason="" if up else f"AWS says {told.get('StatusMessage') or told.get('Status', 'nothing')}",
+        )

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from clouds.azure.session import AzureError, ResourceManager, shared
+from clouds.base.control import CommandOutput, MachineView
 
 COMPUTE_VERSION = "2024-07-01"
 VAULTS_VERSION = "2023-07-01"
@@ -26,27 +26,6 @@ scripts in your Linux VM by using action Run Commands": one at a time; Azure/azu
 
 BUSY_S = 2.0
 """Between tries, seconds."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class MachineView:
-    """One virtual machine as the cloud sees it."""
-
-    name: str
-    provisioning: str
-    """Azure's provisioning state, such as ``Succeeded``."""
-    power: str
-    """Azure's power state without its prefix, such as ``running``; empty when unknown."""
-    id: str = ""
-    """Azure's own id of the machine: another one under the same name has another."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class CommandOutput:
-    """What a script run in a machine wrote."""
-
-    stdout: str
-    stderr: str
 
 
 class AzureApi:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from clouds.azure.site import AzureSite
 
 if TYPE_CHECKING:
-    from clouds.base.cloud import Fleet, Groups, MachineTypes, Made, Names, Policy, Tunnels
+    from clouds.base.cloud import Control, Fleet, Groups, MachineTypes, Made, Names, Policy, Tunnels
 
 
 class Azure:
@@ -17,6 +17,13 @@ class Azure:
     title = "Azure"
     site_type = AzureSite
     rents = True
+
+    @property
+    def control(self) -> Control[AzureSite]:
+        """Machines of a control plane, and its vault."""
+        from clouds.azure import control
+
+        return control
 
     @property
     def fleet(self) -> Fleet[AzureSite]:

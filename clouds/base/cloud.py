@@ -4,9 +4,10 @@ each; the cloud loads the module when it is asked for the aspect, so that nobody
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol, TypeVar
 
+from clouds.base.control import CommandOutput, MachineView
 from clouds.base.fleet import LiveGroup
 from clouds.base.groups import PoolGroup
 from clouds.base.machine_type import MachineType
@@ -14,6 +15,7 @@ from clouds.base.names import Sized
 from clouds.base.place import Place
 from clouds.base.policy import Check
 from clouds.base.site import SiteBase
+from clouds.base.tunnels import TunnelView
 
 SiteT_contra = TypeVar("SiteT_contra", bound=SiteBase, contravariant=True)
 
@@ -43,6 +45,27 @@ class Policy(Protocol[SiteT_contra]):
 
     def public(self, place: Place[SiteT_contra], /) -> frozenset[str]:
         """Names of the site's own resources that have to be at the internet: its egress and its IPsec gateway."""
+
+
+class Control(Protocol[SiteT_contra]):
+    """Machines of a control plane, and its vault. Machines go by their host names; everything raises ``CloudError``."""
+
+    def machines(self, place: Place[SiteT_contra], /) -> list[MachineView]:
+        """Every one that there is."""
+
+    def run_command(
+        self, place: Place[SiteT_contra], machine: str, script: str, /, *, timeout_s: float = 120.0
+    ) -> CommandOutput:
+        """Run a shell script as root in a machine through the cloud's agent: no route to the machine is needed."""
+
+    def start(self, place: Place[SiteT_contra], machine: str, /) -> None:
+        """Switch a machine on, and wait until it runs."""
+
+    def restart(self, place: Place[SiteT_contra], machine: str, /) -> None:
+        """Switch a machine off and on again, and wait until it runs."""
+
+    def free_vault(self, place: Place[SiteT_contra], vault: str, /) -> None:
+        """Let the name of a vault that was destroyed be used again; the error says what somebody has to do."""
 
 
 class Fleet(Protocol[SiteT_contra]):
@@ -78,6 +101,9 @@ class Tunnels(Protocol[SiteT_contra]):
     def ends(self, site: SiteT_contra, /) -> tuple[str, ...]:
         """What each end of the other site has a tunnel to, as connections to it are called."""
 
+    def seen(self, place: Place[SiteT_contra], links: Sequence[str], /) -> list[TunnelView]:
+        """Tunnels of these links as the site's own gateway sees them; ``CloudError`` when the cloud does not say."""
+
 
 class Cloud(Protocol[SiteT_contra]):
     """One cloud, whose sites are of one type; racks count as one. It is not inherited from: each answers it all."""
@@ -97,6 +123,10 @@ class Cloud(Protocol[SiteT_contra]):
     @property
     def rents(self) -> bool:
         """Whether it makes machines when asked, so that pools stand there; racks have hosts instead."""
+
+    @property
+    def control(self) -> Control[SiteT_contra] | None:
+        """None where no control plane can be asked yet."""
 
     @property
     def fleet(self) -> Fleet[SiteT_contra]: ...

@@ -17,6 +17,7 @@ class Onprem:
     title = "on-prem"
     site_type = OnpremSite
     rents = False
+    control = None
 
     @property
     def fleet(self) -> Fleet[OnpremSite]:

@@ -59,7 +59,7 @@ def run(invocation: Invocation) -> int:
     code = _destroy(engine, invocation)
     if code == Exit.OK:
         _forget_objects(objects)
-        _purge_vault(environment)
+        _free_vault(environment)
     return code
 
 
@@ -103,25 +103,21 @@ def _is_empty(engine: Engine) -> bool:
     return all(resource["type"] == STACK for resource in state.get("resources") or [])
 
 
-def _purge_vault(environment: Environment) -> None:
-    """Azure keeps a deleted vault and its name for a week, in which the environment could not be made again. Where the
-    right to purge it is missing, whoever has it is told what to do; the destruction itself is done."""
-    from clouds.azure.api import AzureApi
-    from clouds.azure.session import AzureError
-    from clouds.azure.site import AzureSite
+def _free_vault(environment: Environment) -> None:
+    """Without it, the environment could not be made again for a while; the destruction itself is done either way."""
+    from clouds.base.errors import CloudError
+    from clouds.registry import cloud_of
     from components.model import vault_name
+    from components.model.places import place_of
 
-    site = environment.sites[environment.control_plane.site]
-    if not isinstance(site, AzureSite):
+    place = place_of(environment, environment.control_plane.site)
+    control = cloud_of(place.site).control
+    if control is None:
         return
-    name = vault_name(environment)
     try:
-        AzureApi(subscription=site.subscription).purge_vault(name, region=site.region)
-    except AzureError as error:
-        say(
-            f"the deleted vault {name} keeps its name for a week and could not be purged ({error}); to make "
-            f"{environment.name} again before that: az keyvault purge --name {name} --location {site.region}"
-        )
+        control.free_vault(place, vault_name(environment))
+    except CloudError as error:
+        say(str(error))
 
 
 def _refuse_unknown(engine: Engine, pending: tuple[Pending, ...]) -> None:

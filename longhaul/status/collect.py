@@ -11,18 +11,18 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-from clouds.azure.api import AzureApi
-from clouds.azure.names import resource_group
-from clouds.azure.session import AzureError
-from clouds.azure.site import AzureSite
+from clouds.base.errors import CloudError
+from clouds.registry import cloud_of
 from components.model.health import READY_PATH
-from components.model.places import name_prefix, place_of
+from components.model.places import place_of
 from longhaul.exits import CommandError, Exit
 from longhaul.status.cluster import ask_cluster
 from longhaul.status.observed import CloudView, ClusterView, Endpoint, NodeAnswer, Observed
 from longhaul.status.tunnels import ask_tunnels
 
 if TYPE_CHECKING:
+    from clouds.base.cloud import Control
+    from clouds.base.place import Place
     from components.model import Environment, Machine
 
 COMMAND = "longhaul-node status"
@@ -41,17 +41,17 @@ def collect(
 
     ``identity`` gives the administrator's certificate, key and issuer; without one the API is not asked.
     """
-    site = environment.sites[environment.control_plane.site]
-    if not isinstance(site, AzureSite):
-        raise CommandError(f"the control plane is on {site.kind}, where it cannot be asked yet", code=Exit.UNREACHABLE)
-    api = AzureApi(subscription=site.subscription, prefix=name_prefix(environment))
-    group = resource_group(place_of(environment, environment.control_plane.site))
-    cloud = _cloud(api, group, environment.name)
+    place = place_of(environment, environment.control_plane.site)
+    control = cloud_of(place.site).control
+    if control is None:
+        said = f"the control plane is on {place.site.kind}, where it cannot be asked yet"
+        raise CommandError(said, code=Exit.UNREACHABLE)
+    cloud = _cloud(control, place)
     running = [machine.name for machine in machines if machine.name in cloud and cloud[machine.name].power == "running"]
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
         tunnels = pool.submit(ask_tunnels, environment)
         through_api = pool.submit(_ask_api, environment, identity)
-        answers = pool.map(lambda name: ask_machine(api, group, name), running)
+        answers = pool.map(lambda name: ask_machine(control, place, name), running)
         endpoint, cluster = through_api.result()
         seen, blind = tunnels.result()
         return Observed(
@@ -76,18 +76,19 @@ def _ask_api(
     return endpoint, ask_cluster(environment, known)
 
 
-def _cloud(api: AzureApi, group: str, env: str) -> dict[str, CloudView]:
+def _cloud(control: Control[Any], place: Place[Any]) -> dict[str, CloudView]:
     try:
-        return {view.name: CloudView(provisioning=view.provisioning, power=view.power) for view in api.machines(group)}
-    except AzureError as error:
-        raise CommandError(f"{env} cannot be asked: {error}", code=Exit.UNREACHABLE) from None
+        found = control.machines(place)
+    except CloudError as error:
+        raise CommandError(f"{place.environment} cannot be asked: {error}", code=Exit.UNREACHABLE) from None
+    return {view.name: CloudView(provisioning=view.provisioning, power=view.power) for view in found}
 
 
-def ask_machine(api: AzureApi, group: str, machine: str) -> NodeAnswer:
+def ask_machine(control: Control[Any], place: Place[Any], machine: str) -> NodeAnswer:
     """One machine's answer; never raises for what the machine or the cloud does."""
     try:
-        output = api.run_command(group, machine, COMMAND, timeout_s=ANSWER_S)
-    except AzureError as error:
+        output = control.run_command(place, machine, COMMAND, timeout_s=ANSWER_S)
+    except CloudError as error:
         return NodeAnswer(ready=False, error=str(error))
     return parse_answer(output.stdout, output.stderr)
 

@@ -9,9 +9,10 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from clouds.base.findings import Severity
+from clouds.base.tunnels import TunnelView
 from components.model import plan
 from components.model.nodes import BARE_METAL_POOL, racks
-from longhaul.status.observed import AddonView, NodeView, Observed, TunnelView
+from longhaul.status.observed import AddonView, NodeView, Observed
 from longhaul.status.tunnels import ipsec_links
 
 if TYPE_CHECKING:

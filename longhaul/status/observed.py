@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from clouds.base.tunnels import TunnelView
+
 STILL = ("stopped", "deallocated")
 """Power states that only a start ends (learn.microsoft.com, "States and billing of Azure Virtual Machines")."""
 
@@ -45,24 +47,6 @@ class Endpoint:
     reached: bool
     """Whether a connection came about; from outside the environment's network none does."""
     ready: bool = False
-    reason: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class TunnelView:
-    """One end of a tunnel, or of a connection of several, as a cloud's gateway sees it."""
-
-    link: str
-    """The link it belongs to, `<site>-<site>`."""
-    site: str
-    """Whose gateway says so."""
-    name: str
-    up: bool
-    since: str = ""
-    """When it last came up, or changed, RFC 3339; empty when that is not known."""
-    bytes_in: int | None = None
-    """Bytes that came through it; None where the cloud does not count."""
-    bytes_out: int | None = None
     reason: str = ""
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from clouds.azure import api
-from clouds.azure.api import MachineView
+from clouds.azure import control
 from clouds.azure.session import AzureError
+from clouds.base.control import MachineView
 from components.model import load
 from longhaul.revive import revive
 
@@ -44,7 +44,7 @@ Tell = Callable[[Cloud], str]
 @pytest.fixture(name="told")
 def _told(root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Tell:
     def told(cloud: Cloud) -> str:
-        monkeypatch.setattr(api, "AzureApi", cloud)
+        monkeypatch.setattr(control, "AzureApi", cloud)
         revive(load(root / "stacks" / "Pulumi.prod.yaml"))
         return capsys.readouterr().err
 

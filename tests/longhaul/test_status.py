@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
-from clouds.azure.api import CommandOutput, MachineView
+from clouds.azure import control
 from clouds.azure.session import AzureError
+from clouds.base.control import CommandOutput, MachineView
+from clouds.base.tunnels import TunnelView
 from components.model import Environment, Machine, control_machines, load, plan
 from longhaul.exits import CommandError, Exit
 from longhaul.status import collect
@@ -25,7 +27,6 @@ from longhaul.status.observed import (
     NodeAnswer,
     NodeView,
     Observed,
-    TunnelView,
 )
 from longhaul.status.text import to_json, to_text
 from longhaul.status.verdicts import Status, judge
@@ -234,9 +235,11 @@ def test_json_has_stores_by_name(judged: Judged, machines: tuple[Machine, ...], 
 class FakeAzure:
     """The cloud as far as a status asks."""
 
-    def __init__(self, *, subscription: str, prefix: str) -> None:
-        self.asked: list[str] = []
+    def __init__(self) -> None:
         self.together = threading.Barrier(2, timeout=60)
+
+    def __call__(self, *, subscription: str, prefix: str) -> FakeAzure:
+        return self
 
     def machines(self, group: str) -> list[MachineView]:
         assert group == "lab-weu"
@@ -258,7 +261,7 @@ class FakeAzure:
 def test_running_machines_are_asked_side_by_side(
     environment: Environment, machines: tuple[Machine, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(collect, "AzureApi", FakeAzure)
+    monkeypatch.setattr(control, "AzureApi", FakeAzure())
     monkeypatch.setattr(collect, "ask_tunnels", lambda _environment: ((), {}))
     observed = collect.collect(environment, machines, identity=lambda: None)
     assert set(observed.cloud) == {"lab-etcd-0", "lab-etcd-1", "lab-api-0"}
@@ -275,7 +278,7 @@ def test_a_cloud_that_does_not_answer_is_unreachable(
         def machines(self, group: str) -> list[MachineView]:
             raise AzureError("management.azure.com does not answer")
 
-    monkeypatch.setattr(collect, "AzureApi", Silent)
+    monkeypatch.setattr(control, "AzureApi", Silent())
     with pytest.raises(CommandError) as refused:
         collect.collect(environment, machines, identity=lambda: None)
     assert refused.value.code is Exit.UNREACHABLE
