@@ -6,10 +6,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
-from longhaul.kubernetes.api import Api, path_of
+from longhaul.kubernetes.api import Api, moment, path_of
 from longhaul.kubernetes.connection import ApiError, Object
 
 NODES = "/api/v1/nodes"
@@ -80,15 +80,6 @@ def pod_of(item: Mapping[str, Any]) -> Pod:
         ends_at=moment(metadata.get("deletionTimestamp", "")),
         checkpointed_at=moment(annotations.get(CHECKPOINT, "")),
     )
-
-
-def moment(text: str) -> datetime | None:
-    """A time as RFC 3339 writes it; None for anything else, a time without a zone included."""
-    try:
-        found = datetime.fromisoformat(text)
-        return found.astimezone(UTC) if found.tzinfo else None
-    except (ValueError, OverflowError):
-        return None
 
 
 def pods_on(api: Api, node: str) -> list[Pod]:

@@ -6,6 +6,7 @@ import base64
 import http.client
 import ssl
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -114,3 +115,12 @@ class Api(Client):
 def path_of(*parts: str) -> str:
     """A path of names that need not be plain."""
     return "/" + "/".join(quote(part, safe="") for part in parts)
+
+
+def moment(text: str) -> datetime | None:
+    """A time as RFC 3339 writes it; None for anything else, a time without a zone included."""
+    try:
+        found = datetime.fromisoformat(text)
+        return found.astimezone(UTC) if found.tzinfo else None
+    except (ValueError, OverflowError):
+        return None

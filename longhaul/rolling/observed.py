@@ -10,8 +10,8 @@ from datetime import datetime
 from typing import Any
 
 from clouds.base.fleet import Group, Life, Machine, Rolled
-from longhaul.drain import NODES, Pod, moment, pods_on
-from longhaul.kubernetes.api import Api, path_of
+from longhaul.drain import NODES, Pod, pods_on
+from longhaul.kubernetes.api import Api, moment, path_of
 from longhaul.kubernetes.connection import Object
 
 TARGET = "longhaul.dev/roll"

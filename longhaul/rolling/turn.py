@@ -1,21 +1,16 @@
-"""One roll of a pool at a time, whoever runs it: a Lease in the cluster, as controllers elect their leaders by."""
+"""One roll of a pool at a time, whoever runs it: the holder of a Lease in the cluster."""
 
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from datetime import datetime, timedelta
+from contextlib import contextmanager
 
-from longhaul.drain import moment
 from longhaul.engine.processes import hostname, namespace, started
 from longhaul.exits import CommandError
-from longhaul.kubernetes.api import Api, path_of
-from longhaul.kubernetes.connection import ApiError, Object
+from longhaul.kubernetes.api import Api
+from longhaul.kubernetes.lease import HeldError, Terms, holding
 
-NAMESPACE = "kube-system"
-LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases"
 HOLDS_S = 60
 """How long a turn lasts that nobody renews, seconds: so long a run waits after one that was killed."""
 RENEW_S = 15.0
@@ -26,99 +21,24 @@ RENEW_S = 15.0
 def turn(api: Api, pool: str) -> Iterator[Callable[[], bool]]:
     """Hold the pool's turn during the block, which is given a way to ask whether it still does. ``CommandError`` when
     somebody else holds it."""
-    held = _Held(api, pool, holder=_identity(os.getpid()))
-    held.take()
-    over = threading.Event()
-    renewer = threading.Thread(target=held.renew, args=(over,), daemon=True)
-    renewer.start()
+    terms = Terms(lasts_s=HOLDS_S, renew_s=RENEW_S, gone=_ended_here)
     try:
-        yield lambda: not held.lost
-    finally:
-        over.set()
-        renewer.join()
-        with suppress(ApiError):
-            held.give_back()
+        with holding(api, f"longhaul-roll-{pool}", holder=_identity(os.getpid()), terms=terms) as held:
+            yield held
+    except HeldError as error:
+        if not error.holder:
+            raise CommandError(f"somebody else began to roll pool {pool} just now") from None
+        host, pid = error.holder.partition("/")[0], error.holder.rpartition("/")[2]
+        raise CommandError(
+            f"pool {pool} is being rolled by {host}, process {pid}; a run that was killed elsewhere has its turn for "
+            f"another {HOLDS_S} s at most"
+        ) from None
 
 
-class _Held:
-    """The Lease in one run's hands."""
-
-    def __init__(self, api: Api, pool: str, *, holder: str) -> None:
-        self._api, self._pool, self._holder = api, pool, holder
-        self._name = f"longhaul-roll-{pool}"
-        self._path = LEASES + path_of(self._name)
-        self._version = ""
-        self.lost = False
-
-    def take(self) -> None:
-        """Make it this run's; ``CommandError`` when it is another's."""
-        try:
-            lease = self._api.find(self._path) or self._make()
-            other = _holder(lease, self._api.now())
-            if other:
-                raise CommandError(
-                    f"pool {self._pool} is being rolled by {other}; a run that was killed elsewhere has its turn for "
-                    f"another {HOLDS_S} s at most"
-                )
-            self._version = lease["metadata"]["resourceVersion"]
-            self._write(self._holder)
-        except ApiError as error:
-            if error.status != 409:
-                raise
-            raise CommandError(f"somebody else began to roll pool {self._pool} just now") from None
-
-    def renew(self, over: threading.Event) -> None:
-        """Again and again, until it is over or somebody else has it."""
-        while not over.wait(RENEW_S):
-            try:
-                self._write(self._holder)
-            except ApiError as error:
-                # Whoever does not answer is asked again, and the roll itself says so.
-                if error.status in (404, 409) and not self._still_mine():
-                    self.lost = True
-                    return
-
-    def give_back(self) -> None:
-        """Let whoever comes next have it at once."""
-        if not self.lost:
-            self._write("")
-
-    def _still_mine(self) -> bool:
-        """After a refusal: this run may have written itself, and not have had the answer."""
-        try:
-            lease = self._api.find(self._path)
-        except ApiError:
-            return True
-        if lease is None or (lease.get("spec") or {}).get("holderIdentity") != self._holder:
-            return False
-        self._version = lease["metadata"]["resourceVersion"]
-        return True
-
-    def _make(self) -> Object:
-        metadata = {"name": self._name, "namespace": NAMESPACE}
-        return self._api.post(LEASES, {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata})
-
-    def _write(self, holder: str) -> None:
-        """With the version that this run wrote or read last: nobody may have written since."""
-        spec = {
-            "holderIdentity": holder,
-            "leaseDurationSeconds": HOLDS_S,
-            "renewTime": self._api.now().isoformat(timespec="microseconds"),
-        }
-        written = self._api.patch(self._path, {"spec": spec, "metadata": {"resourceVersion": self._version}})
-        self._version = written["metadata"]["resourceVersion"]
-
-
-def _holder(lease: Object, now: datetime) -> str:
-    """Whose turn it is, for people; empty when nobody's, or that of a process of this machine that is no more."""
-    spec = lease.get("spec") or {}
-    renewed, holder = moment(spec.get("renewTime") or ""), str(spec.get("holderIdentity") or "")
-    if renewed is None or now - renewed > timedelta(seconds=spec.get("leaseDurationSeconds") or 0):
-        return ""
-    host, pid = holder.partition("/")[0], holder.rpartition("/")[2]
-    if holder == _identity(pid) and pid.isdigit() and started(int(pid)) is None:
-        return ""
-    return f"{host}, process {pid}" if holder else ""
+def _ended_here(holder: str) -> bool:
+    """Whether a holder was a process of this machine that is no more."""
+    pid = holder.rpartition("/")[2]
+    return holder == _identity(pid) and pid.isdigit() and started(int(pid)) is None
 
 
 def _identity(pid: int | str) -> str:

@@ -23,9 +23,10 @@ from longhaul.drain import CHECKPOINT, DrainError, cordon, drain, pods_on
 from longhaul.exits import CommandError
 from longhaul.kubernetes.api import Api
 from longhaul.kubernetes.connection import ApiError
+from longhaul.kubernetes.lease import LEASES
 from longhaul.rolling.events import Event, Kind
 from longhaul.rolling.run import Roll, Settings
-from longhaul.rolling.turn import LEASES, turn
+from longhaul.rolling.turn import turn
 from tests.support.api_server import ApiServer, api_server, eventually
 
 pytestmark = pytest.mark.engine

@@ -14,8 +14,9 @@ import pytest
 from longhaul.engine.processes import hostname, namespace
 from longhaul.exits import CommandError
 from longhaul.kubernetes.connection import ApiError
+from longhaul.kubernetes.lease import LEASES
 from longhaul.rolling import turn as module
-from longhaul.rolling.turn import LEASES, turn
+from longhaul.rolling.turn import turn
 from tests.support.pool import FakeCluster
 from tests.support.project import eventually
 

@@ -1,0 +1,131 @@
+"""A Lease in the cluster (coordination.k8s.io/v1): one holder at a time, as controllers elect their leaders by."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from longhaul.kubernetes.api import Api, moment, path_of
+from longhaul.kubernetes.connection import ApiError, Object
+
+NAMESPACE = "kube-system"
+LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases"
+
+
+class HeldError(Exception):
+    """Somebody else has the lease, or took it just now; ``holder`` is empty then."""
+
+    def __init__(self, holder: str) -> None:
+        super().__init__(f"held by {holder}" if holder else "taken just now")
+        self.holder = holder
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """How a lease is held."""
+
+    lasts_s: int
+    """How long it holds that nobody renews, seconds."""
+    renew_s: float
+    """How often it is renewed, seconds."""
+    gone: Callable[[str], bool]
+    """Whether a holder is known to be no more, so that its lease is free before its time."""
+
+
+@contextmanager
+def holding(api: Api, name: str, *, holder: str, terms: Terms) -> Iterator[Callable[[], bool]]:
+    """Hold a lease during the block, which is given a way to ask whether it still does.
+
+    Raises:
+        HeldError: somebody else has it.
+        ApiError: that cannot be said.
+    """
+    held = _Held(api, name, holder=holder, terms=terms)
+    held.take()
+    over = threading.Event()
+    renewer = threading.Thread(target=held.renew, args=(over,), daemon=True)
+    renewer.start()
+    try:
+        yield lambda: not held.lost
+    finally:
+        over.set()
+        renewer.join()
+        with suppress(ApiError):
+            held.give_back()
+
+
+class _Held:
+    """The lease in one holder's hands."""
+
+    def __init__(self, api: Api, name: str, *, holder: str, terms: Terms) -> None:
+        self._api, self._name, self._holder, self._terms = api, name, holder, terms
+        self._path = LEASES + path_of(name)
+        self._version = ""
+        self.lost = False
+
+    def take(self) -> None:
+        """Make it this holder's, also from one whose time is over."""
+        try:
+            lease = self._api.find(self._path) or self._make()
+            other = _holder(lease, self._api.now())
+            if other and not self._terms.gone(other):
+                raise HeldError(other)
+            self._version = lease["metadata"]["resourceVersion"]
+            self._write(self._holder)
+        except ApiError as error:
+            if error.status != 409:
+                raise
+            raise HeldError("") from None
+
+    def renew(self, over: threading.Event) -> None:
+        """Again and again, until it is over or somebody else has it."""
+        while not over.wait(self._terms.renew_s):
+            try:
+                self._write(self._holder)
+            except ApiError as error:
+                # Whoever does not answer is asked again; those who work under the lease notice by themselves.
+                if error.status in (404, 409) and not self._still_held():
+                    self.lost = True
+                    return
+
+    def give_back(self) -> None:
+        """Let whoever comes next have it at once."""
+        if not self.lost:
+            self._write("")
+
+    def _still_held(self) -> bool:
+        """After a refusal: this holder may have written itself, and not have had the answer."""
+        try:
+            lease = self._api.find(self._path)
+        except ApiError:
+            return True
+        if lease is None or (lease.get("spec") or {}).get("holderIdentity") != self._holder:
+            return False
+        self._version = lease["metadata"]["resourceVersion"]
+        return True
+
+    def _make(self) -> Object:
+        metadata = {"name": self._name, "namespace": NAMESPACE}
+        return self._api.post(LEASES, {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata})
+
+    def _write(self, holder: str) -> None:
+        """With the version that was written or read last: nobody may have written since."""
+        spec = {
+            "holderIdentity": holder,
+            "leaseDurationSeconds": self._terms.lasts_s,
+            "renewTime": self._api.now().isoformat(timespec="microseconds"),
+        }
+        written = self._api.patch(self._path, {"spec": spec, "metadata": {"resourceVersion": self._version}})
+        self._version = written["metadata"]["resourceVersion"]
+
+
+def _holder(lease: Object, now: datetime) -> str:
+    """Who has it; empty when nobody has, or has not renewed it in time."""
+    spec = lease.get("spec") or {}
+    renewed = moment(spec.get("renewTime") or "")
+    if renewed is None or now - renewed > timedelta(seconds=spec.get("leaseDurationSeconds") or 0):
+        return ""
+    return str(spec.get("holderIdentity") or "")
