@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from clouds.aws.site import AwsSite
 
 if TYPE_CHECKING:
-    from clouds.base.cloud import Fleet, Groups, MachineTypes, Made, Names, Policy, Tunnels
+    from clouds.base.cloud import Fleet, Groups, Listing, MachineTypes, Made, Names, Policy, Tunnels
 
 
 class Aws:
@@ -32,6 +32,13 @@ class Aws:
         from clouds.aws import groups
 
         return groups
+
+    @property
+    def listing(self) -> Listing[AwsSite]:
+        """What the cloud itself lists of an environment."""
+        from clouds.aws import listing
+
+        return listing
 
     @property
     def machine_types(self) -> MachineTypes:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from clouds.aws.site import AwsSite
 from clouds.base.groups import PoolGroup
 from clouds.base.place import Place
@@ -11,3 +13,13 @@ def of_pool(place: Place[AwsSite], name: str) -> tuple[PoolGroup, ...]:
     """One group for each pool."""
     pool, own = place.pools[name], place.pool_resource(name)
     return (PoolGroup(name=place.cloud_name(own), resource=own, min=pool.min, max=pool.max),)
+
+
+def may_name(_place: Place[AwsSite], _pool: str, machine: str, /) -> bool:
+    """An instance's id, which says nothing of its pool."""
+    return re.fullmatch(r"i-[0-9a-f]{8,17}", machine) is not None
+
+
+def nobody(_place: Place[AwsSite], _pool: str, /) -> str:
+    """An id of no instance."""
+    return "i-00000000000000000"

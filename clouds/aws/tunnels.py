@@ -9,6 +9,7 @@ from typing import Any
 from clouds.aws.session import asked, shared
 from clouds.aws.site import AwsSite
 from clouds.base.place import Place
+from clouds.base.tagging import ENVIRONMENT, SITE
 from clouds.base.tunnels import TunnelView, link_of
 
 TUNNELS = 2
@@ -22,7 +23,7 @@ def ends(_site: AwsSite, /) -> tuple[str, ...]:
 
 def seen(place: Place[AwsSite], links: Sequence[str]) -> list[TunnelView]:
     """One request for all connections of the site."""
-    wanted = {"tag:longhaul-environment": place.environment, "tag:longhaul-site": place.name}
+    wanted = {f"tag:{ENVIRONMENT}": place.environment, f"tag:{SITE}": place.name}
     filters = [{"Name": name, "Values": [value]} for name, value in wanted.items()]
     with asked(f"AWS {place.site.region}"):
         answer = shared().client("ec2", place.site.region).describe_vpn_connections(Filters=filters)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from clouds.azure.site import AzureSite
 
 if TYPE_CHECKING:
-    from clouds.base.cloud import Control, Fleet, Groups, MachineTypes, Made, Names, Policy, Tunnels
+    from clouds.base.cloud import Control, Fleet, Groups, Listing, MachineTypes, Made, Names, Policy, Tunnels
 
 
 class Azure:
@@ -38,6 +38,13 @@ class Azure:
         from clouds.azure import groups
 
         return groups
+
+    @property
+    def listing(self) -> Listing[AzureSite]:
+        """What the cloud itself lists of an environment."""
+        from clouds.azure import listing
+
+        return listing
 
     @property
     def machine_types(self) -> MachineTypes:

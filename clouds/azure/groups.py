@@ -46,3 +46,13 @@ def of_pool(place: Place[AzureSite], name: str) -> tuple[PoolGroup, ...]:
         )
         for before, resource in resources.items()
     )
+
+
+def may_name(place: Place[AzureSite], pool: str, machine: str) -> bool:
+    """A scale set's machines begin as its first set does."""
+    return machine.startswith(place.cloud_name(place.pool_resource(pool)))
+
+
+def nobody(place: Place[AzureSite], pool: str) -> str:
+    """Uniform scale sets add six characters to their name (learn.microsoft.com, "osProfile.computerNamePrefix")."""
+    return f"{of_pool(place, pool)[0].name}zzzzzz"

@@ -4,12 +4,13 @@ each; the cloud loads the module when it is asked for the aspect, so that nobody
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from clouds.base.control import CommandOutput, MachineView
 from clouds.base.fleet import LiveGroup
 from clouds.base.groups import PoolGroup
+from clouds.base.listing import PublicAddress
 from clouds.base.machine_type import MachineType
 from clouds.base.names import Sized
 from clouds.base.place import Place
@@ -81,6 +82,22 @@ class Groups(Protocol[SiteT_contra]):
     def of_pool(self, place: Place[SiteT_contra], name: str, /) -> tuple[PoolGroup, ...]:
         """A pool's groups, each to be filled before the next."""
 
+    def may_name(self, place: Place[SiteT_contra], pool: str, machine: str, /) -> bool:
+        """Whether a pool's machine may be called so."""
+
+    def nobody(self, place: Place[SiteT_contra], pool: str, /) -> str:
+        """A name as a pool's machines have, of no machine."""
+
+
+class Listing(Protocol[SiteT_contra]):
+    """What the cloud itself lists of an environment, of a site or of the site's region."""
+
+    def public_addresses(self, place: Place[SiteT_contra], /) -> Iterable[PublicAddress]:
+        """Public addresses that are the environment's."""
+
+    def left(self, place: Place[SiteT_contra], /) -> list[str]:
+        """All that is there of it, in words."""
+
 
 class Names(Protocol[SiteT_contra]):
     """Names that could become too long, with the most that the cloud takes; of many alike the longest suffices."""
@@ -133,6 +150,9 @@ class Cloud(Protocol[SiteT_contra]):
 
     @property
     def groups(self) -> Groups[SiteT_contra]: ...
+
+    @property
+    def listing(self) -> Listing[SiteT_contra]: ...
 
     @property
     def machine_types(self) -> MachineTypes: ...

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from clouds.onprem.site import OnpremSite
 
 if TYPE_CHECKING:
-    from clouds.base.cloud import Fleet, Groups, MachineTypes, Made, Names, Policy, Tunnels
+    from clouds.base.cloud import Fleet, Groups, Listing, MachineTypes, Made, Names, Policy, Tunnels
 
 
 class Onprem:
@@ -32,6 +32,13 @@ class Onprem:
         from clouds.onprem import groups
 
         return groups
+
+    @property
+    def listing(self) -> Listing[OnpremSite]:
+        """What nobody lists of an environment."""
+        from clouds.onprem import listing
+
+        return listing
 
     @property
     def machine_types(self) -> MachineTypes:

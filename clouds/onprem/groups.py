@@ -10,3 +10,13 @@ from clouds.onprem.site import OnpremSite
 def of_pool(_place: Place[OnpremSite], _name: str, /) -> tuple[PoolGroup, ...]:
     """None, not even of a pool that is declared here by mistake."""
     return ()
+
+
+def may_name(_place: Place[OnpremSite], _pool: str, _machine: str, /) -> bool:
+    """No."""
+    return False
+
+
+def nobody(place: Place[OnpremSite], pool: str) -> str:
+    """Any name will do."""
+    return place.pool_resource(pool)

@@ -8,11 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Event, Thread
 
-from clouds.azure.api import AzureApi
-from clouds.azure.names import resource_group
-from clouds.azure.site import AzureSite
+from clouds.registry import cloud_of
 from components.model import Environment
-from components.model.places import name_prefix, place_of
+from components.model.places import place_of
 from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.cluster import await_well
 from longhaul.acceptance.subject import Subject
@@ -79,15 +77,13 @@ def restarts(subject: Subject) -> str:
 
 def restart(environment: Environment, machine: str) -> None:
     """By the cloud; returns when the machine is another boot. ``NotSoError`` when it is not."""
-    name = environment.control_plane.site
-    site = environment.sites[name]
-    if not isinstance(site, AzureSite):
-        raise NotApplicableError(f"the control plane is on {site.kind}, where it is not restarted yet")
-    api = AzureApi(subscription=site.subscription, prefix=name_prefix(environment))
-    group = resource_group(place_of(environment, name))
-    before = api.run_command(group, machine, BOOT).stdout
-    api.restart(group, machine)
-    if not before or api.run_command(group, machine, BOOT).stdout == before:
+    place = place_of(environment, environment.control_plane.site)
+    control = cloud_of(place.site).control
+    if control is None:
+        raise NotApplicableError(f"the control plane is on {place.site.kind}, where it is not restarted yet")
+    before = control.run_command(place, machine, BOOT).stdout
+    control.restart(place, machine)
+    if not before or control.run_command(place, machine, BOOT).stdout == before:
         raise NotSoError(f"{machine} was restarted by its cloud, and is the same boot as before")
 
 

@@ -12,9 +12,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from clouds.aws.site import AwsSite
-from components.model.groups import pool_groups
+from clouds.registry import cloud_of
 from components.model.nodes import POOL_LABEL
+from components.model.places import place_of
 from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.pods import ready
 from longhaul.acceptance.subject import Subject
@@ -32,8 +32,8 @@ JOIN_SERVICE = "longhaul:join"
 def unknown_machine(subject: Subject) -> str:
     """A request as the join service would make it, for a machine that does not exist."""
     pool = _pool(subject)
-    name = _nobody(subject, pool)
-    return _refused(subject, name, site=subject.environment.pools[pool].site)
+    place = place_of(subject.environment, subject.environment.pools[pool].site)
+    return _refused(subject, cloud_of(place.site).groups.nobody(place, pool), site=place.name)
 
 
 def live_node(subject: Subject) -> str:
@@ -85,14 +85,6 @@ def _pool(subject: Subject) -> str:
     for name in subject.environment.pools:
         return name
     raise NotApplicableError("the environment has no pool: rack hosts join with a token each")
-
-
-def _nobody(subject: Subject, pool: str) -> str:
-    """A name as the pool's cloud gives them, of no machine."""
-    if isinstance(subject.environment.sites[subject.environment.pools[pool].site], AwsSite):
-        return "i-00000000000000000"
-    # Uniform scale sets add six characters to their name (learn.microsoft.com, "osProfile.computerNamePrefix").
-    return f"{pool_groups(subject.environment, pool)[0].name}zzzzzz"
 
 
 def _refused(subject: Subject, name: str, *, site: str) -> str:

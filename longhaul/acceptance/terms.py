@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 
-from clouds.onprem.site import OnpremSite
 from components.model import Environment, control_machines, plan
 from longhaul.acceptance.scaling import scaled_pool
 from longhaul.prices.cost import CostLine
@@ -49,7 +48,7 @@ def expected(environment: Environment, terms: Terms) -> Expected:
     """Every pool at its ``min``, and the one that is scaled with a machine more all the time."""
     hours = math.ceil(terms.most_minutes / 60)
     grown = scaled_pool(environment)
-    gateways = sum(len(site.gateways) for site in environment.sites.values() if isinstance(site, OnpremSite))
+    gateways = sum(len(site.gateways) for site in environment.sites.values())
     machines = (
         len(control_machines(environment, plan(environment)))
         + sum(pool.min for pool in environment.pools.values())

@@ -8,6 +8,7 @@ from functools import partial
 from ipaddress import IPv4Address
 from itertools import permutations
 
+from clouds.registry import cloud_of
 from components.model import Environment, plan
 from components.model.nodes import SITE_LABEL, pool_taints
 from longhaul.acceptance.check import NotApplicableError, NotSoError
@@ -18,7 +19,7 @@ from longhaul.kubernetes.connection import Object
 
 DOMAIN = "svc.cluster.local"
 METADATA = "169.254.169.254"
-"""Where both clouds' instance metadata is."""
+"""Where the clouds' instance metadata is."""
 
 
 class Traffic:
@@ -61,7 +62,7 @@ class Traffic:
     def metadata(self) -> str:
         """Pods do not hear the machine's metadata service."""
         self._require()
-        clouds = [site for site in self._talkers if self._subject.environment.sites[site].kind != "onprem"]
+        clouds = [site for site in self._talkers if cloud_of(self._subject.environment.sites[site]).rents]
         if not clouds:
             raise NotApplicableError("no cloud has nodes")
         for site in clouds:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 from typing import TYPE_CHECKING
 
 from longhaul.context import context
@@ -55,8 +54,8 @@ def run(invocation: Invocation) -> int:
 
 def _of_a_pool(machine: str, environment: Environment) -> bool:
     """Whether it may be a pool's machine, whose name its cloud has given."""
-    from components.model.groups import pool_group
+    from clouds.registry import cloud_of
+    from components.model.places import place_of
 
-    if re.fullmatch(r"i-[0-9a-f]{8,17}", machine):
-        return True
-    return any(machine.startswith(pool_group(environment, pool)) for pool in environment.pools)
+    places = [place_of(environment, site) for site in environment.sites]
+    return any(cloud_of(place.site).groups.may_name(place, pool, machine) for place in places for pool in place.pools)

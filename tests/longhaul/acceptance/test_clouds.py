@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
+from clouds.aws import listing as aws
+from clouds.aws.listing import LISTED
+from clouds.azure import listing as azure
 from clouds.azure.session import AzureError, ResourceManager
 from longhaul.acceptance.check import NotApplicableError, NotSoError
-from longhaul.acceptance.clouds import LISTED, Clouds, left, nothing_public
+from longhaul.acceptance.clouds import left, nothing_public
 from longhaul.acceptance.subject import Subject
 
 GROUP = "/subscriptions/1/resourceGroups/dev-weu/providers/Microsoft.Network"
@@ -60,8 +64,29 @@ class FakeEc2:
         return listed
 
 
-def clouds(azure: FakeAzure, ec2: FakeEc2) -> Clouds:
-    return Clouds(azure=ResourceManager(azure), ec2=lambda region: ec2)
+@dataclass
+class Session:
+    """Of AWS."""
+
+    ec2: FakeEc2
+
+    def client(self, service: str, region: str) -> FakeEc2:
+        assert (service, region) == ("ec2", "us-east-1")
+        return self.ec2
+
+
+Stand = Callable[[FakeAzure, FakeEc2], None]
+
+
+@pytest.fixture(name="stand")
+def _stand(monkeypatch: pytest.MonkeyPatch) -> Stand:
+    """Puts these in the clouds' places."""
+
+    def stand(manager: FakeAzure, ec2: FakeEc2) -> None:
+        monkeypatch.setattr(azure, "ResourceManager", lambda: ResourceManager(manager))
+        monkeypatch.setattr(aws, "shared", lambda: Session(ec2))
+
+    return stand
 
 
 def held_by(kind: str, tags: dict[str, str] | None = None) -> dict[str, Any]:
@@ -79,18 +104,20 @@ def gateway(state: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", ["natGateways", "virtualNetworkGateways", "bastionHosts"])
-def test_gateways_may_be_public(subject: Subject, kind: str) -> None:
+def test_gateways_may_be_public(subject: Subject, stand: Stand, kind: str) -> None:
     ec2 = FakeEc2(
         {"describe_addresses": [{"PublicIp": "203.0.113.2"}], "describe_nat_gateways": [gateway("available")]}
     )
-    said = nothing_public(subject, clouds(FakeAzure([held_by(kind)]), ec2))
+    stand(FakeAzure([held_by(kind)]), ec2)
+    said = nothing_public(subject)
     assert sorted(said.split(", ")) == [f"203.0.113.1: {kind} it", "203.0.113.2: nat-1"]
 
 
 @pytest.mark.parametrize("kind", ["loadBalancers", "networkInterfaces"])
-def test_on_azure_nothing_else_may(subject: Subject, kind: str) -> None:
+def test_on_azure_nothing_else_may(subject: Subject, stand: Stand, kind: str) -> None:
+    stand(FakeAzure([held_by(kind)]), FakeEc2())
     with pytest.raises(NotSoError, match=f"203.0.113.1 is held by {kind} it"):
-        nothing_public(subject, clouds(FakeAzure([held_by(kind)]), FakeEc2()))
+        nothing_public(subject)
 
 
 @pytest.mark.parametrize(
@@ -101,46 +128,55 @@ def test_on_azure_nothing_else_may(subject: Subject, kind: str) -> None:
         {"describe_instances": [{"InstanceId": "i-1", "PublicIpAddress": "203.0.113.2"}]},
     ],
 )
-def test_on_aws_nothing_else_may(subject: Subject, lists: dict[str, list[dict[str, Any]]]) -> None:
+def test_on_aws_nothing_else_may(subject: Subject, stand: Stand, lists: dict[str, list[dict[str, Any]]]) -> None:
+    stand(FakeAzure([]), FakeEc2(lists))
     with pytest.raises(NotSoError, match=r"203\.0\.113\.2 is held by i-1"):
-        nothing_public(subject, clouds(FakeAzure([]), FakeEc2(lists)))
+        nothing_public(subject)
 
 
-def test_in_a_group_that_is_somebody_elses_only_what_is_ours_is_judged(subject: Subject) -> None:
+def test_in_a_group_that_is_somebody_elses_only_what_is_ours_is_judged(subject: Subject, stand: Stand) -> None:
     theirs = [held_by("loadBalancers"), held_by("natGateways", OURS)]
-    assert "natGateways it" in nothing_public(subject, clouds(FakeAzure(theirs, tags={}), FakeEc2()))
+    stand(FakeAzure(theirs, tags={}), FakeEc2())
+    assert "natGateways it" in nothing_public(subject)
     ours = FakeAzure([held_by("loadBalancers", OURS)], tags={})
+    stand(ours, FakeEc2())
     with pytest.raises(NotSoError, match="loadBalancers"):
-        nothing_public(subject, clouds(ours, FakeEc2()))
+        nothing_public(subject)
 
 
-def test_no_address_at_all_shows_nothing(subject: Subject) -> None:
+def test_no_address_at_all_shows_nothing(subject: Subject, stand: Stand) -> None:
+    stand(FakeAzure([]), FakeEc2())
     with pytest.raises(NotApplicableError):
-        nothing_public(subject, clouds(FakeAzure([]), FakeEc2()))
+        nothing_public(subject)
 
 
-def test_nothing_is_left(subject: Subject) -> None:
+def test_nothing_is_left(subject: Subject, stand: Stand) -> None:
     gone = {
         "describe_instances": [{"InstanceId": "i-1", "State": {"Name": "terminated"}}],
         "describe_nat_gateways": [gateway("deleted")],
     }
-    assert left(subject.environment, clouds(FakeAzure(), FakeEc2(gone))) == []
+    stand(FakeAzure(), FakeEc2(gone))
+    assert left(subject.environment) == []
 
 
 @pytest.mark.parametrize(("method", "id_"), [(method, id_) for method, _, id_ in LISTED])
-def test_what_is_left_is_named(subject: Subject, method: str, id_: str) -> None:
-    found = left(subject.environment, clouds(FakeAzure(), FakeEc2({method: [{id_: "left-1"}]})))
+def test_what_is_left_is_named(subject: Subject, stand: Stand, method: str, id_: str) -> None:
+    stand(FakeAzure(), FakeEc2({method: [{id_: "left-1"}]}))
+    found = left(subject.environment)
     assert found == ["left-1 in us-east-1"]
 
 
-def test_a_group_that_is_left_is_named_and_an_error_is_no_absence(subject: Subject) -> None:
-    assert left(subject.environment, clouds(FakeAzure([]), FakeEc2())) == ["resource group dev-weu"]
+def test_a_group_that_is_left_is_named_and_an_error_is_no_absence(subject: Subject, stand: Stand) -> None:
+    stand(FakeAzure([]), FakeEc2())
+    assert left(subject.environment) == ["resource group dev-weu"]
     others = FakeAzure([held_by("natGateways"), held_by("natGateways", OURS)], tags={})
-    assert left(subject.environment, clouds(others, FakeEc2())) == ["address one"]
+    stand(others, FakeEc2())
+    assert left(subject.environment) == ["address one"]
 
     class Refusing(FakeAzure):
         def request(self, method: str, url: str, *, body: Any = None) -> Answer:
             raise AzureError(f"{method} {url}: no", status=403)
 
+    stand(Refusing(), FakeEc2())
     with pytest.raises(AzureError):
-        left(subject.environment, clouds(Refusing(), FakeEc2()))
+        left(subject.environment)

@@ -1,0 +1,90 @@
+"""What AWS itself lists of an environment: public addresses, and whatever is left of it.
+
+Fields: docs.aws.amazon.com, EC2 API, ``DescribeAddresses``, ``DescribeNatGateways`` and so on. All that is made is
+tagged (components/aws/account.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from clouds.aws.session import asked, shared
+from clouds.aws.site import AwsSite
+from clouds.base.listing import PublicAddress
+from clouds.base.place import Place
+from clouds.base.tagging import ENVIRONMENT
+
+GONE = ("deleted", "terminated", "shutting-down", "deleting")
+"""States in which AWS still lists what is gone, or going."""
+LISTED = (
+    ("describe_instances", "Reservations", "InstanceId"),
+    ("describe_addresses", "Addresses", "PublicIp"),
+    ("describe_nat_gateways", "NatGateways", "NatGatewayId"),
+    ("describe_vpn_connections", "VpnConnections", "VpnConnectionId"),
+    ("describe_vpn_gateways", "VpnGateways", "VpnGatewayId"),
+    ("describe_customer_gateways", "CustomerGateways", "CustomerGatewayId"),
+    ("describe_launch_templates", "LaunchTemplates", "LaunchTemplateId"),
+    ("describe_vpcs", "Vpcs", "VpcId"),
+)
+"""EC2's lists: method, key and id. Nothing else costs anything, or outlives the VPC that it is in."""
+
+
+def public_addresses(place: Place[AwsSite]) -> Iterator[PublicAddress]:
+    """Addresses of ours in the region, and those that instances have of their own."""
+    ec2, wanted, region = _asked_of(place)
+    gateways = _ask(region, lambda: ec2.describe_nat_gateways(Filter=wanted))["NatGateways"]
+    own = {
+        address.get("PublicIp"): gateway["NatGatewayId"]
+        for gateway in gateways
+        for address in gateway.get("NatGatewayAddresses", [])
+    }
+    for address in _ask(region, lambda: ec2.describe_addresses(Filters=wanted))["Addresses"]:
+        public = str(address["PublicIp"])
+        holder = own.get(public) or address.get("InstanceId") or address.get("NetworkInterfaceId") or "nobody"
+        yield PublicAddress(address=public, holder=str(holder), allowed=public in own or holder == "nobody")
+    for instance in _instances(ec2, wanted, region):
+        if own_address := instance.get("PublicIpAddress"):
+            yield PublicAddress(address=str(own_address), holder=str(instance["InstanceId"]), allowed=False)
+
+
+def left(place: Place[AwsSite]) -> list[str]:
+    """All in the region that has our tag and is not going."""
+    ec2, wanted, region = _asked_of(place)
+    found = []
+    for method, key, id_ in LISTED:
+        items: Sequence[Mapping[str, Any]] = (
+            list(_instances(ec2, wanted, region))
+            if method == "describe_instances"
+            else _ask(region, partial(_listed, ec2, method, wanted))[key]
+        )
+        found += [f"{item[id_]} in {region}" for item in items if _state(item) not in GONE]
+    return found
+
+
+def _asked_of(place: Place[AwsSite]) -> tuple[Any, list[Mapping[str, Any]], str]:
+    """The client of EC2, the filter that finds what is ours, and the region."""
+    region = place.site.region
+    return shared().client("ec2", region), [{"Name": f"tag:{ENVIRONMENT}", "Values": [place.environment]}], region
+
+
+def _listed(ec2: Any, method: str, wanted: Sequence[Mapping[str, Any]]) -> Any:
+    """One list; NAT gateways' alone takes its filters under another name."""
+    word = "Filter" if method == "describe_nat_gateways" else "Filters"
+    return getattr(ec2, method)(**{word: wanted})
+
+
+def _instances(ec2: Any, wanted: Sequence[Mapping[str, Any]], region: str) -> list[Mapping[str, Any]]:
+    answer = _ask(region, lambda: ec2.describe_instances(Filters=wanted))
+    return [instance for one in answer["Reservations"] for instance in one["Instances"]]
+
+
+def _state(item: Mapping[str, Any]) -> str:
+    state = item.get("State", "")
+    return str(state.get("Name", "") if isinstance(state, Mapping) else state)
+
+
+def _ask(region: str, ask: Callable[[], Any]) -> Any:
+    with asked(f"AWS {region}"):
+        return ask()

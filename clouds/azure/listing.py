@@ -1,0 +1,56 @@
+"""What Azure itself lists of an environment: public addresses, and whatever is left of it.
+
+Fields: learn.microsoft.com, "Public IP Addresses - List". All that is made is tagged (components/azure/names.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from clouds.azure.names import resource_group_path
+from clouds.azure.session import ResourceManager
+from clouds.azure.site import AzureSite
+from clouds.base.listing import PublicAddress
+from clouds.base.place import Place
+from clouds.base.tagging import ENVIRONMENT
+
+NETWORK_VERSION = "2024-05-01"
+GROUPS_VERSION = "2021-04-01"
+GATEWAYS = ("natgateways", "virtualnetworkgateways", "bastionhosts")
+"""What may hold a public address on Azure: ways out, tunnels, and the cloud's own way in."""
+
+
+def public_addresses(place: Place[AzureSite]) -> Iterator[PublicAddress]:
+    """Of a group that is somebody else's, the addresses with our tag alone."""
+    manager, group = ResourceManager(), resource_group_path(place)
+    own = _tagged(manager.find(group, version=GROUPS_VERSION) or {}, place.environment)
+    for item in manager.pages(f"{group}/providers/Microsoft.Network/publicIPAddresses", version=NETWORK_VERSION):
+        if not own and not _tagged(item, place.environment):
+            continue
+        properties = item["properties"]
+        holder = (properties.get("natGateway") or properties.get("ipConfiguration") or {}).get("id", "")
+        parts = holder.split("/")
+        # …/providers/Microsoft.Network/<type>/<name>/…
+        kind, holding = (parts[7], parts[8]) if len(parts) > 8 else ("nobody", "")
+        yield PublicAddress(
+            address=str(properties.get("ipAddress") or item["name"]),
+            holder=f"{kind} {holding}".strip(),
+            allowed=not holder or kind.lower() in GATEWAYS,
+        )
+
+
+def left(place: Place[AzureSite]) -> list[str]:
+    """The group, or what is ours in a group that is somebody else's."""
+    manager, group = ResourceManager(), resource_group_path(place)
+    found = manager.find(group, version=GROUPS_VERSION)
+    if found is None:
+        return []
+    if _tagged(found, place.environment):
+        return [f"resource group {found['name']}"]
+    listed = manager.pages(f"{group}/resources", version=GROUPS_VERSION)
+    return [f"{item['type']} {item['name']}" for item in listed if _tagged(item, place.environment)]
+
+
+def _tagged(item: Mapping[str, Any], env: str) -> bool:
+    return bool((item.get("tags") or {}).get(ENVIRONMENT) == env)
