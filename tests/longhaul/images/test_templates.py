@@ -66,7 +66,7 @@ def run(packer: Packer, folder: Path, *words: str) -> subprocess.CompletedProces
     )
 
 
-@pytest.mark.engine
+@pytest.mark.drill
 def test_packer_has_nothing_to_format(packer: Packer, tmp_path: Path) -> None:
     done = run(packer, tmp_path, "fmt", "-check", "-diff", str(TEMPLATES))
     assert (done.returncode, done.stdout) == (0, "")
@@ -80,7 +80,7 @@ def _hybrid(checkout: Checkout, packer: Packer) -> Checkout:
     return checkout
 
 
-@pytest.mark.engine
+@pytest.mark.drill
 @pytest.mark.parametrize("site", SUBNETS)
 @pytest.mark.parametrize("inside", [False, True])
 def test_packer_and_its_plugins_take_what_the_command_gives_them(hybrid: Checkout, site: str, inside: bool) -> None:
@@ -133,7 +133,7 @@ def _copy(packer: Packer, tmp_path: Path) -> Copy:
     return Copy(packer=packer, folder=folder, variables=variables)
 
 
-@pytest.mark.engine
+@pytest.mark.drill
 @pytest.mark.parametrize(
     ("build", "old", "new", "says"),
     [
@@ -157,7 +157,7 @@ def test_a_mistake_in_a_template_is_found(copy: Copy, build: str, old: str, new:
     assert says in done.stdout + done.stderr
 
 
-@pytest.mark.engine
+@pytest.mark.drill
 @pytest.mark.parametrize(
     ("name", "value", "says"),
     [
@@ -202,7 +202,7 @@ def build(copy: Copy, shown: io.BytesIO) -> Result:
     )
 
 
-@pytest.mark.engine
+@pytest.mark.drill
 def test_a_build_runs_the_playbooks_program_and_notes_what_it_made(here: Copy) -> None:
     program(here, 'echo "given $# words"; echo trouble >&2')
     shown = io.BytesIO()
@@ -214,7 +214,7 @@ def test_a_build_runs_the_playbooks_program_and_notes_what_it_made(here: Copy) -
     assert made["builder_type"] == "null"
 
 
-@pytest.mark.engine
+@pytest.mark.drill
 def test_a_playbook_that_fails_fails_the_build_and_nothing_is_noted(here: Copy) -> None:
     program(here, "echo 'TASK [packages : Install packages] no room'; exit 2")
     shown = io.BytesIO()
@@ -241,7 +241,7 @@ def awaited(condition: Callable[[], bool]) -> bool:
     return condition()
 
 
-@pytest.mark.engine
+@pytest.mark.drill
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_build_ends_its_playbook_and_whatever_that_started(here: Copy, number: signal.Signals) -> None:
     """The signal goes to our process alone, as from a service manager: Packer's first process would ignore SIGINT."""
@@ -262,7 +262,7 @@ def test_an_interrupted_build_ends_its_playbook_and_whatever_that_started(here: 
     assert not Path(here.variables["result"]).exists()
 
 
-@pytest.mark.engine
+@pytest.mark.drill
 def test_a_packer_that_cannot_be_run_is_named(tmp_path: Path) -> None:
     with pytest.raises(Exception, match=r"LONGHAUL_PACKER is .*/none, which cannot be run"):
         find_packer({packers.OVERRIDE: str(tmp_path / "none")}, log_dir=tmp_path)
