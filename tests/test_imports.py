@@ -113,7 +113,15 @@ MAY_IMPORT = {
     "longhaul": ("longhaul", "clouds", "components.model", "components.render"),
     "lab": ("lab", *SUPPLY, "clouds", "components.model", "components.render"),
     **dict.fromkeys(
-        PLUGINS, ("playbooks", "longhaul.racks", "longhaul.exits", "components.model", "components.render")
+        PLUGINS,
+        (
+            "playbooks",
+            "longhaul.racks",
+            "longhaul.exits",
+            "longhaul.toolchain",
+            "components.model",
+            "components.render",
+        ),
     ),
     "playbooks": ("playbooks", "components.model", "components.render"),
     "images": ("images", "components.model", "components.render"),

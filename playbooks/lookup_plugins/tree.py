@@ -28,10 +28,6 @@ options:
 """
 
 
-CACHES = frozenset(("__pycache__", ".mypy_cache", ".ruff_cache"))
-"""Folders that tools leave beside sources, and that are no part of them."""
-
-
 class LookupModule(LookupBase):
     """What Ansible looks for."""
 
@@ -41,13 +37,14 @@ class LookupModule(LookupBase):
 
 
 def _pack(tree: Path) -> str:
+    from longhaul.toolchain.trees import files_of
+
     if not tree.is_dir():
         raise AnsibleLookupError(f"{tree} is not a folder")
     descriptor, name = tempfile.mkstemp(prefix="tree-", suffix=".tar", dir=constants.DEFAULT_LOCAL_TMP)
     with os.fdopen(descriptor, "wb") as file, tarfile.open(fileobj=file, mode="w", format=tarfile.GNU_FORMAT) as tar:
-        for path in sorted(tree.rglob("*")):
-            if not CACHES.intersection(path.parts) and (path.is_symlink() or path.is_file()):
-                tar.add(path, arcname=str(path.relative_to(tree)), recursive=False, filter=_plain)
+        for name_in_root, path in files_of([tree]):
+            tar.add(path, arcname=name_in_root, recursive=False, filter=_plain)
     return name
 
 
