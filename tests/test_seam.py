@@ -32,7 +32,6 @@ TO_BE_MOVED: frozenset[str] = frozenset(
         "components/model/address_tables.py",
         "components/model/checks.py",
         "components/model/existing_checks.py",
-        "components/model/fitting.py",
         "components/model/held.py",
         "components/model/identity.py",
         "components/model/nodes.py",

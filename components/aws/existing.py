@@ -14,18 +14,12 @@ import pulumi_aws as aws
 from pulumi import InvokeOutputOptions, Output
 
 from clouds.aws.existing import AwsNodeSubnet
+from clouds.aws.fitting import attachment_faults, subnet_faults, table_faults
 from clouds.aws.site import AwsSite
+from clouds.base.fitting import FoundNetwork, FoundSubnet, network_faults, ranges_of
 from components.existing import is_told, require
 from components.model import AddressPlan
-from components.model.fitting import (
-    FoundNetwork,
-    FoundSubnet,
-    attachment_faults,
-    aws_subnet_faults,
-    network_faults,
-    ranges_of,
-    table_faults,
-)
+from components.model.places import site_ranges
 
 HELD = ("associated", "associating")
 """States of a range that a VPC has, or is about to have (EC2 API, ``VpcCidrBlockState``)."""
@@ -40,7 +34,7 @@ def existing_vpc(
     def check(told: Any) -> str:
         if is_told(told):
             network = FoundNetwork(region=site.region, ranges=_ranges(told))
-            faults = network_faults(network, addresses, site=site_name, region=site.region)
+            faults = network_faults(network, site_ranges(addresses, site_name), region=site.region)
             require(f"sites.{site_name}.existing.vpc", id_, faults)
         return id_
 
@@ -61,7 +55,7 @@ def existing_subnet(
             found = FoundSubnet(
                 ranges=ranges_of([told.cidr_block]), network=told.vpc_id or "", zone=told.availability_zone or ""
             )
-            require(f"{at}.subnet", named.subnet, aws_subnet_faults(found, wanted, site, zone=zone))
+            require(f"{at}.subnet", named.subnet, subnet_faults(found, wanted, site, zone=zone))
         return named.subnet
 
     def check_table(told: Any) -> str:

@@ -14,9 +14,11 @@ from pulumi import InvokeOutputOptions, Output
 from pulumi_azure_native import network, privatedns, resources
 
 from clouds.azure.existing import AzureVpn, group_of, name_of
+from clouds.azure.fitting import FoundGateway, gateway_faults, network_faults
+from clouds.base.fitting import FoundNetwork, FoundSubnet, ranges_of
 from components.existing import is_told, require
 from components.model import AddressPlan, Environment
-from components.model.fitting import FoundGateway, FoundNetwork, FoundSubnet, azure_faults, gateway_faults, ranges_of
+from components.model.places import place_of, site_ranges
 
 
 def existing_group(name: str, *, site: str, parent: pulumi.Resource) -> Output[str]:
@@ -41,7 +43,7 @@ def existing_network(
 
     def check(told: Any) -> str:
         if is_told(told):
-            faults = azure_faults(_network(told), environment, addresses, site=site)
+            faults = network_faults(_network(told), place_of(environment, site), site_ranges(addresses, site))
             require(f"sites.{site}.existing.network", id_, faults)
         return id_
 

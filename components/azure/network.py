@@ -11,12 +11,12 @@ from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_azure_native import network, privatedns, resources
 
 from clouds.azure.existing import CONTROL_PLANE_SUBNETS, group_of, name_of
+from clouds.azure.fitting import VAULT_ENDPOINT
 from clouds.azure.names import resource_group, subnet_name
 from components.azure import existing
 from components.azure.account import azure_site
 from components.azure.rules import part_rules
 from components.model import AddressPlan, Environment
-from components.model.fitting import VAULT_ENDPOINT
 from components.model.groups import cloud_name
 from components.model.places import place_of
 from components.tags import site_tags

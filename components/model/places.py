@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from clouds.base.fitting import SiteRanges
 from clouds.base.place import Place
+from clouds.base.site import ZONES
 from components.model.environment import Environment
 from components.model.links import has_tunnels
+from components.model.network import AddressPlan
 
 
 def name_prefix(environment: Environment) -> str:
@@ -25,4 +28,15 @@ def place_of(environment: Environment, site: str) -> Place[Any]:
         is_control=site == environment.control_plane.site,
         has_tunnels=has_tunnels(environment, site),
         pools={name: pool for name, pool in environment.pools.items() if pool.site == site},
+    )
+
+
+def site_ranges(addresses: AddressPlan, site: str) -> SiteRanges:
+    """Ranges of the site called ``site``, as its cloud is told of them."""
+    own = addresses.sites[site]
+    return SiteRanges(
+        supernet=addresses.supernet,
+        block=own.block,
+        parts={part: own.subnet(part) for part in ("gateway", "etcd", "events", "api")} | {"nodes": own.pods},
+        zones=tuple(own.zone_pods(index) for index in range(ZONES)),
     )

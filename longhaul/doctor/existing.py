@@ -1,5 +1,5 @@
 """Do the parts fit that the environment names instead of having them made. Every preview looks them up as well
-(components/azure/existing.py, components/aws/existing.py); both judge by :mod:`components.model.fitting`."""
+(components/azure/existing.py, components/aws/existing.py); both judge by ``clouds/X/fitting.py``."""
 
 from __future__ import annotations
 
@@ -7,21 +7,14 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from clouds.aws.existing import AwsNodeSubnet
+from clouds.aws.fitting import attachment_faults, subnet_faults, table_faults
 from clouds.aws.site import AwsSite
 from clouds.azure.existing import AzureVpn, name_of
+from clouds.azure.fitting import FoundGateway, gateway_faults
+from clouds.azure.fitting import network_faults as azure_faults
 from clouds.base.findings import Finding, ok, problem
-from components.model.fitting import (
-    FoundGateway,
-    FoundNetwork,
-    FoundSubnet,
-    attachment_faults,
-    aws_subnet_faults,
-    azure_faults,
-    gateway_faults,
-    network_faults,
-    ranges_of,
-    table_faults,
-)
+from clouds.base.fitting import FoundNetwork, FoundSubnet, network_faults, ranges_of
+from components.model.places import place_of, site_ranges
 from longhaul.doctor.aws import Aws, asked, vpc_blocks
 from longhaul.doctor.azure import NETWORK_VERSION, RESOURCES_VERSION, ZONES_VERSION, Azure
 from longhaul.doctor.subject import Subject
@@ -41,7 +34,8 @@ def azure(subject: Subject, client: Azure, name: str) -> Iterator[Finding]:
         yield from _judged(subject, f"{key}.resource_group", "resource group", there.resource_group, group, ())
     if there.network is not None:
         network = client.find(there.network, version=NETWORK_VERSION)
-        faults = azure_faults(_network(network), subject.environment, subject.addresses, site=name) if network else ()
+        place, ranges = place_of(subject.environment, name), site_ranges(subject.addresses, name)
+        faults = azure_faults(_network(network), place, ranges) if network else ()
         yield from _judged(subject, f"{key}.network", "network", name_of(there.network), network, faults)
     if there.dns_zone is not None:
         zone = client.find(there.dns_zone, version=ZONES_VERSION)
@@ -100,7 +94,7 @@ def aws(subject: Subject, client: Aws, name: str) -> Iterator[Finding]:
     faults: Iterable[str] = ()
     if vpc is not None:
         found = FoundNetwork(region=site.region, ranges=ranges_of(vpc_blocks(vpc)))
-        faults = network_faults(found, subject.addresses, site=name, region=site.region)
+        faults = network_faults(found, site_ranges(subject.addresses, name), region=site.region)
     yield from _judged(subject, f"{key}.vpc", "VPC", there.vpc, vpc, faults)
     for zone, named in there.node_subnets.items():
         yield from _node_subnet(subject, ec2, site, named, f"{key}.node_subnets.{zone}", name=name, zone=zone)
@@ -123,7 +117,7 @@ def _node_subnet(
         wanted = subject.addresses.sites[name].zone_pods(site.zones.index(zone))
         ranges, place = ranges_of([subnet["CidrBlock"]]), str(subnet["AvailabilityZone"])
         found = FoundSubnet(ranges=ranges, network=str(subnet["VpcId"]), zone=place)
-        faults = aws_subnet_faults(found, wanted, site, zone=zone)
+        faults = subnet_faults(found, wanted, site, zone=zone)
     yield from _judged(subject, f"{key}.subnet", "subnet", named.subnet, subnet, faults)
     table, faults = _described(ec2, "route_tables", "route-table-id", named.route_table), ()
     if table is not None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from clouds.aws.site import AwsSite
+from clouds.azure.fitting import VAULT_ENDPOINT
 from clouds.azure.site import AzureSite
 from components.aws.ranges import node_subnet
 from components.model import Environment, SitePlan, plan
-from components.model.fitting import VAULT_ENDPOINT, site_ranges
+from components.model.places import site_ranges
 from tests.support.declared import Told
 
 VPC, TABLE = "vpc-0123456789abcdef0", "rtb-0123456789abcdef0"
@@ -76,7 +77,7 @@ def teller(environment: Environment) -> Told:
 
 def _azure(environment: Environment, name: str, site: AzureSite, network: str) -> Answers:
     addresses = plan(environment)
-    ranges = site_ranges(addresses, name)
+    ranges = site_ranges(addresses, name).parts
     subnets = [
         {"name": own, "addressPrefix": str(ranges[part]), "serviceEndpoints": [{"service": VAULT_ENDPOINT}]}
         for part, own in site.existing.subnets.named().items()

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from clouds.aws.names import node_role
+from clouds.azure.fitting import network_faults
 from clouds.azure.names import resource_group, subnet_name
+from clouds.base.fitting import FoundNetwork, FoundSubnet, ranges_of
 from components.model import Environment, plan, vault_name
-from components.model.fitting import FoundNetwork, FoundSubnet, azure_faults, ranges_of, site_ranges
 from components.model.groups import pool_group
-from components.model.places import place_of
+from components.model.places import place_of, site_ranges
 from tests.model import make
 from tests.model.files import only, problems_of, write
 
@@ -161,7 +162,10 @@ def test_a_network_is_held_against_the_plan() -> None:
         "snet-api": FoundSubnet(ranges=ranges_of(["10.64.3.0/25"]), endpoints=("Microsoft.KeyVault",), delegated="X"),
     }
     found = FoundNetwork(region="West Europe", ranges=ranges_of(["10.64.0.0/15", "fd00::/64"]), subnets=subnets)
-    assert [fault.split(";")[0] for fault in azure_faults(found, environment, addresses, site="weu")] == [
+    assert [
+        fault.split(";")[0]
+        for fault in network_faults(found, place_of(environment, "weu"), site_ranges(addresses, "weu"))
+    ] == [
         "it has 10.65.0.0/16 besides, in 10.64.0.0/12, where the other sites are: what is sent to them would stay in "
         "the network",
         "its subnet snet-events, named for events, lacks the service endpoint Microsoft.KeyVault, by which machines "
@@ -177,13 +181,11 @@ def test_what_an_earlier_up_has_made_is_not_in_its_own_way() -> None:
     weu = raw["sites"]["weu"]["existing"]
     weu["subnets"], weu["vpn_gateway"] = {}, None
     environment = make.environment(raw)
-    ranges = site_ranges(plan(environment), "weu")
-    made = {
-        subnet_name(place_of(environment, "weu"), part).lower(): FoundSubnet(ranges=(ranges[part],)) for part in ranges
-    }
+    ranges, place = site_ranges(plan(environment), "weu"), place_of(environment, "weu")
+    made = {subnet_name(place, part).lower(): FoundSubnet(ranges=(range_,)) for part, range_ in ranges.parts.items()}
     assert {"corp-test-weu-etcd", "gatewaysubnet"} < made.keys()
     network = FoundNetwork(region="westeurope", ranges=ranges_of(["10.64.0.0/16"]), subnets=made)
-    assert list(azure_faults(network, environment, plan(environment), site="weu")) == []
+    assert list(network_faults(network, place, ranges)) == []
     others = {f"snet-{name}": subnet for name, subnet in made.items()}
     other = FoundNetwork(region="westeurope", ranges=ranges_of(["10.64.0.0/16"]), subnets=others)
-    assert len(list(azure_faults(other, environment, plan(environment), site="weu"))) == len(ranges)
+    assert len(list(network_faults(other, place, ranges))) == len(ranges.parts)

@@ -1,0 +1,85 @@
+"""Whether a network and a gateway that are there already fit the address plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network
+
+from clouds.azure.existing import CONTROL_PLANE_SUBNETS, AzureVpn
+from clouds.azure.made import makes_vpn_gateway
+from clouds.azure.names import subnet_name
+from clouds.azure.site import AzureSite
+from clouds.base import fitting
+from clouds.base.fitting import FoundNetwork, FoundSubnet, SiteRanges, listed
+from clouds.base.place import Place
+
+VAULT_ENDPOINT = "Microsoft.KeyVault"
+"""Service endpoint that lets a subnet reach vaults without leaving Azure's network."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoundGateway:
+    """A virtual network gateway as Azure has it."""
+
+    gateway_type: str
+    vpn_type: str
+    size: str
+    """Name of its SKU."""
+    addresses: tuple[str, ...]
+    """Public addresses, in the order of its IP configurations."""
+    subnets: tuple[str, ...]
+    """Resource ids of the subnets that it stands in."""
+
+
+def network_faults(found: FoundNetwork, place: Place[AzureSite], ranges: SiteRanges) -> Iterator[str]:
+    """Why a virtual network and its named subnets cannot be those of a site."""
+    yield from fitting.network_faults(found, ranges, region=place.site.region)
+    wanted, named = ranges.parts, place.site.existing.subnets.named()
+    for part, name in named.items():
+        subnet = found.subnets.get(name.lower())
+        if subnet is None:
+            yield f"it has no subnet {name}, named for {part}; make it with {wanted[part]}, or leave `{part}` out"
+            continue
+        yield from (f"its subnet {name}, named for {part}, {fault}" for fault in _subnet(subnet, part, wanted[part]))
+    for part, range_ in wanted.items():
+        if part not in named and part in made_parts(place):
+            for name, subnet in found.subnets.items():
+                # By its name, an earlier `up` has made it.
+                ours = name == subnet_name(place, part).lower() and subnet.ranges == (range_,)
+                if not ours and any(one.overlaps(range_) for one in subnet.ranges):
+                    yield f"its subnet {name} is in the way of {range_}, where the subnet for {part} is to be made"
+
+
+def made_parts(place: Place[AzureSite]) -> tuple[str, ...]:
+    """Parts of a site that have a subnet: its gateway only where it has tunnels, and is not named itself."""
+    return (
+        *(("gateway",) if place.has_tunnels and makes_vpn_gateway(place.site) else ()),
+        *(CONTROL_PLANE_SUBNETS if place.is_control else ()),
+        "nodes",
+    )
+
+
+def _subnet(found: FoundSubnet, part: str, wanted: IPv4Network) -> Iterator[str]:
+    if found.ranges != (wanted,):
+        yield f"has {listed(found.ranges)}, and the address plan {wanted}; they are to be equal"
+    if found.delegated:
+        yield f"is delegated to {found.delegated}; end that"
+    if part in CONTROL_PLANE_SUBNETS and VAULT_ENDPOINT not in found.endpoints:
+        yield f"lacks the service endpoint {VAULT_ENDPOINT}, by which machines reach the vault; add it"
+
+
+def gateway_faults(found: FoundGateway, vpn: AzureVpn, *, network: str) -> Iterator[str]:
+    """Why a gateway cannot end the tunnels of the site whose network has the id ``network``."""
+    if found.gateway_type != "Vpn" or found.vpn_type != "RouteBased":
+        yield (
+            f"it is {found.gateway_type}, {found.vpn_type}; only route-based VPN gateways take the tunnels' policies"
+        )
+    if found.size == "Basic":
+        yield "its size is Basic, which takes no IPsec policies; name a larger one"
+    if [IPv4Address(one) for one in found.addresses] != list(vpn.addresses):
+        real, declared = ", ".join(found.addresses) or "none", ", ".join(map(str, vpn.addresses))
+        yield f"its addresses are {real}, and the file has {declared}; write the former"
+    outside = [one for one in found.subnets if not one.lower().startswith(f"{network.lower()}/")]
+    if outside:
+        yield f"it stands in {outside[0].rpartition('/subnets/')[0]}, not in the site's network"
