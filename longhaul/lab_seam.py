@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from components.model import Environment
     from lab.state import LabState
 
-IMAGINARY = "00000000-0000-"
-"""How the subscriptions of labs begin."""
-
 INSIDE = "LONGHAUL_LAB"
 """Set to the environment's name for what runs as the lab's operator."""
 
@@ -94,6 +91,8 @@ def _become(path: str, command: list[str]) -> NoReturn:
 
 def require_cloud(environment: Environment) -> None:
     """Refuse an environment whose Azure subscription is none that exists: only a lab can stand for it."""
+    from clouds.base.section import IMAGINARY
+
     for name, site in environment.sites.items():
         subscription = getattr(site, "subscription", "")
         if subscription.startswith(IMAGINARY):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from clouds.aws.site import AwsSite
 
 if TYPE_CHECKING:
-    from clouds.base.cloud import Fleet, Groups, Listing, MachineTypes, Made, Names, Policy, Tunnels
+    from clouds.base.cloud import Doctor, Fleet, Groups, Images, Listing, MachineTypes, Made, Names, Policy, Tunnels
 
 
 class Aws:
@@ -74,3 +74,17 @@ class Aws:
         from clouds.aws import tunnels
 
         return tunnels
+
+    @property
+    def doctor(self) -> Doctor[AwsSite]:
+        """What has to be there before anything is made."""
+        from clouds.aws import doctor
+
+        return doctor
+
+    @property
+    def images(self) -> Images[AwsSite]:
+        """Images that machines boot."""
+        from clouds.aws import images
+
+        return images

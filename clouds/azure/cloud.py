@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING
 from clouds.azure.site import AzureSite
 
 if TYPE_CHECKING:
-    from clouds.base.cloud import Control, Fleet, Groups, Listing, MachineTypes, Made, Names, Policy, Tunnels
+    from clouds.base.cloud import (
+        Control,
+        Doctor,
+        Fleet,
+        Groups,
+        Images,
+        Listing,
+        MachineTypes,
+        Made,
+        Names,
+        Policy,
+        Tunnels,
+    )
 
 
 class Azure:
@@ -80,3 +92,17 @@ class Azure:
         from clouds.azure import tunnels
 
         return tunnels
+
+    @property
+    def doctor(self) -> Doctor[AzureSite]:
+        """What has to be there before anything is made."""
+        from clouds.azure import doctor
+
+        return doctor
+
+    @property
+    def images(self) -> Images[AzureSite]:
+        """Images that machines boot."""
+        from clouds.azure import images
+
+        return images

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from clouds.azure.existing import CONTROL_PLANE_SUBNETS
 from clouds.azure.site import AzureSite
+from clouds.azure.tunnels import ADDRESSES
 from clouds.base.place import Place
 from clouds.base.words import listed
 
@@ -17,6 +18,12 @@ def makes_egress(place: Place[AzureSite]) -> bool:
 def makes_vpn_gateway(site: AzureSite) -> bool:
     """Whether the site gets a VPN gateway of its own, if it has tunnels."""
     return site.existing.vpn_gateway is None
+
+
+def public_addresses(place: Place[AzureSite]) -> int:
+    """How many are made: the NAT gateway's, and those of a VPN gateway."""
+    gateway = place.has_tunnels and makes_vpn_gateway(place.site)
+    return int(makes_egress(place)) + (ADDRESSES if gateway else 0)
 
 
 def there_already(site: AzureSite) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from clouds.base.control import CommandOutput, MachineView
+from clouds.base.doctor import Question, Share
 from clouds.base.fleet import LiveGroup
 from clouds.base.groups import PoolGroup
 from clouds.base.listing import PublicAddress
@@ -122,6 +123,26 @@ class Tunnels(Protocol[SiteT_contra]):
         """Tunnels of these links as the site's own gateway sees them; ``CloudError`` when the cloud does not say."""
 
 
+class Doctor(Protocol[SiteT_contra]):
+    """Looks whether what an environment needs of a cloud is there and allowed, before anything is made."""
+
+    def services(self, share: Share[SiteT_contra], /) -> dict[str, tuple[str, ...]]:
+        """Addresses of the cloud's own services that are needed, by the sites that need each."""
+
+    def questions(self, share: Share[SiteT_contra], /) -> Iterator[Question]:
+        """What is asked of a share that has sites."""
+
+
+class Images(Protocol[SiteT_contra]):
+    """Images that machines boot."""
+
+    def stands_for_none(self, site: SiteT_contra, /) -> bool:
+        """Whether the id that a site's file gives stands for an image that is still to be baked."""
+
+    def placeholder(self, account: str, /, *, kind: str) -> str:
+        """The id to give until the first image of a kind is baked; ``account`` is whose it will be, where ids tell."""
+
+
 class Cloud(Protocol[SiteT_contra]):
     """One cloud, whose sites are of one type; racks count as one. It is not inherited from: each answers it all."""
 
@@ -168,3 +189,9 @@ class Cloud(Protocol[SiteT_contra]):
 
     @property
     def tunnels(self) -> Tunnels[SiteT_contra]: ...
+
+    @property
+    def doctor(self) -> Doctor[SiteT_contra]: ...
+
+    @property
+    def images(self) -> Images[SiteT_contra]: ...

@@ -100,5 +100,8 @@ Uuid = Annotated[
 ]
 """An id that Azure gives."""
 
+IMAGINARY = "00000000-0000-"
+"""How those begin that are only in examples and labs: nobody was given them."""
+
 Principal = Uuid
 """Object id of a person or program in Entra."""

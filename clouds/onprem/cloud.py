@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from clouds.onprem.site import OnpremSite
 
 if TYPE_CHECKING:
-    from clouds.base.cloud import Fleet, Groups, Listing, MachineTypes, Made, Names, Policy, Tunnels
+    from clouds.base.cloud import Doctor, Fleet, Groups, Images, Listing, MachineTypes, Made, Names, Policy, Tunnels
 
 
 class Onprem:
@@ -74,3 +74,17 @@ class Onprem:
         from clouds.onprem import tunnels
 
         return tunnels
+
+    @property
+    def doctor(self) -> Doctor[OnpremSite]:
+        """What has to be there before anything is made."""
+        from clouds.onprem import doctor
+
+        return doctor
+
+    @property
+    def images(self) -> Images[OnpremSite]:
+        """Images that machines boot."""
+        from clouds.onprem import images
+
+        return images

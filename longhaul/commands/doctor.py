@@ -44,17 +44,14 @@ def run(invocation: Invocation) -> int:
     if where.lab is not None:
         enter_lab(where, environment, invocation)
 
-    from longhaul.doctor.aws import Aws
-    from longhaul.doctor.azure import Azure
-    from longhaul.doctor.checks import Clouds, checks
+    from longhaul.doctor.checks import checks
     from longhaul.doctor.machine import outside
     from longhaul.doctor.run import run_checks
     from longhaul.doctor.text import exit_code, to_json, to_text
     from longhaul.report.programs import document
 
     options = invocation.options
-    clouds = Clouds(azure=Azure(), aws=Aws(), here=outside())
-    chosen = checks(_subject(where, environment), clouds, only=tuple(options.only or ()))
+    chosen = checks(_subject(where, environment), outside(), only=tuple(options.only or ()))
     findings = run_checks(chosen, limit_s=options.timeout)
     if options.json:
         print(document(to_json(environment.name, findings)))

@@ -1,6 +1,7 @@
 """Before anything is made: is what an environment needs there, and may we have it. Reads, and never writes.
 
-Each check is a module's function that yields findings; :mod:`longhaul.doctor.checks` lists them.
+Each check is a function that yields findings; :mod:`longhaul.doctor.checks` lists them, those of each cloud by its own
+doctor (``clouds/X/doctor.py``).
 """
 
 NAMES = (

@@ -1,37 +1,13 @@
-"""What an environment takes of the clouds' quotas: cores by machine type, addresses, networks."""
+"""Machines that an environment takes of the clouds."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from clouds.azure.groups import has_infiniband
-from clouds.azure.made import makes_egress
-from clouds.onprem.site import OnpremSite
+from clouds.base.doctor import Machines
 from clouds.registry import cloud_of
 from components.model import Environment
 from components.model.machines import Role
-from components.model.places import place_of
-from longhaul.prices.needs import AZURE_GATEWAY_ADDRESSES
-
-
-@dataclass(frozen=True, kw_only=True)
-class Machines:
-    """Machines of one type that a part of the environment wants in one site."""
-
-    site: str
-    key: tuple[str, ...]
-    """Where the file asks for them."""
-    machine_type: str
-    vcpus: int
-    """Virtual cores of each."""
-    least: int
-    most: int
-    spot: bool = False
-    store: bool = False
-    """Whether they keep data on local SSD."""
-    zonal: bool = True
-    """Whether they are put into the site's zones."""
 
 
 def machines(environment: Environment) -> tuple[Machines, ...]:
@@ -59,7 +35,7 @@ def _control_plane(environment: Environment) -> Iterator[Machines]:
 
 def _pools(environment: Environment) -> Iterator[Machines]:
     for name, pool in environment.pools.items():
-        if not isinstance(environment.sites[pool.site], OnpremSite):
+        if cloud_of(environment.sites[pool.site]).rents:
             yield Machines(
                 site=pool.site,
                 key=("pools", name),
@@ -68,13 +44,5 @@ def _pools(environment: Environment) -> Iterator[Machines]:
                 least=pool.min,
                 most=pool.max,
                 spot=pool.spot,
-                # components/azure/pools.py: a placement group is in one place, which Azure chooses.
-                zonal=not has_infiniband(pool.machine_type),
+                pooled=True,
             )
-
-
-def azure_addresses(environment: Environment, site: str) -> int:
-    """Public addresses that are made for a site on Azure: the NAT gateway's, and those of a VPN gateway."""
-    place = place_of(environment, site)
-    gateway = place.has_tunnels and cloud_of(place.site).made.makes_vpn_gateway(place.site)
-    return int(makes_egress(place)) + (AZURE_GATEWAY_ADDRESSES if gateway else 0)

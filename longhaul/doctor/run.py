@@ -7,27 +7,17 @@ import queue
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from threading import Thread
 
+from clouds.base.doctor import Question
 from clouds.base.findings import Finding, NotAskedError, folded, unknown
 
 AT_ONCE = 8
 """Checks that run at the same time."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Check:
-    """One question, or a few that belong together, about some places."""
-
-    name: str
-    where: tuple[str, ...]
-    """What it is about, for the case that it has no answer."""
-    run: Callable[[], Iterable[Finding]]
-
-
-def run_checks(checks: tuple[Check, ...], *, limit_s: float, at_once: int = AT_ONCE) -> tuple[Finding, ...]:
+def run_checks(checks: tuple[Question, ...], *, limit_s: float, at_once: int = AT_ONCE) -> tuple[Finding, ...]:
     """Everything they find, folded. One that takes longer than ``limit_s`` is given up: its thread dies with the
     program, and the next takes its place."""
     waiting = deque(enumerate(checks))
@@ -52,7 +42,7 @@ def run_checks(checks: tuple[Check, ...], *, limit_s: float, at_once: int = AT_O
     return folded(tuple(finding for index in range(len(checks)) for finding in found[index]))
 
 
-def _answer(check: Check) -> tuple[Finding, ...]:
+def _answer(check: Question) -> tuple[Finding, ...]:
     found: list[Finding] = []
     try:
         found.extend(check.run())
@@ -66,6 +56,6 @@ def _answer(check: Check) -> tuple[Finding, ...]:
     return tuple(replace(finding, check=check.name) for finding in found)
 
 
-def _late(check: Check, limit_s: float) -> Finding:
+def _late(check: Question, limit_s: float) -> Finding:
     what = f"no answer within {limit_s:g} s"
     return replace(unknown(what, *check.where, do="run it again, or give it longer (--timeout)"), check=check.name)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from clouds.aws.site import AwsSite
-from clouds.azure.site import AzureSite
-from components.model import AddressPlan, Environment, plan
+from clouds.base.doctor import Share
+from clouds.base.outside import Outside
+from components.model import Environment, plan
+from components.model.places import place_of, site_ranges
+from longhaul.doctor.demand import machines
 from longhaul.engine.backend import Backend
-from longhaul.lab_seam import IMAGINARY
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,49 +34,21 @@ class Subject:
         """The environment's."""
         return self.environment.name
 
-    @property
-    def addresses(self) -> AddressPlan:
-        """The address plan."""
-        return plan(self.environment)
-
     def at(self, *key: object) -> str:
         """A key of the environment, with its file."""
         return f"{'.'.join(map(str, key))} in {self.file}"
 
-    def sites(self, *names: str) -> tuple[str, ...]:
-        """These sites, with their file."""
-        return tuple(self.at("sites", name) for name in names)
-
-    def azure(self) -> dict[str, AzureSite]:
-        """Azure's sites whose subscription may exist: one of an example is nobody's to ask."""
-        sites = self.environment.sites.items()
-        return {name: site for name, site in sites if isinstance(site, AzureSite) and not self.imaginary(site)}
-
-    def aws(self) -> dict[str, AwsSite]:
-        """AWS's sites."""
-        return {name: site for name, site in self.environment.sites.items() if isinstance(site, AwsSite)}
-
-    def imaginary(self, site: AzureSite) -> bool:
-        """Whether a site is in an example's subscription, and no lab stands for it."""
-        return not self.lab and site.subscription.startswith(IMAGINARY)
-
-    def subscriptions(self) -> dict[str, list[str]]:
-        """Names of the sites in each subscription."""
-        found: dict[str, list[str]] = {}
-        for name, site in self.azure().items():
-            found.setdefault(site.subscription, []).append(name)
-        return found
-
-    def azure_regions(self) -> dict[tuple[str, str], list[str]]:
-        """Names of the sites by subscription and region."""
-        found: dict[tuple[str, str], list[str]] = {}
-        for name, site in self.azure().items():
-            found.setdefault((site.subscription, site.region), []).append(name)
-        return found
-
-    def aws_regions(self) -> dict[str, list[str]]:
-        """Names of the sites in each of AWS's regions."""
-        found: dict[str, list[str]] = {}
-        for name, site in self.aws().items():
-            found.setdefault(site.region, []).append(name)
-        return found
+    def share(self, kind: str, here: Outside) -> Share[Any]:
+        """What of the environment is in one cloud, as its doctor is told of it."""
+        environment, addresses = self.environment, plan(self.environment)
+        names = tuple(name for name, site in environment.sites.items() if site.kind == kind)
+        return Share(
+            environment=environment.name,
+            file=self.file,
+            lab=self.lab,
+            here=here,
+            supernet=environment.supernet,
+            places={name: place_of(environment, name) for name in names},
+            ranges={name: site_ranges(addresses, name) for name in names},
+            machines=tuple(one for one in machines(environment) if one.site in names),
+        )

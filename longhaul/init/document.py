@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 
 from longhaul.init.answers import Answers, Aws, Azure, Pool, Rack
-from longhaul.init.images import PLACEHOLDER_AMI, azure_placeholder, kind
+from longhaul.init.images import kind, placeholder
 
 RACK_SITE = "rack"
 """Name of the on-prem site; those in clouds are called after their region."""
@@ -106,7 +106,7 @@ def _azure(env: str, azure: Azure) -> Iterator[str]:
     wanted = kind(gpus(azure.pool))
     if azure.image is None:
         yield from _no_image(env, azure.region, wanted, note="The baked one goes into this gallery.")
-    yield f"image: {_scalar(azure.image or azure_placeholder(azure.subscription, kind=wanted))}"
+    yield f"image: {_scalar(azure.image or placeholder('azure', azure.subscription, kind=wanted))}"
 
 
 def _aws(env: str, aws: Aws) -> Iterator[str]:
@@ -114,9 +114,10 @@ def _aws(env: str, aws: Aws) -> Iterator[str]:
     yield "kind: aws"
     yield f"region: {_scalar(aws.region)}"
     yield f"zones: [{', '.join(map(_scalar, aws.zones))}]"
+    wanted = kind(gpus(aws.pool))
     if aws.image is None:
-        yield from _no_image(env, aws.region, kind(gpus(aws.pool)))
-    yield f"image: {_scalar(aws.image or PLACEHOLDER_AMI)}"
+        yield from _no_image(env, aws.region, wanted)
+    yield f"image: {_scalar(aws.image or placeholder('aws', '', kind=wanted))}"
 
 
 def _no_image(env: str, site: str, wanted: str, *, note: str = "") -> Iterator[str]:

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from clouds.aws import doctor
+from clouds.aws.permissions import EXAMPLES, statements
+from clouds.aws.permissions import permissions as asked
+from clouds.aws.reader import Reader, endpoints
 from clouds.base.findings import Finding, NotAskedError, Severity
-from longhaul.doctor import addresses, credentials, images, permissions_aws
-from longhaul.doctor.aws import Aws, endpoints
-from longhaul.doctor.documented import aws_statements
-from tests.longhaul.doctor.world import Sdk, raw_environment, severities, subject
+from tests.longhaul.doctor.world import Sdk, raw_environment, severities, share
 
 ROLE = {
     "Account": "123456789012",
@@ -24,21 +25,21 @@ OURS = [{"Key": "longhaul-environment", "Value": "dev"}]
 
 def test_whose_account_it_is(sdk: Sdk) -> None:
     sdk.says("sts", "get_caller_identity", ROLE, {})
-    (found,) = credentials.aws(subject(), Aws(sdk))
+    (found,) = doctor.credentials(share("aws"), Reader(sdk))
     assert found.severity is Severity.OK
     assert "the account 123456789012, as arn:aws:sts::123456789012:assumed-role/longhaul/me" in found.what
 
 
 def test_root_is_warned_of(sdk: Sdk) -> None:
     sdk.says("sts", "get_caller_identity", {**ROLE, "Arn": "arn:aws:iam::123456789012:root"}, {})
-    (found,) = credentials.aws(subject(), Aws(sdk))
+    (found,) = doctor.credentials(share("aws"), Reader(sdk))
     assert found.severity is Severity.WARNING
 
 
 def test_credentials_that_ended_are_unknown(sdk: Sdk) -> None:
     sdk.refuses("sts", "get_caller_identity", "ExpiredToken")
     with pytest.raises(NotAskedError, match="does not take the credentials") as raised:
-        list(credentials.aws(subject(), Aws(sdk)))
+        list(doctor.credentials(share("aws"), Reader(sdk)))
     assert "aws sso login" in raised.value.do
 
 
@@ -56,15 +57,15 @@ def simulates(sdk: Sdk, *, denied: tuple[str, ...] = ()) -> list[dict[str, Any]]
     role = {"Path": "/ci/", "RoleName": "longhaul", "RoleId": "AROAEXAMPLE1234567", "Arn": ROLE_ARN}
     sdk.says("iam", "get_role", {"Role": {**role, "CreateDate": "2026-01-01T00:00:00Z"}}, {"RoleName": "longhaul"})
     requests = []
-    for statement in aws_statements():
-        actions = [one for each in statement.actions for one in permissions_aws.EXAMPLES.get(each, (each,))]
+    for statement in statements():
+        actions = [one for each in statement.actions for one in EXAMPLES.get(each, (each,))]
         requests.append({"actions": actions, "conditions": statement.conditions})
         sdk.says("iam", "simulate_principal_policy", evaluated(actions, denied=denied))
     return requests
 
 
 def permissions(sdk: Sdk, raw: dict[str, Any] | None = None) -> list[Finding]:
-    return list(permissions_aws.aws(subject(raw), Aws(sdk)))
+    return list(asked(share("aws", raw), Reader(sdk)))
 
 
 def test_everything_that_the_page_lists_is_simulated(sdk: Sdk) -> None:
@@ -142,8 +143,8 @@ def test_who_may_not_simulate_tries_without_doing(sdk: Sdk, code: str, severity:
 
 
 def image(sdk: Sdk) -> Finding:
-    looked_at = subject()
-    (found,) = images.aws(looked_at, Aws(sdk), "use1", looked_at.aws()["use1"])
+    looked_at = share("aws")
+    (found,) = doctor.image(looked_at, Reader(sdk), "use1")
     return found
 
 
@@ -164,8 +165,8 @@ def test_an_image_that_is_not_there_is_to_be_baked(sdk: Sdk) -> None:
 def test_a_placeholder_is_told_without_asking(sdk: Sdk) -> None:
     raw = raw_environment()
     raw["sites"]["use1"]["image"] = "ami-00000000000000000"
-    looked_at = subject(raw)
-    (found,) = images.aws(looked_at, Aws(sdk), "use1", looked_at.aws()["use1"])
+    looked_at = share("aws", raw)
+    (found,) = doctor.image(looked_at, Reader(sdk), "use1")
     assert found.severity is Severity.PROBLEM
     assert not sdk.operations
 
@@ -184,7 +185,7 @@ def test_other_vpcs_that_overlap_are_a_warning(sdk: Sdk) -> None:
         {"VpcId": "vpc-ours", "CidrBlock": "10.65.0.0/16", "Tags": OURS},
     ]
     sdk.says("ec2", "describe_vpcs", {"Vpcs": vpcs}, {})
-    found = list(addresses.aws(subject(), Aws(sdk), "us-east-1"))
+    found = list(doctor.addresses(share("aws"), Reader(sdk), "us-east-1"))
     assert severities(found) == [
         ("warning", "the VPC vpc-old in us-east-1 has 10.70.0.0/16, inside or around 10.64.0.0/12")
     ]
@@ -203,4 +204,4 @@ def test_no_credentials_are_said_in_a_line(monkeypatch: pytest.MonkeyPatch, tmp_
         monkeypatch.setenv(name, str(tmp_path / "none"))
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     with pytest.raises(NotAskedError, match="there are no AWS credentials here"):
-        list(credentials.aws(subject(), Aws()))
+        list(doctor.credentials(share("aws"), Reader()))

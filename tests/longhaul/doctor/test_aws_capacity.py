@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
+from clouds.aws.offers import offers
+from clouds.aws.quotas import ADDRESSES, STANDARD, VPCS, quota_names
+from clouds.aws.quotas import quotas as looked_at
+from clouds.aws.reader import Reader
 from clouds.base.findings import Finding, RefusedError, Severity
-from longhaul.doctor import quotas_aws, types_aws
-from longhaul.doctor.aws import Aws
-from longhaul.doctor.quotas_aws import ADDRESSES, STANDARD, VPCS, quota_names
-from tests.longhaul.doctor.world import FILE, Sdk, severities, subject
+from tests.longhaul.doctor.world import FILE, Sdk, severities, share
 
 STANDARD_QUOTA = f"Running On-Demand {STANDARD} instances"
 OURS = [{"Key": "longhaul-environment", "Value": "dev"}]
@@ -57,7 +58,7 @@ def quotas(sdk: Sdk, *, cores: float = 64, vpcs: float = 5, running: list[Any] |
     address = {"AllocationId": "eipalloc-1", "PublicIp": "192.0.2.1"}
     sdk.says("ec2", "describe_addresses", {"Addresses": [address, {**address, "Tags": OURS}]}, {})
     sdk.says("ec2", "describe_vpcs", {"Vpcs": [{"VpcId": "vpc-1"}, {"VpcId": "vpc-2", "Tags": OURS}]}, {})
-    found = quotas_aws.aws(subject(), Aws(sdk), "us-east-1")
+    found = looked_at(share("aws"), Reader(sdk), "us-east-1")
     return {finding.what.partition(": ")[0]: finding for finding in found}
 
 
@@ -95,7 +96,7 @@ def test_too_little_for_every_minimum_is_a_problem(sdk: Sdk) -> None:
 def test_who_may_not_see_quotas_is_told_the_action(sdk: Sdk) -> None:
     sdk.refuses("service-quotas", "list_service_quotas", "AccessDeniedException")
     with pytest.raises(RefusedError) as raised:
-        list(quotas_aws.aws(subject(), Aws(sdk), "us-east-1"))
+        list(looked_at(share("aws"), Reader(sdk), "us-east-1"))
     assert raised.value.do == "allow servicequotas:ListServiceQuotas"
 
 
@@ -112,7 +113,7 @@ def types(sdk: Sdk, *zones: str, vcpus: int = 4, available: str = "ab") -> list[
     if zones:
         kinds = [{"InstanceType": "m6id.xlarge", "VCpuInfo": {"DefaultVCpus": vcpus}}]
         sdk.says("ec2", "describe_instance_types", {"InstanceTypes": kinds})
-    return list(types_aws.aws(subject(), Aws(sdk), "use1"))
+    return list(offers(share("aws"), Reader(sdk), "use1"))
 
 
 def test_a_type_in_every_zone_is_well(sdk: Sdk) -> None:

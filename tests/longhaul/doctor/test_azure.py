@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from clouds.azure import doctor
+from clouds.azure.permissions import actions, features, permissions, providers, registrations
+from clouds.azure.reader import Reader
 from clouds.azure.session import AzureError
 from clouds.base.findings import Finding, NotAskedError, Severity
-from longhaul.doctor import addresses, credentials, images, permissions_azure
-from longhaul.doctor.azure import Azure
-from longhaul.doctor.documented import azure_actions, azure_features, azure_providers
-from tests.longhaul.doctor.world import FILE, ROOT, SUBSCRIPTION, TENANT, Manager, raw_environment, subject
+from tests.longhaul.doctor.world import FILE, ROOT, SUBSCRIPTION, TENANT, Manager, raw_environment, share
 
 PERMISSIONS = f"{ROOT}/providers/Microsoft.Authorization/permissions"
 NETWORKS = f"{ROOT}/providers/Microsoft.Network/virtualNetworks"
@@ -20,7 +20,7 @@ NETWORKS = f"{ROOT}/providers/Microsoft.Network/virtualNetworks"
 def test_a_subscription_is_told_with_its_tenant(manager: Manager) -> None:
     document = {"id": ROOT, "tenantId": TENANT, "displayName": "Research", "state": "Enabled"}
     manager.has(ROOT, document)
-    (found,) = credentials.azure(subject(), manager.client(), SUBSCRIPTION)
+    (found,) = doctor.credentials(share("azure"), manager.reader(), SUBSCRIPTION)
     assert found.severity is Severity.OK
     assert "(Research)" in found.what
     assert TENANT in found.what
@@ -29,7 +29,7 @@ def test_a_subscription_is_told_with_its_tenant(manager: Manager) -> None:
 
 def test_another_tenant_or_a_disabled_subscription_is_a_problem(manager: Manager) -> None:
     manager.has(ROOT, {"id": ROOT, "tenantId": "another", "displayName": "Research", "state": "Warned"})
-    tenant, state = credentials.azure(subject(), manager.client(), SUBSCRIPTION)
+    tenant, state = doctor.credentials(share("azure"), manager.reader(), SUBSCRIPTION)
     assert (tenant.severity, state.severity) == (Severity.PROBLEM, Severity.PROBLEM)
     assert tenant.where == (f"sites.weu.tenant in {FILE}",)
     assert "Warned" in state.what
@@ -38,18 +38,19 @@ def test_another_tenant_or_a_disabled_subscription_is_a_problem(manager: Manager
 def test_an_examples_subscription_is_not_asked_for() -> None:
     raw = raw_environment()
     raw["sites"]["weu"]["subscription"] = "00000000-0000-4000-8000-000000000001"
-    example = subject(raw)
-    assert example.azure() == {}
-    (found,) = credentials.imaginary(example)
+    example = share("azure", raw)
+    assert doctor.real(example).places == {}
+    assert {one.name for one in doctor.questions(example)} == {"credentials", "durations", "clock"}
+    (found,) = doctor.imaginary(example)
     assert found.severity is Severity.PROBLEM
     assert found.where == (f"sites.weu.subscription in {FILE}",)
 
 
 @pytest.mark.parametrize(
-    ("permissions", "missing"),
+    ("granted", "missing"),
     [
         ([{"actions": ["*"], "notActions": []}], ""),
-        ([{"actions": list(azure_actions()), "notActions": []}], ""),
+        ([{"actions": list(actions()), "notActions": []}], ""),
         (
             [{"actions": ["*"], "notActions": ["Microsoft.Authorization/*/Write", "Microsoft.Authorization/*/Delete"]}],
             "Microsoft.Authorization/roleAssignments/write, Microsoft.Authorization/roleAssignments/delete",
@@ -68,34 +69,34 @@ def test_an_examples_subscription_is_not_asked_for() -> None:
     ],
     ids=["owner", "the page's", "contributor", "and user access administrator", "a part taken away"],
 )
-def test_what_is_granted_is_compared_with_the_page(manager: Manager, permissions: list[Any], missing: str) -> None:
-    manager.lists(PERMISSIONS, *permissions, size=1)
-    (found,) = permissions_azure.azure(subject(), manager.client(), SUBSCRIPTION)
+def test_what_is_granted_is_compared_with_the_page(manager: Manager, granted: list[Any], missing: str) -> None:
+    manager.lists(PERMISSIONS, *granted, size=1)
+    (found,) = permissions(share("azure"), manager.reader(), SUBSCRIPTION)
     assert found.severity is (Severity.PROBLEM if missing else Severity.OK)
     assert found.what.endswith(f"not granted: {missing}" if missing else f"the subscription {SUBSCRIPTION}")
     assert {query["api-version"][0] for _, _, query in manager.asked} == {"2015-07-01"}
 
 
 def test_what_is_not_registered_is_told_with_the_command(manager: Manager) -> None:
-    for provider in azure_providers():
+    for provider in providers():
         state = "NotRegistered" if provider == "Microsoft.KeyVault" else "Registered"
         manager.has(f"{ROOT}/providers/{provider}", {"namespace": provider, "registrationState": state})
-    for provider, feature in azure_features():
+    for provider, feature in features():
         path = f"{ROOT}/providers/Microsoft.Features/providers/{provider}/features/{feature}"
         manager.has(path, {"name": f"{provider}/{feature}", "properties": {"state": "registered"}})
-    vault, well = permissions_azure.registrations(subject(), manager.client(), SUBSCRIPTION)
+    vault, well = registrations(share("azure"), manager.reader(), SUBSCRIPTION)
     assert vault.do == f"az provider register --subscription {SUBSCRIPTION} --namespace Microsoft.KeyVault"
     assert "Microsoft.Compute/EncryptionAtHost" in well.what
     assert "Microsoft.KeyVault" not in well.what
 
 
 def image(manager: Manager, *regions: str, state: str = "Succeeded") -> Finding:
-    looked_at = subject()
+    looked_at = share("azure")
     targets = [{"name": region, "regionalReplicaCount": 1} for region in regions]
     document = {"properties": {"provisioningState": state, "publishingProfile": {"targetRegions": targets}}}
     if regions:
-        manager.has(looked_at.azure()["weu"].image, document)
-    (found,) = images.azure(looked_at, manager.client(), "weu", looked_at.azure()["weu"])
+        manager.has(looked_at.places["weu"].site.image, document)
+    (found,) = doctor.image(looked_at, manager.reader(), "weu")
     return found
 
 
@@ -114,8 +115,8 @@ def test_an_image_that_is_not_there_is_to_be_baked(manager: Manager) -> None:
 def test_a_placeholder_is_told_without_asking(manager: Manager) -> None:
     raw = raw_environment()
     raw["sites"]["weu"]["image"] = raw["sites"]["weu"]["image"].replace("1.2.0", "0.0.0")
-    looked_at = subject(raw)
-    (found,) = images.azure(looked_at, manager.client(), "weu", looked_at.azure()["weu"])
+    looked_at = share("azure", raw)
+    (found,) = doctor.image(looked_at, manager.reader(), "weu")
     assert found.what == "no image is baked yet: this id stands for the first"
     assert manager.asked == []
 
@@ -137,7 +138,7 @@ def test_other_networks_that_overlap_are_a_warning(manager: Manager) -> None:
         network("far", "it", "172.16.0.0/16"),
         size=2,
     )
-    (found,) = addresses.azure(subject(), manager.client(), SUBSCRIPTION)
+    (found,) = doctor.addresses(share("azure"), manager.reader(), SUBSCRIPTION)
     assert found.severity is Severity.WARNING
     assert found.what == "the virtual network old in it, westus has 10.79.0.0/16, inside or around 10.64.0.0/12"
     assert found.where == (f"supernet in {FILE}",)
@@ -145,14 +146,14 @@ def test_other_networks_that_overlap_are_a_warning(manager: Manager) -> None:
 
 def test_networks_elsewhere_are_well(manager: Manager) -> None:
     manager.lists(NETWORKS, network("far", "it", "172.16.0.0/16"))
-    (found,) = addresses.azure(subject(), manager.client(), SUBSCRIPTION)
+    (found,) = doctor.addresses(share("azure"), manager.reader(), SUBSCRIPTION)
     assert found.severity is Severity.OK
 
 
 def test_the_token_goes_to_nobody_else(manager: Manager) -> None:
     manager.has(NETWORKS, {"value": [], "nextLink": "http://127.0.0.1:9/else"})
     with pytest.raises(NotAskedError, match="another address"):
-        list(addresses.azure(subject(), manager.client(), SUBSCRIPTION))
+        list(doctor.addresses(share("azure"), manager.reader(), SUBSCRIPTION))
 
 
 def test_who_is_not_signed_in_is_asked_once() -> None:
@@ -164,9 +165,9 @@ def test_who_is_not_signed_in_is_asked_once() -> None:
             raise AzureError("no Azure credential works", status=401)
 
     nobody = Nobody()
-    client = Azure(nobody)
+    reader = Reader(nobody)
     for _ in range(2):
         with pytest.raises(NotAskedError, match="no Azure credential works") as raised:
-            client.get("/subscriptions/x", version="1")
+            reader.get("/subscriptions/x", version="1")
         assert "az login" in raised.value.do
     assert nobody.asked == 1

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from clouds.azure.offers import offers
+from clouds.azure.quotas import quotas as looked_at
 from clouds.base.findings import Finding, RefusedError, Severity
-from longhaul.doctor import quotas_azure, types_azure
-from tests.longhaul.doctor.world import FILE, ROOT, SUBSCRIPTION, Manager, raw_environment, severities, subject
+from tests.longhaul.doctor.world import FILE, ROOT, SUBSCRIPTION, Manager, raw_environment, severities, share
 
 USAGES = f"{ROOT}/providers/Microsoft.Compute/locations/westeurope/usages"
 NETWORK_USAGES = f"{ROOT}/providers/Microsoft.Network/locations/westeurope/usages"
@@ -57,7 +58,7 @@ def quotas(manager: Manager, raw: dict[str, Any] | None = None, *, family: int =
         size=2,
     )
     manager.lists(NETWORK_USAGES, usage("PublicIPAddresses", 9, 9 + addresses), usage("VirtualNetworks", 8, 50))
-    found = quotas_azure.azure(subject(raw), manager.client(), SUBSCRIPTION, "westeurope")
+    found = looked_at(share("azure", raw), manager.reader(), SUBSCRIPTION, "westeurope")
     return {finding.what.partition(": ")[0]: finding for finding in found}
 
 
@@ -116,7 +117,7 @@ def test_spot_machines_count_against_their_own_quota(manager: Manager) -> None:
 
 def types(manager: Manager, *skus: Any, raw: dict[str, Any] | None = None) -> list[Finding]:
     manager.lists(SKUS, *skus)
-    return list(types_azure.azure(subject(raw), manager.client(), "weu"))
+    return list(offers(share("azure", raw), manager.reader(), "weu"))
 
 
 def test_types_with_local_disks_in_every_zone_are_well(manager: Manager) -> None:
@@ -184,4 +185,4 @@ def test_infiniband_is_in_no_zone_of_ours(manager: Manager) -> None:
 def test_a_refusal_names_the_right_that_is_missing(manager: Manager) -> None:
     manager.refused[USAGES.lower()] = (403, "AuthorizationFailed")
     with pytest.raises(RefusedError, match="AuthorizationFailed, it says"):
-        list(quotas_azure.azure(subject(), manager.client(), SUBSCRIPTION, "westeurope"))
+        list(looked_at(share("azure"), manager.reader(), SUBSCRIPTION, "westeurope"))

@@ -6,23 +6,23 @@ import argparse
 import json
 import subprocess
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from clouds.aws import reader as aws
+from clouds.azure import reader as azure
 from clouds.azure.session import AzureError
 from clouds.base.findings import NotAskedError, Severity
 from longhaul.commands import doctor
-from longhaul.doctor import NAMES, aws, azure, machine
-from longhaul.doctor.checks import ASKING, NOT_IN_A_LAB, Clouds, checks
-from longhaul.doctor.machine import Outside
+from longhaul.doctor import NAMES, machine
+from longhaul.doctor.checks import ASKING, NOT_IN_A_LAB, checks
 from longhaul.doctor.run import run_checks
 from longhaul.exits import Exit
 from longhaul.invocation import Invocation
 from tests.longhaul.conftest import Checkout
-from tests.longhaul.doctor.world import FILE, GOLDEN, VPC, Sdk, named_environment, subject
+from tests.longhaul.doctor.world import FILE, GOLDEN, VPC, Sdk, alone, named_environment, subject
 
 
 class Nobody:
@@ -34,15 +34,6 @@ class Nobody:
 
 def no_clients(service: str, region: str) -> Any:
     raise NotAskedError("there are no AWS credentials here")
-
-
-def silent(url: str) -> str:
-    raise NotAskedError(f"{url} does not answer")
-
-
-def alone() -> Outside:
-    """A machine that nobody answers."""
-    return Outside(resolve=lambda name: [], date=silent, now=lambda: datetime.now(UTC), proxied=lambda url: True)
 
 
 @pytest.fixture(name="cut_off")
@@ -108,26 +99,26 @@ def test_a_name_that_there_is_not_and_no_time_are_refused(
 
 
 def test_every_name_has_a_check_and_every_check_a_name() -> None:
-    clouds = Clouds(azure=azure.Azure(Nobody()), aws=aws.Aws(no_clients), here=alone())
-    found = checks(subject(named_environment()), clouds)
+    found = checks(subject(named_environment()), alone())
     assert {check.name for check in found} == set(NAMES)
-    assert {check.name for check in checks(subject(), clouds)} == set(NAMES) - {"existing"}, "nothing is named"
+    assert {check.name for check in checks(subject(), alone())} == set(NAMES) - {"existing"}, "nothing is named"
     assert [NAMES.index(check.name) for check in found] == sorted(NAMES.index(check.name) for check in found)
-    assert {check.name for check in checks(subject(), clouds, only=("quotas",))} == {"quotas"}
+    assert {check.name for check in checks(subject(), alone(), only=("quotas",))} == {"quotas"}
     assert set(ASKING) <= set(NAMES)
 
 
-def test_a_labs_stand_ins_are_asked_only_what_they_answer(sdk: Sdk) -> None:
-    clouds = Clouds(azure=azure.Azure(Nobody()), aws=aws.Aws(sdk), here=alone())
-    found = run_checks(checks(subject(lab=True), clouds, only=NOT_IN_A_LAB), limit_s=60)
+@pytest.mark.usefixtures("cut_off")
+def test_a_labs_stand_ins_are_asked_only_what_they_answer(sdk: Sdk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aws, "_signed_in", sdk)
+    found = run_checks(checks(subject(lab=True), alone(), only=NOT_IN_A_LAB), limit_s=60)
     assert {finding.check for finding in found} == set(NOT_IN_A_LAB)
     assert {finding.severity for finding in found} == {Severity.UNKNOWN}
     assert not sdk.operations
 
 
+@pytest.mark.usefixtures("cut_off")
 def test_where_says_file_and_key() -> None:
-    clouds = Clouds(azure=azure.Azure(Nobody()), aws=aws.Aws(no_clients), here=alone())
-    found = run_checks(checks(subject(), clouds, only=("images",)), limit_s=60)
+    found = run_checks(checks(subject(), alone(), only=("images",)), limit_s=60)
     assert {place for finding in found for place in finding.where} == {f"sites.weu in {FILE}", f"sites.use1 in {FILE}"}
 
 

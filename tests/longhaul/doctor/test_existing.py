@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 
+from clouds.aws import doctor as aws_doctor
+from clouds.aws import looked_up as in_aws
+from clouds.aws.reader import Reader
+from clouds.azure import doctor as azure_doctor
+from clouds.azure import looked_up as in_azure
 from clouds.base.findings import RefusedError, Severity
-from longhaul.doctor import addresses, credentials, existing
-from longhaul.doctor.aws import Aws
 from tests.longhaul.doctor.world import (
     FILE,
     GATEWAY,
@@ -23,7 +26,7 @@ from tests.longhaul.doctor.world import (
     Sdk,
     named_environment,
     severities,
-    subject,
+    share,
 )
 
 NETWORK = f"{NETWORKING}/virtualNetworks/vnet"
@@ -54,7 +57,7 @@ def has_all(manager: Manager, *, api: str = "10.64.3.0/24", kind: str = "RouteBa
 
 def azure(manager: Manager) -> dict[str, tuple[Severity, str]]:
     """Severity and words by the key's end."""
-    found = existing.azure(subject(named_environment()), manager.client(), "weu")
+    found = in_azure.named_parts(share("azure", named_environment()), manager.reader(), "weu")
     return {one.where[0].removeprefix("sites.weu.existing."): (one.severity, one.what) for one in found}
 
 
@@ -91,12 +94,12 @@ def test_what_may_not_be_looked_at_is_no_verdict(manager: Manager) -> None:
 
 
 def test_a_named_network_does_not_overlap_its_own_plan(manager: Manager, sdk: Sdk) -> None:
-    named = subject(named_environment())
+    named = named_environment()
     manager.lists(f"{ROOT}/providers/Microsoft.Network/virtualNetworks", network(["10.64.0.0/16"], "10.64.3.0/24"))
     sdk.says("ec2", "describe_vpcs", {"Vpcs": [{"VpcId": VPC, "CidrBlock": "10.65.0.0/16"}]}, {})
     found = [
-        *addresses.azure(named, manager.client(), SUBSCRIPTION),
-        *addresses.aws(named, Aws(sdk), "us-east-1"),
+        *azure_doctor.addresses(share("azure", named), manager.reader(), SUBSCRIPTION),
+        *aws_doctor.addresses(share("aws", named), Reader(sdk), "us-east-1"),
     ]
     assert {finding.severity for finding in found} == {Severity.OK}
 
@@ -127,7 +130,7 @@ def tells(
 
 
 def aws(sdk: Sdk) -> list[tuple[str, str]]:
-    return severities(list(existing.aws(subject(named_environment()), Aws(sdk), "use1")))
+    return severities(list(in_aws.named_parts(share("aws", named_environment()), Reader(sdk), "use1")))
 
 
 def test_what_fits_in_aws_is_well(sdk: Sdk) -> None:
@@ -162,7 +165,7 @@ def test_what_aws_does_not_have_is_a_problem(sdk: Sdk) -> None:
 def test_credentials_of_another_account_than_the_file_says_are_a_problem(sdk: Sdk) -> None:
     caller = {"Account": "210987654321", "Arn": "arn:aws:iam::210987654321:user/me", "UserId": "AIDAEXAMPLE"}
     sdk.says("sts", "get_caller_identity", caller, {})
-    (found,) = credentials.aws(subject(named_environment()), Aws(sdk))
+    (found,) = aws_doctor.credentials(share("aws", named_environment()), Reader(sdk))
     assert found.severity is Severity.PROBLEM
     assert found.what == "AWS: the credentials are of the account 210987654321, the file says 123456789012"
     assert found.where == (f"sites.use1.account in {FILE}",)

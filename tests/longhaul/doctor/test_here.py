@@ -11,27 +11,31 @@ from typing import Any
 
 import pytest
 
+from clouds.aws.permissions import statements as aws_statements
+from clouds.azure.doctor import durations
+from clouds.azure.permissions import features as azure_features
+from clouds.azure.permissions import providers as azure_providers
+from clouds.base import outside
 from clouds.base.findings import Finding, NotAskedError, Severity
+from clouds.onprem.doctor import gateways
 from components.model.hosts import BareMetalHost
-from longhaul.doctor import durations, machine, racks, state
-from longhaul.doctor.documented import aws_statements, azure_features, azure_providers
-from longhaul.doctor.machine import Outside
+from longhaul.doctor import machine, racks, state
 from longhaul.doctor.subject import Subject
 from longhaul.engine.backend import Backend
-from tests.longhaul.doctor.world import FILE, raw_environment, severities, subject
+from tests.longhaul.doctor.world import FILE, raw_environment, severities, share, subject
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 URL = "https://management.azure.com"
 
 
-def here(**ways: Any) -> Outside:
+def here(**ways: Any) -> outside.Outside:
     usual: dict[str, Any] = {
         "resolve": lambda name: [name],
         "date": lambda url: format_datetime(NOW, usegmt=True),
         "now": lambda: NOW,
         "proxied": lambda url: False,
     }
-    return Outside(**{**usual, **ways})
+    return outside.Outside(**{**usual, **ways})
 
 
 @pytest.mark.parametrize(
@@ -46,20 +50,20 @@ def here(**ways: Any) -> Outside:
     ],
 )
 def test_the_clock_is_compared_with_the_clouds(behind: timedelta, severity: Severity, words: str) -> None:
-    (found,) = machine.clock(here(date=lambda url: format_datetime(NOW + behind, usegmt=True)), URL)
+    (found,) = outside.clock(here(date=lambda url: format_datetime(NOW + behind, usegmt=True)), URL)
     assert found.severity is severity
     assert words in found.what
 
 
 def test_a_slow_answer_is_no_wrong_clock() -> None:
     times = iter((NOW - timedelta(minutes=10), NOW + timedelta(minutes=10)))
-    (found,) = machine.clock(here(now=lambda: next(times)), URL)
+    (found,) = outside.clock(here(now=lambda: next(times)), URL)
     assert found.severity is Severity.OK
 
 
 def test_an_answer_without_a_date_tells_no_time() -> None:
     with pytest.raises(NotAskedError, match="without a date"):
-        list(machine.clock(here(date=lambda url: ""), URL))
+        list(outside.clock(here(date=lambda url: ""), URL))
 
 
 def failing(code: int) -> Callable[[str], object]:
@@ -93,12 +97,12 @@ def test_gateways_need_public_addresses_and_pinned_keys() -> None:
     gateway = raw["sites"]["rack"]["gateways"][0]
     gateway["public_address"] = "203.0.113.10"
     del gateway["host_key"]
-    address, key = racks.gateways(subject(raw))
+    address, key = gateways(share("onprem", raw))
     assert address.severity is Severity.PROBLEM
     assert address.where == (f"sites.rack.gateways.0.public_address in {FILE}",)
     assert key.severity is Severity.WARNING
-    assert severities(list(racks.gateways(subject(raw, lab=True))))[0][0] == "ok"
-    assert {finding.severity for finding in racks.gateways(subject())} == {Severity.OK}
+    assert severities(list(gateways(share("onprem", raw, lab=True))))[0][0] == "ok"
+    assert {finding.severity for finding in gateways(share("onprem"))} == {Severity.OK}
 
 
 def test_hosts_without_a_pinned_key_are_counted() -> None:
@@ -154,13 +158,13 @@ def test_what_encrypts_the_state(stack: dict[str, str], environ: dict[str, str],
 
 
 def test_only_what_there_is_takes_long() -> None:
-    gateway, roles = durations.durations(subject())
+    gateway, roles = durations(share("azure"))
     assert "half an hour" in gateway.what
     assert "ten minutes" in roles.what
     alone = raw_environment()
     alone["sites"] = {"weu": alone["sites"]["weu"]}
     del alone["pools"], alone["bare_metal"]
-    assert len(list(durations.durations(subject(alone)))) == 1
+    assert len(list(durations(share("azure", alone)))) == 1
 
 
 def test_the_figures_are_those_of_their_sources(root: Path) -> None:
@@ -169,7 +173,7 @@ def test_the_figures_are_those_of_their_sources(root: Path) -> None:
     assert "take up to ten minutes to come into force" in (control / "secrets.py").read_text(encoding="utf-8")
     issuing = (control / "issuing.py").read_text(encoding="utf-8")
     assert "CLOCK_SKEW = timedelta(minutes=5)" in issuing
-    assert timedelta(minutes=5) == machine.WRONG
+    assert timedelta(minutes=5) == outside.WRONG
 
 
 def test_the_page_is_read_whole() -> None:
@@ -185,5 +189,5 @@ def test_the_page_is_read_whole() -> None:
 
 
 def test_a_finding_says_what_to_do_unless_all_is_well() -> None:
-    found: list[Finding] = [*racks.gateways(subject()), *state.backend(subject()), *state.encryption(subject())]
+    found: list[Finding] = [*gateways(share("onprem")), *state.backend(subject()), *state.encryption(subject())]
     assert all(finding.do for finding in found if finding.severity is not Severity.OK)

@@ -8,22 +8,23 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
+from clouds.base.doctor import Question
 from clouds.base.findings import Finding, NotAskedError, Severity, ok, problem, unknown, warning
-from longhaul.doctor.run import Check, run_checks
+from longhaul.doctor.run import run_checks
 from longhaul.doctor.text import exit_code, to_json, to_text
 from longhaul.exits import Exit
 from longhaul.report.text import WIDTH
 from tests.longhaul.doctor.world import GOLDEN, severities
 
 
-def check(name: str, *found: Finding | Exception) -> Check:
+def check(name: str, *found: Finding | Exception) -> Question:
     def run() -> Iterable[Finding]:
         for one in found:
             if isinstance(one, Exception):
                 raise one
             yield one
 
-    return Check(name=name, where=(f"{name} itself",), run=run)
+    return Question(name=name, where=(f"{name} itself",), run=run)
 
 
 def test_the_worst_comes_first_and_the_rest_in_order() -> None:
@@ -66,7 +67,7 @@ def test_a_check_that_hangs_is_given_up_and_its_place_taken() -> None:
         yield ok("too late")
 
     try:
-        stuck = Check(name="a", where=("there",), run=hangs)
+        stuck = Question(name="a", where=("there",), run=hangs)
         found = run_checks((stuck, check("b", ok("well"))), limit_s=0.2, at_once=1)
     finally:
         release.set()
@@ -82,7 +83,7 @@ def test_checks_run_side_by_side() -> None:
         together.wait()
         yield ok("met")
 
-    checks = tuple(Check(name=str(index), where=(), run=meets) for index in range(4))
+    checks = tuple(Question(name=str(index), where=(), run=meets) for index in range(4))
     assert severities(run_checks(checks, limit_s=60, at_once=4)) == [("ok", "met")] * 4
 
 

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -14,10 +15,12 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import boto3
 from botocore.stub import Stubber
 
+from clouds.azure.reader import Reader
 from clouds.azure.session import MANAGEMENT, Session
-from clouds.base.findings import Finding
+from clouds.base.doctor import Share
+from clouds.base.findings import Finding, NotAskedError
+from clouds.base.outside import Outside
 from components.model import parse
-from longhaul.doctor.azure import Azure
 from longhaul.doctor.subject import Subject
 from longhaul.engine.backend import Backend
 from tests.support.loopback import Handler, listening
@@ -77,6 +80,20 @@ def subject(raw: dict[str, Any] | None = None, **more: Any) -> Subject:
     return Subject(environment=environment, file=FILE, hosts_file="stacks/hosts.dev.yaml", **known)
 
 
+def silent(url: str) -> str:
+    raise NotAskedError(f"{url} does not answer")
+
+
+def alone() -> Outside:
+    """A machine that nobody answers."""
+    return Outside(resolve=lambda name: [], date=silent, now=lambda: datetime.now(UTC), proxied=lambda url: True)
+
+
+def share(kind: str, raw: dict[str, Any] | None = None, **more: Any) -> Share[Any]:
+    """What of it is in one cloud."""
+    return subject(raw, **more).share(kind, alone())
+
+
 def severities(findings: list[Finding] | tuple[Finding, ...]) -> list[tuple[str, str]]:
     """Severity and words of each."""
     return [(str(finding.severity), finding.what) for finding in findings]
@@ -100,11 +117,11 @@ class Manager:
     asked: list[tuple[str, str, dict[str, list[str]]]] = field(default_factory=list)
     """Method, path and query of each request."""
 
-    def client(self) -> Azure:
+    def reader(self) -> Reader:
         """Who asks it, by the real session, signed in as nobody."""
         session = Session(MANAGEMENT)
         vars(session)["_credential"] = _Token()
-        return Azure(session, root=self.address)
+        return Reader(session, root=self.address)
 
     def lists(self, path: str, *entries: Any, size: int = 100) -> None:
         """A list, in pages of a size."""

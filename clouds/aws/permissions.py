@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from clouds.aws import session
+from clouds.aws.reader import Caller, Reader, asked
+from clouds.aws.site import AwsSite
+from clouds.base.doctor import Share
+from clouds.base.documented import NAME, document, several
 from clouds.base.findings import Finding, NotAskedError, RefusedError, ok, problem, unknown, warning
-from components.model.groups import cloud_name
-from longhaul.doctor.aws import Aws, Caller, asked
-from longhaul.doctor.documented import NAME, Statement, aws_statements
-from longhaul.doctor.subject import Subject
 
 REGION_KEY = "aws:RequestedRegion"
 
@@ -28,6 +28,30 @@ SERVICE_ROLE = "aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAuto
 
 
 @dataclass(frozen=True, kw_only=True)
+class Statement:
+    """One statement of the policy."""
+
+    actions: tuple[str, ...]
+    resources: tuple[str, ...]
+    conditions: dict[str, tuple[str, ...]]
+    """Values by context key, all of them to be equal."""
+
+
+def statements() -> tuple[Statement, ...]:
+    """The policy's statements, as docs/getting-started.md has them."""
+    return tuple(
+        Statement(
+            actions=several(entry["Action"]),
+            resources=several(entry["Resource"]),
+            conditions={
+                key: several(values) for key, values in entry.get("Condition", {}).get("StringEquals", {}).items()
+            },
+        )
+        for entry in document("aws-policy")["Statement"]
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class _Who:
     """Who is asked about, and for where."""
 
@@ -38,24 +62,24 @@ class _Who:
     """What the clouds' names begin with."""
 
 
-def aws(subject: Subject, client: Aws) -> Iterator[Finding]:
+def permissions(share: Share[AwsSite], reader: Reader) -> Iterator[Finding]:
     """The actions of docs/getting-started.md, by IAM's ``SimulatePrincipalPolicy``; where that is not allowed, one of
     them by EC2's ``DryRun``, which "checks whether you have the required permissions for the action, without actually
     making the request, and provides an error response" (EC2 API, ``CreateVpc``)."""
-    regions, sites = list(subject.aws_regions()), subject.sites(*subject.aws())
-    caller = client.caller(regions[0])
+    regions, sites = list(share.regions()), share.sites(*share.places)
+    caller = reader.caller(regions[0])
     if caller.arn.endswith(":root"):
         yield ok("AWS: an account's root may do everything", *sites)
         return
     try:
-        iam = client.client("iam", regions[0])
-        begin = cloud_name(subject.environment, subject.name)
+        iam = reader.client("iam", regions[0])
+        begin = next(iter(share.places.values())).cloud_name(share.environment)
         who = _Who(client=iam, principal=_principal(iam, caller), caller=caller, names=begin)
         missing = _missing(who, regions)
     except RefusedError as error:
         yield unknown(f"most permissions on AWS: {error}", *sites, do=error.do)
-        for region, names in subject.aws_regions().items():
-            yield _dry_run(client, region, subject.sites(*names))
+        for region, names in share.regions().items():
+            yield _dry_run(reader, region, share.sites(*names))
         return
     yield from _said(missing, sites)
 
@@ -92,7 +116,7 @@ def _principal(iam: Any, caller: Caller) -> str:
 def _missing(who: _Who, regions: list[str]) -> dict[str, list[str]]:
     """Actions that are not allowed, with the regions that this is so for."""
     missing: dict[str, list[str]] = {}
-    for statement in aws_statements():
+    for statement in statements():
         everywhere = REGION_KEY not in statement.conditions
         for region in regions[:1] if everywhere else regions:
             for action in _denied(who, statement, region):
@@ -138,9 +162,9 @@ def _arn(pattern: str, who: _Who, region: str) -> str:
     return ":".join(parts)
 
 
-def _dry_run(client: Aws, region: str, sites: tuple[str, ...]) -> Finding:
+def _dry_run(reader: Reader, region: str, sites: tuple[str, ...]) -> Finding:
     """Whether a VPC might be made; none is: with ``DryRun`` the answer is always an error, of one code or another."""
-    ec2, what = client.client("ec2", region), "a dry run of ec2:CreateVpc"
+    ec2, what = reader.client("ec2", region), "a dry run of ec2:CreateVpc"
     with asked(what, needs="ec2:CreateVpc"):
         try:
             with session.asked(what):

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from clouds.azure.groups import has_infiniband
+from clouds.azure.reader import Reader, region_name
+from clouds.azure.site import AzureSite
+from clouds.base.doctor import Machines, Share, cores_differ
 from clouds.base.findings import Finding, ok, problem, unknown, warning
-from longhaul.doctor.azure import Azure, region_name
-from longhaul.doctor.demand import Machines, machines
-from longhaul.doctor.subject import Subject
-from longhaul.doctor.types_aws import cores_differ
 
 NVME = "NvmeDiskSizeInMiB"
 """Capability of types with local NVMe disks."""
@@ -21,20 +21,18 @@ TEMPORARY = "MaxResourceVolumeMB"
 """Capability of types with a temporary disk, of whatever kind."""
 
 
-def azure(subject: Subject, client: Azure, site: str) -> Iterator[Finding]:
+def offers(share: Share[AzureSite], reader: Reader, name: str) -> Iterator[Finding]:
     """The types of one site."""
-    place = subject.azure()[site]
-    wanted = tuple(one for one in machines(subject.environment) if one.site == site)
-    skus = client.skus(place.subscription, place.region) if wanted else {}
+    site, wanted = share.places[name].site, share.machines_in(name)
+    skus = reader.skus(site.subscription, site.region) if wanted else {}
     for one in wanted:
-        yield _judged(subject, one, skus.get(one.machine_type))
-    for name in sorted({one.machine_type for one in wanted} & set(skus)):
-        cores = _capability(skus[name], "vCPUs")
-        yield from cores_differ(subject, name, cores)
+        yield _judged(share, one, skus.get(one.machine_type))
+    cores = {type_: _capability(skus[type_], "vCPUs") for type_ in {one.machine_type for one in wanted} & set(skus)}
+    yield from cores_differ(share, wanted, {type_: count for type_, count in cores.items() if count is not None})
 
 
-def _judged(subject: Subject, one: Machines, sku: dict[str, Any] | None) -> Finding:
-    site, key = subject.azure()[one.site], subject.at(*one.key)
+def _judged(share: Share[AzureSite], one: Machines, sku: dict[str, Any] | None) -> Finding:
+    site, key = share.places[one.site].site, share.at(*one.key)
     if sku is None:
         do = "another type, or another region"
         return problem(f"{one.machine_type} is not offered in {site.region} to this subscription", key, do=do)
@@ -42,13 +40,15 @@ def _judged(subject: Subject, one: Machines, sku: dict[str, Any] | None) -> Find
     if barred:
         what = f"{one.machine_type} is not for this subscription in {site.region} ({barred})"
         return problem(what, key, do="ask Azure's support for it, or take another type or region")
+    # components/azure/pools.py: a placement group is in one place, which Azure chooses.
+    zonal = not (one.pooled and has_infiniband(one.machine_type))
     zones = _zones(sku, site.region)
-    missing = [zone for zone in site.zones if zone not in zones] if one.zonal else []
+    missing = [zone for zone in site.zones if zone not in zones] if zonal else []
     if missing:
         what = f"{one.machine_type} is not to be had in zone {', '.join(missing)} of {site.region}"
         have = ", ".join(sorted(zones)) or "none"
-        return problem(what, key, subject.at("sites", one.site, "zones"), do=f"another type, or of the zones: {have}")
-    where = f"zones {', '.join(site.zones)} of {site.region}" if one.zonal else site.region
+        return problem(what, key, share.at("sites", one.site, "zones"), do=f"another type, or of the zones: {have}")
+    where = f"zones {', '.join(site.zones)} of {site.region}" if zonal else site.region
     return _disks(one, sku, key) if one.store else ok(f"{one.machine_type} is offered in {where}", key)
 
 

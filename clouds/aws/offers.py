@@ -5,41 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from clouds.aws.quotas import instance_vcpus
+from clouds.aws.reader import Reader, asked
+from clouds.aws.site import AwsSite
+from clouds.base.doctor import Machines, Share, cores_differ
 from clouds.base.findings import Finding, ok, problem, warning
-from longhaul.doctor.aws import Aws, asked
-from longhaul.doctor.demand import Machines, machines
-from longhaul.doctor.quotas_aws import instance_vcpus
-from longhaul.doctor.subject import Subject
 
 
-def aws(subject: Subject, client: Aws, site: str) -> Iterator[Finding]:
+def offers(share: Share[AwsSite], reader: Reader, name: str) -> Iterator[Finding]:
     """The zones of one site (EC2's ``DescribeAvailabilityZones``), the types that each of them offers
     (``DescribeInstanceTypeOfferings`` by zone), and their cores (``DescribeInstanceTypes``)."""
-    region, ec2 = subject.aws()[site].region, client.client("ec2", subject.aws()[site].region)
-    zones = tuple(f"{region}{letter}" for letter in subject.aws()[site].zones)
+    site = share.places[name].site
+    ec2 = reader.client("ec2", site.region)
+    zones = tuple(f"{site.region}{letter}" for letter in site.zones)
     missing = sorted(set(zones) - _zones(ec2))
     if missing:
         do = "zones that `aws ec2 describe-availability-zones` shows as available"
-        yield problem(f"not available to this account: {', '.join(missing)}", subject.at("sites", site, "zones"), do=do)
-    wanted = tuple(one for one in machines(subject.environment) if one.site == site)
+        yield problem(f"not available to this account: {', '.join(missing)}", share.at("sites", name, "zones"), do=do)
+    wanted = share.machines_in(name)
     offered = _offered(ec2, sorted({one.machine_type for one in wanted}))
     vcpus = instance_vcpus(ec2, {one.machine_type for one in wanted if offered.get(one.machine_type)})
     for one in wanted:
-        yield _judged(subject, one, zones, offered.get(one.machine_type, set()))
-    for name in sorted({one.machine_type for one in wanted}):
-        yield from cores_differ(subject, name, vcpus.get(name))
+        yield _judged(share, one, zones, offered.get(one.machine_type, set()))
+    yield from cores_differ(share, wanted, vcpus)
 
 
-def cores_differ(subject: Subject, machine_type: str, vcpus: int | None) -> Iterator[Finding]:
-    """Whether the cloud says other cores of a type than the address and capacity plans count with."""
-    known = subject.environment.machine_type(machine_type).vcpus
-    if vcpus not in (None, known):
-        key = subject.at("machine_types", machine_type, "vcpus")
-        yield problem(f"{machine_type} has {vcpus} vCPUs, not {known}", key, do=f"vcpus: {vcpus}")
-
-
-def _judged(subject: Subject, one: Machines, zones: tuple[str, ...], offered: set[str]) -> Finding:
-    key = subject.at(*one.key)
+def _judged(share: Share[AwsSite], one: Machines, zones: tuple[str, ...], offered: set[str]) -> Finding:
+    key = share.at(*one.key)
     here = [zone for zone in zones if zone in offered]
     if not here:
         others = f"; it is in {', '.join(sorted(offered))}" if offered else ""

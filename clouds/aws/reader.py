@@ -1,4 +1,4 @@
-"""Asking AWS: clients of its SDK, with the user's own credentials, and every error as a reason for no answer."""
+"""Reading from AWS: clients of its SDK, with the user's own credentials, and every error as a reason for no answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Caller:
     arn: str
 
 
-class Aws:
+class Reader:
     """Clients, made when they are first asked for."""
 
     def __init__(self, clients: Callable[[str, str], Any] | None = None) -> None:

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from clouds.aws.made import made_zones
+from clouds.aws.reader import Reader, asked, tagged
+from clouds.aws.site import AwsSite
+from clouds.base.doctor import Machines, Share
 from clouds.base.findings import Finding, unknown
-from longhaul.doctor.aws import Aws, asked, tagged
-from longhaul.doctor.demand import Machines, machines
-from longhaul.doctor.quotas import Quota, judge
-from longhaul.doctor.subject import Subject
+from clouds.base.quotas import Quota, judge
 
 STANDARD = "Standard (A, C, D, H, I, M, R, T, Z)"
 
@@ -63,13 +63,12 @@ class _Region:
         return next((name for name in names if name in self.quotas), "")
 
 
-def aws(subject: Subject, client: Aws, region: str) -> Iterator[Finding]:
+def quotas(share: Share[AwsSite], reader: Reader, region: str) -> Iterator[Finding]:
     """Cores by family, Elastic IPs and VPCs of one region."""
-    names = subject.aws_regions()[region]
-    wanted = tuple(one for one in machines(subject.environment) if one.site in names)
-    found = _Region(name=region, quotas=_applied(client, region), machines=wanted)
-    yield from _cores(subject, client.client("ec2", region), found)
-    yield from _networks(subject, client.client("ec2", region), found, names)
+    names = share.regions()[region]
+    found = _Region(name=region, quotas=_applied(reader, region), machines=share.machines_in(*names))
+    yield from _cores(share, reader.client("ec2", region), found)
+    yield from _networks(share, reader.client("ec2", region), found, names)
 
 
 def quota_names(machine_type: str, *, spot: bool) -> tuple[str, ...]:
@@ -84,13 +83,13 @@ def quota_names(machine_type: str, *, spot: bool) -> tuple[str, ...]:
     return (f"All {family} Spot Instance Requests", *((older,) if older else ()))
 
 
-def _applied(client: Aws, region: str) -> dict[str, _Applied]:
+def _applied(reader: Reader, region: str) -> dict[str, _Applied]:
     """The quotas of EC2 and VPC. "If the applied quota value is not available for a quota, the quota is not
     retrieved" (Service Quotas API, ``ListServiceQuotas``)."""
     found: dict[str, _Applied] = {}
     with asked(f"the quotas of {region}", needs="servicequotas:ListServiceQuotas"):
         for service in ("ec2", "vpc"):
-            pages = client.client("service-quotas", region).get_paginator("list_service_quotas")
+            pages = reader.client("service-quotas", region).get_paginator("list_service_quotas")
             for page in pages.paginate(ServiceCode=service):
                 for quota in page["Quotas"]:
                     applied = _Applied(service=service, code=quota["QuotaCode"], value=int(quota["Value"]))
@@ -98,8 +97,8 @@ def _applied(client: Aws, region: str) -> dict[str, _Applied]:
     return found
 
 
-def _cores(subject: Subject, ec2: Any, region: _Region) -> Iterator[Finding]:
-    used = _cores_in_use(ec2, subject.name) if region.machines else {}
+def _cores(share: Share[AwsSite], ec2: Any, region: _Region) -> Iterator[Finding]:
+    used = _cores_in_use(ec2, share.environment) if region.machines else {}
     groups: dict[str, list[Machines]] = {}
     for one in region.machines:
         name = region.quota(one.machine_type, spot=one.spot)
@@ -107,12 +106,12 @@ def _cores(subject: Subject, ec2: Any, region: _Region) -> Iterator[Finding]:
             groups.setdefault(name, []).append(one)
         else:
             what = f"AWS {region.name}: Service Quotas tells of no quota for {_words(one)}"
-            yield unknown(what, subject.at(*one.key))
+            yield unknown(what, share.at(*one.key))
     for name, wanted in groups.items():
         taken = sum(cores for (kind, spot), cores in used.items() if region.quota(kind, spot=spot) == name)
         least = sum(one.least * one.vcpus for one in wanted)
         most = sum(one.most * one.vcpus for one in wanted)
-        where = tuple(subject.at(*one.key) for one in wanted)
+        where = tuple(share.at(*one.key) for one in wanted)
         yield _judged(region, name, "vCPUs", taken, (least, most), where)
 
 
@@ -152,17 +151,17 @@ def instance_vcpus(ec2: Any, types: Iterable[str]) -> dict[str, int]:
         }
 
 
-def _networks(subject: Subject, ec2: Any, region: _Region, names: list[str]) -> Iterator[Finding]:
+def _networks(share: Share[AwsSite], ec2: Any, region: _Region, names: list[str]) -> Iterator[Finding]:
     """An Elastic IP for each zone, and a VPC for each site, but for what is there (components/aws/network.py)."""
-    sites = [subject.aws()[name] for name in names]
+    sites = [share.places[name].site for name in names]
     addresses, networks = sum(len(made_zones(site)) for site in sites), sum(not site.existing.vpc for site in sites)
     with asked("the Elastic IPs that there are", needs="ec2:DescribeAddresses"):
-        others = [one for one in ec2.describe_addresses()["Addresses"] if not tagged(one, subject.name)]
-    yield _counted(region, ADDRESSES, "addresses", len(others), addresses, subject.sites(*names))
+        others = [one for one in ec2.describe_addresses()["Addresses"] if not tagged(one, share.environment)]
+    yield _counted(region, ADDRESSES, "addresses", len(others), addresses, share.sites(*names))
     with asked("the VPCs that there are", needs="ec2:DescribeVpcs"):
         pages = ec2.get_paginator("describe_vpcs").paginate()
-        vpcs = sum(not tagged(vpc, subject.name) for page in pages for vpc in page["Vpcs"])
-    yield _counted(region, VPCS, "VPCs", vpcs, networks, subject.sites(*names))
+        vpcs = sum(not tagged(vpc, share.environment) for page in pages for vpc in page["Vpcs"])
+    yield _counted(region, VPCS, "VPCs", vpcs, networks, share.sites(*names))
 
 
 def _counted(region: _Region, name: str, unit: str, used: int, wanted: int, where: tuple[str, ...]) -> Finding:

@@ -2,28 +2,47 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
+from clouds.azure.reader import RESOURCES_VERSION, Reader
+from clouds.azure.site import AzureSite
+from clouds.azure.subscriptions import by_subscription
+from clouds.base.doctor import Share
+from clouds.base.documented import NAME, document, several, text
 from clouds.base.findings import Finding, ok, problem
-from longhaul.doctor.azure import RESOURCES_VERSION, Azure
-from longhaul.doctor.documented import NAME, azure_actions, azure_features, azure_providers
-from longhaul.doctor.subject import Subject
 
 PERMISSIONS_VERSION = "2015-07-01"
 FEATURES_VERSION = "2021-07-01"
 
 
-def azure(subject: Subject, client: Azure, subscription: str) -> Iterator[Finding]:
+def actions() -> tuple[str, ...]:
+    """The actions of the role, as docs/getting-started.md has them."""
+    return several(document("azure-role")["Actions"])
+
+
+def providers() -> tuple[str, ...]:
+    """The resource providers that have to be registered in a subscription."""
+    found = re.findall(r"az provider register --namespace ([\w.]+)", text())
+    return tuple(dict.fromkeys(found))
+
+
+def features() -> tuple[tuple[str, str], ...]:
+    """The features that have to be registered, each with its provider."""
+    return tuple(re.findall(r"az feature register --namespace ([\w.]+) --name (\w+)", text()))
+
+
+def permissions(share: Share[AzureSite], reader: Reader, subscription: str) -> Iterator[Finding]:
     """The actions of docs/getting-started.md against those that are granted at the subscription and above it:
     learn.microsoft.com, "Permissions - List" of the Authorization API, which "Resource Manager authentication API"
     asks at a subscription. One is granted when it is among the ``actions`` of any entry, and not among the
     ``notActions`` of the same entry."""
     path = f"/subscriptions/{subscription}/providers/Microsoft.Authorization/permissions"
-    granted = list(client.pages(path, version=PERMISSIONS_VERSION))
-    missing = [action for action in azure_actions() if not _granted(action, granted)]
-    sites = subject.sites(*subject.subscriptions()[subscription])
+    granted = list(reader.pages(path, version=PERMISSIONS_VERSION))
+    missing = [action for action in actions() if not _granted(action, granted)]
+    sites = share.sites(*by_subscription(share)[subscription])
     if missing:
         what = f"Azure, in the subscription {subscription}: not granted: {', '.join(missing)}"
         yield problem(what, *sites, do=f"the role of {NAME}, assigned at the subscription")
@@ -49,18 +68,18 @@ def _touches(pattern: str, action: str) -> bool:
     return _covers(pattern, action) or ("*" in action and _covers(action, pattern))
 
 
-def registrations(subject: Subject, client: Azure, subscription: str) -> Iterator[Finding]:
+def registrations(share: Share[AzureSite], reader: Reader, subscription: str) -> Iterator[Finding]:
     """The resource providers and features that docs/getting-started.md has registered: learn.microsoft.com,
     "Providers - Get" (``registrationState``) and "Features - Get" (``properties.state``)."""
-    root, sites = f"/subscriptions/{subscription}", subject.sites(*subject.subscriptions()[subscription])
+    root, sites = f"/subscriptions/{subscription}", share.sites(*by_subscription(share)[subscription])
     good: list[str] = []
-    for provider in azure_providers():
-        state = client.get(f"{root}/providers/{provider}", version=RESOURCES_VERSION)["registrationState"]
+    for provider in providers():
+        state = reader.get(f"{root}/providers/{provider}", version=RESOURCES_VERSION)["registrationState"]
         do = f"az provider register --subscription {subscription} --namespace {provider}"
         yield from _registration(provider, str(state), do, sites, good)
-    for provider, feature in azure_features():
+    for provider, feature in features():
         path = f"{root}/providers/Microsoft.Features/providers/{provider}/features/{feature}"
-        state = client.get(path, version=FEATURES_VERSION)["properties"]["state"]
+        state = reader.get(path, version=FEATURES_VERSION)["properties"]["state"]
         do = f"az feature register --subscription {subscription} --namespace {provider} --name {feature}"
         yield from _registration(f"{provider}/{feature}", str(state), f"{do}, then the provider again", sites, good)
     if good:

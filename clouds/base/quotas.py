@@ -1,4 +1,4 @@
-"""Is a quota large enough: what is judged alike on both clouds."""
+"""Is a quota large enough: what is judged alike in all clouds."""
 
 from __future__ import annotations
 

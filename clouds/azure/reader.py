@@ -1,4 +1,4 @@
-"""Asking Azure's resource manager: GET requests only, page by page, and every error as a reason for no answer.
+"""Reading from Azure's resource manager: GET requests only, page by page, and every error as a reason for no answer.
 
 Formats: learn.microsoft.com, "Azure REST API reference"; each caller names its operation.
 """
@@ -24,7 +24,7 @@ ZONES_VERSION = "2024-06-01"
 SIGN_IN = "sign in (`az login`), or set AZURE_CLIENT_ID and what belongs to it"
 
 
-class Azure:
+class Reader:
     """The resource manager, for many threads."""
 
     def __init__(self, session: Requests | None = None, *, root: str = MANAGEMENT) -> None:

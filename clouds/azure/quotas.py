@@ -6,13 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from clouds.azure.made import public_addresses
 from clouds.azure.names import resource_group
+from clouds.azure.reader import COMPUTE_VERSION, NETWORK_VERSION, RESOURCES_VERSION, Reader
+from clouds.azure.site import AzureSite
+from clouds.azure.subscriptions import by_region
+from clouds.base.doctor import Machines, Share
 from clouds.base.findings import Finding, unknown
-from components.model.places import place_of
-from longhaul.doctor.azure import COMPUTE_VERSION, NETWORK_VERSION, RESOURCES_VERSION, Azure
-from longhaul.doctor.demand import Machines, azure_addresses, machines
-from longhaul.doctor.quotas import Quota, judge
-from longhaul.doctor.subject import Subject
+from clouds.base.quotas import Quota, judge
 
 REGION, SPOT = "cores", "lowPriorityCores"
 """Names of the quotas over all families, which `az vm list-usage` shows as "Total Regional vCPUs" and "Total Regional
@@ -41,39 +42,39 @@ def _plain(name: str) -> str:
     return name.replace(" ", "").lower()
 
 
-def azure(subject: Subject, client: Azure, subscription: str, region: str) -> Iterator[Finding]:
+def quotas(share: Share[AzureSite], reader: Reader, subscription: str, region: str) -> Iterator[Finding]:
     """Cores by family and over all, public addresses and networks of one region."""
-    names = subject.azure_regions()[subscription, region]
-    mixed = any(_has_something(subject, client, subscription, name) for name in names)
+    names = by_region(share)[subscription, region]
+    mixed = any(_has_something(share, reader, subscription, name) for name in names)
     root = f"/subscriptions/{subscription}/providers"
-    usages = _Usages(client.pages(f"{root}/Microsoft.Compute/locations/{region}/usages", version=COMPUTE_VERSION))
-    wanted = tuple(one for one in machines(subject.environment) if one.site in names)
-    for name, group in _groups(client, subscription, region, wanted).items():
-        where = tuple(dict.fromkeys(subject.at(*one.key) for one in group))
+    usages = _Usages(reader.pages(f"{root}/Microsoft.Compute/locations/{region}/usages", version=COMPUTE_VERSION))
+    wanted = share.machines_in(*names)
+    for name, group in _groups(reader, subscription, region, wanted).items():
+        where = tuple(dict.fromkeys(share.at(*one.key) for one in group))
         least = sum(one.least * one.vcpus for one in group)
         most = sum(one.most * one.vcpus for one in group)
         yield _judged(usages, region, name, "vCPUs", (least, most), where, mixed=mixed)
     path = f"{root}/Microsoft.Network/locations/{region}/usages"
-    network = _Usages(client.pages(path, version=NETWORK_VERSION))
-    yield from _networks(subject, network, region, names, mixed=mixed)
+    network = _Usages(reader.pages(path, version=NETWORK_VERSION))
+    yield from _networks(share, network, region, names, mixed=mixed)
 
 
-def _has_something(subject: Subject, client: Azure, subscription: str, site: str) -> bool:
+def _has_something(share: Share[AzureSite], reader: Reader, subscription: str, site: str) -> bool:
     """Whether there is something of the environment already: what it uses is counted as in use. A group that the file
     names says nothing about that, so what is tagged in it is asked for: learn.microsoft.com, "Resources - List By
     Resource Group" (``$filter``)."""
-    path = f"/subscriptions/{subscription}/resourcegroups/{resource_group(place_of(subject.environment, site))}"
-    if client.find(path, version=RESOURCES_VERSION) is None:
+    path = f"/subscriptions/{subscription}/resourcegroups/{resource_group(share.places[site])}"
+    if reader.find(path, version=RESOURCES_VERSION) is None:
         return False
-    if subject.azure()[site].existing.resource_group is None:
+    if share.places[site].site.existing.resource_group is None:
         return True
-    tag = f"tagName eq 'longhaul-environment' and tagValue eq '{subject.name}'"
-    return any(client.pages(f"{path}/resources", version=RESOURCES_VERSION, filter=tag))
+    tag = f"tagName eq 'longhaul-environment' and tagValue eq '{share.environment}'"
+    return any(reader.pages(f"{path}/resources", version=RESOURCES_VERSION, filter=tag))
 
 
-def _groups(client: Azure, subscription: str, region: str, wanted: tuple[Machines, ...]) -> dict[str, list[Machines]]:
+def _groups(reader: Reader, subscription: str, region: str, wanted: tuple[Machines, ...]) -> dict[str, list[Machines]]:
     """Machines by the quotas that they count against: their family's and the region's, or that of all spot ones."""
-    skus = client.skus(subscription, region) if wanted else {}
+    skus = reader.skus(subscription, region) if wanted else {}
     found: dict[str, list[Machines]] = {}
     for one in wanted:
         if one.spot:
@@ -86,11 +87,13 @@ def _groups(client: Azure, subscription: str, region: str, wanted: tuple[Machine
     return found
 
 
-def _networks(subject: Subject, usages: _Usages, region: str, names: list[str], *, mixed: bool) -> Iterator[Finding]:
+def _networks(
+    share: Share[AzureSite], usages: _Usages, region: str, names: list[str], *, mixed: bool
+) -> Iterator[Finding]:
     """A network for each site; addresses of NAT and VPN gateways."""
-    where = subject.sites(*names)
-    addresses = sum(azure_addresses(subject.environment, name) for name in names)
-    networks = sum(subject.azure()[name].existing.network is None for name in names)
+    where = share.sites(*names)
+    addresses = sum(public_addresses(share.places[name]) for name in names)
+    networks = sum(share.places[name].site.existing.network is None for name in names)
     known = [name for name in ADDRESSES if usages.find(name) is not None]
     for name in known or ADDRESSES[:1]:
         yield _judged(usages, region, name, "addresses", (addresses, addresses), where, mixed=mixed)

@@ -1,0 +1,116 @@
+"""What has to be there, and allowed, before anything is made in AWS."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from clouds.aws import session
+from clouds.aws.images import stands_for_none
+from clouds.aws.looked_up import named_parts
+from clouds.aws.made import there_already
+from clouds.aws.offers import offers
+from clouds.aws.permissions import permissions
+from clouds.aws.quotas import quotas
+from clouds.aws.reader import Reader, asked, endpoints, tagged, vpc_blocks
+from clouds.aws.site import AwsSite
+from clouds.base.doctor import Question, Share, bake, compared, unbaked
+from clouds.base.findings import Finding, ok, problem, warning
+from clouds.base.outside import clock
+
+SERVICES = ("sts", "ec2", "autoscaling", "iam")
+"""Those that are needed in each region."""
+
+NONE = ("InvalidAMIID.NotFound", "InvalidAMIID.Unavailable", "InvalidAMIID.Malformed")
+"""Codes with which EC2 says that there is no such image (EC2 API, "Error codes")."""
+
+
+def services(share: Share[AwsSite]) -> dict[str, tuple[str, ...]]:
+    """Addresses of services, by the sites that need them."""
+    found: dict[str, tuple[str, ...]] = {}
+    regions = share.regions()
+    for region, urls in endpoints(SERVICES, regions).items():
+        for url in urls:
+            found[url] = (*found.get(url, ()), *regions[region])
+    return found
+
+
+def questions(share: Share[AwsSite], reader: Reader | None = None) -> Iterator[Question]:
+    """By account, by region, by site."""
+    reader = reader or Reader()
+    regions, everywhere = share.regions(), share.sites(*share.places)
+    yield Question(name="clock", where=("this machine",), run=partial(_clock, share, next(iter(regions))))
+    yield Question(name="credentials", where=everywhere, run=partial(credentials, share, reader))
+    yield Question(name="permissions", where=everywhere, run=partial(permissions, share, reader))
+    for region, names in regions.items():
+        where = share.sites(*names)
+        yield Question(name="quotas", where=where, run=partial(quotas, share, reader, region))
+        yield Question(name="addresses", where=where, run=partial(addresses, share, reader, region))
+    for name, place in share.places.items():
+        where = share.sites(name)
+        yield Question(name="machine-types", where=where, run=partial(offers, share, reader, name))
+        yield Question(name="images", where=where, run=partial(image, share, reader, name))
+        if there_already(place.site):
+            yield Question(name="existing", where=where, run=partial(named_parts, share, reader, name))
+
+
+def _clock(share: Share[AwsSite], region: str) -> Iterator[Finding]:
+    ((url,),) = endpoints(("sts",), [region]).values()
+    yield from clock(share.here, url)
+
+
+def credentials(share: Share[AwsSite], reader: Reader) -> Iterator[Finding]:
+    """Whose account it is, and whether that is the one that the file may say."""
+    caller = reader.caller(next(iter(share.regions())))
+    sites = share.sites(*share.places)
+    accounts = {name: place.site.account for name, place in share.places.items()}
+    declared = {name: account for name, account in accounts.items() if account is not None}
+    for name, account in declared.items():
+        if account != caller.account:
+            said = f"AWS: the credentials are of the account {caller.account}, the file says {account}"
+            yield problem(said, share.at("sites", name, "account"), do="sign in to that one, or correct the file")
+    if caller.arn.endswith(":root"):
+        do = "sign in as a role that may do what docs/getting-started.md lists, and nothing else"
+        yield warning(f"AWS: the account {caller.account}, as its root, who may do everything", *sites, do=do)
+    elif set(declared.values()) <= {caller.account}:
+        see = "" if declared else "; see that it is the one you mean"
+        yield ok(f"AWS: the account {caller.account}, as {caller.arn}{see}", *sites)
+
+
+def addresses(share: Share[AwsSite], reader: Reader, region: str) -> Iterator[Finding]:
+    """Whether the address plan overlaps VPCs of a region: EC2's ``DescribeVpcs`` (``CidrBlockAssociationSet``)."""
+    others: list[tuple[str, list[str]]] = []
+    named = {place.site.existing.vpc for place in share.places.values()}
+    ec2 = reader.client("ec2", region)
+    with asked("the VPCs that there are", needs="ec2:DescribeVpcs"):
+        for page in ec2.get_paginator("describe_vpcs").paginate():
+            for vpc in page["Vpcs"]:
+                if not tagged(vpc, share.environment) and vpc["VpcId"] not in named:
+                    words = "the default VPC" if vpc.get("IsDefault") else "the VPC"
+                    others.append((f"{words} {vpc['VpcId']} in {region}", vpc_blocks(vpc)))
+    yield from compared(share, others, f"VPCs in {region}")
+
+
+def image(share: Share[AwsSite], reader: Reader, name: str) -> Iterator[Finding]:
+    """An AMI of the site's region: EC2's ``DescribeImages`` (``State``)."""
+    site, key = share.places[name].site, share.at("sites", name, "image")
+    if stands_for_none(site):
+        yield unbaked(share, name)
+        return
+    ec2 = reader.client("ec2", site.region)
+    what = f"the image {site.image}"
+    with asked(what, needs="ec2:DescribeImages"):
+        try:
+            with session.asked(what):
+                found = ec2.describe_images(ImageIds=[site.image])["Images"]
+        except session.AwsError as error:
+            if error.code not in NONE:
+                raise
+            found = []
+    if not found:
+        yield problem(f"AWS has no image {site.image} in {site.region}", key, do=bake(share, name))
+    elif found[0].get("State") != "available":
+        do = "wait until it is" if found[0].get("State") == "pending" else bake(share, name)
+        yield problem(f"the image {site.image} is {found[0].get('State')}, not available", key, do=do)
+    else:
+        yield ok(f"the image {site.image} ({found[0].get('Name', 'without a name')}) is in {site.region}", key)

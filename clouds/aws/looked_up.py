@@ -1,0 +1,73 @@
+"""Parts of a site that the environment names instead of having them made, as AWS tells of them. Every preview looks
+them up as well (components/aws/existing.py); both judge by :mod:`clouds.aws.fitting`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from clouds.aws.existing import AwsNodeSubnet
+from clouds.aws.fitting import attachment_faults, subnet_faults, table_faults
+from clouds.aws.reader import Reader, asked, vpc_blocks
+from clouds.aws.site import AwsSite
+from clouds.base.doctor import Share, fitted
+from clouds.base.findings import Finding
+from clouds.base.fitting import FoundNetwork, FoundSubnet, network_faults, ranges_of
+
+
+def named_parts(share: Share[AwsSite], reader: Reader, name: str) -> Iterator[Finding]:
+    """VPC, node subnets with their route tables, and gateways of a site, by EC2's ``Describe`` operations."""
+    site, ranges = share.places[name].site, share.ranges[name]
+    there, key = site.existing, f"sites.{name}.existing"
+    if there.vpc is None:
+        return
+    ec2 = reader.client("ec2", site.region)
+    vpc = _described(ec2, "vpcs", "vpc-id", there.vpc)
+    faults: Iterable[str] = ()
+    if vpc is not None:
+        found = FoundNetwork(region=site.region, ranges=ranges_of(vpc_blocks(vpc)))
+        faults = network_faults(found, ranges, region=site.region)
+    yield from fitted(share, f"{key}.vpc", "VPC", there.vpc, vpc, faults)
+    for zone, named in there.node_subnets.items():
+        yield from _node_subnet(share, ec2, site, named, f"{key}.node_subnets.{zone}", name=name, zone=zone)
+    for part, id_, what, operation in (
+        ("internet_gateway", there.internet_gateway, "internet gateway", "internet_gateways"),
+        ("vpn_gateway", there.vpn_gateway, "VPN gateway", "vpn_gateways"),
+    ):
+        if id_ is not None:
+            gateway = _described(ec2, operation, f"{operation.removesuffix('s').replace('_', '-')}-id", id_)
+            faults = attachment_faults(_attached(gateway), there.vpc) if gateway else ()
+            yield from fitted(share, f"{key}.{part}", what, id_, gateway, faults)
+
+
+def _node_subnet(
+    share: Share[AwsSite], ec2: Any, site: AwsSite, named: AwsNodeSubnet, key: str, *, name: str, zone: str
+) -> Iterator[Finding]:
+    subnet = _described(ec2, "subnets", "subnet-id", named.subnet)
+    faults: Iterable[str] = ()
+    if subnet is not None:
+        wanted = share.ranges[name].zones[site.zones.index(zone)]
+        ranges, place = ranges_of([subnet["CidrBlock"]]), str(subnet["AvailabilityZone"])
+        found = FoundSubnet(ranges=ranges, network=str(subnet["VpcId"]), zone=place)
+        faults = subnet_faults(found, wanted, site, zone=zone)
+    yield from fitted(share, f"{key}.subnet", "subnet", named.subnet, subnet, faults)
+    table, faults = _described(ec2, "route_tables", "route-table-id", named.route_table), ()
+    if table is not None:
+        faults = table_faults([str(one.get("SubnetId")) for one in table["Associations"]], named.subnet)
+    yield from fitted(share, f"{key}.route_table", "route table", named.route_table, table, faults)
+
+
+def _described(ec2: Any, what: str, filter_: str, id_: str) -> dict[str, Any] | None:
+    """What EC2 tells of one thing; None when there is no such thing in the region."""
+    list_ = what.title().replace("_", "")
+    with asked(id_, needs=f"ec2:Describe{list_}"):
+        answer = getattr(ec2, f"describe_{what}")(Filters=[{"Name": filter_, "Values": [id_]}])
+        found: list[dict[str, Any]] = answer[list_]
+    return found[0] if found else None
+
+
+def _attached(gateway: dict[str, Any]) -> str:
+    """The VPC that a gateway of either kind is attached to; empty for none. One that lets go of a VPC has none."""
+    attachments = gateway.get("VpcAttachments") or gateway.get("Attachments") or []
+    held = [one["VpcId"] for one in attachments if one.get("State") not in ("detaching", "detached")]
+    return str(held[0]) if held else ""

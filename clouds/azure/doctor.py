@@ -1,0 +1,162 @@
+"""What has to be there, and allowed, before anything is made in Azure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+
+from clouds.azure.images import stands_for_none
+from clouds.azure.looked_up import named_parts
+from clouds.azure.made import there_already
+from clouds.azure.names import resource_group
+from clouds.azure.offers import offers
+from clouds.azure.permissions import permissions, registrations
+from clouds.azure.quotas import quotas
+from clouds.azure.reader import NETWORK_VERSION, RESOURCES_VERSION, Reader, region_name
+from clouds.azure.session import MANAGEMENT
+from clouds.azure.site import AzureSite
+from clouds.azure.subscriptions import by_region, by_subscription, is_imaginary
+from clouds.base.doctor import Question, Share, bake, compared, unbaked
+from clouds.base.findings import Finding, ok, problem, warning
+from clouds.base.outside import clock
+
+SIGN_IN = "https://login.microsoftonline.com"
+"""Where Azure's tokens come from."""
+
+GALLERY_VERSION = "2023-07-03"
+
+
+def services(share: Share[AzureSite]) -> dict[str, tuple[str, ...]]:
+    """Addresses of services, by the sites that need them."""
+    return dict.fromkeys((MANAGEMENT, SIGN_IN), tuple(share.places))
+
+
+def questions(share: Share[AzureSite], reader: Reader | None = None) -> Iterator[Question]:
+    """By subscription, by region in it, by site; an example's subscription is nobody's to ask."""
+    reader = reader or Reader()
+    yield Question(name="credentials", where=(share.file,), run=partial(imaginary, share))
+    yield Question(name="durations", where=(share.file,), run=partial(durations, share))
+    yield Question(name="clock", where=("this machine",), run=partial(clock, share.here, MANAGEMENT))
+    share = real(share)
+    for subscription, names in by_subscription(share).items():
+        for check, look in (
+            ("credentials", credentials),
+            ("permissions", permissions),
+            ("registrations", registrations),
+            ("addresses", addresses),
+        ):
+            yield Question(name=check, where=share.sites(*names), run=partial(look, share, reader, subscription))
+    for (subscription, region), names in by_region(share).items():
+        run = partial(quotas, share, reader, subscription, region)
+        yield Question(name="quotas", where=share.sites(*names), run=run)
+    for name, place in share.places.items():
+        where = share.sites(name)
+        yield Question(name="machine-types", where=where, run=partial(offers, share, reader, name))
+        yield Question(name="images", where=where, run=partial(image, share, reader, name))
+        if there_already(place.site):
+            yield Question(name="existing", where=where, run=partial(named_parts, share, reader, name))
+
+
+def real(share: Share[AzureSite]) -> Share[AzureSite]:
+    """Of ``share`` the sites whose subscription may exist."""
+    kept = {name: place for name, place in share.places.items() if share.lab or not is_imaginary(place.site)}
+    return replace(share, places=kept)
+
+
+def imaginary(share: Share[AzureSite]) -> Iterator[Finding]:
+    """Subscriptions that no cloud has."""
+    there = real(share).places
+    for name, place in share.places.items():
+        if name not in there:
+            yield problem(
+                f"the subscription {place.site.subscription} is an example's: no cloud has it",
+                share.at("sites", name, "subscription"),
+                do="write your own (`az account show`)",
+            )
+
+
+def credentials(share: Share[AzureSite], reader: Reader, subscription: str) -> Iterator[Finding]:
+    """Whether a subscription can be seen, is in use, and trusts the tenant that the file says: learn.microsoft.com,
+    "Subscriptions - Get" (``displayName``, ``state``, ``tenantId``)."""
+    names = by_subscription(share)[subscription]
+    found = reader.get(f"/subscriptions/{subscription}", version=RESOURCES_VERSION)
+    tenant, state = str(found["tenantId"]), str(found["state"])
+    wrong = [name for name in names if share.places[name].site.tenant != tenant]
+    for name in wrong:
+        said = share.places[name].site.tenant
+        yield problem(
+            f"the subscription {subscription} is of the tenant {tenant}, the file says {said}",
+            share.at("sites", name, "tenant"),
+            do=f"tenant: {tenant}, unless the subscription is the wrong one",
+        )
+    if state != "Enabled":
+        yield problem(
+            f"the subscription {subscription} is {state}",
+            *(share.at("sites", name, "subscription") for name in names),
+            do="have it enabled, or name another one",
+        )
+    elif not wrong:
+        said = f"Azure: the subscription {subscription} ({found.get('displayName')}) of the tenant {tenant}"
+        yield ok(said, *share.sites(*names))
+
+
+def addresses(share: Share[AzureSite], reader: Reader, subscription: str) -> Iterator[Finding]:
+    """Whether the address plan overlaps virtual networks of the subscription, in whatever region: learn.microsoft.com,
+    "Virtual Networks - List All" (``properties.addressSpace.addressPrefixes``)."""
+    names = by_subscription(share)[subscription]
+    made = [name for name in names if share.places[name].site.existing.network is None]
+    ours = {resource_group(share.places[name]).lower() for name in made}
+    named = {(share.places[name].site.existing.network or "").lower() for name in names}
+    path = f"/subscriptions/{subscription}/providers/Microsoft.Network/virtualNetworks"
+    others = [
+        (f"the virtual network {network['name']} in {_group(network['id'])}, {network['location']}", prefixes)
+        for network in reader.pages(path, version=NETWORK_VERSION)
+        if _group(network["id"]).lower() not in ours and network["id"].lower() not in named
+        for prefixes in ((network["properties"].get("addressSpace") or {}).get("addressPrefixes") or [],)
+    ]
+    yield from compared(share, others, f"virtual networks in the subscription {subscription}")
+
+
+def image(share: Share[AzureSite], reader: Reader, name: str) -> Iterator[Finding]:
+    """A version in a gallery: learn.microsoft.com, "Gallery Image Versions - Get" (``properties.provisioningState``,
+    ``properties.publishingProfile.targetRegions``)."""
+    site, key = share.places[name].site, share.at("sites", name, "image")
+    if stands_for_none(site):
+        yield unbaked(share, name)
+        return
+    found = reader.find(site.image, version=GALLERY_VERSION)
+    if found is None:
+        yield problem("Azure has no such image version", key, do=bake(share, name))
+        return
+    properties = found["properties"]
+    targets = (properties.get("publishingProfile") or {}).get("targetRegions") or []
+    regions = [region_name(str(target["name"])) for target in targets]
+    version = site.image.rpartition("/")[2]
+    if site.region not in regions:
+        do = f"copy it there (`az sig image-version update`), or bake one: {bake(share, name)}"
+        yield problem(f"the image version {version} is not in {site.region}, only in {', '.join(regions)}", key, do=do)
+    elif properties.get("provisioningState") != "Succeeded":
+        state = properties.get("provisioningState")
+        yield warning(f"the image version {version} is {state}, not Succeeded", key, do="wait until it is")
+    else:
+        yield ok(f"the image version {version} is in {site.region}", key)
+
+
+def durations(share: Share[AzureSite]) -> Iterator[Finding]:
+    """What takes long, as far as a figure has a source: VPN gateways (components/azure/vpn.py, docs/getting-started.md,
+    7) and role assignments (components/control_plane/secrets.py, by learn.microsoft.com, "Troubleshoot Azure RBAC")."""
+    gateways = [name for name, place in share.places.items() if place.has_tunnels]
+    if gateways:
+        what = "making a VPN gateway takes Azure half an hour or more; everything else goes on meanwhile"
+        yield ok(what, *share.sites(*gateways))
+    control = [name for name, place in share.places.items() if place.is_control]
+    if control:
+        what = "role assignments take up to ten minutes to come into force on Azure: the first `up` waits for them"
+        yield ok(what, *share.sites(*control))
+
+
+def _group(resource: str) -> str:
+    """The resource group in a resource's id."""
+    parts = resource.split("/")
+    return parts[4] if len(parts) > 4 else ""

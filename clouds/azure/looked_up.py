@@ -1,0 +1,74 @@
+"""Parts of a site that the environment names instead of having them made, as Azure tells of them. Every preview looks
+them up as well (components/azure/existing.py); both judge by :mod:`clouds.azure.fitting`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from clouds.azure.existing import AzureVpn, name_of
+from clouds.azure.fitting import FoundGateway, gateway_faults, network_faults
+from clouds.azure.reader import NETWORK_VERSION, RESOURCES_VERSION, ZONES_VERSION, Reader
+from clouds.azure.site import AzureSite
+from clouds.base.doctor import Share, fitted
+from clouds.base.findings import Finding
+from clouds.base.fitting import FoundNetwork, FoundSubnet, ranges_of
+
+
+def named_parts(share: Share[AzureSite], reader: Reader, name: str) -> Iterator[Finding]:
+    """Group, network with its subnets, DNS zone and gateway of a site: learn.microsoft.com, "Resource Groups - Get",
+    "Virtual Networks - Get", "Private Zones - Get", "Virtual Network Gateways - Get"."""
+    site = share.places[name].site
+    there, key = site.existing, f"sites.{name}.existing"
+    if there.resource_group is not None:
+        path = f"/subscriptions/{site.subscription}/resourcegroups/{there.resource_group}"
+        group = reader.find(path, version=RESOURCES_VERSION)
+        yield from fitted(share, f"{key}.resource_group", "resource group", there.resource_group, group, ())
+    if there.network is not None:
+        network = reader.find(there.network, version=NETWORK_VERSION)
+        faults = network_faults(_network(network), share.places[name], share.ranges[name]) if network else ()
+        yield from fitted(share, f"{key}.network", "network", name_of(there.network), network, faults)
+    if there.dns_zone is not None:
+        zone = reader.find(there.dns_zone, version=ZONES_VERSION)
+        yield from fitted(share, f"{key}.dns_zone", "DNS zone", name_of(there.dns_zone), zone, ())
+    if there.vpn_gateway is not None:
+        yield from _gateway(share, reader, there.vpn_gateway, f"{key}.vpn_gateway", network=there.network or "")
+
+
+def _gateway(share: Share[AzureSite], reader: Reader, vpn: AzureVpn, key: str, *, network: str) -> Iterator[Finding]:
+    """A VPN gateway, and its public addresses ("Public IP Addresses - Get")."""
+    document = reader.find(vpn.id, version=NETWORK_VERSION)
+    faults: Iterable[str] = ()
+    if document is not None:
+        told = document["properties"]
+        instances = [one["properties"] for one in told.get("ipConfigurations") or []]
+        ids = [one["publicIPAddress"]["id"] for one in instances if one.get("publicIPAddress")]
+        addresses = [reader.get(id_, version=NETWORK_VERSION)["properties"].get("ipAddress") for id_ in ids]
+        found = FoundGateway(
+            gateway_type=str(told.get("gatewayType")),
+            vpn_type=str(told.get("vpnType")),
+            size=str((told.get("sku") or {}).get("name")),
+            addresses=tuple(one for one in addresses if one),
+            subnets=tuple(one["subnet"]["id"] for one in instances if one.get("subnet")),
+        )
+        faults = gateway_faults(found, vpn, network=network)
+    yield from fitted(share, key, "VPN gateway", name_of(vpn.id), document, faults)
+
+
+def _network(document: dict[str, Any]) -> FoundNetwork:
+    told = document["properties"]
+    return FoundNetwork(
+        region=str(document["location"]),
+        ranges=ranges_of((told.get("addressSpace") or {}).get("addressPrefixes") or ()),
+        subnets={one["name"].lower(): _subnet(one["properties"]) for one in told.get("subnets") or ()},
+    )
+
+
+def _subnet(told: dict[str, Any]) -> FoundSubnet:
+    single = [told["addressPrefix"]] if told.get("addressPrefix") else []
+    delegated = [one["properties"]["serviceName"] for one in told.get("delegations") or ()]
+    return FoundSubnet(
+        ranges=ranges_of(told.get("addressPrefixes") or single),
+        endpoints=tuple(one["service"] for one in told.get("serviceEndpoints") or ()),
+        delegated=", ".join(delegated),
+    )

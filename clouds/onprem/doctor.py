@@ -1,0 +1,39 @@
+"""What has to be there before racks are made part of a cluster: nobody outside is asked about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clouds.base.doctor import PIN, Question, Share
+from clouds.base.findings import Finding, ok, problem, warning
+from clouds.onprem.site import OnpremSite
+
+
+def services(_share: Share[OnpremSite], /) -> dict[str, tuple[str, ...]]:
+    """None: racks are reached by SSH."""
+    return {}
+
+
+def questions(share: Share[OnpremSite]) -> Iterator[Question]:
+    """What their gateways have to have."""
+    yield Question(name="racks", where=(share.file,), run=lambda: gateways(share))
+
+
+def gateways(share: Share[OnpremSite]) -> Iterator[Finding]:
+    """Addresses that the clouds' gateways can reach, and pinned host keys."""
+    for name, place in share.places.items():
+        for index, gateway in enumerate(place.site.gateways):
+            key = ("sites", name, "gateways", index)
+            # A lab's addresses are public inside it.
+            if not gateway.public_address.is_global and not share.lab:
+                yield problem(
+                    f"{gateway.public_address} of the gateway {gateway.name} is not a public address",
+                    share.at(*key, "public_address"),
+                    do="the static address under which the internet reaches it",
+                )
+            else:
+                what = f"the gateway {gateway.name} has a public address, {gateway.public_address}"
+                yield ok(what, share.at(*key, "public_address"))
+            if gateway.host_key is None:
+                what = f"the gateway {gateway.name} has no pinned host key: Ansible does not connect to it"
+                yield warning(what, share.at(*key, "host_key"), do=PIN)
