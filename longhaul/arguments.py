@@ -37,3 +37,25 @@ def some(text: str) -> Share:
     if found.number == 0:
         raise argparse.ArgumentTypeError(f"{text!r} is nobody's turn: one machine at least, 1 or 1%")
     return found
+
+
+def add_max_removed(parser: argparse.ArgumentParser) -> None:
+    """The option by which more nodes may go at once than usual."""
+    parser.add_argument(
+        "--max-removed",
+        metavar="PERCENT",
+        type=percent,
+        default=None,
+        help="nodes that may go at once, percent of the pools' maximum and of the racks' hosts (default: 10)",
+    )
+
+
+def percent(text: str) -> float:
+    """A share out of a percentage such as ``10`` or ``2.5%``."""
+    try:
+        percent = float(text.removesuffix("%"))
+    except ValueError:
+        percent = -1.0
+    if not 0 <= percent <= 100:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a percentage from 0 to 100")
+    return percent / 100

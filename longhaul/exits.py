@@ -21,13 +21,14 @@ MEANINGS = {
     Exit.FAILED: "the operation failed or was refused, or the environment is not well",
     Exit.USAGE: "wrong usage, or an environment file that cannot be used; nothing was done",
     Exit.UNREACHABLE: "the environment cannot be reached, or its lab is down",
-    Exit.REFUSED: "refused (plan, review, acceptance): the change must not go in, or nothing was done",
+    Exit.REFUSED: "refused (plan, review, up, acceptance): the change must not go in, or nothing was done",
     Exit.INTERRUPTED: "interrupted",
 }
 """For ``--help``, of any command."""
 
 _REFUSALS = {
     "plan": "refused: the change must not go in, since it loses what cannot be had back or breaks a policy",
+    "up": "refused: nothing was done, since `longhaul plan` would refuse it",
     "review": "refused: the change must not go in, since a plan is refused or a file is wrong",
     "acceptance": "refused: nothing was done, since the terms do not allow it or what is there does not fit",
 }

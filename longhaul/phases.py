@@ -20,6 +20,7 @@ from longhaul.engine.engine import Engine, engine_for, ensure_stack
 from longhaul.engine.recovery import recover
 from longhaul.engine.run import run_together
 from longhaul.exits import Exit
+from longhaul.judged import is_judged, refused, seen
 from longhaul.say import say
 
 if TYPE_CHECKING:
@@ -53,13 +54,25 @@ def phases(environment: Environment) -> tuple[Phase, ...]:
     return tuple(Phase) if has_racks(environment) else (Phase.INFRASTRUCTURE, Phase.OBJECTS)
 
 
-def run_phase(phase: Phase, where: Context, environment: Environment, words: Sequence[str]) -> Exit:
-    """One phase on this terminal; ``words`` are for the engine."""
+def run_phase(
+    phase: Phase,
+    where: Context,
+    environment: Environment,
+    words: Sequence[str],
+    *,
+    max_removed: float | None = None,
+) -> Exit:
+    """One phase on this terminal; ``words`` are for the engine. ``max_removed``: the share of the nodes that may go at
+    once, if that is not the usual."""
     match phase:
         case Phase.INFRASTRUCTURE:
             engine = engine_for(where)
             # Not before: another run that is alive may be at the machines.
             recover(engine)
+            if is_judged(engine, words):
+                if refused(engine, environment, words, max_removed=max_removed):
+                    return Exit.REFUSED
+                words = seen(words)
             if REFRESH in words and engine.has_stack() is not False:
                 from longhaul.revive import revive
 

@@ -11,11 +11,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from longhaul.arguments import add_max_removed
 from longhaul.commands.prices import FILE
 from longhaul.context import Context, context, enter_lab
 from longhaul.engine.engine import Engine
 from longhaul.exits import CommandError, Exit
 from longhaul.invocation import Invocation
+from longhaul.judged import previewed
 
 if TYPE_CHECKING:
     from components.model import Environment
@@ -55,13 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the environment's file of before, under any name, the hosts file that it names beside it: for capacity, "
         "racks and addresses, and where there is no state all that is compared with",
     )
-    parser.add_argument(
-        "--max-removed",
-        metavar="PERCENT",
-        type=_percent,
-        default=None,
-        help="nodes that may go at once, percent of the pools' maximum and of the racks' hosts (default: 10)",
-    )
+    add_max_removed(parser)
     parser.add_argument(
         "--no-objects", action="store_true", help="leave out what runs on the cluster, the second stack E-objects"
     )
@@ -173,13 +169,12 @@ def _preview(where: Context, environment: Environment, rest: Sequence[str], *, o
     run = new_run("plan")
     with tempfile.TemporaryDirectory(prefix="longhaul-plan-") as folder, ExitStack() as stack:
         engine = preview_engine(where, environment, Path(folder))
-        environ = {name: value for name, value in engine.environ.items() if name != _STREAMING}
-        engine = replace(engine, environ={**environ, VARIABLE: run.id})
+        engine = replace(engine, environ={**engine.environ, VARIABLE: run.id})
         stack.callback(lambda: processes.end(run.leftovers()))
         second = _second(where, environment, engine, stack, rest) if objects else _LEFT_OUT
-        documents = [_document(engine, rest)]
+        documents = [previewed(engine, rest)]
         if isinstance(second, Engine):
-            documents.append(_document(second, rest))
+            documents.append(previewed(second, rest))
     thrown_away = engine.backend.url.startswith(f"file://{folder}/")
     against = "nothing: a new environment" if thrown_away else f"the stack in {masked_text(engine.backend.url)}"
     objects_unseen = [f"What runs on the cluster was not looked at: {second}."] if isinstance(second, str) else []
@@ -202,34 +197,8 @@ def _second(
     return masked_text(found.reason.removesuffix(".")) if isinstance(found, Unseen) else found
 
 
-def _document(engine: Engine, rest: Sequence[str]) -> Document:
-    """One stack's preview."""
-    from longhaul.plan.document import read_document
-
-    words = [*engine.argv("preview", configured=True), "--suppress-outputs", "--show-sames", "--json", *rest]
-    with tempfile.TemporaryFile() as file:
-        result = engine.run(words, stdout=file)
-        file.seek(0)
-        text = file.read().decode()
-    if result.interrupted:
-        raise KeyboardInterrupt
-    if result.code != 0 and not text.strip():
-        raise CommandError(
-            f"the engine's preview of {engine.stack} failed, as it says above; there is nothing to judge"
-        )
-    document = read_document(text, source=f"the engine's preview of {engine.stack}")
-    if result.code != 0:
-        raise CommandError(
-            f"the engine's preview of {engine.stack} ended with {result.code}; there is nothing to judge"
-        )
-    return document
-
-
 _LEFT_OUT = "left out by --no-objects"
 """Why it is not looked at where that was wanted."""
-
-_STREAMING = "PULUMI_ENABLE_STREAMING_JSON_PREVIEW"
-"""Makes the engine write events instead of the document (``pulumi preview --help``)."""
 
 
 def _also(text: str) -> tuple[str, Path]:
@@ -238,14 +207,3 @@ def _also(text: str) -> tuple[str, Path]:
     if form not in FORMATS or not file:
         raise argparse.ArgumentTypeError(f"{text!r} is not FORMAT=FILE, with a format of {', '.join(FORMATS)}")
     return form, Path(file)
-
-
-def _percent(text: str) -> float:
-    """A share out of a percentage such as ``10`` or ``2.5%``."""
-    try:
-        percent = float(text.removesuffix("%"))
-    except ValueError:
-        percent = -1.0
-    if not 0 <= percent <= 100:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a percentage from 0 to 100")
-    return percent / 100

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
+from longhaul.arguments import add_max_removed
 from longhaul.beside import preparing
 from longhaul.context import Context, context, enter_lab
 from longhaul.engine.engine import engine_for
@@ -32,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="the engine's events and result as JSON")
     parser.add_argument("--no-refresh", action="store_true", help="do not read what is there from the clouds first")
     parser.add_argument("--only", type=Phase, choices=list(Phase), metavar="PHASE", help=f"one of {', '.join(Phase)}")
+    add_max_removed(parser)
 
 
 def run(invocation: Invocation) -> int:
@@ -44,15 +46,21 @@ def run(invocation: Invocation) -> int:
     if options.only in (None, Phase.INFRASTRUCTURE):
         _require_images(where, environment)
     enter_lab(where, environment, invocation)
-    words = engine_arguments(options, invocation.rest)
     if options.only is not None:
-        return run_phase(options.only, where, environment, words)
+        words = engine_arguments(options, invocation.rest)
+        return run_phase(options.only, where, environment, words, max_removed=options.max_removed)
     with _beside(where, environment, yes=options.yes) as end:
-        code = timed(Phase.INFRASTRUCTURE, lambda: run_phase(Phase.INFRASTRUCTURE, where, environment, words))
+        code = timed(Phase.INFRASTRUCTURE, lambda: _infrastructure(where, environment, invocation))
         if code is not Exit.OK:
             end()
             return code
     return _the_rest(where, environment, invocation)
+
+
+def _infrastructure(where: Context, environment: Environment, invocation: Invocation) -> Exit:
+    options = invocation.options
+    words = engine_arguments(options, invocation.rest)
+    return run_phase(Phase.INFRASTRUCTURE, where, environment, words, max_removed=options.max_removed)
 
 
 def _beside(where: Context, environment: Environment, *, yes: bool) -> AbstractContextManager[Callable[[], None]]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 from clouds.base.findings import Finding, Severity
 from components.model import Environment, Role, plan
@@ -39,13 +39,13 @@ class Case:
 
 def refusals(case: Case) -> Iterator[Finding]:
     """Every reason against carrying a plan out."""
+    for refusal in REFUSALS:
+        yield from (replace(finding, check=refusal.id) for finding in refusal.look(case))
+
+
+def _stores(case: Case) -> Iterator[Finding]:
     for role in Role:
         yield from quorum(case, role)
-    yield from _lost(case)
-    yield from _addresses(case)
-    yield from _held(case)
-    yield from _nodes(case)
-    yield from _hosts(case)
 
 
 def quorum(case: Case, role: Role) -> Iterator[Finding]:
@@ -226,3 +226,28 @@ def _removed(row: Row, *, whole: bool) -> int:
     if whole or row.after is None:
         return row.before.nodes.most
     return max(row.before.nodes.most - row.after.nodes.most, 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refusal:
+    """One kind of reason: ``longhaul plan`` and ``longhaul up`` know all, the engine some."""
+
+    id: str
+    look: Callable[[Case], Iterator[Finding]]
+    engine: str
+    """What of it the engine's own guards refuse, whoever runs it (docs/guards.md)."""
+
+
+REFUSALS = (
+    Refusal(id="quorum", look=_stores, engine="the member whose machine would go while the store cannot spare it"),
+    Refusal(
+        id="lost",
+        look=_lost,
+        engine="the vault, shared secrets, stores of data, a site's group; not authorities or disks",
+    ),
+    Refusal(id="addresses", look=_addresses, engine="the address plan's; not what else has an address"),
+    Refusal(id="in-use", look=_held, engine="all of it"),
+    Refusal(id="nodes", look=_nodes, engine="nothing"),
+    Refusal(id="hosts", look=_hosts, engine="nothing: racks are in no stack"),
+)
+"""In the order in which a plan tells them; docs/plan.md has the table. Policies are beside them."""

@@ -46,7 +46,7 @@ def _parts(plan: Plan) -> Iterator[list[str]]:
     yield [f"{plan.environment}: {VERDICTS[plan.verdict]}", f"{summary(plan)}; {plan.against}"]
     for title, findings in (("Reasons", plan.reasons), ("Policy", plan.policy)):
         if findings:
-            yield [title, *(line for finding in findings for line in _finding(finding))]
+            yield [title, *reasons(findings)]
     for block in blocks(plan):
         title = f"{block.title} ({block.counts})" if block.counts else block.title
         yield [*wrapped(title, hanging="    "), *(line for one in block.lines for line in _cut(one))]
@@ -56,6 +56,11 @@ def _parts(plan: Plan) -> Iterator[list[str]]:
     yield ["Cost", *wrapped(plan.cost.summary, indent="  ")]
     if plan.notes:
         yield ["Not known", *(line for note in plan.notes for line in wrapped(note, indent="  "))]
+
+
+def reasons(findings: Sequence[Finding]) -> list[str]:
+    """Reasons in full."""
+    return [line for finding in findings for line in _finding(finding)]
 
 
 def _finding(finding: Finding) -> Iterator[str]:

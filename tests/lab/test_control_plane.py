@@ -7,6 +7,7 @@ import json
 import pytest
 
 from components.control_plane import issuing
+from longhaul.exits import Exit
 from tests.support.project import Project, eventually
 from tests.support.shared_lab import ENV, SharedLab
 
@@ -199,7 +200,10 @@ def test_the_only_member_is_not_replaced(project: Project) -> None:
     project.write(changed)
     try:
         done = project.longhaul("up", "--yes", "--only", "infrastructure", check=False)
-        assert done.returncode == 1
+        assert done.returncode == Exit.REFUSED
+        assert "The store has one member" in done.stderr
+        done = project.longhaul("up", "--yes", "--only", "infrastructure", "--", "--skip-preview", check=False)
+        assert done.returncode == Exit.FAILED
         assert "only member" in done.stdout + done.stderr
         assert project.kubectl("get", "configmap", "written-after-power-cut").returncode == 0
     finally:

@@ -34,8 +34,8 @@ def main() -> int:
     if words[0] == "up" and ((folder / "wait").exists() or (folder / f"wait{stack}").exists()):
         return wait(folder)
     if words[0] == "preview":
-        own = folder / f"says{stack}"
-        sys.stdout.write((own if own.exists() else folder / "says").read_text(encoding="utf-8"))
+        told = [path for path in (folder / f"says{stack}", folder / "says") if path.exists()]
+        sys.stdout.write(told[0].read_text(encoding="utf-8") if told else '{"steps": []}')
     if words[0] == "up":
         print(f"{stack} is made")
     found = [path for path in (folder / words[0], folder / f"{words[0]}{stack}") if path.exists()]

@@ -15,7 +15,8 @@ from tests.longhaul.conftest import LIMIT_S, Checkout, FakeEngine
 from tests.longhaul.fake_ansible import FakeAnsible
 
 ALL = ("up", "--env", "dev", "--yes")
-INFRASTRUCTURE = "up --stack dev --suppress-outputs --yes --refresh"
+JUDGED = "preview --stack dev --suppress-outputs --show-sames --json --refresh"
+INFRASTRUCTURE = "up --stack dev --suppress-outputs --yes --refresh --skip-preview"
 OBJECTS = "up --stack dev-objects --suppress-outputs --yes --refresh"
 
 
@@ -31,7 +32,7 @@ def test_the_infrastructure_comes_first_and_the_rest_side_by_side(
 ) -> None:
     done = checkout.run(*ALL)
     assert done.returncode == Exit.OK, done.stderr
-    assert engine.commands() == [INFRASTRUCTURE, OBJECTS]
+    assert engine.commands() == [JUDGED, INFRASTRUCTURE, OBJECTS]
     assert "dev is made\n" in done.stdout
     assert "objects | dev-objects is made\n" in done.stdout
     assert "racks   | a task\n" in done.stdout
@@ -59,7 +60,7 @@ def test_ansible_is_told_which_environment_and_playbook(checkout: Checkout, ansi
 
 @pytest.mark.parametrize(
     ("phase", "commands"),
-    [("infrastructure", [INFRASTRUCTURE]), ("preparation", []), ("racks", []), ("objects", [OBJECTS])],
+    [("infrastructure", [JUDGED, INFRASTRUCTURE]), ("preparation", []), ("racks", []), ("objects", [OBJECTS])],
 )
 def test_one_phase_alone(
     checkout: Checkout, engine: FakeEngine, ansible: FakeAnsible, phase: str, commands: list[str]
@@ -74,7 +75,7 @@ def test_without_racks_there_is_no_such_phase(checkout: Checkout, engine: FakeEn
     engine.has_stack()
     done = checkout.run(*ALL)
     assert done.returncode == Exit.OK, done.stderr
-    assert engine.commands() == [INFRASTRUCTURE, "stack init --no-select --stack dev-objects", OBJECTS]
+    assert engine.commands() == [JUDGED, INFRASTRUCTURE, "stack init --no-select --stack dev-objects", OBJECTS]
     assert "racks" not in done.stderr
 
 
@@ -112,7 +113,7 @@ def test_after_a_failed_infrastructure_nothing_else_is_tried(
 ) -> None:
     engine.fails("up")
     assert checkout.run(*ALL).returncode == Exit.FAILED
-    assert engine.commands() == [INFRASTRUCTURE]
+    assert engine.commands() == [JUDGED, INFRASTRUCTURE]
     assert not (engine.folder / "ansible").exists()
 
 
@@ -122,7 +123,7 @@ def test_a_failed_phase_stops_no_other_and_is_named_with_the_way_to_go_on(
     ansible.fails()
     done = checkout.run(*ALL)
     assert done.returncode == Exit.FAILED
-    assert engine.commands() == [INFRASTRUCTURE, OBJECTS]
+    assert engine.commands() == [JUDGED, INFRASTRUCTURE, OBJECTS]
     assert "longhaul up --only racks --env dev" in done.stderr
     assert "--only objects" not in done.stderr
 

@@ -84,7 +84,7 @@ def test_a_dead_holders_lock_is_released_and_the_run_goes_on(checkout: Checkout,
     done = checkout.run(*UP)
     assert done.returncode == Exit.OK
     assert f"process {pid} of ann" in done.stderr
-    assert engine.commands() == ["cancel --yes --stack dev", "up --stack dev --suppress-outputs --yes --refresh"]
+    assert [call["words"][0] for call in engine.calls()] == ["cancel", "preview", "up"]
     assert not folder.exists()
 
 

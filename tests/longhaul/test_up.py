@@ -17,6 +17,9 @@ from clouds.azure.images import placeholder
 from longhaul.exits import Exit
 from tests.longhaul.conftest import LIMIT_S, SUBSCRIPTION, UP, Checkout, FakeEngine
 
+JUDGED = "preview --stack dev --suppress-outputs --show-sames --json --refresh"
+"""How the engine is asked what it would do."""
+
 
 def wait_for(path: Path, process: subprocess.Popen[bytes]) -> None:
     """Wait until the engine got somewhere; fails when the command ended before."""
@@ -31,7 +34,10 @@ def test_it_runs_the_engine_for_the_stack_and_passes_on_the_rest(checkout: Check
     engine.has_stack()
     done = checkout.run(*UP, "--", "--parallel", "4")
     assert done.returncode == Exit.OK
-    assert engine.commands() == ["up --stack dev --suppress-outputs --yes --refresh --parallel 4"]
+    assert engine.commands() == [
+        f"{JUDGED} --parallel 4",
+        "up --stack dev --suppress-outputs --yes --refresh --parallel 4 --skip-preview",
+    ]
     assert engine.calls()[0]["cwd"] == str(checkout.path)
 
 
@@ -86,7 +92,7 @@ def test_a_login_is_a_backend_too(checkout: Checkout, engine: FakeEngine) -> Non
     stored.parent.mkdir()
     stored.write_text(json.dumps({"current": f"file://{checkout.backend}"}))
     assert checkout.run(*UP).returncode == Exit.OK
-    assert engine.commands() == ["up --stack dev --suppress-outputs --yes --refresh"]
+    assert engine.commands() == [JUDGED, "up --stack dev --suppress-outputs --yes --refresh --skip-preview"]
 
 
 def test_an_environment_that_only_a_lab_can_be_says_that_its_lab_is_down(
@@ -142,7 +148,7 @@ def test_a_second_command_is_refused_while_the_first_is_at_work(checkout: Checko
         done = checkout.run(*UP)
         assert done.returncode == Exit.FAILED
         assert f"process {process.pid}" in done.stderr
-        assert len(engine.calls()) == 1
+        assert [call["words"][0] for call in engine.calls()] == ["preview", "up"]
     finally:
         process.send_signal(signal.SIGINT)
         process.wait(LIMIT_S)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from clouds.base.findings import Severity
 from components.model import Environment
+from longhaul.plan.refusals import REFUSALS
 from tests.longhaul.plan.steps import GROUP, OWN, SET, VM, judged, lab, machine, said, step
 
 VNET = "azure-native:network:VirtualNetwork"
@@ -220,3 +222,20 @@ def test_what_the_engine_would_refuse_is_refused_here() -> None:
     ]
     assert refused(held(sites__use1__range="10.65.0.0/16")) == [], "a site more"
     assert refused(held(supernet="10.128.0.0/12")) == [], "told with what has the ranges"
+
+
+def test_every_refusal_says_on_its_page_who_holds_it(root: Path) -> None:
+    page = (root / "docs" / "plan.md").read_text(encoding="utf-8")
+    rows = [
+        line
+        for line in page.partition("## Who refuses")[2].partition("\n## ")[0].splitlines()
+        if line.startswith("| `")
+    ]
+    assert [(row.split("`")[1], row.split(" | ")[1].removesuffix(" |")) for row in rows] == [
+        (one.id, one.engine) for one in REFUSALS
+    ]
+
+
+def test_a_refusal_says_which_it_is() -> None:
+    (reason,) = judged(group(20, after=10)).reasons
+    assert reason.check == "nodes"

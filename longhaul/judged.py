@@ -1,0 +1,109 @@
+"""What ``longhaul up`` would do, judged before it does: it refuses what ``longhaul plan`` refuses, in the same words.
+
+Not where the engine is told to skip its preview, which leaves the engine's own guards, nor of a new stack, of which
+nothing is there to be lost; the program's policies hold there, too.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from clouds.base.findings import Finding, Severity
+from components.model.policy import PREVIEW_JUDGED
+from longhaul.engine import processes
+from longhaul.engine.engine import Engine
+from longhaul.engine.pending import pending_creates
+from longhaul.engine.runs import VARIABLE, new_run
+from longhaul.exits import CommandError
+from longhaul.say import say
+
+if TYPE_CHECKING:
+    from components.model import Environment
+    from longhaul.plan.document import Document
+
+SKIP = "--skip-preview"
+"""The engine's option by which nobody looks beforehand."""
+
+ONLY_OF_UP = ("--yes", "-y", "--json", "-j", "--continue-on-error", "--suppress-outputs")
+"""Options of the engine's ``up`` that its ``preview`` has not, or has from here."""
+
+NAMING = ("--replace", "--target-replace")
+"""Options whose resource is meant to be made anew: the operator wrote its name."""
+
+_STREAMING = "PULUMI_ENABLE_STREAMING_JSON_PREVIEW"
+"""Makes the engine write events instead of the document (``pulumi preview --help``)."""
+
+
+def is_judged(engine: Engine, words: Sequence[str]) -> bool:
+    """Whether there is something that could be lost, and somebody wants to look. A run that died half-way is finished
+    first: what it was making is in no state yet."""
+    return not {SKIP, "-f"} & set(words) and not engine.is_new() and not pending_creates(engine)
+
+
+def refused(engine: Engine, environment: Environment, words: Sequence[str], *, max_removed: float | None) -> bool:
+    """Whether the engine's ``up WORDS`` is refused, which is said then."""
+    from longhaul.plan.changes import read_changes
+    from longhaul.plan.plan import MAX_REMOVED, Terms, make_plan
+    from longhaul.plan.policies import policies
+    from longhaul.plan.text import reasons
+
+    say("what this would do is judged first")
+    document = previewed(engine, [word for word in words if word not in ONLY_OF_UP])
+    terms = Terms(
+        max_removed=MAX_REMOVED if max_removed is None else max_removed, policy=policies([document], environment)
+    )
+    made = make_plan(environment, read_changes([document]), terms)
+    against = [one for one in (*made.reasons, *made.policy) if one.severity is Severity.PROBLEM]
+    against = [one for one in against if not _is_meant(one, _named(words))]
+    if against:
+        lines = "\n".join(reasons(against))
+        say(f"{environment.name} is not touched:\n{lines}\n`longhaul plan --env {environment.name}` shows all of it.")
+    return bool(against)
+
+
+def seen(words: Sequence[str]) -> list[str]:
+    """What the engine's ``up`` is told once that is done: whoever is not asked needs no second preview."""
+    return [*words, SKIP] if "--yes" in words and "--json" not in words else list(words)
+
+
+def previewed(engine: Engine, rest: Iterable[str]) -> Document:
+    """One stack's preview, which nobody else judges."""
+    from longhaul.plan.document import read_document
+
+    run = new_run("preview")
+    environ = {name: value for name, value in engine.environ.items() if name != _STREAMING}
+    engine = replace(engine, environ={**environ, VARIABLE: run.id, PREVIEW_JUDGED: "1"})
+    words = [*engine.argv("preview", configured=True), "--suppress-outputs", "--show-sames", "--json", *rest]
+    with tempfile.TemporaryFile() as file:
+        result = engine.run(words, stdout=file)
+        processes.end(run.leftovers())
+        file.seek(0)
+        text = file.read().decode()
+    if result.interrupted:
+        raise KeyboardInterrupt
+    if result.code != 0 and not text.strip():
+        raise CommandError(
+            f"the engine's preview of {engine.stack} failed, as it says above; there is nothing to judge"
+        )
+    document = read_document(text, source=f"the engine's preview of {engine.stack}")
+    if result.code != 0:
+        raise CommandError(
+            f"the engine's preview of {engine.stack} ended with {result.code}; there is nothing to judge"
+        )
+    return document
+
+
+def _named(words: Sequence[str]) -> list[str]:
+    """Names, or patterns of them, of what is meant to be made anew."""
+    given = [value for word, value in pairwise(words) if word in NAMING]
+    given += [word.partition("=")[2] for word in words if word.startswith(tuple(f"{one}=" for one in NAMING))]
+    return [urn.rpartition("::")[2] for urn in given]
+
+
+def _is_meant(finding: Finding, named: Sequence[str]) -> bool:
+    return bool(finding.where) and all(any(fnmatchcase(one, name) for name in named) for one in finding.where)
