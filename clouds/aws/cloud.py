@@ -8,6 +8,7 @@ from clouds.aws.site import AwsSite
 
 if TYPE_CHECKING:
     from clouds.base.cloud import Doctor, Fleet, Groups, Images, Listing, MachineTypes, Made, Names, Policy, Tunnels
+    from clouds.base.picture import Picture
 
 
 class Aws:
@@ -53,6 +54,13 @@ class Aws:
         from clouds.aws import made
 
         return made
+
+    @property
+    def picture(self) -> Picture:
+        """How its sites are drawn."""
+        from clouds.aws.picture import PICTURE
+
+        return PICTURE
 
     @property
     def policy(self) -> Policy[AwsSite]:

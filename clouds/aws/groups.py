@@ -23,3 +23,8 @@ def may_name(_place: Place[AwsSite], _pool: str, machine: str, /) -> bool:
 def nobody(_place: Place[AwsSite], _pool: str, /) -> str:
     """An id of no instance."""
     return "i-00000000000000000"
+
+
+def word() -> str:
+    """What a pool becomes, in words."""
+    return "auto scaling group"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clouds.aws.site import AwsSite
-from clouds.base.names import Sized
+from clouds.base.names import Main, Sized
 from clouds.base.place import Place
 
 ROLE = 64
@@ -15,6 +15,14 @@ ROLE = 64
 def node_role(place: Place[AwsSite]) -> str:
     """The role, and instance profile, of a site's nodes: who has it is one of them."""
     return place.cloud_name(f"{place.environment}-{place.name}-node")
+
+
+def main(place: Place[AwsSite]) -> Iterator[Main]:
+    """Its network, and its nodes' role."""
+    vpc = place.site.existing.vpc
+    made = place.cloud_name(f"{place.environment}-{place.name}-network-vpc")
+    yield Main(what="VPC", name=vpc or made, existing=vpc is not None)
+    yield Main(what="role of nodes", name=node_role(place))
 
 
 def of_site(place: Place[AwsSite]) -> Iterator[Sized]:

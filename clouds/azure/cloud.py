@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         Policy,
         Tunnels,
     )
+    from clouds.base.picture import Picture
 
 
 class Azure:
@@ -71,6 +72,13 @@ class Azure:
         from clouds.azure import made
 
         return made
+
+    @property
+    def picture(self) -> Picture:
+        """How its sites are drawn."""
+        from clouds.azure.picture import PICTURE
+
+        return PICTURE
 
     @property
     def policy(self) -> Policy[AzureSite]:

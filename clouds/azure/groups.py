@@ -56,3 +56,8 @@ def may_name(place: Place[AzureSite], pool: str, machine: str) -> bool:
 def nobody(place: Place[AzureSite], pool: str) -> str:
     """Uniform scale sets add six characters to their name (learn.microsoft.com, "osProfile.computerNamePrefix")."""
     return f"{of_pool(place, pool)[0].name}zzzzzz"
+
+
+def word() -> str:
+    """What a pool becomes, in words."""
+    return "scale set"

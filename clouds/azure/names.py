@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clouds.azure import groups
+from clouds.azure.existing import name_of
 from clouds.azure.site import AzureSite
-from clouds.base.names import NODE, Sized
+from clouds.base.names import NODE, Main, Sized
 from clouds.base.place import Place
 
 GATEWAY_SUBNET = "GatewaySubnet"
@@ -46,6 +47,14 @@ def subnet_name(place: Place[AzureSite], part: str) -> str:
         return GATEWAY_SUBNET
     in_one_of_theirs = place.site.existing.network is not None
     return place.cloud_name(f"{place.environment}-{place.name}-{part}" if in_one_of_theirs else part)
+
+
+def main(place: Place[AzureSite]) -> Iterator[Main]:
+    """Its group and its network."""
+    there = place.site.existing
+    yield Main(what="resource group", name=resource_group(place), existing=there.resource_group is not None)
+    network = name_of(there.network) if there.network else place.cloud_name(f"{place.environment}-{place.name}")
+    yield Main(what="virtual network", name=network, existing=there.network is not None)
 
 
 def of_site(place: Place[AzureSite]) -> Iterator[Sized]:

@@ -13,7 +13,8 @@ from clouds.base.fleet import LiveGroup
 from clouds.base.groups import PoolGroup
 from clouds.base.listing import PublicAddress
 from clouds.base.machine_type import MachineType
-from clouds.base.names import Sized
+from clouds.base.names import Main, Sized
+from clouds.base.picture import Picture
 from clouds.base.place import Place
 from clouds.base.policy import Check
 from clouds.base.site import SiteBase
@@ -80,6 +81,9 @@ class Fleet(Protocol[SiteT_contra]):
 class Groups(Protocol[SiteT_contra]):
     """Groups of like machines that pools become."""
 
+    def word(self) -> str:
+        """What one is called, in words."""
+
     def of_pool(self, place: Place[SiteT_contra], name: str, /) -> tuple[PoolGroup, ...]:
         """A pool's groups, each to be filled before the next."""
 
@@ -102,6 +106,9 @@ class Listing(Protocol[SiteT_contra]):
 
 class Names(Protocol[SiteT_contra]):
     """Names that could become too long, with the most that the cloud takes; of many alike the longest suffices."""
+
+    def main(self, place: Place[SiteT_contra], /) -> Iterator[Main]:
+        """The main things of a site, its pools apart, whatever their length: to be seen before anything is made."""
 
     def of_site(self, place: Place[SiteT_contra], /) -> Iterator[Sized]:
         """Those of the site's own."""
@@ -180,6 +187,9 @@ class Cloud(Protocol[SiteT_contra]):
 
     @property
     def made(self) -> Made[SiteT_contra]: ...
+
+    @property
+    def picture(self) -> Picture: ...
 
     @property
     def policy(self) -> Policy[SiteT_contra]: ...

@@ -18,3 +18,15 @@ class Sized:
     name: str
     most: int
     """Characters that it may have."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Main:
+    """One of the main things of a site, as its cloud calls it."""
+
+    what: str
+    """In words, such as ``resource group``."""
+    name: str
+    """Of an AWS network the tag ``Name``, or its id where it is there already."""
+    existing: bool = False
+    """Whether it is there already."""

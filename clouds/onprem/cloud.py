@@ -8,6 +8,7 @@ from clouds.onprem.site import OnpremSite
 
 if TYPE_CHECKING:
     from clouds.base.cloud import Doctor, Fleet, Groups, Images, Listing, MachineTypes, Made, Names, Policy, Tunnels
+    from clouds.base.picture import Picture
 
 
 class Onprem:
@@ -53,6 +54,13 @@ class Onprem:
         from clouds.onprem import made
 
         return made
+
+    @property
+    def picture(self) -> Picture:
+        """How its sites are drawn."""
+        from clouds.onprem.picture import PICTURE
+
+        return PICTURE
 
     @property
     def policy(self) -> Policy[OnpremSite]:

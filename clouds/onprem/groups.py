@@ -20,3 +20,8 @@ def may_name(_place: Place[OnpremSite], _pool: str, _machine: str, /) -> bool:
 def nobody(place: Place[OnpremSite], pool: str) -> str:
     """Any name will do."""
     return place.pool_resource(pool)
+
+
+def word() -> str:
+    """Where pools would be, in words."""
+    return "rack"

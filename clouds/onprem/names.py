@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from clouds.base.names import Sized
+from clouds.base.names import Main, Sized
 from clouds.base.place import Place
 from clouds.onprem.site import OnpremSite
+
+
+def main(_place: Place[OnpremSite], /) -> Iterator[Main]:
+    """None: nothing of a rack is made."""
+    yield from ()
 
 
 def of_site(_place: Place[OnpremSite], /) -> Iterator[Sized]:

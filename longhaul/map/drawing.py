@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from html import escape
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from clouds.registry import clouds
 from components.model import Environment
 from longhaul.map.card import PAD
 from longhaul.map.faces import CLOUD, LABEL
 from longhaul.map.facts import MapFacts
-from longhaul.map.gather import CLOUDS, gather
+from longhaul.map.gather import gather
 from longhaul.map.heading import LINK_KINDS, Sample, heading, legend
 from longhaul.map.layout import (
     LABEL_PAD,
@@ -107,9 +108,10 @@ def _root(facts: MapFacts, width: float, height: float) -> Element:
 
 
 def _group(root: Element, place: GroupPlace) -> None:
-    element = group(root, css=f"sites {place.kind}", title=CLOUDS[place.kind])
+    title = clouds()[place.kind].picture.title
+    element = group(root, css=f"sites {place.kind}", title=title)
     rectangle(element, place.box, css="group", radius=12)
-    heading_ = text(place.box.x + PAD, place.box.y + 22, CLOUDS[place.kind], CLOUD, room=place.box.width - 2 * PAD)
+    heading_ = text(place.box.x + PAD, place.box.y + 22, title, CLOUD, room=place.box.width - 2 * PAD)
     draw(element, [heading_])
     for card in place.cards:
         _card(element, card)
@@ -117,7 +119,8 @@ def _group(root: Element, place: GroupPlace) -> None:
 
 def _card(parent: Element, place: CardPlace) -> None:
     site, box = place.site, place.box
-    element = group(parent, css="site", title=f"Site {site.name}: {CLOUDS[site.kind]}, {site.where}, {site.block}")
+    title = clouds()[site.kind].picture.title
+    element = group(parent, css="site", title=f"Site {site.name}: {title}, {site.where}, {site.block}")
     rectangle(element, box, css="card", radius=8)
     stripe = Box(x=box.x + PAD, y=box.y, width=36, height=4)
     draw(element, [Plate(box=stripe, css="accent"), *place.shapes])

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from clouds.registry import clouds
 from components.model import AddressPlan, Environment, plan
 from components.model.gpus import host_promise, pool_promise
 from components.model.links import LinkKind, PlannedLink, links, tunnels
 from components.model.machines import control_machines
 from longhaul.map.facts import LinkFacts, MapFacts, Part, counted, listed, part_of
 from longhaul.map.sites import site_facts
-
-CLOUDS = {"azure": "Azure", "aws": "AWS", "onprem": "Own racks"}
-"""What each kind of site is called; also their order on the map."""
 
 
 def gather(environment: Environment) -> MapFacts:
@@ -41,7 +39,7 @@ def gather(environment: Environment) -> MapFacts:
 
 def _summary(environment: Environment) -> str:
     kinds = Counter[str](site.kind for site in environment.sites.values())
-    where = listed([f"{kinds[kind]} × {word}" for kind, word in CLOUDS.items() if kinds[kind]])
+    where = listed([f"{kinds[kind]} × {cloud.picture.title}" for kind, cloud in clouds().items() if kinds[kind]])
     control = environment.control_plane.site
     pools, hosts = counted(len(environment.pools), "pool"), counted(len(environment.hosts), "bare-metal host")
     return (

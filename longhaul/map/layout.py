@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from math import ceil
 
+from clouds.registry import clouds
 from longhaul.map.card import PAD, card, card_width
 from longhaul.map.channel import GRID, Course, End, Wire, courses, narrowest
 from longhaul.map.faces import LABEL
@@ -106,7 +107,7 @@ def rows_of(facts: MapFacts) -> tuple[Groups, Groups]:
 
     def cost(lower: tuple[bool, ...]) -> tuple[int, int, tuple[bool, ...]]:
         below = sum(len(sites) for (_, sites), low in zip(groups, lower, strict=True) if low)
-        clouds_below = sum(kind != "onprem" for (kind, _), low in zip(groups, lower, strict=True) if low)
+        clouds_below = sum(clouds()[kind].rents for (kind, _), low in zip(groups, lower, strict=True) if low)
         return max(below, len(facts.sites) - below), clouds_below, lower
 
     choices = (choice for choice in product((False, True), repeat=len(groups)) if not choice[first])

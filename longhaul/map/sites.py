@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from clouds.aws.site import AwsSite
-from clouds.azure.site import AzureSite
-from clouds.onprem.site import OnpremSite
+from clouds.registry import cloud_of
 from components.model import AddressPlan, Environment, SitePlan
 from components.model.gpus import GpuPromise, host_promise, pool_promise
 from components.model.nodes import api_address
@@ -43,8 +41,8 @@ def site_facts(environment: Environment, addresses: AddressPlan, name: str, *, t
 
 
 def _where(site: Site) -> str:
-    if isinstance(site, OnpremSite):
-        return "on-prem"
+    if not site.region:
+        return cloud_of(site).title
     zones = "zone" if len(site.zones) == 1 else "zones"
     return f"{site.region} · {zones} {', '.join(site.zones)}"
 
@@ -52,7 +50,7 @@ def _where(site: Site) -> str:
 def _ranges(site: Site, ranges: SitePlan) -> Iterator[Line]:
     for part, range_ in zip(PARTS, (ranges.infra, ranges.nodes, ranges.pods), strict=True):
         yield Line(left=part, right=str(range_), swatch=part)
-    if isinstance(site, AwsSite):
+    if cloud_of(site).picture.zones_have_ranges:
         for index, zone in enumerate(site.zones):
             yield Line(left=f"zone {zone}", right=str(ranges.zone_pods(index)), inside=True)
 
@@ -79,19 +77,19 @@ def _size(environment: Environment, kind: str) -> str:
 
 def _gateways(environment: Environment, addresses: AddressPlan, name: str, *, tunnels: int) -> Iterator[Section]:
     site = environment.sites[name]
-    subnet = str(addresses.sites[name].subnet("gateway"))
+    made = cloud_of(site).picture
     lines: list[Line] = []
-    if isinstance(site, OnpremSite):
-        for place in gateway_places(environment, addresses):
-            if place.site == name:
-                machine, public = f"{environment.name}-{place.name}", str(place.public_address)
-                lines += entry(machine, public, under=f"inside {place.address}", beside="public", face=CODE)
-    elif tunnels and isinstance(site, AzureSite):
-        lines += entry("VPN gateway", subnet, under="two instances", face=CODE)
-    elif tunnels:
-        lines += entry("VPN gateway", "of the VPC", face=TEXT)
+    for place in gateway_places(environment, addresses):
+        if place.site == name:
+            machine, public = f"{environment.name}-{place.name}", str(place.public_address)
+            lines += entry(machine, public, under=f"inside {place.address}", beside="public", face=CODE)
+    if tunnels and made.gateway_in_subnet:
+        subnet = str(addresses.sites[name].subnet("gateway"))
+        lines += entry("VPN gateway", subnet, under=made.gateway, face=CODE)
+    elif tunnels and made.gateway:
+        lines += entry("VPN gateway", made.gateway, face=TEXT)
     if lines:
-        count = len(site.gateways) if isinstance(site, OnpremSite) else 1
+        count = len(site.gateways) or 1
         note = counted(tunnels, "IPsec tunnel") if tunnels else "no tunnels"
         yield Section(title=f"{count} gateways" if count > 1 else "Gateway", lines=tuple(lines), note=note)
 
@@ -117,7 +115,7 @@ def _pools(environment: Environment, name: str) -> Iterator[Section]:
 
 
 def _racks(environment: Environment, addresses: AddressPlan, name: str) -> Iterator[Section]:
-    if not isinstance(environment.sites[name], OnpremSite):
+    if cloud_of(environment.sites[name]).rents:
         return
     places = [place for place in rack_places(environment, addresses) if place.site == name]
     promises = [host_promise(host) for host in environment.hosts if host.site == name]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from clouds.registry import clouds
 from longhaul.map.faces import FACES, MONO, SANS
 
 INK = {
@@ -20,19 +21,21 @@ INK = {
     "panel": ("#f1f5fa", "#232e3b"),
     "spare": ("#e3e8ee", "#2c3744"),
     "shared": ("#8793a1", "#7d8b9a"),
-    "azure": ("#0b63c4", "#5aa9ff"),
-    "aws": ("#9c5000", "#f2a552"),
-    "onprem": ("#227548", "#5cc48a"),
     "ipsec": ("#6d3fc4", "#b79bf7"),
     "backbone": ("#3d566e", "#a9bccf"),
     "existing": ("#b0287a", "#f28cc6"),
     "spot": ("#8a4b00", "#ffc27a"),
 }
-"""Each colour in light and in dark."""
+"""Each colour in light and in dark; clouds have their own (:func:`inks`)."""
 
 _QUIET_TEXT = ("head", "small", "quiet")
-CLOUDS = ("azure", "aws", "onprem")
 LINKS = ("ipsec", "backbone", "existing")
+
+
+def inks() -> dict[str, tuple[str, str]]:
+    """Every colour, those of the clouds by their kind."""
+    drawn = {kind: cloud.picture for kind, cloud in clouds().items()}
+    return {**INK, **{kind: (picture.light, picture.dark) for kind, picture in drawn.items()}}
 
 
 def style_sheet() -> str:
@@ -68,7 +71,7 @@ def _fixed() -> Iterator[str]:
 
 
 def _colours(scheme: int) -> Iterator[str]:
-    ink = {name: both[scheme] for name, both in INK.items()}
+    ink = {name: both[scheme] for name, both in inks().items()}
     yield f".map text {{ fill: {ink['ink']}; }}"
     yield f"{', '.join(f'.map .{name}' for name in _QUIET_TEXT)} {{ fill: {ink['soft']}; }}"
     yield f".map .page {{ fill: {ink['page']}; }}"
@@ -81,7 +84,7 @@ def _colours(scheme: int) -> Iterator[str]:
     yield f".map .tag {{ fill: {ink['spot']}; }}"
     yield f".map .halo, .map .backbone .inner {{ stroke: {ink['page']}; }}"
     yield f".map .plate {{ fill: {ink['page']}; }}"
-    for cloud in CLOUDS:
+    for cloud in clouds():
         yield f".map .{cloud} .accent, .map .accent.{cloud} {{ fill: {ink[cloud]}; }}"
         yield f".map .{cloud} .cloud {{ fill: {ink[cloud]}; }}"
     for kind in LINKS:

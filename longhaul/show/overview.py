@@ -8,6 +8,7 @@ from ipaddress import IPv4Address, IPv4Network
 from typing import TypeVar
 
 from clouds.base.groups import PoolGroup
+from clouds.registry import clouds
 from components.model.links import LinkKind, PlannedLink
 from components.model.machines import Role
 from longhaul.show.counts import GpuCount, Span
@@ -44,7 +45,7 @@ class SiteView:
 
     name: str
     kind: str
-    """``azure``, ``aws`` or ``onprem``."""
+    """Its cloud, such as ``azure``, ``aws`` or ``onprem``."""
     region: str
     """The cloud's name of it; empty for racks."""
     block: IPv4Network
@@ -192,13 +193,9 @@ class Overview:
         return found
 
 
-CLOUDS: Mapping[str, str] = {"azure": "Azure", "aws": "AWS", "onprem": "on-prem"}
-"""Kinds of sites as people call them."""
-
-
 def where(site: SiteView) -> str:
     """Cloud and region."""
-    return f"{CLOUDS[site.kind]} {site.region}".rstrip()
+    return f"{clouds()[site.kind].title} {site.region}".rstrip()
 
 
 PoolT = TypeVar("PoolT")

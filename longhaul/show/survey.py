@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from operator import attrgetter
 
 from clouds.base.pool import Pool
-from clouds.onprem.site import OnpremSite
 from clouds.registry import cloud_of
 from components.model import Environment, control_machines, plan
 from components.model.groups import pool_groups
@@ -58,7 +57,7 @@ def survey(environment: Environment) -> Overview:
 def _totals(environment: Environment, pools: tuple[PoolView, ...], racks: tuple[RackView, ...]) -> Totals:
     hosts = sum(rack.hosts for rack in racks)
     gpus = by_model((*(pool.gpus for pool in pools), *(count for rack in racks for count in rack.gpus)))
-    clouds = [site for site in environment.sites.values() if not isinstance(site, OnpremSite)]
+    clouds = [site for site in environment.sites.values() if cloud_of(site).rents]
     control = environment.control_plane
     return Totals(
         sites=len(environment.sites),
@@ -77,7 +76,7 @@ def _sites(environment: Environment, addresses: AddressPlan) -> Iterator[SiteVie
         yield SiteView(
             name=name,
             kind=site.kind,
-            region="" if isinstance(site, OnpremSite) else site.region,
+            region=site.region,
             block=own.block,
             infra=own.infra,
             nodes=own.nodes,
@@ -85,7 +84,7 @@ def _sites(environment: Environment, addresses: AddressPlan) -> Iterator[SiteVie
             subnets={part: own.subnet(part) for part in INFRA_SUBNETS},
             zones=tuple(
                 ZoneRanges(zone=zone, nodes=own.zone_subnet(index), pods=own.zone_pods(index))
-                for index, zone in enumerate(() if isinstance(site, OnpremSite) else site.zones)
+                for index, zone in enumerate(site.zones)
             ),
             control_plane=name == environment.control_plane.site,
             existing=cloud_of(site).made.there_already(site),
@@ -138,7 +137,7 @@ def _racks(environment: Environment, addresses: AddressPlan) -> Iterator[RackVie
     places = list(rack_places(environment, addresses))
     gateways = list(gateway_places(environment, addresses))
     for name, site in environment.sites.items():
-        if not isinstance(site, OnpremSite):
+        if cloud_of(site).rents:
             continue
         own = sorted((place for place in places if place.site == name), key=attrgetter("address"))
         hosts = [host for host in environment.hosts if host.site == name]

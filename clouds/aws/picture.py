@@ -1,0 +1,7 @@
+"""How AWS's sites are drawn."""
+
+from __future__ import annotations
+
+from clouds.base.picture import Picture
+
+PICTURE = Picture(title="AWS", light="#9c5000", dark="#f2a552", zones_have_ranges=True, gateway="of the VPC")
