@@ -28,3 +28,7 @@ def nobody(_place: Place[AwsSite], _pool: str, /) -> str:
 def word() -> str:
     """What a pool becomes, in words."""
     return "auto scaling group"
+
+
+def largest(_type: str, _machine_type: str, /) -> None:
+    """A group has a maximum of its own."""

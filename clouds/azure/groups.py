@@ -8,6 +8,9 @@ from clouds.azure.site import AzureSite
 from clouds.base.groups import PoolGroup
 from clouds.base.place import Place
 
+SCALE_SET = "azure-native:compute:VirtualMachineScaleSet"
+"""The type of the program's resource."""
+
 LARGEST_SET = 1000
 """Machines in one scale set from a gallery image (learn.microsoft.com, "Virtual Machine Scale Sets and placement
 groups")."""
@@ -61,3 +64,8 @@ def nobody(place: Place[AzureSite], pool: str) -> str:
 def word() -> str:
     """What a pool becomes, in words."""
     return "scale set"
+
+
+def largest(type_: str, machine_type: str) -> int | None:
+    """Scale sets have no maximum of their own."""
+    return largest_set(machine_type) if type_ == SCALE_SET else None

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from clouds.azure.groups import SCALE_SET
 from clouds.azure.made import makes_egress, makes_vpn_gateway
 from clouds.azure.site import AzureSite
 from clouds.azure.tunnels import ADDRESSES
@@ -22,7 +23,6 @@ BALANCER: Final = "azure-native:network:LoadBalancer"
 INTERFACE: Final = "azure-native:network:NetworkInterface"
 RULE: Final = "azure-native:network:SecurityRule"
 RULES_GROUP: Final = "azure-native:network:NetworkSecurityGroup"
-SCALE_SET: Final = "azure-native:compute:VirtualMachineScaleSet"
 STORAGE_ACCOUNT: Final = "azure-native:storage:StorageAccount"
 VAULT: Final = "azure-native:keyvault:Vault"
 VIRTUAL_MACHINE: Final = "azure-native:compute:VirtualMachine"

@@ -87,6 +87,10 @@ class Groups(Protocol[SiteT_contra]):
     def of_pool(self, place: Place[SiteT_contra], name: str, /) -> tuple[PoolGroup, ...]:
         """A pool's groups, each to be filled before the next."""
 
+    def largest(self, type_: str, machine_type: str, /) -> int | None:
+        """Machines that a group of a type of the program's resources can hold; None where the group says so itself, or
+        is another cloud's."""
+
     def may_name(self, place: Place[SiteT_contra], pool: str, machine: str, /) -> bool:
         """Whether a pool's machine may be called so."""
 

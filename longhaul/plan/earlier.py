@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from clouds.azure.groups import largest_set
 from clouds.base.pool import Pool
+from clouds.registry import clouds
 from components.model import Environment, Role
 from components.model.groups import pool_groups
 from longhaul.plan.changes import Action, Change
@@ -119,11 +119,17 @@ def _sizes(after: Environment, name: str, groups: list[Change], machine_type: st
             least, most = _number(change.before.get("minSize")), _number(change.before.get("maxSize"))
         elif change.action is Action.DESTROY:
             least += _number(_inner(change.before, "sku").get("capacity"))
-            most += largest_set(machine_type)
+            most += _largest(change.type, machine_type)
             notes.append(f"Pool {name}: the state does not have its maximum; counted as {most}. --base FILE tells.")
         elif change.action in (Action.MAKE, Action.ADOPT) and declared is not None:
             most -= next((one.max for one in pool_groups(after, name) if f"{one.resource}-set" == change.name), 0)
     return least, most
+
+
+def _largest(type_: str, machine_type: str) -> int:
+    """Machines that a group can have whose maximum no state has."""
+    found = (cloud.groups.largest(type_, machine_type) for cloud in clouds().values())
+    return next((most for most in found if most is not None), 0)
 
 
 def _machine_type(inputs: Mapping[str, Any]) -> str:

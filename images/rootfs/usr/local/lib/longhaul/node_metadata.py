@@ -7,7 +7,7 @@ import json
 import socket
 import urllib.error
 import urllib.request
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, summarize_address_range
 from pathlib import Path
@@ -44,13 +44,14 @@ class Place:
 
 def find(kind: str, *, metadata: str = METADATA, rack_place: Path = RACK_PLACE) -> Place:
     """The place of a machine on a site of ``kind``; ``NotYetError`` or ``PlaceError``."""
-    if kind == "aws":
-        return aws(metadata)
-    if kind == "azure":
-        return azure(metadata, own=own_address())
-    if kind == "onprem":
-        return rack(rack_place, own=own_address())
-    raise PlaceError(f"node.json: a site of kind {kind!r} is not known to this image")
+    ways: dict[str, Callable[[], Place]] = {
+        "aws": lambda: aws(metadata),
+        "azure": lambda: azure(metadata, own=own_address()),
+        "onprem": lambda: rack(rack_place, own=own_address()),
+    }
+    if kind not in ways:
+        raise PlaceError(f"node.json: a site of kind {kind!r} is not known to this image")
+    return ways[kind]()
 
 
 def aws(metadata: str) -> Place:

@@ -62,7 +62,7 @@ class AwsProofs:
         """The instance, and the site whose nodes' role it has."""
         region = text(proof, "region", REGION)
         environment = question.environment
-        sites = [site for site in environment.sites.values() if site.kind == "aws" and site.region == region]
+        sites = [site for site in environment.sites_of("aws") if site.region == region]
         if not sites:
             raise RefusedError("ForeignProof", f"no site of this environment is in {region}")
         if not all(site.node_role for site in sites):

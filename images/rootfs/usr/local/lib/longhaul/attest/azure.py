@@ -53,8 +53,7 @@ class AzureProofs:
 
     def _site(self, environment: Environment, subscription: str, token: str) -> str:
         """Where the token's scale set is a pool."""
-        azure = [site for site in environment.sites.values() if site.kind == "azure"]
-        sites = [site for site in azure if site.subscription.lower() == subscription]
+        sites = [site for site in environment.sites_of("azure") if site.subscription.lower() == subscription]
         if not sites:
             raise RefusedError("ForeignProof", f"no site of this environment is in subscription {subscription}")
         if not sites[0].tenant:

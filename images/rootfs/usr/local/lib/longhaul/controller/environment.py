@@ -86,6 +86,10 @@ class Environment:
         """The account of every AWS site: that of the role."""
         return self.aws_role.split(":")[4] if self.aws_role.count(":") >= 5 else ""
 
+    def sites_of(self, kind: str) -> tuple[Site, ...]:
+        """The sites of one kind."""
+        return tuple(site for site in self.sites.values() if site.kind == kind)
+
     def pools_of(self, site: str) -> tuple[Pool, ...]:
         """The pools of one site."""
         return tuple(pool for pool in self.pools.values() if pool.site == site)

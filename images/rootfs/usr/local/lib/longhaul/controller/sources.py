@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from controller.aws import AwsMachines
 from controller.azure import AzureMachines
@@ -17,19 +17,30 @@ def inventories(environment: Environment, *, instance: str, changed: Callable[[]
     return {
         name: Inventory(source(environment, site, identity=identity, instance=instance), changed=changed)
         for name, site in environment.sites.items()
-        if site.kind == "onprem" or environment.pools_of(name)
+        if site.kind not in CLOUDS or environment.pools_of(name)
     }
 
 
 def source(environment: Environment, site: Site, *, identity: ManagedIdentity, instance: str) -> Source:
-    """Where the list of one site is read."""
-    if site.kind == "aws":
-        role = AssumedRole(role=environment.aws_role, region=site.region, session_name=instance, identity=identity)
-        return AwsMachines(environment, site, role=role)
-    if site.kind == "azure":
-        return AzureMachines(environment, site, identity=identity)
+    """Where the list of one site is read: of its cloud, or of the document itself."""
+    asked = CLOUDS.get(site.kind)
+    if asked is not None:
+        return asked(environment, site, identity, instance)
     hosts = {
         rack.name: Machine(name=rack.name, site=site.name, pool=BARE_METAL, addresses=frozenset([rack.address]))
         for rack in environment.racks_of(site.name)
     }
     return Listed(site.name, hosts)
+
+
+def _aws(environment: Environment, site: Site, identity: ManagedIdentity, instance: str) -> Source:
+    role = AssumedRole(role=environment.aws_role, region=site.region, session_name=instance, identity=identity)
+    return AwsMachines(environment, site, role=role)
+
+
+def _azure(environment: Environment, site: Site, identity: ManagedIdentity, _instance: str) -> Source:
+    return AzureMachines(environment, site, identity=identity)
+
+
+CLOUDS: Mapping[str, Callable[[Environment, Site, ManagedIdentity, str], Source]] = {"aws": _aws, "azure": _azure}
+"""Who reads a cloud's list, by the kind of its sites."""
