@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING
 from clouds.aws.site import AwsSite
 
 if TYPE_CHECKING:
-    from clouds.base.cloud import Doctor, Fleet, Groups, Images, Listing, MachineTypes, Made, Names, Policy, Tunnels
+    from clouds.base.cloud import (
+        Doctor,
+        Fleet,
+        Groups,
+        Images,
+        Listing,
+        MachineTypes,
+        Made,
+        Names,
+        Policy,
+        Prices,
+        Tunnels,
+    )
     from clouds.base.picture import Picture
 
 
@@ -96,3 +108,10 @@ class Aws:
         from clouds.aws import images
 
         return images
+
+    @property
+    def prices(self) -> Prices[AwsSite]:
+        """Prices that are published."""
+        from clouds.aws import prices
+
+        return prices

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from clouds.aws.site import AwsSite
+from clouds.aws.tunnels import TUNNELS
+from clouds.base.place import Place
+from clouds.base.prices import Part
 from clouds.base.words import listed
 
 
@@ -14,6 +19,18 @@ def made_zones(site: AwsSite) -> tuple[str, ...]:
 def makes_vpn_gateway(site: AwsSite) -> bool:
     """Whether the site gets a VPN gateway of its own, if it has tunnels."""
     return site.existing.vpn_gateway is None
+
+
+def charged(place: Place[AwsSite], remote: int, /) -> Iterator[tuple[Part, int]]:
+    """Parts that AWS charges for by the hour: a NAT gateway with an address in each zone
+    (``components/aws/network.py``), and the VPN connections, one for each address of remote gateways
+    (``components/links.py``), each with an address for each tunnel. AWS charges for every public IPv4 address that it
+    gives but those brought along (aws.amazon.com/blogs, "Identify and optimize public IPv4 address usage on AWS"), and
+    counts a VPN's among them (``IpamPublicAddressAwsService``, ``site-to-site-vpn``)."""
+    zones = len(made_zones(place.site))
+    yield "nat-gateway", zones
+    yield "public-address", zones + remote * TUNNELS
+    yield "vpn-connection", remote
 
 
 def there_already(site: AwsSite) -> tuple[str, ...]:

@@ -51,3 +51,8 @@ def seen_of(place: Place[AwsSite], connection: Mapping[str, Any], links: Sequenc
             since=changed.isoformat() if changed is not None else "",
             reason="" if up else f"AWS says {told.get('StatusMessage') or told.get('Status', 'nothing')}",
         )
+
+
+def addresses(_site: AwsSite, /) -> int:
+    """Public addresses of a connection."""
+    return TUNNELS

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         Made,
         Names,
         Policy,
+        Prices,
         Tunnels,
     )
     from clouds.base.picture import Picture
@@ -114,3 +115,10 @@ class Azure:
         from clouds.azure import images
 
         return images
+
+    @property
+    def prices(self) -> Prices[AzureSite]:
+        """Prices that are published."""
+        from clouds.azure import prices
+
+        return prices

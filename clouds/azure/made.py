@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from clouds.azure.existing import CONTROL_PLANE_SUBNETS
 from clouds.azure.site import AzureSite
 from clouds.azure.tunnels import ADDRESSES
 from clouds.base.place import Place
+from clouds.base.prices import Part
 from clouds.base.words import listed
 
 
@@ -24,6 +27,14 @@ def public_addresses(place: Place[AzureSite]) -> int:
     """How many are made: the NAT gateway's, and those of a VPN gateway."""
     gateway = place.has_tunnels and makes_vpn_gateway(place.site)
     return int(makes_egress(place)) + (ADDRESSES if gateway else 0)
+
+
+def charged(place: Place[AzureSite], _remote: int, /) -> Iterator[tuple[Part, int]]:
+    """Parts that Azure charges for by the hour: one NAT gateway with one address (``components/azure/network.py``), and
+    a VPN gateway where there is a tunnel, with both instances active (``components/azure/vpn.py``)."""
+    yield "nat-gateway", int(makes_egress(place))
+    yield "public-address", public_addresses(place)
+    yield "vpn-gateway", int(place.has_tunnels and makes_vpn_gateway(place.site))
 
 
 def there_already(site: AzureSite) -> tuple[str, ...]:

@@ -53,3 +53,9 @@ def seen_of(link: str, site: str, connection: Mapping[str, Any]) -> TunnelView:
         bytes_out=properties.get("egressBytesTransferred"),
         reason="" if up else f"Azure says {status}",
     )
+
+
+def addresses(site: AzureSite, /) -> int:
+    """Public addresses of the site's gateway, be it made or named."""
+    named = site.existing.vpn_gateway
+    return len(named.addresses) if named else ADDRESSES

@@ -17,6 +17,7 @@ from clouds.base.names import Main, Sized
 from clouds.base.picture import Picture
 from clouds.base.place import Place
 from clouds.base.policy import Check
+from clouds.base.prices import Asking, Batch, Key, Part
 from clouds.base.site import SiteBase
 from clouds.base.tunnels import TunnelView
 
@@ -35,6 +36,10 @@ class Made(Protocol[SiteT_contra]):
 
     def makes_vpn_gateway(self, site: SiteT_contra, /) -> bool:
         """Whether the site gets a VPN gateway of its own from the cloud, if it has tunnels."""
+
+    def charged(self, place: Place[SiteT_contra], remote: int, /) -> Iterator[tuple[Part, int]]:
+        """How many parts of its network the cloud charges for by the hour; ``remote``: addresses of the gateways at the
+        other ends of its tunnels."""
 
     def there_already(self, site: SiteT_contra, /) -> tuple[str, ...]:
         """What the site has already, in words."""
@@ -133,6 +138,9 @@ class Tunnels(Protocol[SiteT_contra]):
     def seen(self, place: Place[SiteT_contra], links: Sequence[str], /) -> list[TunnelView]:
         """Tunnels of these links as the site's own gateway sees them; ``CloudError`` when the cloud does not say."""
 
+    def addresses(self, site: SiteT_contra, /) -> int:
+        """How many public addresses the other site's gateways call it at."""
+
 
 class Doctor(Protocol[SiteT_contra]):
     """Looks whether what an environment needs of a cloud is there and allowed, before anything is made."""
@@ -152,6 +160,16 @@ class Images(Protocol[SiteT_contra]):
 
     def placeholder(self, account: str, /, *, kind: str) -> str:
         """The id to give until the first image of a kind is baked; ``account`` is whose it will be, where ids tell."""
+
+
+class Prices(Protocol[SiteT_contra]):
+    """Prices that a cloud publishes."""
+
+    def published(self, source: str, url: str, /) -> bool:
+        """Whether a price that says it is from ``source`` was read from the cloud, or its mirror at ``url``."""
+
+    def batches(self, keys: tuple[Key, ...], asking: Asking[SiteT_contra], /) -> list[Batch]:
+        """The questions that answer those of ``keys`` that are the cloud's."""
 
 
 class Cloud(Protocol[SiteT_contra]):
@@ -209,3 +227,6 @@ class Cloud(Protocol[SiteT_contra]):
 
     @property
     def images(self) -> Images[SiteT_contra]: ...
+
+    @property
+    def prices(self) -> Prices[SiteT_contra]: ...

@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING
 from clouds.onprem.site import OnpremSite
 
 if TYPE_CHECKING:
-    from clouds.base.cloud import Doctor, Fleet, Groups, Images, Listing, MachineTypes, Made, Names, Policy, Tunnels
+    from clouds.base.cloud import (
+        Doctor,
+        Fleet,
+        Groups,
+        Images,
+        Listing,
+        MachineTypes,
+        Made,
+        Names,
+        Policy,
+        Prices,
+        Tunnels,
+    )
     from clouds.base.picture import Picture
 
 
@@ -96,3 +108,10 @@ class Onprem:
         from clouds.onprem import images
 
         return images
+
+    @property
+    def prices(self) -> Prices[OnpremSite]:
+        """Prices that are published."""
+        from clouds.onprem import prices
+
+        return prices

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from clouds.base.place import Place
+from clouds.base.prices import Part
 from clouds.onprem.site import OnpremSite
 
 
 def makes_vpn_gateway(_site: OnpremSite, /) -> bool:
     """No: hosts of the site's own end its tunnels."""
     return False
+
+
+def charged(_place: Place[OnpremSite], _remote: int, /) -> Iterator[tuple[Part, int]]:
+    """Nothing that a price list would have."""
+    return iter(())
 
 
 def there_already(_site: OnpremSite, /) -> tuple[str, ...]:

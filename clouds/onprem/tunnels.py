@@ -17,3 +17,8 @@ def ends(site: OnpremSite) -> tuple[str, ...]:
 def seen(_place: Place[OnpremSite], _links: Sequence[str], /) -> list[TunnelView]:
     """None: nobody tells of the racks' gateways but themselves; the other ends are told of by their clouds."""
     return []
+
+
+def addresses(site: OnpremSite, /) -> int:
+    """One for each gateway."""
+    return len(site.gateways)

@@ -78,7 +78,7 @@ def _check(environment: Environment, path: Path, invocation: Invocation, now: da
 
 def _read(environment: Environment, path: Path, invocation: Invocation, now: datetime) -> Exit:
     """0 when every interface answered, whether or not it has every price."""
-    from longhaul.prices import aws, azure, spot
+    from clouds.registry import clouds
     from longhaul.prices.cost import price_of
     from longhaul.prices.gather import Sources, gather
     from longhaul.prices.text import cost_text, gathered_json, gathered_text
@@ -87,12 +87,8 @@ def _read(environment: Environment, path: Path, invocation: Invocation, now: dat
     if not path.parent.is_dir():
         raise CommandError(f"--to {path}: there is no folder {path.parent}", code=Exit.USAGE)
     options = invocation.options
-    sources = Sources(
-        now=now,
-        ec2=spot.client() if _asks_for_spot(environment) else None,
-        azure_url=(options.azure_url or azure.URL).rstrip("/"),
-        aws_url=(options.aws_url or aws.URL).rstrip("/"),
-    )
+    urls = {kind: (getattr(options, f"{kind}_url", None) or "").rstrip("/") for kind in clouds()}
+    sources = Sources(now=now, urls=urls)
     result = gather(environment, to=path, sources=sources, again=options.again, say=say)
     cost = price_of(environment, result.book)
     if options.json:
@@ -100,11 +96,6 @@ def _read(environment: Environment, path: Path, invocation: Invocation, now: dat
     else:
         print(f"{gathered_text(result, to=path)}\n\n{cost_text(cost)}")
     return Exit.FAILED if result.failed else Exit.OK
-
-
-def _asks_for_spot(environment: Environment) -> bool:
-    """Whether AWS credentials are of any use: looking for them may take seconds."""
-    return any(pool.spot and environment.sites[pool.site].kind == "aws" for pool in environment.pools.values())
 
 
 def _days(text: str) -> int:

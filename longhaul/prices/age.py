@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 
+from clouds.base.prices import HostKey, Key, MachineKey, Price
 from components.model import Environment
 from longhaul.prices import OLD_DAYS
-from longhaul.prices.book import Price, PriceBook
-from longhaul.prices.keys import HostKey, Key, MachineKey
+from longhaul.prices.book import PriceBook
 from longhaul.prices.needs import needs
 
 

@@ -7,19 +7,15 @@ from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
-from typing import Literal
 
 from clouds.base.fault import Fault, Location
+from clouds.base.prices import HostKey, Key, MachineKey, Part, PartKey, Price
 from components.model.document import Document, read_document
 from components.model.errors import ConfigurationError, Problem
 from components.model.machine_types import CloudKind
 from components.model.validate import validate
 from longhaul.prices.entries import Entry, HostEntry, MachineEntry, PartEntry, PriceFile
-from longhaul.prices.keys import HostKey, Key, MachineKey, Part, PartKey
-
-HOURS_A_MONTH = 730
-"""Hours that the clouds count in a month: 365 days of 24 hours by 12. AWS: aws.amazon.com/calculator,
-"calculator-assumptions", "Time period". Azure: github.com/github/awesome-copilot, azure-pricing, COST-ESTIMATOR.md."""
+from longhaul.prices.names import name_of
 
 
 class BookError(ConfigurationError):
@@ -30,35 +26,6 @@ class BookError(ConfigurationError):
         count = len(problems)
         head = f"{count} problem{'s' if count != 1 else ''} in the price file:"
         self.args = ("\n".join([head, *(f"  {problem}" for problem in problems)]),)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Price:
-    """What one of something costs."""
-
-    amount: Decimal
-    """In ``currency``, for one ``unit``."""
-    currency: str
-    """Three letters (ISO 4217)."""
-    unit: Literal["hour", "month"]
-    source: str
-    """An address, or words such as ``contract``."""
-    read: date
-    """When it was read."""
-    note: str = ""
-
-    @property
-    def hourly(self) -> Decimal:
-        """For an hour; of a monthly price its 730th part, to 28 digits."""
-        return self.amount if self.unit == "hour" else self.amount / HOURS_A_MONTH
-
-    @property
-    def monthly(self) -> Decimal:
-        """For a month of 730 hours."""
-        return self.amount if self.unit == "month" else self.amount * HOURS_A_MONTH
-
-    def __str__(self) -> str:
-        return f"{plain(self.amount)} {self.currency} a{'n' if self.unit == 'hour' else ''} {self.unit}"
 
 
 @dataclass(frozen=True)
@@ -105,11 +72,6 @@ class PriceBook:
         return PriceBook({**self.prices, **prices})
 
 
-def plain(amount: Decimal) -> str:
-    """An amount as the file has it: no exponent, no zeros at its end."""
-    return format(amount.normalize(), "f")
-
-
 def _price(entry: Entry) -> Price:
     return Price(
         amount=Decimal(entry.amount),
@@ -148,7 +110,7 @@ def _conclusions(file: PriceFile) -> Iterator[Fault]:
             yield Fault(at=(*place, "read"), wrong=f"{entry.read!r} is no day of the calendar", write="a day there is")
         first = seen.setdefault(key, place)
         if first != place:
-            wrong = f"is the second price of {key}, after {'.'.join(map(str, first))}"
+            wrong = f"is the second price of {name_of(key)}, after {'.'.join(map(str, first))}"
             yield Fault(at=place, wrong=wrong, write="one of the two", basis=(first,))
 
 

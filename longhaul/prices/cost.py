@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from clouds.base.prices import HostKey, MachineKey, Price
 from components.model import Environment
-from longhaul.prices.book import Price, PriceBook
-from longhaul.prices.keys import HostKey, MachineKey
+from longhaul.prices.book import PriceBook
 from longhaul.prices.money import Money, total
 from longhaul.prices.needs import POOL, Need, needs
 

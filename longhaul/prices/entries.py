@@ -6,9 +6,9 @@ from typing import Literal
 
 from pydantic import Field
 
+from clouds.base.prices import Part
 from clouds.base.section import Name, Section
 from components.model.machine_types import CloudKind
-from longhaul.prices.keys import Part
 
 FORMAT = 1
 """Version of the file's format."""

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from clouds.aws.site import AwsSite
+from clouds.base.prices import Asking, Batch, Key, Price, Say
+from clouds.base.web import Web, WebError
+from clouds.registry import clouds
 from components.model import Environment
-from longhaul.prices import aws, azure, spot
-from longhaul.prices.book import Price, PriceBook
-from longhaul.prices.keys import Key
+from longhaul.prices.book import PriceBook
 from longhaul.prices.needs import wanted
-from longhaul.prices.source import Batch, Say
-from longhaul.prices.web import Web, WebError
 from longhaul.prices.write import save
 
 
@@ -24,16 +22,13 @@ class Sources:
 
     now: datetime
     """In UTC."""
-    ec2: spot.Client | None
-    """For spot prices; None where there are no credentials."""
-    azure_url: str = azure.URL
-    aws_url: str = aws.URL
+    urls: Mapping[str, str] = field(default_factory=dict)
+    """Mirrors of the clouds' price lists, by cloud."""
     web: Web = field(default_factory=Web)
 
     def ours(self, price: Price) -> bool:
         """Whether an entry was read from one of these, and so may be read anew; any other is the user's."""
-        places = (f"{azure.URL}?", f"{aws.URL}/", f"{self.azure_url}?", f"{self.aws_url}/")
-        return price.source == spot.SOURCE or price.source.startswith(places)
+        return any(cloud.prices.published(price.source, self.urls.get(kind, "")) for kind, cloud in clouds().items())
 
 
 @dataclass(kw_only=True)
@@ -58,7 +53,7 @@ def gather(environment: Environment, *, to: Path, sources: Sources, again: bool,
     asked: list[Key] = []
     for key in wanted(environment):
         (result.kept if _stays(book.find(key), sources, again=again) else asked).append(key)
-    batches = _batches(tuple(asked), environment, sources)
+    batches = list(_batches(tuple(asked), environment, sources))
     for number, batch in enumerate(batches, 1):
         say(f"{number}/{len(batches)} {batch.name}")
         _take(batch, result, to, say)
@@ -86,20 +81,8 @@ def _take(batch: Batch, result: Gathered, to: Path, say: Say) -> None:
         save(result.book, to)
 
 
-def _batches(keys: tuple[Key, ...], environment: Environment, sources: Sources) -> list[Batch]:
-    """Quick questions first, large files last."""
-    today = sources.now.date()
-    history = spot.Spot(client=sources.ec2, zones=_zones(environment), now=sources.now)
-    return [
-        *azure.batches(keys, web=sources.web, today=today, url=sources.azure_url),
-        *spot.batches(keys, history),
-        *aws.batches(keys, web=sources.web, today=today, url=sources.aws_url),
-    ]
-
-
-def _zones(environment: Environment) -> Mapping[str, tuple[str, ...]]:
-    found: dict[str, dict[str, None]] = {}
-    for site in environment.sites.values():
-        if isinstance(site, AwsSite):
-            found.setdefault(site.region, {}).update(dict.fromkeys(f"{site.region}{zone}" for zone in site.zones))
-    return {region: tuple(sorted(zones)) for region, zones in found.items()}
+def _batches(keys: tuple[Key, ...], environment: Environment, sources: Sources) -> Iterator[Batch]:
+    for kind, cloud in clouds().items():
+        sites = tuple(site for site in environment.sites.values() if site.kind == kind)
+        url = sources.urls.get(kind, "")
+        yield from cloud.prices.batches(keys, Asking(now=sources.now, web=sources.web, url=url, sites=sites))

@@ -1,6 +1,6 @@
 """What of an environment has a price, and how many of it: machines, the networks' parts, hosts.
 
-How many parts a network has is what ``components/azure`` and ``components/aws`` make: see each function.
+How many parts a network has is what each cloud makes (``clouds/X/made.py``).
 """
 
 from __future__ import annotations
@@ -9,20 +9,13 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from clouds.aws.made import made_zones
-from clouds.aws.site import AwsSite
-from clouds.aws.tunnels import TUNNELS
-from clouds.azure.made import makes_egress
-from clouds.azure.site import AzureSite
-from clouds.azure.tunnels import ADDRESSES
+from clouds.base.prices import HostKey, Key, MachineKey, Part, PartKey, part_name
 from clouds.base.site import SiteBase
-from clouds.onprem.site import OnpremSite
 from clouds.registry import cloud_of
 from components.model import Environment
 from components.model.links import LinkKind, links
 from components.model.places import place_of
-from components.model.sites import Site
-from longhaul.prices.keys import HostKey, Key, MachineKey, Part, PartKey, part_name
+from longhaul.prices.names import name_of
 
 CONTROL_PLANE = "control plane"
 POOL = "pool "
@@ -36,17 +29,6 @@ NOT_COUNTED = (
     "circuits that are already there",
 )
 """What a bill has besides: it hangs on use, or on what an environment file does not say."""
-
-AZURE_GATEWAY_ADDRESSES = ADDRESSES
-"""Of a VPN gateway with both instances active (``components/azure/vpn.py``)."""
-
-AWS_CONNECTIONS_TO_AZURE = ADDRESSES
-"""One for each of an Azure gateway's addresses (``components/links.py``)."""
-
-AWS_CONNECTION_ADDRESSES = TUNNELS
-"""Of a VPN connection, one a tunnel. AWS charges for every public IPv4 address that it gives but those brought along
-(aws.amazon.com/blogs, "Identify and optimize public IPv4 address usage on AWS"), and counts a VPN's among them
-(``IpamPublicAddressAwsService``, ``site-to-site-vpn``)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +52,7 @@ class Need:
         """Group, name and what it is, such as ``pool cpu: machines (m7i.4xlarge, AWS us-east-1)``."""
         if isinstance(self.key, HostKey):
             return f"{self.group}: {self.what}"
-        return f"{self.group}: {self.what} ({str(self.key).removeprefix(f'{self.what}, ')})"
+        return f"{self.group}: {self.what} ({name_of(self.key).removeprefix(f'{self.what}, ')})"
 
 
 def needs(environment: Environment) -> tuple[Need, ...]:
@@ -98,7 +80,7 @@ def _control_plane(environment: Environment) -> Iterator[Need]:
     """The stores' members, the API servers, and one internal load balancer (``components/azure/load_balancer.py``)."""
     control = environment.control_plane
     site = environment.sites[control.site]
-    if isinstance(site, OnpremSite):
+    if not cloud_of(site).rents:
         return
     for what, count, machine_type in (
         ("etcd", control.etcd.members, control.etcd.machine_type),
@@ -113,7 +95,7 @@ def _control_plane(environment: Environment) -> Iterator[Need]:
 def _pools(environment: Environment) -> Iterator[Need]:
     for name, pool in environment.pools.items():
         site = environment.sites[pool.site]
-        if isinstance(site, OnpremSite):
+        if not cloud_of(site).rents:
             continue
         key = MachineKey(cloud=site.kind, region=site.region, machine_type=pool.machine_type, spot=pool.spot)
         yield Need(
@@ -128,46 +110,11 @@ def _pools(environment: Environment) -> Iterator[Need]:
 
 def _networks(environment: Environment) -> Iterator[Need]:
     for name, site in environment.sites.items():
-        if isinstance(site, AzureSite):
-            yield from _azure_network(environment, name, site)
-        elif isinstance(site, AwsSite):
-            yield from _aws_network(environment, name, site)
-
-
-def _azure_network(environment: Environment, name: str, site: AzureSite) -> Iterator[Need]:
-    """One NAT gateway with one address (``components/azure/network.py``), and a VPN gateway where there is a tunnel."""
-    tunnels = bool(_tunnels_to(environment, name)) and cloud_of(site).made.makes_vpn_gateway(site)
-    egress = int(makes_egress(place_of(environment, name)))
-    addresses = egress + (AZURE_GATEWAY_ADDRESSES if tunnels else 0)
-    if egress:
-        yield _part(f"site {name}", site, "nat-gateway", 1)
-    if addresses:
-        yield _part(f"site {name}", site, "public-address", addresses)
-    if tunnels:
-        yield _part(f"site {name}", site, "vpn-gateway", 1)
-
-
-def _aws_network(environment: Environment, name: str, site: AwsSite) -> Iterator[Need]:
-    """A NAT gateway with an address in each zone (``components/aws/network.py``), and the VPN connections: one for each
-    address of a remote site's gateways."""
-    connections = 0
-    for remote in _tunnels_to(environment, name):
-        other = environment.sites[remote]
-        connections += len(other.gateways) if isinstance(other, OnpremSite) else _azure_gateway_addresses(other)
-    zones = len(made_zones(site))
-    addresses = zones + connections * AWS_CONNECTION_ADDRESSES
-    if zones:
-        yield _part(f"site {name}", site, "nat-gateway", zones)
-    if addresses:
-        yield _part(f"site {name}", site, "public-address", addresses)
-    if connections:
-        yield _part(f"site {name}", site, "vpn-connection", connections)
-
-
-def _azure_gateway_addresses(site: Site) -> int:
-    """One connection for each (``components/links.py``)."""
-    named = site.existing.vpn_gateway if isinstance(site, AzureSite) else None
-    return len(named.addresses) if named else AWS_CONNECTIONS_TO_AZURE
+        others = (environment.sites[remote] for remote in _tunnels_to(environment, name))
+        remote = sum(cloud_of(other).tunnels.addresses(other) for other in others)
+        for part, count in cloud_of(site).made.charged(place_of(environment, name), remote):
+            if count:
+                yield _part(f"site {name}", site, part, count)
 
 
 def _tunnels_to(environment: Environment, name: str) -> list[str]:

@@ -6,12 +6,12 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from clouds.base.prices import Key, plain
 from longhaul.prices.age import Check
-from longhaul.prices.book import plain
 from longhaul.prices.cost import Cost, CostLine, EnvironmentCost
 from longhaul.prices.gather import Gathered
-from longhaul.prices.keys import Key
 from longhaul.prices.money import total
+from longhaul.prices.names import name_of
 from longhaul.prices.needs import NOT_COUNTED
 from longhaul.report.text import table, wrapped
 
@@ -25,7 +25,7 @@ def gathered_text(result: Gathered, *, to: Path) -> str:
     if result.missing:
         lines.append("not found:")
         for why, keys in _by_reason(result.missing).items():
-            lines += [f"  {key}" for key in keys]
+            lines += [f"  {name_of(key)}" for key in keys]
             lines.append(f"      {why}")
     if result.failed:
         lines.append("not read; another run asks for these only:")
@@ -38,9 +38,9 @@ def gathered_json(result: Gathered, *, to: Path, cost: EnvironmentCost) -> dict[
     """The same for programs, with the cost."""
     return {
         "file": str(to),
-        "read": [str(key) for key in result.read],
-        "kept": [str(key) for key in result.kept],
-        "missing": {str(key): why for key, why in result.missing.items()},
+        "read": [name_of(key) for key in result.read],
+        "kept": [name_of(key) for key in result.kept],
+        "missing": {name_of(key): why for key, why in result.missing.items()},
         "failed": dict(result.failed),
         "cost": cost_json(cost),
     }
@@ -49,11 +49,11 @@ def gathered_json(result: Gathered, *, to: Path, cost: EnvironmentCost) -> dict[
 def check_text(found: Check, *, path: Path, days: int) -> str:
     """What is missing or old, or that nothing is."""
     lines = [f"{path}: {found.good} good, {len(found.missing)} missing, {len(found.old)} older than {days} days"]
-    lines += (f"  missing  {key}, for {', '.join(groups)}" for key, groups in found.missing.items())
+    lines += (f"  missing  {name_of(key)}, for {', '.join(groups)}" for key, groups in found.missing.items())
     for one in found.old:
         age = f"{one.days} days ago" if one.days >= 0 else "a day that is still to come"
-        lines.append(f"  old      {one.key}: read on {one.price.read}, {age}; {_brief(one.price.source)}")
-    lines += (f"  note     {key}: no spot price, so the ordinary one counts" for key in found.stands_in)
+        lines.append(f"  old      {name_of(one.key)}: read on {one.price.read}, {age}; {_brief(one.price.source)}")
+    lines += (f"  note     {name_of(key)}: no spot price, so the ordinary one counts" for key in found.stands_in)
     return "\n".join(line for whole in lines for line in wrapped(whole, hanging=" " * 6))
 
 
@@ -64,9 +64,11 @@ def check_json(found: Check, *, path: Path, days: int) -> dict[str, Any]:
         "days": days,
         "well": found.well,
         "good": found.good,
-        "missing": {str(key): list(groups) for key, groups in found.missing.items()},
-        "old": {str(one.key): {"read": one.price.read.isoformat(), "source": one.price.source} for one in found.old},
-        "stands_in": [str(key) for key in found.stands_in],
+        "missing": {name_of(key): list(groups) for key, groups in found.missing.items()},
+        "old": {
+            name_of(one.key): {"read": one.price.read.isoformat(), "source": one.price.source} for one in found.old
+        },
+        "stands_in": [name_of(key) for key in found.stands_in],
     }
 
 
@@ -103,7 +105,7 @@ def _line(line: CostLine) -> dict[str, Any]:
     return {
         "group": need.group,
         "what": need.what,
-        "of": str(need.key),
+        "of": name_of(need.key),
         "least": need.least,
         "most": need.most,
         "price": None

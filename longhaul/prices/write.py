@@ -8,9 +8,9 @@ from typing import Any
 
 import yaml
 
-from longhaul.prices.book import Price, PriceBook, plain
+from clouds.base.prices import HostKey, Key, MachineKey, PartKey, Price, plain
+from longhaul.prices.book import PriceBook
 from longhaul.prices.entries import FORMAT
-from longhaul.prices.keys import HostKey, Key, MachineKey, PartKey
 
 HEADER = """\
 # Prices: those that `longhaul prices` read from the clouds' public price interfaces, and your own. An entry whose

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 import yaml
 
+from clouds.aws import spot
+from clouds.base.prices import Price
+from clouds.base.web import Web
 from components.model import Environment, load
-from longhaul.prices.book import Price
 from longhaul.prices.gather import Sources
-from longhaul.prices.web import Web
 from tests.longhaul.prices.price_server import PriceServer, serving
 from tests.support.project import hybrid
 
@@ -69,9 +70,11 @@ def _server(monkeypatch: pytest.MonkeyPatch) -> Iterator[PriceServer]:
 
 
 @pytest.fixture(name="sources")
-def _sources(server: PriceServer) -> Sources:
+def _sources(server: PriceServer, monkeypatch: pytest.MonkeyPatch) -> Sources:
     """The interfaces without AWS credentials, asked again at once."""
-    return Sources(now=NOW, ec2=None, azure_url=server.azure_url, aws_url=server.address, web=Web(tries=3, pause_s=0))
+    monkeypatch.setattr(spot, "client", lambda: None)
+    urls = {"azure": server.azure_url, "aws": server.address}
+    return Sources(now=NOW, urls=urls, web=Web(tries=3, pause_s=0))
 
 
 def price(amount: str, *, currency: str = "USD", unit: str = "hour", read: str = "2026-02-01") -> Price:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from clouds.base.prices import Key, MachineKey, PartKey
 from longhaul.prices.book import PriceBook
-from longhaul.prices.keys import Key, MachineKey, PartKey
 from tests.longhaul.prices.conftest import price
 
 CPU = MachineKey(cloud="aws", region="us-east-1", machine_type="m6id.xlarge")

@@ -6,11 +6,11 @@ from datetime import timedelta
 
 import pytest
 
+from clouds.base.prices import HostKey, MachineKey, PartKey
 from components.model import Environment
 from longhaul.prices import OLD_DAYS
 from longhaul.prices.age import check
 from longhaul.prices.book import PriceBook
-from longhaul.prices.keys import HostKey, MachineKey, PartKey
 from tests.longhaul.prices.conftest import NOW, price
 from tests.longhaul.prices.sample_book import AMOUNTS, CPU, P5_SPOT, book
 

@@ -8,11 +8,10 @@ from decimal import Decimal
 
 import pytest
 
-from longhaul.prices import aws
+from clouds.aws import prices as aws
+from clouds.base.prices import Answer, Key, MachineKey, Part, PartKey
+from clouds.base.web import WebError
 from longhaul.prices.gather import Sources
-from longhaul.prices.keys import Key, MachineKey, Part, PartKey
-from longhaul.prices.source import Answer
-from longhaul.prices.web import WebError
 from tests.longhaul.prices.price_server import SAMPLES, PriceServer
 
 M6ID = MachineKey(cloud="aws", region="us-east-1", machine_type="m6id.xlarge")
@@ -27,7 +26,7 @@ def part(name: Part, region: str = "us-east-1") -> PartKey:
 
 def ask(keys: tuple[Key, ...], sources: Sources, said: list[str] | None = None) -> Answer:
     """The answer to keys that are in one file."""
-    (batch,) = aws.batches(keys, web=sources.web, today=sources.now.date(), url=sources.aws_url)
+    (batch,) = aws.files(keys, web=sources.web, today=sources.now.date(), url=sources.urls["aws"])
     return batch.read((said if said is not None else []).append)
 
 
@@ -52,7 +51,7 @@ def test_of_all_rows_linux_on_shared_hardware_as_it_is_used_is_the_price(
 
 def test_one_file_is_read_once_for_all_that_is_in_it(server: PriceServer, sources: Sources) -> None:
     keys = (M6ID, part("public-address"), P5, part("nat-gateway"), part("vpn-connection"))
-    batches = aws.batches(keys, web=sources.web, today=sources.now.date(), url=sources.aws_url)
+    batches = aws.files(keys, web=sources.web, today=sources.now.date(), url=sources.urls["aws"])
     assert [(batch.name, len(batch.keys)) for batch in batches] == [
         ("AWS us-east-1, AmazonEC2", 3),
         ("AWS us-east-1, AmazonVPC", 2),
@@ -73,7 +72,7 @@ def test_spot_and_azure_are_not_asked_for(sources: Sources) -> None:
         MachineKey(cloud="azure", region="westeurope", machine_type="Standard_L8s_v3"),
         part("vpn-gateway"),
     )
-    assert aws.batches(keys, web=sources.web, today=sources.now.date()) == []
+    assert aws.files(keys, web=sources.web, today=sources.now.date()) == []
 
 
 def test_an_unknown_type_is_missing(sources: Sources) -> None:

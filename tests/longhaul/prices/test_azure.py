@@ -8,18 +8,22 @@ from typing import Any
 
 import pytest
 
-from longhaul.prices import azure
+from clouds.azure import prices as azure
+from clouds.azure.site import AzureSite
+from clouds.base.prices import Answer, Asking, Key, MachineKey, Part, PartKey
+from clouds.base.web import WebError
 from longhaul.prices.gather import Sources
-from longhaul.prices.keys import Key, MachineKey, Part, PartKey
-from longhaul.prices.source import Answer
-from longhaul.prices.web import WebError
 from tests.longhaul.prices.price_server import RETAIL, PriceServer, sample_items
 
 L8S = MachineKey(cloud="azure", region="westeurope", machine_type="Standard_L8s_v3")
 
 
+def asking(sources: Sources) -> Asking[AzureSite]:
+    return Asking(now=sources.now, web=sources.web, url=sources.urls["azure"], sites=())
+
+
 def ask(key: Key, sources: Sources) -> Answer:
-    (batch,) = azure.batches((key,), web=sources.web, today=sources.now.date(), url=sources.azure_url)
+    (batch,) = azure.batches((key,), asking(sources))
     return batch.read(lambda _: None)
 
 
@@ -177,5 +181,5 @@ def test_no_digit_is_lost(server: PriceServer, sources: Sources) -> None:
 
 def test_only_azures_keys_are_its(sources: Sources) -> None:
     aws = MachineKey(cloud="aws", region="us-east-1", machine_type="m6id.xlarge")
-    batches = azure.batches((aws, L8S), web=sources.web, today=sources.now.date())
+    batches = azure.batches((aws, L8S), asking(sources))
     assert [batch.keys for batch in batches] == [(L8S,)]

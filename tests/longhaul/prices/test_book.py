@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.prices.book import BookError, PriceBook, plain
-from longhaul.prices.keys import HostKey, MachineKey
+from clouds.base.prices import HostKey, MachineKey, plain
+from longhaul.prices.book import BookError, PriceBook
 from longhaul.prices.write import save, text
 from tests.longhaul.prices.conftest import price
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from clouds.base.prices import HostKey, PartKey
 from components.model import Environment
 from longhaul.prices.book import PriceBook
 from longhaul.prices.cost import EnvironmentCost, difference, price_of
-from longhaul.prices.keys import HostKey, PartKey
 from longhaul.prices.money import Money, total
 from longhaul.prices.needs import wanted
 from longhaul.prices.text import cost_json, cost_text

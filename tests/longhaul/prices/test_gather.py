@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from clouds.aws.spot import NO_CREDENTIALS
+from clouds.base.prices import HostKey, Key, MachineKey, PartKey, Price
 from components.model import Environment
-from longhaul.prices.book import BookError, Price, PriceBook
+from longhaul.prices.book import BookError, PriceBook
 from longhaul.prices.gather import Gathered, Sources, gather
-from longhaul.prices.keys import HostKey, Key, MachineKey, PartKey
+from longhaul.prices.names import name_of
 from longhaul.prices.needs import wanted
-from longhaul.prices.spot import NO_CREDENTIALS
 from longhaul.prices.write import save
 from tests.longhaul.prices.conftest import price
 from tests.longhaul.prices.price_server import PriceServer
@@ -41,7 +42,7 @@ def test_everything_is_read_but_what_wants_an_account(environment: Environment, 
     assert {*result.read, P5_SPOT} == set(wanted(environment))
     book = PriceBook.load(file)
     assert book == result.book
-    assert {str(key): str(book.prices[key].amount) for key in result.read} == {
+    assert {name_of(key): str(book.prices[key].amount) for key in result.read} == {
         "Standard_L8s_v3, Azure westeurope": "0.75",
         "Standard_D8s_v5, Azure westeurope": "0.4605",
         "Standard_ND96isr_H100_v5, Azure westeurope": "110.125",

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from clouds.azure import prices as azure
+from clouds.base.prices import HostKey, MachineKey, PartKey
 from components.model import Environment, load
-from longhaul.prices import azure
-from longhaul.prices.keys import HostKey, MachineKey, PartKey
+from longhaul.prices.names import name_of
 from longhaul.prices.needs import needs, wanted
 from tests.longhaul.prices.conftest import hybrid_with_pools
 
@@ -71,7 +72,7 @@ def test_what_is_asked_for(environment: Environment) -> None:
     spot = MachineKey(cloud="aws", region="us-east-1", machine_type="p5.48xlarge", spot=True)
     assert keys.index(spot) == keys.index(spot.on_demand()) + 1
     assert PartKey(cloud="aws", region="us-east-1", part="load-balancer") not in keys
-    assert [str(key) for key in keys if isinstance(key, MachineKey)] == [
+    assert [name_of(key) for key in keys if isinstance(key, MachineKey)] == [
         "Standard_L8s_v3, Azure westeurope",
         "Standard_D8s_v5, Azure westeurope",
         "m6id.xlarge, AWS us-east-1",

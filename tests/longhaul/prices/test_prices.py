@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from clouds.aws import spot
 from longhaul.commands import prices
 from longhaul.exits import CommandError, Exit
 from longhaul.invocation import Invocation
-from longhaul.prices import spot
 from longhaul.prices.book import BookError, PriceBook
 from longhaul.prices.write import save
 from tests.longhaul.prices.conftest import hybrid_with_pools, write_environment

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -11,15 +11,18 @@ import boto3
 import pytest
 from botocore.stub import Stubber
 
-from longhaul.prices import spot
-from longhaul.prices.keys import MachineKey
-from longhaul.prices.source import Answer
+from clouds.aws import spot
+from clouds.aws.site import AwsSite
+from clouds.base.prices import Answer, Asking, MachineKey
+from clouds.base.web import Web
 from tests.longhaul.prices.conftest import NOW
 
 KEYS = tuple(
     MachineKey(cloud="aws", region="us-east-1", machine_type=name, spot=True) for name in ("p5.48xlarge", "g5.xlarge")
 )
 P5, G5 = KEYS
+
+Ask = Callable[[spot.Client | None], Answer]
 
 
 @pytest.fixture(name="ec2")
@@ -53,13 +56,20 @@ def question(**more: Any) -> dict[str, Any]:
     }
 
 
-def ask(client: spot.Client | None) -> Answer:
-    zones = {"us-east-1": ("us-east-1a", "us-east-1b")}
-    (batch,) = spot.batches(KEYS, spot.Spot(client=client, zones=zones, now=NOW))
-    return batch.read(lambda _: None)
+@pytest.fixture(name="ask")
+def _ask(monkeypatch: pytest.MonkeyPatch) -> Ask:
+    """The answer in zones a and b, of a client; None where there are no credentials."""
+    site = AwsSite(kind="aws", region="us-east-1", zones=("a", "b"), image="ami-0123456789abcdef0")
+
+    def ask(client: spot.Client | None) -> Answer:
+        monkeypatch.setattr(spot, "client", lambda: client)
+        (batch,) = spot.batches(KEYS, Asking(now=NOW, web=Web(), url="", sites=(site,)))
+        return batch.read(lambda _: None)
+
+    return ask
 
 
-def test_the_dearest_zone_in_use_counts_by_its_latest_price(ec2: Any, stub: Stubber) -> None:
+def test_the_dearest_zone_in_use_counts_by_its_latest_price(ec2: Any, stub: Stubber, ask: Ask) -> None:
     first = [
         entry("p5.48xlarge", "a", "30.1"),
         entry("p5.48xlarge", "b", "31.2"),
@@ -76,14 +86,14 @@ def test_the_dearest_zone_in_use_counts_by_its_latest_price(ec2: Any, stub: Stub
     stub.assert_no_pending_responses()
 
 
-def test_without_credentials_it_says_so() -> None:
+def test_without_credentials_it_says_so(ask: Ask) -> None:
     answer = ask(None)
     assert answer.prices == {}
     assert set(answer.missing) == set(KEYS)
     assert "there are no AWS credentials here" in answer.missing[P5]
 
 
-def test_a_refusal_is_said(ec2: Any, stub: Stubber) -> None:
+def test_a_refusal_is_said(ec2: Any, stub: Stubber, ask: Ask) -> None:
     stub.add_client_error("describe_spot_price_history", "UnauthorizedOperation", "You are not authorized")
     answer = ask(lambda _: ec2)
     assert "ec2:DescribeSpotPriceHistory in us-east-1 failed" in answer.missing[P5]

@@ -20,9 +20,10 @@ from decimal import Decimal, InvalidOperation
 from itertools import groupby
 from urllib.parse import urljoin
 
-from longhaul.prices.keys import Key, MachineKey, Part, PartKey
-from longhaul.prices.source import Answer, Batch, Say, joined, only
-from longhaul.prices.web import Web, WebError
+from clouds.aws import spot
+from clouds.aws.site import AwsSite
+from clouds.base.prices import Answer, Asking, Batch, Key, MachineKey, Part, PartKey, Say, joined, only
+from clouds.base.web import Web, WebError
 
 URL = "https://pricing.us-east-1.amazonaws.com"
 EC2, VPC = "AmazonEC2", "AmazonVPC"
@@ -54,7 +55,20 @@ def usages() -> dict[Part, Usage]:
     }
 
 
-def batches(keys: tuple[Key, ...], *, web: Web, today: date, url: str = URL) -> list[Batch]:
+def published(source: str, url: str) -> bool:
+    """Whether a price was read from these files, from their mirror at ``url``, or of EC2."""
+    return source == spot.SOURCE or source.startswith(tuple(f"{place}/" for place in (URL, url) if place))
+
+
+def batches(keys: tuple[Key, ...], asking: Asking[AwsSite]) -> list[Batch]:
+    """Quick questions first, large files last."""
+    return [
+        *spot.batches(keys, asking),
+        *files(keys, web=asking.web, today=asking.today, url=asking.url or URL),
+    ]
+
+
+def files(keys: tuple[Key, ...], *, web: Web, today: date, url: str = URL) -> list[Batch]:
     """One file for each offer and region of the AWS keys among ``keys``; spot prices are in no file."""
     ours = [
         key

@@ -20,9 +20,9 @@ from decimal import Decimal
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from longhaul.prices.keys import Key, MachineKey, Part, PartKey
-from longhaul.prices.source import Answer, Batch, Say, only
-from longhaul.prices.web import Web, WebError
+from clouds.azure.site import AzureSite
+from clouds.base.prices import Answer, Asking, Batch, Key, MachineKey, Part, PartKey, Say, only
+from clouds.base.web import Web, WebError
 
 URL = "https://prices.azure.com/api/retail/prices"
 GLOBAL = "Global"
@@ -59,10 +59,16 @@ def meters() -> dict[Part, Meter]:
     }
 
 
-def batches(keys: tuple[Key, ...], *, web: Web, today: date, url: str = URL) -> list[Batch]:
+def published(source: str, url: str) -> bool:
+    """Whether a price was read from the Retail Prices API, or from its mirror at ``url``."""
+    return source.startswith(tuple(f"{place}?" for place in (URL, url) if place))
+
+
+def batches(keys: tuple[Key, ...], asking: Asking[AzureSite]) -> list[Batch]:
     """One question for each of the Azure keys among ``keys``."""
+    url = asking.url or URL
     return [
-        Batch(name=str(key), keys=(key,), read=_reader(key, web=web, today=today, url=url))
+        Batch(name=key.named("Azure"), keys=(key,), read=_reader(key, web=asking.web, today=asking.today, url=url))
         for key in keys
         if isinstance(key, MachineKey | PartKey) and key.cloud == "azure"
     ]

@@ -8,7 +8,7 @@ with this moment as both, the price in effect in each zone comes back. It needs 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -16,9 +16,8 @@ from functools import partial
 from typing import Any
 
 from clouds.aws.session import AwsError, asked, shared
-from longhaul.prices.book import Price
-from longhaul.prices.keys import Key, MachineKey
-from longhaul.prices.source import Answer, Batch, Say
+from clouds.aws.site import AwsSite
+from clouds.base.prices import Answer, Asking, Batch, Key, MachineKey, Price, Say
 
 SOURCE = "ec2:DescribeSpotPriceHistory"
 
@@ -49,9 +48,11 @@ def client() -> Client | None:
     return partial(session.client, "ec2") if session.signed_in() else None
 
 
-def batches(keys: tuple[Key, ...], spot: Spot) -> list[Batch]:
+def batches(keys: tuple[Key, ...], asking: Asking[AwsSite]) -> list[Batch]:
     """One question for each region with AWS spot keys among ``keys``."""
     ours = [key for key in keys if isinstance(key, MachineKey) and key.cloud == "aws" and key.spot]
+    # Looking for credentials may take seconds, and is of use for nothing else here.
+    spot = Spot(client=client() if ours else None, zones=_zones(asking.sites), now=asking.now)
     return [
         Batch(
             name=f"AWS {region}, spot",
@@ -60,6 +61,13 @@ def batches(keys: tuple[Key, ...], spot: Spot) -> list[Batch]:
         )
         for region in dict.fromkeys(key.region for key in ours)
     ]
+
+
+def _zones(sites: Iterable[AwsSite]) -> Mapping[str, tuple[str, ...]]:
+    found: dict[str, dict[str, None]] = {}
+    for site in sites:
+        found.setdefault(site.region, {}).update(dict.fromkeys(f"{site.region}{zone}" for zone in site.zones))
+    return {region: tuple(sorted(zones)) for region, zones in found.items()}
 
 
 def _reader(keys: tuple[MachineKey, ...], region: str, spot: Spot) -> Callable[[Say], Answer]:
