@@ -22,15 +22,22 @@ GIVEN = "LONGHAUL_KUBECONFIG"
 """Path of a kubeconfig that this command's parent made for the environment."""
 
 
-def fetch_identity(url: str, env: str) -> dict[str, str]:
+def fetch_identity(environment: Environment) -> dict[str, str]:
     """The administrator's certificate, key and issuer, PEM; ``CommandError`` when the vault does not give them."""
-    from clouds.azure.api import Vault
-    from clouds.azure.session import AzureError
+    from clouds.base.errors import CloudError
+    from clouds.registry import cloud_of
+    from components.model.places import place_of
+    from components.model.vault import vault_name
 
+    env, place = environment.name, place_of(environment, environment.control_plane.site)
+    control = cloud_of(place.site).control
+    if control is None:
+        said = f"the control plane is on {place.site.kind}, whose vault cannot be asked yet"
+        raise CommandError(said, code=Exit.UNREACHABLE)
     try:
-        value = Vault(url).get(ADMINISTRATOR)
-    except AzureError as error:
-        code = Exit.FAILED if error.status else Exit.UNREACHABLE
+        value = control.secret(place, vault_name(environment), ADMINISTRATOR)
+    except CloudError as error:
+        code = Exit.FAILED if error.answered else Exit.UNREACHABLE
         raise CommandError(f"the vault of {env}: {error}", code=code) from None
     if value is None:
         raise CommandError(f"the vault of {env} has no {ADMINISTRATOR} yet: `longhaul up --env {env}` makes it")
@@ -69,13 +76,12 @@ def kubeconfig_file(where: Context, environment: Environment, environ: Mapping[s
     user's own ``KUBECONFIG`` is of no concern: it may be another cluster's."""
     from components.model import plan
     from components.model.nodes import api_url
-    from components.model.vault import vault_url
 
     given = environ.get(GIVEN)
     if given:
         yield Path(given)
         return
-    identity = fetch_identity(vault_url(environment), where.env)
+    identity = fetch_identity(environment)
     server = api_url(environment, plan(environment))
     content = kubeconfig(name=where.env, server=server, server_name=None, identity=identity)
     folder = state_folder(where, environ)

@@ -45,7 +45,6 @@ TO_BE_MOVED: frozenset[str] = frozenset(
         "components/render/nodes.py",
         "lab/project.py",
         "lab/racks.py",
-        "longhaul/cluster.py",
         "longhaul/depot/wanted.py",
         "longhaul/images/bake.py",
         "longhaul/images/credentials.py",

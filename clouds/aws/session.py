@@ -56,7 +56,8 @@ class AwsError(CloudError):
     def __init__(self, message: str, *, code: str = "", said: str = "", answered: bool = True) -> None:
         """``code`` and ``said`` are AWS's own words, empty where the SDK found no way to ask; ``answered`` is false
         where nobody was reached."""
-        super().__init__(message, passing=not answered or code.removesuffix("Fault") in PASSING)
+        passing = not answered or code.removesuffix("Fault") in PASSING
+        super().__init__(message, passing=passing, answered=answered)
         self.code, self.said = code, said
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clouds.azure.api import AzureApi
+from clouds.azure.api import AzureApi, Vault
 from clouds.azure.names import resource_group
 from clouds.azure.session import AzureError
 from clouds.azure.site import AzureSite
@@ -29,6 +29,11 @@ def start(place: Place[AzureSite], machine: str) -> None:
 def restart(place: Place[AzureSite], machine: str) -> None:
     """Switch a machine off and on again, and wait until it runs."""
     _api(place).restart(resource_group(place), machine)
+
+
+def secret(_place: Place[AzureSite], vault: str, name: str, /) -> str | None:
+    """The newest value in a Key Vault."""
+    return Vault(f"https://{vault}.vault.azure.net").get(name)
 
 
 def free_vault(place: Place[AzureSite], vault: str) -> None:

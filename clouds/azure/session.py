@@ -37,7 +37,7 @@ class AzureError(CloudError):
 
     def __init__(self, message: str, *, status: int = 0, code: str = "", said: str = "") -> None:
         """``status`` is 0 when there was no answer; ``code`` and ``said`` are Azure's own words."""
-        super().__init__(message, passing=status in PASSING)
+        super().__init__(message, passing=status in PASSING, answered=status != 0)
         self.status, self.code, self.said = status, code, said
 
 

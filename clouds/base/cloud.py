@@ -72,6 +72,9 @@ class Control(Protocol[SiteT_contra]):
     def restart(self, place: Place[SiteT_contra], machine: str, /) -> None:
         """Switch a machine off and on again, and wait until it runs."""
 
+    def secret(self, place: Place[SiteT_contra], vault: str, name: str, /) -> str | None:
+        """The value of a secret in the vault; None when there is no such secret."""
+
     def free_vault(self, place: Place[SiteT_contra], vault: str, /) -> None:
         """Let the name of a vault that was destroyed be used again; the error says what somebody has to do."""
 

@@ -199,13 +199,12 @@ def _apis(environment: Environment) -> Any:
     """The cluster's API as somebody, with the administrator's certificate, which is fetched once."""
     from components.model import plan
     from components.model.nodes import api_url
-    from components.model.vault import vault_url
     from longhaul.cluster import fetch_identity
     from longhaul.kubernetes.api import Api
 
     @cache
     def identity() -> dict[str, str]:
-        return fetch_identity(vault_url(environment), environment.name)
+        return fetch_identity(environment)
 
     @cache
     def api(user: str) -> Api:

@@ -22,12 +22,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(invocation: Invocation) -> int:
     """Fetch the certificate with the operator's own credentials, write the file, print where it is."""
-    from components.model.vault import vault_url
-
     where = context(invocation)
     environment = where.project.load(where.env)
     enter_lab(where, environment, invocation)
-    identity = fetch_identity(vault_url(environment), where.env)
+    identity = fetch_identity(environment)
     port = environment.control_plane.api.port
     content = kubeconfig(
         name=where.env,

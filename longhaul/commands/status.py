@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from longhaul.context import context, enter_lab
 from longhaul.exits import CommandError, Exit
 from longhaul.invocation import Invocation
 from longhaul.say import say
+
+if TYPE_CHECKING:
+    from components.model import Environment
 
 HELP = "show machines, stores, API, links, nodes and add-ons, each with a verdict and its reason"
 TAKES_REST = False
@@ -21,7 +25,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(invocation: Invocation) -> int:
     """Ask, judge, show; 0 only when all is well."""
     from components.model import control_machines, plan
-    from components.model.vault import vault_url
 
     where = context(invocation)
     environment = where.project.load(where.env)
@@ -33,7 +36,7 @@ def run(invocation: Invocation) -> int:
     from longhaul.status.verdicts import judge
 
     machines = control_machines(environment, plan(environment))
-    observed = collect(environment, machines, identity=lambda: _identity(vault_url(environment), where.env))
+    observed = collect(environment, machines, identity=lambda: _identity(environment))
     if not observed.cloud and not invocation.options.json:
         say(f"nothing of the control plane of {where.env} is in its cloud; `longhaul up --env {where.env}` makes it")
         return Exit.FAILED
@@ -42,11 +45,11 @@ def run(invocation: Invocation) -> int:
     return Exit.OK if status.well else Exit.FAILED
 
 
-def _identity(vault: str, env: str) -> dict[str, str] | None:
+def _identity(environment: Environment) -> dict[str, str] | None:
     """The administrator's; None when the vault does not give it, which is no reason to say nothing about the rest."""
     from longhaul.cluster import fetch_identity
 
     try:
-        return fetch_identity(vault, env)
+        return fetch_identity(environment)
     except CommandError:
         return None

@@ -10,22 +10,25 @@ from pathlib import Path
 
 import pytest
 
-from clouds.azure import api
+from clouds.azure import control
 from clouds.azure.session import AzureError
+from components.model.vault import vault_url
 from longhaul import cluster
 from longhaul.cluster import fetch_identity, kubeconfig
 from longhaul.context import Context, state_folder, write_private
 from longhaul.exits import CommandError, Exit
 from longhaul.project import Project
 from tests.longhaul.conftest import Checkout
+from tests.model import make
 
+ENVIRONMENT = make.environment().model_copy(update={"name": "dev"})
 IDENTITY = {"certificate": "CERT", "key": "KEY", "issuer": "CA"}
 
 
 def vault(value: str | AzureError | None, monkeypatch: pytest.MonkeyPatch) -> None:
     class Fake:
         def __init__(self, url: str) -> None:
-            assert url == "https://v"
+            assert url == vault_url(ENVIRONMENT)
 
         def get(self, name: str) -> str | None:
             assert name == "operator-admin"
@@ -33,7 +36,7 @@ def vault(value: str | AzureError | None, monkeypatch: pytest.MonkeyPatch) -> No
                 raise value
             return value
 
-    monkeypatch.setattr(api, "Vault", Fake)
+    monkeypatch.setattr(control, "Vault", Fake)
 
 
 def test_it_embeds_everything_and_is_named_by_the_environment() -> None:
@@ -67,7 +70,7 @@ def test_only_its_owner_reads_it_even_where_a_looser_file_was(tmp_path: Path) ->
 
 def test_the_identity_is_what_the_vault_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     vault(json.dumps({**IDENTITY, "more": 1}), monkeypatch)
-    assert fetch_identity("https://v", "dev") == IDENTITY
+    assert fetch_identity(ENVIRONMENT) == IDENTITY
 
 
 @pytest.mark.parametrize(
@@ -85,7 +88,7 @@ def test_what_can_be_wrong_with_the_vault(
 ) -> None:
     vault(value, monkeypatch)
     with pytest.raises(CommandError) as refused:
-        fetch_identity("https://v", "dev")
+        fetch_identity(ENVIRONMENT)
     assert refused.value.code is code
     assert told in str(refused.value)
     assert "secret-value" not in str(refused.value)
@@ -102,7 +105,7 @@ def test_a_kubeconfig_for_other_programs_is_gone_afterwards_and_so_is_a_killed_o
     left = state_folder(where, environ) / f"dev.{ended.pid}.kubeconfig"
     left.parent.mkdir(parents=True)
     left.touch()
-    monkeypatch.setattr(cluster, "fetch_identity", lambda _url, _env: IDENTITY)
+    monkeypatch.setattr(cluster, "fetch_identity", lambda _environment: IDENTITY)
     with cluster.kubeconfig_file(where, where.project.load("dev"), environ) as path:
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert json.loads(path.read_text())["clusters"][0]["cluster"]["server"] == "https://10.64.3.5:6443"
