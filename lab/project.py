@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address
 from pathlib import Path
 
-from clouds.aws.site import AwsSite
-from clouds.azure.site import AzureSite
-from clouds.onprem.site import OnpremSite
+from clouds.registry import cloud_of
 from components.model import Environment, load, plan
 from components.model.load import check_neighbours
 from components.model.network import FRONTEND
+from lab.cloud.aws.regions import regions_of
 from lab.config import LabConfig
 from lab.guests import lab_to_join
 from lab.hypervisor.addresses import OPERATOR_PUBLIC, OPERATORS_PUBLIC
@@ -83,7 +82,7 @@ def config(environment: Environment, chosen: LabProject, parts: Parts) -> LabCon
     addresses = plan(environment)
     control = environment.control_plane
     frontend = addresses.sites[control.site].subnet("api")[FRONTEND]
-    clouds = [site for site in environment.sites.values() if isinstance(site, AzureSite | AwsSite)]
+    clouds = [site for site in environment.sites.values() if cloud_of(site).rents]
     state = chosen.state
     beside = lab_to_join(state)
     if beside and len(clouds) < len(environment.sites):
@@ -105,7 +104,7 @@ def config(environment: Environment, chosen: LabProject, parts: Parts) -> LabCon
         api_address=f"{frontend}:{control.api.port}",
         port=LabConfig.read(state).port if running_init(state) else loopback_port(environment.name),
         images={site.image: str(parts.node) for site in clouds},
-        regions=tuple(sorted({site.region for site in clouds if isinstance(site, AwsSite)})),
+        regions=regions_of(clouds),
         tools=str(parts.tools),
     )
 
@@ -119,7 +118,7 @@ def _public(environment: Environment) -> IPv4Address:
 def watchers(environment: Environment) -> int:
     """Inotify instances that the machines of ``environment`` want, with its pools at their least."""
     control = environment.control_plane
-    gateways = sum(len(site.gateways) for site in environment.sites.values() if isinstance(site, OnpremSite))
+    gateways = sum(len(site.gateways) for site in environment.sites.values())
     nodes = len(environment.hosts) + sum(pool.min for pool in environment.pools.values())
     machines = control.etcd.members + control.events.members + control.api.servers + gateways + nodes
     return MACHINE * machines + API_SERVER * control.api.servers + NODE * nodes

@@ -17,7 +17,7 @@ from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from clouds.onprem.site import OnpremSite
+from clouds.registry import cloud_of
 from components.model import AddressPlan, Environment
 from components.model.racks import gateway_places, rack_places
 from lab.desired import Machine, Network, Rule, Subnet, World
@@ -35,7 +35,7 @@ _ANYTHING = tuple(
 
 def racks_world(environment: Environment, addresses: AddressPlan, *, authorized_key: str) -> World:
     """The racks of ``environment``; ``authorized_key`` is the operator's, as in ``authorized_keys``."""
-    sites = [name for name, site in environment.sites.items() if isinstance(site, OnpremSite)]
+    sites = [name for name, site in environment.sites.items() if not cloud_of(site).rents]
     return World(
         networks=tuple(_network(addresses, name, number) for number, name in enumerate(sites)),
         machines=(*_gateways(environment, addresses, authorized_key), *_hosts(environment, addresses, authorized_key)),

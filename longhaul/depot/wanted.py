@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+from clouds.registry import cloud_of
 from components.model import Environment
 from longhaul.depot.contents import DIGEST, ContainerImage, Contents
 from longhaul.toolchain.errors import SetupError
@@ -106,13 +107,13 @@ def _of_machines(environment: Environment, contents: Contents, sites: Iterable[s
     packages: set[str] = set()
     tools: set[str] = set()
     for name in sites:
-        onprem = environment.sites[name].kind == "onprem"
-        if onprem:
+        rented = cloud_of(environment.sites[name]).rents
+        if not rented:
             packages |= set(contents.gateway)
-        if name in racked or not onprem:
+        if name in racked or rented:
             packages |= set(contents.node)
             # A cloud's machine may become any node.
-            tools |= set(contents.host_tools if onprem else contents.node_tools)
+            tools |= set(contents.node_tools if rented else contents.host_tools)
     return packages, tools
 
 
