@@ -29,16 +29,6 @@ for them."""
 
 TO_BE_MOVED: frozenset[str] = frozenset(
     (
-        "components/model/address_tables.py",
-        "components/model/checks.py",
-        "components/model/existing_checks.py",
-        "components/model/held.py",
-        "components/model/identity.py",
-        "components/model/nodes.py",
-        "components/model/picture.py",
-        "components/model/racks.py",
-        "components/model/tags.py",
-        "components/model/vault.py",
         "components/objects/cluster.py",
         "components/render/cloud_init.py",
         "components/render/controller.py",

@@ -8,16 +8,20 @@ from clouds.aws.site import AwsSite
 
 if TYPE_CHECKING:
     from clouds.base.cloud import (
+        Checks,
         Doctor,
         Fleet,
         Groups,
+        Held,
         Images,
         Listing,
+        MachineIdentity,
         MachineTypes,
         Made,
         Names,
         Policy,
         Prices,
+        Tags,
         Tunnels,
     )
     from clouds.base.picture import Picture
@@ -29,6 +33,7 @@ class Aws:
     kind = "aws"
     title = "AWS"
     site_type = AwsSite
+    holds_control_plane = False
     rents = True
     control = None
 
@@ -115,3 +120,31 @@ class Aws:
         from clouds.aws import prices
 
         return prices
+
+    @property
+    def checks(self) -> Checks[AwsSite]:
+        """Parts that are named instead of made."""
+        from clouds.aws import checks
+
+        return checks
+
+    @property
+    def held(self) -> Held[AwsSite]:
+        """Facts that stay."""
+        from clouds.aws import held
+
+        return held
+
+    @property
+    def machine_identity(self) -> MachineIdentity[AwsSite]:
+        """Identities of machines."""
+        from clouds.aws import machine_identity
+
+        return machine_identity
+
+    @property
+    def tags(self) -> Tags[AwsSite]:
+        """Tags that it takes."""
+        from clouds.aws import tags
+
+        return tags

@@ -8,17 +8,21 @@ from clouds.azure.site import AzureSite
 
 if TYPE_CHECKING:
     from clouds.base.cloud import (
+        Checks,
         Control,
         Doctor,
         Fleet,
         Groups,
+        Held,
         Images,
         Listing,
+        MachineIdentity,
         MachineTypes,
         Made,
         Names,
         Policy,
         Prices,
+        Tags,
         Tunnels,
     )
     from clouds.base.picture import Picture
@@ -30,6 +34,7 @@ class Azure:
     kind = "azure"
     title = "Azure"
     site_type = AzureSite
+    holds_control_plane = True
     rents = True
 
     @property
@@ -122,3 +127,31 @@ class Azure:
         from clouds.azure import prices
 
         return prices
+
+    @property
+    def checks(self) -> Checks[AzureSite]:
+        """Parts that are named instead of made."""
+        from clouds.azure import checks
+
+        return checks
+
+    @property
+    def held(self) -> Held[AzureSite]:
+        """Facts that stay."""
+        from clouds.azure import held
+
+        return held
+
+    @property
+    def machine_identity(self) -> MachineIdentity[AzureSite]:
+        """Identities of machines."""
+        from clouds.azure import machine_identity
+
+        return machine_identity
+
+    @property
+    def tags(self) -> Tags[AzureSite]:
+        """Tags that it takes."""
+        from clouds.azure import tags
+
+        return tags

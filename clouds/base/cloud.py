@@ -9,6 +9,8 @@ from typing import Protocol, TypeVar
 
 from clouds.base.control import CommandOutput, MachineView
 from clouds.base.doctor import Question, Share
+from clouds.base.fault import Fault
+from clouds.base.fitting import SiteRanges
 from clouds.base.fleet import LiveGroup
 from clouds.base.groups import PoolGroup
 from clouds.base.listing import PublicAddress
@@ -19,40 +21,20 @@ from clouds.base.place import Place
 from clouds.base.policy import Check
 from clouds.base.prices import Asking, Batch, Key, Part
 from clouds.base.site import SiteBase
+from clouds.base.tags import Most
 from clouds.base.tunnels import TunnelView
 
 SiteT_contra = TypeVar("SiteT_contra", bound=SiteBase, contravariant=True)
 
 
-class MachineTypes(Protocol):
-    """Machine types that a cloud rents."""
+class Checks(Protocol[SiteT_contra]):
+    """Parts that are named instead of made, as far as the file alone tells."""
 
-    def known(self) -> dict[str, MachineType]:
-        """Every type that needs no declaration, by the name its cloud gives it."""
+    def faults(self, place: Place[SiteT_contra], earlier: Sequence[Place[SiteT_contra]], /) -> Iterator[Fault]:
+        """Everything wrong with a site's parts, also beside those of the cloud's sites before it in the file."""
 
-
-class Made(Protocol[SiteT_contra]):
-    """Parts of a site that are made, and parts that are there already."""
-
-    def makes_vpn_gateway(self, site: SiteT_contra, /) -> bool:
-        """Whether the site gets a VPN gateway of its own from the cloud, if it has tunnels."""
-
-    def charged(self, place: Place[SiteT_contra], remote: int, /) -> Iterator[tuple[Part, int]]:
-        """How many parts of its network the cloud charges for by the hour; ``remote``: addresses of the gateways at the
-        other ends of its tunnels."""
-
-    def there_already(self, site: SiteT_contra, /) -> tuple[str, ...]:
-        """What the site has already, in words."""
-
-
-class Policy(Protocol[SiteT_contra]):
-    """Looks at a cloud's resources for what breaks a rule of docs/policy.md."""
-
-    def checks(self) -> tuple[Check, ...]:
-        """Every look that there is."""
-
-    def public(self, place: Place[SiteT_contra], /) -> frozenset[str]:
-        """Names of the site's own resources that have to be at the internet: its egress and its IPsec gateway."""
+    def network(self, site: SiteT_contra, /) -> tuple[str, str] | None:
+        """Key below ``existing`` and id of the network that is named."""
 
 
 class Control(Protocol[SiteT_contra]):
@@ -77,6 +59,16 @@ class Control(Protocol[SiteT_contra]):
 
     def free_vault(self, place: Place[SiteT_contra], vault: str, /) -> None:
         """Let the name of a vault that was destroyed be used again; the error says what somebody has to do."""
+
+
+class Doctor(Protocol[SiteT_contra]):
+    """Looks whether what an environment needs of a cloud is there and allowed, before anything is made."""
+
+    def services(self, share: Share[SiteT_contra], /) -> dict[str, tuple[str, ...]]:
+        """Addresses of the cloud's own services that are needed, by the sites that need each."""
+
+    def questions(self, share: Share[SiteT_contra], /) -> Iterator[Question]:
+        """What is asked of a share that has sites."""
 
 
 class Fleet(Protocol[SiteT_contra]):
@@ -106,6 +98,23 @@ class Groups(Protocol[SiteT_contra]):
         """A name as a pool's machines have, of no machine."""
 
 
+class Held(Protocol[SiteT_contra]):
+    """Facts that stay as they are while an environment is in use."""
+
+    def facts(self, site: SiteT_contra, ranges: SiteRanges, /) -> dict[str, str]:
+        """Those of a site besides its kind and range, by key below the site's in the file."""
+
+
+class Images(Protocol[SiteT_contra]):
+    """Images that machines boot."""
+
+    def stands_for_none(self, site: SiteT_contra, /) -> bool:
+        """Whether the id that a site's file gives stands for an image that is still to be baked."""
+
+    def placeholder(self, account: str, /, *, kind: str) -> str:
+        """The id to give until the first image of a kind is baked; ``account`` is whose it will be, where ids tell."""
+
+
 class Listing(Protocol[SiteT_contra]):
     """What the cloud itself lists of an environment, of a site or of the site's region."""
 
@@ -114,6 +123,37 @@ class Listing(Protocol[SiteT_contra]):
 
     def left(self, place: Place[SiteT_contra], /) -> list[str]:
         """All that is there of it, in words."""
+
+
+class MachineIdentity(Protocol[SiteT_contra]):
+    """Identities that the cloud gives its machines, by which others know them."""
+
+    def issuer(self, site: SiteT_contra, /) -> str | None:
+        """The issuer of their tokens, without the scheme; None where nobody else believes these."""
+
+    def scope(self, site: SiteT_contra, /) -> str:
+        """What the site's accounts are told apart by, in names that have to differ the world over."""
+
+
+class MachineTypes(Protocol):
+    """Machine types that a cloud rents."""
+
+    def known(self) -> dict[str, MachineType]:
+        """Every type that needs no declaration, by the name its cloud gives it."""
+
+
+class Made(Protocol[SiteT_contra]):
+    """Parts of a site that are made, and parts that are there already."""
+
+    def makes_vpn_gateway(self, site: SiteT_contra, /) -> bool:
+        """Whether the site gets a VPN gateway of its own from the cloud, if it has tunnels."""
+
+    def charged(self, place: Place[SiteT_contra], remote: int, /) -> Iterator[tuple[Part, int]]:
+        """How many parts of its network the cloud charges for by the hour; ``remote``: addresses of the gateways at the
+        other ends of its tunnels."""
+
+    def there_already(self, site: SiteT_contra, /) -> tuple[str, ...]:
+        """What the site has already, in words."""
 
 
 class Names(Protocol[SiteT_contra]):
@@ -132,6 +172,36 @@ class Names(Protocol[SiteT_contra]):
         """Those of a tunnel to ``end``, one of the other site's (:class:`Tunnels`)."""
 
 
+class Policy(Protocol[SiteT_contra]):
+    """Looks at a cloud's resources for what breaks a rule of docs/policy.md."""
+
+    def checks(self) -> tuple[Check, ...]:
+        """Every look that there is."""
+
+    def public(self, place: Place[SiteT_contra], /) -> frozenset[str]:
+        """Names of the site's own resources that have to be at the internet: its egress and its IPsec gateway."""
+
+
+class Prices(Protocol[SiteT_contra]):
+    """Prices that a cloud publishes."""
+
+    def published(self, source: str, url: str, /) -> bool:
+        """Whether a price that says it is from ``source`` was read from the cloud, or its mirror at ``url``."""
+
+    def batches(self, keys: tuple[Key, ...], asking: Asking[SiteT_contra], /) -> list[Batch]:
+        """The questions that answer those of ``keys`` that are the cloud's."""
+
+
+class Tags(Protocol[SiteT_contra]):
+    """Tags that the cloud takes."""
+
+    def fault(self, key: str, value: str, places: Sequence[Place[SiteT_contra]], /) -> tuple[str, str] | None:
+        """What is wrong with a tag on everything at ``places``, all that the environment has there; what to write."""
+
+    def most(self, places: Sequence[Place[SiteT_contra]], /) -> Most | None:
+        """How many tags an environment may declare; None for any number."""
+
+
 class Tunnels(Protocol[SiteT_contra]):
     """Tunnels to a site."""
 
@@ -143,36 +213,6 @@ class Tunnels(Protocol[SiteT_contra]):
 
     def addresses(self, site: SiteT_contra, /) -> int:
         """How many public addresses the other site's gateways call it at."""
-
-
-class Doctor(Protocol[SiteT_contra]):
-    """Looks whether what an environment needs of a cloud is there and allowed, before anything is made."""
-
-    def services(self, share: Share[SiteT_contra], /) -> dict[str, tuple[str, ...]]:
-        """Addresses of the cloud's own services that are needed, by the sites that need each."""
-
-    def questions(self, share: Share[SiteT_contra], /) -> Iterator[Question]:
-        """What is asked of a share that has sites."""
-
-
-class Images(Protocol[SiteT_contra]):
-    """Images that machines boot."""
-
-    def stands_for_none(self, site: SiteT_contra, /) -> bool:
-        """Whether the id that a site's file gives stands for an image that is still to be baked."""
-
-    def placeholder(self, account: str, /, *, kind: str) -> str:
-        """The id to give until the first image of a kind is baked; ``account`` is whose it will be, where ids tell."""
-
-
-class Prices(Protocol[SiteT_contra]):
-    """Prices that a cloud publishes."""
-
-    def published(self, source: str, url: str, /) -> bool:
-        """Whether a price that says it is from ``source`` was read from the cloud, or its mirror at ``url``."""
-
-    def batches(self, keys: tuple[Key, ...], asking: Asking[SiteT_contra], /) -> list[Batch]:
-        """The questions that answer those of ``keys`` that are the cloud's."""
 
 
 class Cloud(Protocol[SiteT_contra]):
@@ -191,12 +231,22 @@ class Cloud(Protocol[SiteT_contra]):
         """The section that a site of it is declared by."""
 
     @property
+    def holds_control_plane(self) -> bool:
+        """Whether a control plane can stand there."""
+
+    @property
     def rents(self) -> bool:
         """Whether it makes machines when asked, so that pools stand there; racks have hosts instead."""
 
     @property
+    def checks(self) -> Checks[SiteT_contra]: ...
+
+    @property
     def control(self) -> Control[SiteT_contra] | None:
         """None where no control plane can be asked yet."""
+
+    @property
+    def doctor(self) -> Doctor[SiteT_contra]: ...
 
     @property
     def fleet(self) -> Fleet[SiteT_contra]: ...
@@ -205,7 +255,16 @@ class Cloud(Protocol[SiteT_contra]):
     def groups(self) -> Groups[SiteT_contra]: ...
 
     @property
+    def held(self) -> Held[SiteT_contra]: ...
+
+    @property
+    def images(self) -> Images[SiteT_contra]: ...
+
+    @property
     def listing(self) -> Listing[SiteT_contra]: ...
+
+    @property
+    def machine_identity(self) -> MachineIdentity[SiteT_contra]: ...
 
     @property
     def machine_types(self) -> MachineTypes: ...
@@ -214,22 +273,19 @@ class Cloud(Protocol[SiteT_contra]):
     def made(self) -> Made[SiteT_contra]: ...
 
     @property
+    def names(self) -> Names[SiteT_contra]: ...
+
+    @property
     def picture(self) -> Picture: ...
 
     @property
     def policy(self) -> Policy[SiteT_contra]: ...
 
     @property
-    def names(self) -> Names[SiteT_contra]: ...
+    def prices(self) -> Prices[SiteT_contra]: ...
+
+    @property
+    def tags(self) -> Tags[SiteT_contra]: ...
 
     @property
     def tunnels(self) -> Tunnels[SiteT_contra]: ...
-
-    @property
-    def doctor(self) -> Doctor[SiteT_contra]: ...
-
-    @property
-    def images(self) -> Images[SiteT_contra]: ...
-
-    @property
-    def prices(self) -> Prices[SiteT_contra]: ...

@@ -25,6 +25,8 @@ class Place(Generic[SiteT_co]):
     name: str
     """The site's name."""
     site: SiteT_co
+    control: str
+    """The control plane's site; empty where the file names none that could be."""
     is_control: bool
     """Whether the control plane stands here."""
     has_tunnels: bool

@@ -1,10 +1,22 @@
-"""Lists in sentences."""
+"""Lists in sentences, and names out of which one is to be chosen."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 
 
 def listed(words: Sequence[str]) -> str:
     """``a, b and c``."""
     return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
+
+
+def choices(known: Iterable[str], given: str) -> str:
+    """What to write instead of ``given``: the closest of the known names first."""
+    names = sorted(known)
+    if not names:
+        return "nothing: there is none to choose"
+    close = get_close_matches(given, names, n=1)
+    if len(names) == 1:
+        return names[0]
+    return f"{close[0]} (or one of: {', '.join(names)})" if close else f"one of: {', '.join(names)}"

@@ -8,16 +8,20 @@ from clouds.onprem.site import OnpremSite
 
 if TYPE_CHECKING:
     from clouds.base.cloud import (
+        Checks,
         Doctor,
         Fleet,
         Groups,
+        Held,
         Images,
         Listing,
+        MachineIdentity,
         MachineTypes,
         Made,
         Names,
         Policy,
         Prices,
+        Tags,
         Tunnels,
     )
     from clouds.base.picture import Picture
@@ -29,6 +33,7 @@ class Onprem:
     kind = "onprem"
     title = "on-prem"
     site_type = OnpremSite
+    holds_control_plane = False
     rents = False
     control = None
 
@@ -115,3 +120,31 @@ class Onprem:
         from clouds.onprem import prices
 
         return prices
+
+    @property
+    def checks(self) -> Checks[OnpremSite]:
+        """Parts that are named instead of made."""
+        from clouds.onprem import checks
+
+        return checks
+
+    @property
+    def held(self) -> Held[OnpremSite]:
+        """Facts that stay."""
+        from clouds.onprem import held
+
+        return held
+
+    @property
+    def machine_identity(self) -> MachineIdentity[OnpremSite]:
+        """Identities of machines."""
+        from clouds.onprem import machine_identity
+
+        return machine_identity
+
+    @property
+    def tags(self) -> Tags[OnpremSite]:
+        """Tags that it takes."""
+        from clouds.onprem import tags
+
+        return tags

@@ -14,10 +14,10 @@ import pulumi
 import pulumi_aws as aws
 from pulumi import ComponentResource, Output, ResourceOptions
 
+from clouds.azure.machine_identity import issuer as issuer_of
 from components.azure.account import azure_site
 from components.model import Environment
 from components.model.groups import cloud_name
-from components.model.identity import issuer as issuer_of
 
 AUDIENCES = ("https://management.azure.com/", "https://management.azure.com")
 """Whom the token is for: Azure's resource manager, since no application of our own stands in the directory. Entra

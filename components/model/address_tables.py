@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from ipaddress import IPv4Network
 
-from clouds.onprem.site import OnpremSite
 from components.model.environment import Environment
 from components.model.machines import Role, control_machines
 from components.model.network import FRONTEND, INFRA_SUBNETS, AddressPlan, SitePlan, machine_capacity, plan, site_plan
@@ -52,10 +51,7 @@ def sizes_table() -> str:
 
 
 def _zones(environment: Environment, name: str, site: SitePlan) -> Iterator[tuple[str, str, str]]:
-    place = environment.sites[name]
-    if isinstance(place, OnpremSite):
-        return
-    for index, zone in enumerate(place.zones):
+    for index, zone in enumerate(environment.sites[name].zones):
         subnet = site.zone_subnet(index)
         yield f"— zone {zone}", _code(subnet), f"{_count(subnet)}; their pods {site.zone_pods(index)}"
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from clouds.aws.site import AwsSite
-from clouds.azure.site import AzureSite
 from clouds.base.fault import Fault, Location
 from clouds.base.machine_type import MachineType
 from clouds.base.names import NODE
 from clouds.base.pool import Pool
-from clouds.onprem.site import OnpremSite
+from clouds.base.words import choices
+from clouds.registry import cloud_of, clouds
 from components.model.environment import Environment
 from components.model.existing_checks import check_existing
 from components.model.gpus import check_gpus
@@ -26,7 +26,9 @@ from components.model.network import PlanError, machine_capacity, plan, plan_err
 from components.model.nodes import label_fault, rack_node_name
 from components.model.racks import rack_errors
 from components.model.tags import check_tags
-from components.model.words import choices
+
+if TYPE_CHECKING:
+    from clouds.registry import AnyCloud
 
 HUGE_PAGES_SHARE = 0.85
 """Of a machine type's memory that may be huge pages: the machine itself refuses nine tenths of what its kernel sees,
@@ -63,21 +65,30 @@ def check(environment: Environment, *, stack: str) -> Iterator[Fault]:
         yield from one(environment)
 
 
-def _of_kind(environment: Environment, *kinds: type[AzureSite | AwsSite | OnpremSite]) -> list[str]:
-    return [name for name, site in environment.sites.items() if isinstance(site, kinds)]
+def _sites(environment: Environment, wanted: Callable[[AnyCloud], bool]) -> list[str]:
+    return [name for name, site in environment.sites.items() if wanted(cloud_of(site))]
+
+
+def _holds_control_plane(cloud: AnyCloud) -> bool:
+    return cloud.holds_control_plane
+
+
+def _rents(cloud: AnyCloud) -> bool:
+    return cloud.rents
 
 
 def _check_control_plane(environment: Environment) -> Iterator[Fault]:
     name = environment.control_plane.site
-    azure = _of_kind(environment, AzureSite)
+    possible = _sites(environment, _holds_control_plane)
     if name not in environment.sites:
         wrong = f"{name!r} is not a site"
-    elif name not in azure:
-        wrong = f"{name!r} is not on Azure, the only place a control plane can be yet"
+    elif name not in possible:
+        titles = " or ".join(cloud.title for cloud in clouds().values() if cloud.holds_control_plane)
+        wrong = f"{name!r} is not on {titles}, the only place a control plane can be yet"
     else:
         return
     basis: tuple[Location, ...] = (("sites",), ("sites", name, "kind"))
-    yield Fault(at=("control_plane", "site"), wrong=wrong, write=choices(azure, name), basis=basis)
+    yield Fault(at=("control_plane", "site"), wrong=wrong, write=choices(possible, name), basis=basis)
 
 
 def _check_api_port(environment: Environment) -> Iterator[Fault]:
@@ -87,16 +98,16 @@ def _check_api_port(environment: Environment) -> Iterator[Fault]:
 
 
 def _check_pools(environment: Environment) -> Iterator[Fault]:
-    clouds = _of_kind(environment, AzureSite, AwsSite)
+    rented = _sites(environment, _rents)
     for name, pool in environment.pools.items():
         at = ("pools", name)
-        if pool.site not in clouds:
+        if pool.site not in rented:
             on_prem = pool.site in environment.sites
             wrong = "is on-prem; its hosts go into the hosts file" if on_prem else "is not a site"
             yield Fault(
                 at=(*at, "site"),
                 wrong=f"{pool.site!r} {wrong}",
-                write=choices(clouds, pool.site),
+                write=choices(rented, pool.site),
                 basis=(("sites",), ("sites", pool.site, "kind")),
             )
         if pool.min > pool.max:
@@ -159,8 +170,8 @@ def _check_machine_types(environment: Environment) -> Iterator[Fault]:
     for wanted in _wanted(environment):
         site = environment.sites.get(wanted.site_name)
         # A control plane on AWS or in a rack is wrong itself; what its machine types are wrong for follows from that.
-        possible = (AzureSite,) if wanted.at[0] == "control_plane" else (AzureSite, AwsSite)
-        if isinstance(site, possible):
+        possible = _holds_control_plane if wanted.at[0] == "control_plane" else _rents
+        if site is not None and possible(cloud_of(site)):
             yield from _check_machine_type(types, wanted=wanted, cloud=site.kind)
 
 
@@ -187,7 +198,7 @@ def _check_machine_type(types: dict[str, MachineType], *, wanted: _Wanted, cloud
 
 
 def _check_hosts(environment: Environment) -> Iterator[Fault]:
-    racks = _of_kind(environment, OnpremSite)
+    racks = [name for name, site in environment.sites.items() if not cloud_of(site).rents]
     first: dict[str, int] = {}
     for index, host in enumerate(environment.hosts):
         if host.site not in racks:
@@ -238,9 +249,8 @@ def _check_names(environment: Environment) -> Iterator[Fault]:
 
 def _gateways(environment: Environment) -> Iterator[tuple[str, str, Location]]:
     for name, site in environment.sites.items():
-        if isinstance(site, OnpremSite):
-            for index, gateway in enumerate(site.gateways):
-                yield name, gateway.name, ("sites", name, "gateways", index, "name")
+        for index, gateway in enumerate(site.gateways):
+            yield name, gateway.name, ("sites", name, "gateways", index, "name")
 
 
 def _check_links(environment: Environment) -> Iterator[Fault]:

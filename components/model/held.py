@@ -9,18 +9,15 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 
-from clouds.aws.site import AwsSite
-from clouds.azure.site import AzureSite
+from clouds.registry import cloud_of
 from components.model.environment import Environment
 from components.model.network import AddressPlan
+from components.model.places import site_ranges
 
 SUPERNET, DOMAIN, PREFIX, CONTROL_SITE = "supernet", "domain", "naming.prefix", "control_plane.site"
 
 ENVIRONMENT_KEYS = (SUPERNET, DOMAIN, PREFIX, CONTROL_SITE)
 """What an environment has for its life."""
-
-MADE = "made by Longhaul"
-"""Of what a site could have had already."""
 
 Facts = Mapping[str, str]
 """By key in the environment's file, its value; ranges that the file leaves out as the address plan gives them."""
@@ -67,18 +64,9 @@ def facts(environment: Environment, addresses: AddressPlan) -> dict[str, str]:
         CONTROL_SITE: environment.control_plane.site,
     }
     for name, site in environment.sites.items():
-        own, plan = {"kind": str(site.kind)}, addresses.sites[name]
-        if isinstance(site, AzureSite):
-            own |= {"region": site.region, "subscription": str(site.subscription), "tenant": str(site.tenant)}
-            there = {key: getattr(site.existing, key) for key in ("resource_group", "network", "dns_zone")}
-            # Azure's names and ids differ in their letters' case alone and are the same.
-            own |= {f"existing.{key}": value.lower() if value else MADE for key, value in there.items()}
-        elif isinstance(site, AwsSite):
-            own |= {"region": site.region, "existing.vpc": site.existing.vpc or MADE}
-            own |= {"account": site.account} if site.account else {}
-            # In AWS a subnet is one zone's, and the plan gives zones their ranges by their order.
-            own |= {f"zones.{zone}": str(plan.zone_pods(index)) for index, zone in enumerate(site.zones)}
-        own["range"] = str(plan.block)
+        ranges = site_ranges(addresses, name)
+        own = {"kind": site.kind, **cloud_of(site).held.facts(site, ranges)}
+        own["range"] = str(ranges.block)
         found |= {f"sites.{name}.{key}": value for key, value in own.items()}
     return found
 

@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from clouds.azure.site import AzureSite
 from clouds.base.fault import Fault
+from clouds.registry import cloud_of
 from components.model.environment import Environment
-
-HOST = "sts.windows.net"
-"""Where Entra's tokens say that they come from (their claim ``iss``)."""
-
-
-def issuer(site: AzureSite) -> str:
-    """The issuer of the tokens of machines on ``site``, as AWS names it: without the scheme."""
-    return f"{HOST}/{site.tenant}/"
 
 
 def check_identity(environment: Environment) -> Iterator[Fault]:
@@ -22,11 +14,12 @@ def check_identity(environment: Environment) -> Iterator[Fault]:
     given = environment.access.aws_identity_provider
     name = environment.control_plane.site
     site = environment.sites.get(name)
-    if given is None or not isinstance(site, AzureSite):
+    issuer = None if site is None else cloud_of(site).machine_identity.issuer(site)
+    if given is None or issuer is None:
         return
     head, _, tail = given.partition(":oidc-provider/")
-    if tail != issuer(site):
+    if tail != issuer:
         wrong = f"{tail!r} is not the issuer of the control plane's tenant"
         basis = (("sites", name, "tenant"),)
-        write = f"{head}:oidc-provider/{issuer(site)}"
+        write = f"{head}:oidc-provider/{issuer}"
         yield Fault(at=("access", "aws_identity_provider"), wrong=wrong, write=write, basis=basis)

@@ -56,7 +56,7 @@ def control_machines(environment: Environment, addresses: AddressPlan) -> tuple[
     """Every control-plane machine, the stores first: the order in which they are made."""
     name = environment.control_plane.site
     site = environment.sites[name]
-    zones = getattr(site, "zones", ("",))
+    zones = site.zones or ("",)
     return tuple(
         Machine(
             name=f"{environment.name}-{role}-{index}",

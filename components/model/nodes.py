@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address
 
 from clouds.base.pool import Taint
-from clouds.onprem.site import OnpremSite
+from clouds.registry import cloud_of
 from components.model.environment import Environment
 from components.model.links import LinkKind, links
 from components.model.network import FRONTEND, POD_PREFIX, AddressPlan
@@ -111,7 +111,7 @@ def pool_labels(environment: Environment, pool_name: str, *, group: str | None =
     """Labels of a pool's nodes but the zone, which each machine knows itself. ``group`` is their scale set, if any."""
     pool = environment.pools[pool_name]
     site = environment.sites[pool.site]
-    if isinstance(site, OnpremSite):
+    if not cloud_of(site).rents:
         raise TypeError(f"pool {pool_name} is on {site.kind}, not in a cloud")
     return {
         REGION_LABEL: site.region,

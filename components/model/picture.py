@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from clouds.aws.site import AwsSite
-from clouds.azure.site import AzureSite
-from clouds.onprem.site import OnpremSite
+from clouds.registry import cloud_of
 from components.model.environment import Environment
 from components.model.links import LinkKind, links
 from components.model.network import plan
 from components.model.sites import Site
 
-_CLOUDS = {"azure": "Azure", "aws": "AWS"}
 _LINES = {
     LinkKind.BACKBONE: "<== backbone ==>",
     LinkKind.IPSEC: "<-. IPsec .->",
@@ -30,7 +27,7 @@ def topology(environment: Environment) -> str:
         if name == environment.control_plane.site:
             lines += _control_plane(environment)
         lines += _pools(environment, name)
-        if isinstance(site, OnpremSite):
+        if not cloud_of(site).rents:
             lines += _racks(environment, name, site, hosts=hosts[name])
         lines.append("  end")
     lines += (f"  {_id(link.first)} {_LINES[link.kind]} {_id(link.second)}" for link in links(environment))
@@ -44,7 +41,7 @@ def _id(*parts: str) -> str:
 
 
 def _title(environment: Environment, name: str, site: Site) -> str:
-    where = f"{_CLOUDS[site.kind]} {site.region}" if isinstance(site, AzureSite | AwsSite) else "on-prem"
+    where = f"{cloud_of(site).title} {site.region}".rstrip()
     return f"{name}: {where}, {plan(environment).sites[name].block}"
 
 
@@ -68,7 +65,7 @@ def _pools(environment: Environment, site: str) -> Iterator[str]:
             yield f'    {_id(site, name)}["pool {name}: {count} × {pool.machine_type}{spot}"]'
 
 
-def _racks(environment: Environment, name: str, site: OnpremSite, *, hosts: int) -> Iterator[str]:
+def _racks(environment: Environment, name: str, site: Site, *, hosts: int) -> Iterator[str]:
     yield f'    {_id(name, "hosts")}["{hosts} host{"" if hosts == 1 else "s"}"]'
     for gateway in site.gateways:
         yield f'    {_id(name, "gateway", gateway.name)}{{{{"gateway {environment.name}-{gateway.name}"}}}}'

@@ -7,6 +7,7 @@ from typing import Any
 from clouds.base.fitting import SiteRanges
 from clouds.base.place import Place
 from clouds.base.site import ZONES
+from clouds.registry import cloud_of
 from components.model.environment import Environment
 from components.model.links import has_tunnels
 from components.model.network import AddressPlan
@@ -19,13 +20,16 @@ def name_prefix(environment: Environment) -> str:
 
 def place_of(environment: Environment, site: str) -> Place[Any]:
     """The site called ``site``, as its cloud is told of it; ``KeyError`` when there is none."""
+    control = environment.control_plane.site
+    possible = control in environment.sites and cloud_of(environment.sites[control]).holds_control_plane
     return Place(
         environment=environment.name,
         prefix=name_prefix(environment),
         domain=environment.domain,
         name=site,
         site=environment.sites[site],
-        is_control=site == environment.control_plane.site,
+        control=control if possible else "",
+        is_control=site == control,
         has_tunnels=has_tunnels(environment, site),
         pools={name: pool for name, pool in environment.pools.items() if pool.site == site},
     )

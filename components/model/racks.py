@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 
-from clouds.onprem.site import OnpremSite
 from components.model.environment import Environment
 from components.model.network import AddressPlan, PlanError, SitePlan, machine_address
 
@@ -38,16 +37,14 @@ class GatewayPlace:
 def gateway_places(environment: Environment, addresses: AddressPlan) -> Iterator[GatewayPlace]:
     """Every on-prem gateway, by its place among its site's."""
     for name, site in environment.sites.items():
-        if isinstance(site, OnpremSite):
-            subnet = addresses.sites[name].subnet("gateway")
-            for index, gateway in enumerate(site.gateways):
-                yield GatewayPlace(
-                    name=gateway.name,
-                    site=name,
-                    address=machine_address(subnet, index),
-                    public_address=gateway.public_address,
-                    host_key=gateway.host_key,
-                )
+        for index, gateway in enumerate(site.gateways):
+            yield GatewayPlace(
+                name=gateway.name,
+                site=name,
+                address=machine_address(addresses.sites[name].subnet("gateway"), index),
+                public_address=gateway.public_address,
+                host_key=gateway.host_key,
+            )
 
 
 def rack_places(environment: Environment, addresses: AddressPlan) -> Iterator[RackPlace]:

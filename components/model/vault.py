@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from enum import StrEnum
 
-from clouds.azure.site import AzureSite
+from clouds.registry import cloud_of
 from components.model.environment import Environment
 from components.model.machines import Machine, Role
 
@@ -60,7 +60,7 @@ def vault_name(environment: Environment) -> str:
     """The vault's name: vault names are global in Azure, 3 to 24 letters, digits and hyphens, so it carries a digest of
     the subscription and the environment's name, and begins with the prefix of names or ``lh``."""
     site = environment.sites[environment.control_plane.site]
-    scope = site.subscription if isinstance(site, AzureSite) else site.kind
+    scope = cloud_of(site).machine_identity.scope(site)
     digest = hashlib.sha256(f"{scope}/{environment.name}".encode()).hexdigest()[:8]
     head = environment.naming.prefix or "lh"
     return f"{head}-{environment.name[: 14 - len(head)].rstrip('-')}-{digest}"

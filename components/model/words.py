@@ -47,17 +47,6 @@ def describe(item: ErrorDetails, schema: Schema) -> Fault:
     return Fault(at=location, wrong=_wrong(item, node or {}), write=_write(item, schema, node or {}))
 
 
-def choices(known: Iterable[str], given: str) -> str:
-    """What to write instead of ``given``: the closest of the known names first."""
-    names = sorted(known)
-    if not names:
-        return "nothing: there is none to choose"
-    close = get_close_matches(given, names, n=1)
-    if len(names) == 1:
-        return names[0]
-    return f"{close[0]} (or one of: {', '.join(names)})" if close else f"one of: {', '.join(names)}"
-
-
 def show(value: object) -> str:
     """``value`` as the reader would recognise it."""
     if value is None:

@@ -176,8 +176,8 @@ def _zones(text: str, *, pattern: str, least: int, example: str) -> tuple[str, .
 
 def machine_type(text: str, *, cloud: str) -> str:
     """A machine type of a cloud that Longhaul knows."""
+    from clouds.base.words import choices
     from components.model.machine_types import known_machine_types
-    from components.model.words import choices
 
     fitting = [known for known, kind in known_machine_types().items() if kind.cloud == cloud]
     if text not in fitting:

@@ -1,0 +1,48 @@
+"""Parts in AWS that are named instead of made, as far as the file alone tells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from clouds.aws.site import AwsSite
+from clouds.base.fault import Fault
+from clouds.base.place import Place
+from clouds.base.words import choices
+
+
+def network(site: AwsSite) -> tuple[str, str] | None:
+    """Key and id of the VPC that is named."""
+    named = site.existing.vpc
+    return None if named is None else ("vpc", named)
+
+
+def faults(place: Place[AwsSite], earlier: Sequence[Place[AwsSite]], /) -> Iterator[Fault]:
+    """Parts of a VPC that is not named, zones that the site has not, and accounts: one provider serves all sites."""
+    yield from _named(place.name, place.site)
+    first = next((other for other in earlier if other.site.account is not None), None)
+    if first is not None and place.site.account not in (None, first.site.account):
+        wrong = (
+            f"{place.site.account} is not {first.site.account}, the account of {first.name}, and an environment has one"
+        )
+        at, basis = ("sites", place.name, "account"), (("sites", first.name, "account"),)
+        yield Fault(at=at, wrong=wrong, write=f'"{first.site.account}"', basis=basis)
+
+
+def _named(name: str, site: AwsSite) -> Iterator[Fault]:
+    there, at = site.existing, ("sites", name, "existing")
+    if there.vpc is None:
+        for key in ("internet_gateway", "node_subnets", "vpn_gateway"):
+            if getattr(there, key):
+                yield Fault(at=(*at, key), wrong="no VPC is named that it would be of", write="`vpc` as well")
+    first: dict[str, str] = {}
+    for zone, named in there.node_subnets.items():
+        place = (*at, "node_subnets", zone)
+        if zone not in site.zones:
+            wrong = f"{zone!r} is not a zone of {name}"
+            basis = (("sites", name, "zones"), *(("sites", name, "zones", index) for index in range(len(site.zones))))
+            yield Fault(at=place, wrong=wrong, write=choices(site.zones, zone), basis=basis)
+        earlier = first.setdefault(named.subnet, zone)
+        if earlier != zone:
+            wrong = f"{named.subnet} is the subnet of zone {earlier} already"
+            basis = ((*at, "node_subnets", earlier),)
+            yield Fault(at=(*place, "subnet"), wrong=wrong, write="a subnet for each zone", basis=basis)

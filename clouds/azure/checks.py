@@ -1,0 +1,90 @@
+"""Parts in Azure that are named instead of made, as far as the file alone tells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from ipaddress import IPv4Address, IPv4Network
+
+from clouds.azure.existing import CONTROL_PLANE_SUBNETS, name_of, subscription_of
+from clouds.azure.site import AzureSite
+from clouds.base.fault import Fault, Location
+from clouds.base.place import Place
+from clouds.base.ranges import PRIVATE
+
+SHARED = IPv4Network("100.64.0.0/10")
+"""Addresses behind a carrier's translation (RFC 6598)."""
+
+
+def network(site: AzureSite) -> tuple[str, str] | None:
+    """Key and id of the virtual network that is named."""
+    named = site.existing.network
+    return None if named is None else ("network", named)
+
+
+def faults(place: Place[AzureSite], _earlier: Sequence[Place[AzureSite]], /) -> Iterator[Fault]:
+    """Ids of another subscription, parts of a network that is not named, and what only the control plane's site has."""
+    name, site = place.name, place.site
+    there, at = site.existing, ("sites", name, "existing")
+    gateway = there.vpn_gateway
+    ids: tuple[tuple[Location, str | None], ...] = (
+        ((*at, "network"), there.network),
+        ((*at, "dns_zone"), there.dns_zone),
+        ((*at, "vpn_gateway", "id"), gateway.id if gateway else None),
+    )
+    for where, id_ in ids:
+        if id_ is not None and subscription_of(id_) != site.subscription:
+            wrong = f"{name_of(id_)} is in another subscription than {name}"
+            write = f"the id of one in {site.subscription}"
+            yield Fault(at=where, wrong=wrong, write=write, basis=(("sites", name, "subscription"),))
+    named = there.subnets.named()
+    if there.network is None:
+        for key, is_named in (("subnets", bool(named)), ("vpn_gateway", gateway is not None)):
+            if is_named:
+                yield Fault(at=(*at, key), wrong="no network is named that it would be in", write="`network` as well")
+    for index, address in enumerate(gateway.addresses if gateway else ()):
+        if not _is_public(address):
+            wrong = f"{address} is not public: the other ends of its tunnels are out on the internet"
+            where = (*at, "vpn_gateway", "addresses", index)
+            yield Fault(at=where, wrong=wrong, write="the address of the gateway's public IP configuration")
+    yield from _subnets(place, named, at)
+    yield from _zone(place, at)
+
+
+def _is_public(address: IPv4Address) -> bool:
+    """Whether the internet may know it; ranges kept for documentation stand for such ones in examples and labs."""
+    kept = address.is_loopback or address.is_link_local or address.is_multicast or address.is_unspecified
+    return not kept and not any(address in range_ for range_ in (*PRIVATE, SHARED))
+
+
+def _subnets(place: Place[AzureSite], named: dict[str, str], at: Location) -> Iterator[Fault]:
+    first: dict[str, str] = {}
+    for part, subnet in named.items():
+        where = (*at, "subnets", part)
+        earlier = first.setdefault(subnet.lower(), part)
+        if earlier != part:
+            wrong = f"{subnet!r} is the subnet of {earlier} already"
+            yield Fault(at=where, wrong=wrong, write="a subnet for each", basis=((*at, "subnets", earlier),))
+        if part in CONTROL_PLANE_SUBNETS and _is_elsewhere(place):
+            wrong = f"{place.name} has no {part} subnet: the control plane is in {place.control}"
+            yield Fault(at=where, wrong=wrong, write="nothing here", basis=(("control_plane", "site"),))
+
+
+def _zone(place: Place[AzureSite], at: Location) -> Iterator[Fault]:
+    there = place.site.existing
+    zone = there.dns_zone
+    if zone is None:
+        if there.dns_zone_linked:
+            yield Fault(at=(*at, "dns_zone_linked"), wrong="no DNS zone is named", write="`dns_zone` as well")
+        return
+    if _is_elsewhere(place):
+        wrong = f"the environment's zone is beside the control plane, in {place.control}"
+        yield Fault(at=(*at, "dns_zone"), wrong=wrong, write="nothing here", basis=(("control_plane", "site"),))
+    elif place.is_control and name_of(zone) != place.domain:
+        wrong = f"{name_of(zone)!r} is not the environment's domain"
+        write = f"the id of a zone called {place.domain}"
+        yield Fault(at=(*at, "dns_zone"), wrong=wrong, write=write, basis=(("domain",),))
+
+
+def _is_elsewhere(place: Place[AzureSite]) -> bool:
+    """Whether the control plane has a site, and it is not this one."""
+    return place.control not in ("", place.name)
