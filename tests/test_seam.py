@@ -33,9 +33,6 @@ TO_BE_MOVED: frozenset[str] = frozenset(
         "components/render/cloud_init.py",
         "components/render/controller.py",
         "components/render/nodes.py",
-        "longhaul/images/bake.py",
-        "longhaul/images/credentials.py",
-        "longhaul/images/outcome.py",
         "longhaul/init/parsing.py",
     )
 )

@@ -34,6 +34,7 @@ class Aws:
     title = "AWS"
     site_type = AwsSite
     holds_control_plane = False
+    provider = "aws"
     rents = True
     control = None
 

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from clouds.aws import session
 from clouds.aws.site import AwsSite
+from clouds.base.baking import Asked, Recipe
+from clouds.base.errors import CloudError
 
 PLACEHOLDER = "ami-" + 17 * "0"
 """Id of no image."""
+
+_SUBNET = re.compile(r"subnet-[0-9a-f]{8,17}")
 
 
 def stands_for_none(site: AwsSite) -> bool:
@@ -16,3 +25,34 @@ def stands_for_none(site: AwsSite) -> bool:
 def placeholder(_account: str, *, kind: str) -> str:  # noqa: ARG001 - one for all kinds
     """The id that stands for the first image."""
     return PLACEHOLDER
+
+
+def recipe(_site: AwsSite, asked: Asked, _version: str, /) -> Recipe:
+    """How an image is baked as it is asked for; ``ValueError`` with what is wrong."""
+    if asked.subnet and not _SUBNET.fullmatch(asked.subnet):
+        raise ValueError(f"--subnet {asked.subnet}: on AWS the subnet's id, subnet-…")
+    if asked.base and not asked.base.startswith("ami-"):
+        raise ValueError(f"--base {asked.base}: on AWS the id of one of Ubuntu's images, ami-…")
+    return Recipe(builder="amazon-ebs", machine_type="m7i.xlarge", image="", variables={})
+
+
+def credentials(_environ: Mapping[str, str], /, *, needed: bool) -> dict[str, str]:
+    """AWS's plugin looks for them as every AWS program does."""
+    if not needed:
+        return {}
+    with session.asked("no AWS credentials"):
+        found = session.shared().signed_in()
+    if not found:
+        raise CloudError("no AWS credentials: sign in (`aws sso login`), or set AWS_PROFILE or AWS_ACCESS_KEY_ID …")
+    return {}
+
+
+def leftovers(name: str, _image: str, variables: Mapping[str, Any], /) -> list[str]:
+    """Commands that tell whether anything is left of a bake that was killed."""
+    region = variables["region"]
+    tagged = f"--filters Name=tag:longhaul-bake,Values={name}"
+    return [
+        f"aws ec2 describe-instances --region {region} {tagged}   # then: aws ec2 terminate-instances",
+        f"aws ec2 describe-security-groups --region {region} {tagged}   # then: aws ec2 delete-security-group",
+        f"aws ec2 describe-images --region {region} --owners self --filters Name=name,Values={name}",
+    ]

@@ -35,6 +35,7 @@ class Azure:
     title = "Azure"
     site_type = AzureSite
     holds_control_plane = True
+    provider = "azure-native"
     rents = True
 
     @property

@@ -5,8 +5,9 @@ each; the cloud loads the module when it is asked for the aspect, so that nobody
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
+from clouds.base.baking import Asked, Recipe
 from clouds.base.control import CommandOutput, MachineView
 from clouds.base.doctor import Question, Share
 from clouds.base.fault import Fault
@@ -113,6 +114,16 @@ class Images(Protocol[SiteT_contra]):
 
     def placeholder(self, account: str, /, *, kind: str) -> str:
         """The id to give until the first image of a kind is baked; ``account`` is whose it will be, where ids tell."""
+
+    def recipe(self, site: SiteT_contra, asked: Asked, version: str, /) -> Recipe:
+        """How an image is baked as it is asked for; ``ValueError`` with what is wrong."""
+
+    def credentials(self, environ: Mapping[str, str], /, *, needed: bool) -> dict[str, str]:
+        """Variables by which Packer is who all of the commands are; ``CloudError`` when there is nobody to be, and one
+        is ``needed``."""
+
+    def leftovers(self, name: str, image: str, variables: Mapping[str, Any], /) -> list[str]:
+        """Commands that tell whether anything is left of a bake that was killed."""
 
 
 class Listing(Protocol[SiteT_contra]):
@@ -233,6 +244,10 @@ class Cloud(Protocol[SiteT_contra]):
     @property
     def holds_control_plane(self) -> bool:
         """Whether a control plane can stand there."""
+
+    @property
+    def provider(self) -> str:
+        """The engine's provider of what is made in it; empty where nothing is."""
 
     @property
     def rents(self) -> bool:

@@ -34,6 +34,7 @@ class Onprem:
     title = "on-prem"
     site_type = OnpremSite
     holds_control_plane = False
+    provider = ""
     rents = False
     control = None
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from clouds.base.baking import Asked, Recipe
 from clouds.onprem.site import OnpremSite
 
 
@@ -13,3 +17,18 @@ def stands_for_none(_site: OnpremSite, /) -> bool:
 def placeholder(_account: str, *, kind: str) -> str:  # noqa: ARG001 - there is none of any kind
     """None."""
     return ""
+
+
+def recipe(_site: OnpremSite, asked: Asked, _version: str, /) -> Recipe:
+    """None: ``ValueError``."""
+    raise ValueError(f"{asked.site} is on-prem: its hosts have no image, `longhaul rack` makes them what they are")
+
+
+def credentials(_environ: Mapping[str, str], /, *, needed: bool) -> dict[str, str]:  # noqa: ARG001 - nobody is asked
+    """Of nobody."""
+    return {}
+
+
+def leftovers(_name: str, _image: str, _variables: Mapping[str, Any], /) -> list[str]:
+    """Nothing, since nothing is baked."""
+    return []

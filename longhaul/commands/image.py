@@ -44,7 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(invocation: Invocation) -> int:
     """Bake, and say what the image is called; 0 only when there is one."""
     options = invocation.options
-    from longhaul.images.bake import Asked, cloud_site, plan_bake
+    from clouds.base.baking import Asked
+    from longhaul.images.bake import cloud_site, plan_bake
     from longhaul.images.sources import left_out
 
     where = context(invocation)
@@ -73,12 +74,17 @@ def run(invocation: Invocation) -> int:
 
 
 def _bake(where: Context, bake: Bake, options: argparse.Namespace) -> int:
-    from longhaul.images.credentials import packer_credentials
+    from clouds.base.errors import CloudError
+    from clouds.registry import clouds
     from longhaul.images.outcome import finished, leftovers
     from longhaul.images.packer import TEMPLATES, find_packer, run_packer
     from longhaul.images.workshop import workshop
 
-    secrets = packer_credentials(bake.cloud, os.environ, needed=not options.validate)
+    # A secret may be among them: never for an argument or a file.
+    try:
+        secrets = clouds()[bake.cloud].images.credentials(os.environ, needed=not options.validate)
+    except CloudError as error:
+        raise CommandError(str(error)) from error
     kept = state_folder(where, os.environ) / "images"
     packer = find_packer(os.environ, log_dir=kept)
     shown = sys.stderr.buffer if options.json else sys.stdout.buffer

@@ -10,14 +10,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from clouds.registry import cloud_of, clouds
 from longhaul.engine.backend import pulumi_home
 
 if TYPE_CHECKING:
     from components.model import Environment
-    from components.model.sites import Site
-
-_PACKAGES = {"azure": "azure-native", "aws": "aws"}
-"""The provider of each kind of site; racks need none."""
 
 _PROVIDER = "pulumi:providers:"
 """What the type of a provider begins with in a state."""
@@ -44,13 +41,14 @@ class Plugin:
 
 def needed(environment: Environment) -> tuple[Plugin, ...]:
     """The plugins of an environment's sites."""
-    packages = dict.fromkeys(_PACKAGES[site.kind] for site in environment.sites.values() if site.kind in _PACKAGES)
-    return tuple(map(_of_sdk, packages))
+    packages = dict.fromkeys(cloud_of(site).provider for site in environment.sites.values())
+    return tuple(_of_sdk(package) for package in packages if package)
 
 
 def of_existing(environment: Environment) -> dict[str, Plugin]:
     """By site that names parts which are there already, the plugin that looks them up."""
-    return {name: _of_sdk(_PACKAGES[site.kind]) for name, site in environment.sites.items() if _names_existing(site)}
+    sites = {name: (cloud_of(site), site) for name, site in environment.sites.items()}
+    return {name: _of_sdk(cloud.provider) for name, (cloud, site) in sites.items() if cloud.made.there_already(site)}
 
 
 def of_cluster() -> Plugin:
@@ -60,7 +58,8 @@ def of_cluster() -> Plugin:
 
 def left_out(environment: Environment) -> frozenset[str]:
     """Packages of the clouds that an environment has no site of: what its state holds of them is to go."""
-    return frozenset(_PACKAGES.values()) - {plugin.package for plugin in needed(environment)}
+    provided = frozenset(cloud.provider for cloud in clouds().values() if cloud.provider)
+    return provided - {plugin.package for plugin in needed(environment)}
 
 
 def held(state: Mapping[str, Any], packages: frozenset[str]) -> tuple[Plugin, ...]:
@@ -89,11 +88,6 @@ def stand_in(missing: tuple[Plugin, ...], *, source: Path, folder: Path) -> tupl
         else:
             without.append(plugin)
     return tuple(without)
-
-
-def _names_existing(site: Site) -> bool:
-    existing = getattr(site, "existing", None)
-    return existing is not None and existing != type(existing)()
 
 
 def _of_sdk(package: str) -> Plugin:

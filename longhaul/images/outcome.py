@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from clouds.registry import clouds
 from longhaul.exits import CommandError
 from longhaul.images.bake import Bake
 from longhaul.images.workshop import Workshop
@@ -73,25 +74,7 @@ def finished(bake: Bake, shop: Workshop, folder: Path, log: Path) -> Baked:
 def leftovers(bake: Bake) -> str:
     """How to see whether anything is left of a bake that was killed, and how to remove it. One that failed, or that was
     interrupted, removes what it made itself."""
-    look = _of_azure(bake) if bake.cloud == "azure" else _of_aws(bake)
+    look = clouds()[bake.cloud].images.leftovers(bake.name, bake.image, bake.variables)
     return "Packer removes what it made, unless it was killed itself. Whether anything is left:\n" + "\n".join(
         f"  {line}" for line in look
     )
-
-
-def _of_azure(bake: Bake) -> list[str]:
-    return [
-        f"az group show --subscription {bake.variables['azure_subscription']} --name {bake.name}-bake",
-        f"az group delete --subscription {bake.variables['azure_subscription']} --name {bake.name}-bake",
-        f"az resource show --ids {bake.image} --query properties.provisioningState   # delete it unless Succeeded",
-    ]
-
-
-def _of_aws(bake: Bake) -> list[str]:
-    region = bake.variables["region"]
-    tagged = f"--filters Name=tag:longhaul-bake,Values={bake.name}"
-    return [
-        f"aws ec2 describe-instances --region {region} {tagged}   # then: aws ec2 terminate-instances",
-        f"aws ec2 describe-security-groups --region {region} {tagged}   # then: aws ec2 delete-security-group",
-        f"aws ec2 describe-images --region {region} --owners self --filters Name=name,Values={bake.name}",
-    ]

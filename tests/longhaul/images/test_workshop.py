@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from clouds.base.baking import Asked
 from components.model import load
-from longhaul.images.bake import Asked, Bake, plan_bake
+from longhaul.images.bake import Bake, plan_bake
 from longhaul.images.sources import commit, sources_digest
 from longhaul.images.workshop import workshop
 from tests.support.modules import module_at

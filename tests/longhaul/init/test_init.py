@@ -11,9 +11,10 @@ import pytest
 
 from clouds.aws.site import AwsSite
 from clouds.azure.site import AzureSite
+from clouds.base.baking import Asked
 from clouds.onprem.site import OnpremSite
 from longhaul.exits import Exit
-from longhaul.images.bake import Asked, plan_bake
+from longhaul.images.bake import plan_bake
 from tests.longhaul.init.asked import (
     AWS,
     AZURE,
