@@ -124,34 +124,19 @@ def _uuid(text: str, kind: Any) -> str:
         raise ValueError(f"{text!r} is not a UUID, such as 11111111-2222-4333-8444-555555555555") from None
 
 
-def azure_region(text: str) -> str:
-    """Azure's name of a region; its site is called after it."""
-    from clouds.azure.site import AzureSite
+def region(text: str, *, cloud: str) -> str:
+    """A cloud's name of a region; its site is called after it."""
     from clouds.base.pool import Pool
+    from clouds.registry import clouds
 
-    return of_field(Pool, "site", of_field(AzureSite, "region", text))
-
-
-def aws_region(text: str) -> str:
-    """AWS's name of a region; its site is called after it."""
-    from clouds.aws.site import AwsSite
-    from clouds.base.pool import Pool
-
-    return of_field(Pool, "site", of_field(AwsSite, "region", text))
+    return of_field(Pool, "site", of_field(clouds()[cloud].site_type, "region", text))
 
 
-def azure_image(text: str) -> str:
-    """Resource id of an image's version."""
-    from clouds.azure.site import AzureSite
+def image(text: str, *, cloud: str) -> str:
+    """Id of an image in a cloud."""
+    from clouds.registry import clouds
 
-    return of_field(AzureSite, "image", text)
-
-
-def aws_image(text: str) -> str:
-    """Id of an image."""
-    from clouds.aws.site import AwsSite
-
-    return of_field(AwsSite, "image", text)
+    return of_field(clouds()[cloud].site_type, "image", text)
 
 
 def azure_zones(text: str) -> tuple[str, ...]:

@@ -106,7 +106,7 @@ AZURE_REGION: Question[str] = Question(
     flag="azure-region",
     metavar="R",
     text="Azure region of the control plane, such as westeurope",
-    parse=parsing.azure_region,
+    parse=partial(parsing.region, cloud="azure"),
 )
 AZURE_ZONES: Question[tuple[str, ...]] = Question(
     flag="azure-zones",
@@ -120,7 +120,7 @@ AZURE_IMAGE: Question[str] = Question(
     flag="azure-image",
     metavar="ID",
     text="Image of its machines",
-    parse=parsing.azure_image,
+    parse=partial(parsing.image, cloud="azure"),
     help="resource id of an image's version, if one is baked already",
 )
 OFFICER: Question[tuple[str, PrincipalKind]] = Question(
@@ -159,7 +159,7 @@ AWS_REGION: Question[str] = Question(
     flag="aws-region",
     metavar="R",
     text="AWS region, such as us-east-1; the account is the one that your credentials are of",
-    parse=parsing.aws_region,
+    parse=partial(parsing.region, cloud="aws"),
     help="a site on AWS with one pool: its region",
 )
 AWS_ZONES: Question[tuple[str, ...]] = Question(
@@ -174,7 +174,7 @@ AWS_IMAGE: Question[str] = Question(
     flag="aws-image",
     metavar="ID",
     text="Image of its machines",
-    parse=parsing.aws_image,
+    parse=partial(parsing.image, cloud="aws"),
     help="id of an image, if one is baked already",
 )
 AWS_MACHINE_TYPE: Question[str] = Question(
