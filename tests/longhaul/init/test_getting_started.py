@@ -98,8 +98,10 @@ def resources(folder: Path, *, sdk: str) -> set[str]:
     for path in folder.glob("*.py"):
         nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
         imported = {name for node in nodes for name in from_sdk(node, sdk)}
-        for node in nodes:
-            name = ast.unparse(node.func).split(".") if isinstance(node, ast.Call) else []
+        called = [node.func for node in nodes if isinstance(node, ast.Call)]
+        # A type may be chosen before it is called.
+        chosen = [one for node in nodes if isinstance(node, ast.IfExp) for one in (node.body, node.orelse)]
+        for name in (ast.unparse(node).split(".") for node in (*called, *chosen) if isinstance(node, ast.Attribute)):
             if len(name) > 1 and name[0] in imported and name[-1] != "Provider" and not name[-1].endswith("Args"):
                 found.add(".".join(name[-2:]))
     return found
