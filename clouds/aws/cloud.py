@@ -19,10 +19,12 @@ if TYPE_CHECKING:
         MachineTypes,
         Made,
         Names,
+        NodeController,
         Policy,
         Prices,
         Tags,
         Tunnels,
+        UserData,
     )
     from clouds.base.picture import Picture
 
@@ -149,3 +151,17 @@ class Aws:
         from clouds.aws import tags
 
         return tags
+
+    @property
+    def node_controller(self) -> NodeController[AwsSite]:
+        """Machines to the node controller."""
+        from clouds.aws import node_controller
+
+        return node_controller
+
+    @property
+    def user_data(self) -> UserData:
+        """Data that a machine is born with."""
+        from clouds.aws import user_data
+
+        return user_data

@@ -20,10 +20,12 @@ if TYPE_CHECKING:
         MachineTypes,
         Made,
         Names,
+        NodeController,
         Policy,
         Prices,
         Tags,
         Tunnels,
+        UserData,
     )
     from clouds.base.picture import Picture
 
@@ -156,3 +158,17 @@ class Azure:
         from clouds.azure import tags
 
         return tags
+
+    @property
+    def node_controller(self) -> NodeController[AzureSite]:
+        """Machines to the node controller."""
+        from clouds.azure import node_controller
+
+        return node_controller
+
+    @property
+    def user_data(self) -> UserData:
+        """Data that a machine is born with."""
+        from clouds.azure import user_data
+
+        return user_data

@@ -183,6 +183,16 @@ class Names(Protocol[SiteT_contra]):
         """Those of a tunnel to ``end``, one of the other site's (:class:`Tunnels`)."""
 
 
+class NodeController(Protocol[SiteT_contra]):
+    """Machines as the node controller asks for them, to judge who may be a node."""
+
+    def takes_role(self) -> bool:
+        """Whether it asks with a role of the cloud's that the program makes."""
+
+    def source(self, place: Place[SiteT_contra], /) -> dict[str, str]:
+        """What it asks with, for its document (images/rootfs, controller/environment.py)."""
+
+
 class Policy(Protocol[SiteT_contra]):
     """Looks at a cloud's resources for what breaks a rule of docs/policy.md."""
 
@@ -226,6 +236,13 @@ class Tunnels(Protocol[SiteT_contra]):
         """How many public addresses the other site's gateways call it at."""
 
 
+class UserData(Protocol):
+    """Data that a machine is born with."""
+
+    def most(self) -> int | None:
+        """Bytes that the cloud takes; None where it takes none at all."""
+
+
 class Cloud(Protocol[SiteT_contra]):
     """One cloud, whose sites are of one type; racks count as one. It is not inherited from: each answers it all."""
 
@@ -244,10 +261,6 @@ class Cloud(Protocol[SiteT_contra]):
     @property
     def holds_control_plane(self) -> bool:
         """Whether a control plane can stand there."""
-
-    @property
-    def provider(self) -> str:
-        """The engine's provider of what is made in it; empty where nothing is."""
 
     @property
     def rents(self) -> bool:
@@ -291,6 +304,9 @@ class Cloud(Protocol[SiteT_contra]):
     def names(self) -> Names[SiteT_contra]: ...
 
     @property
+    def node_controller(self) -> NodeController[SiteT_contra]: ...
+
+    @property
     def picture(self) -> Picture: ...
 
     @property
@@ -300,7 +316,14 @@ class Cloud(Protocol[SiteT_contra]):
     def prices(self) -> Prices[SiteT_contra]: ...
 
     @property
+    def provider(self) -> str:
+        """The engine's provider of what is made in it; empty where nothing is."""
+
+    @property
     def tags(self) -> Tags[SiteT_contra]: ...
 
     @property
     def tunnels(self) -> Tunnels[SiteT_contra]: ...
+
+    @property
+    def user_data(self) -> UserData: ...

@@ -19,10 +19,12 @@ if TYPE_CHECKING:
         MachineTypes,
         Made,
         Names,
+        NodeController,
         Policy,
         Prices,
         Tags,
         Tunnels,
+        UserData,
     )
     from clouds.base.picture import Picture
 
@@ -149,3 +151,17 @@ class Onprem:
         from clouds.onprem import tags
 
         return tags
+
+    @property
+    def node_controller(self) -> NodeController[OnpremSite]:
+        """Machines to the node controller."""
+        from clouds.onprem import node_controller
+
+        return node_controller
+
+    @property
+    def user_data(self) -> UserData:
+        """Data that a machine is born with."""
+        from clouds.onprem import user_data
+
+        return user_data

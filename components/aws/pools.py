@@ -77,7 +77,7 @@ class AwsPoolArgs:
     security_group_id: pulumi.Input[str]
     instance_profile_arn: pulumi.Input[str]
     user_data: pulumi.Input[str]
-    """cloud-init's input, plain, within :data:`components.render.LIMITS`. New for new machines: running ones may be in
+    """cloud-init's input, plain, within what AWS takes. New for new machines: running ones may be in
     the middle of a job."""
     tags: Mapping[str, str]
 

@@ -31,7 +31,7 @@ class AzurePoolArgs:
     security_group_id: pulumi.Input[str] | None = None
     """The rules of the machines' interfaces, where their subnet has none of ours."""
     custom_data: Mapping[str, pulumi.Input[str]]
-    """cloud-init's input, plain, within :data:`components.render.LIMITS`, for each of the pool's scale sets
+    """cloud-init's input, plain, within what Azure takes, for each of the pool's scale sets
     (:func:`components.model.groups.pool_groups`)."""
     tags: Mapping[str, str]
 

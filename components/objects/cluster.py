@@ -9,7 +9,6 @@ import pulumi
 from pulumi import ComponentResource, Output, ResourceOptions, StackReference
 from pulumi_kubernetes import Provider
 
-from clouds.aws.site import AwsSite
 from components.model import AddressPlan, Environment, plan
 from components.model.gpus import has_gpus
 from components.objects.dns import Dns, DnsArgs
@@ -19,6 +18,7 @@ from components.objects.metadata import InstanceMetadata
 from components.objects.priorities import PriorityClasses
 from components.objects.rbac import NodeAccess
 from components.objects.training import TrainingPods
+from components.render.controller import pools_by_role
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,9 +32,8 @@ class Infrastructure:
 def infrastructure(environment: Environment) -> Infrastructure:
     """The outputs of the environment's first stack. In a preview of what is not there yet they are unknown."""
     stack = StackReference(f"{pulumi.get_organization()}/{pulumi.get_project()}/{environment.name}")
-    in_aws = any(isinstance(environment.sites[pool.site], AwsSite) for pool in environment.pools.values())
     return Infrastructure(
-        node_controller_role=_output(stack, "node_controller_role", needed=in_aws),
+        node_controller_role=_output(stack, "node_controller_role", needed=bool(pools_by_role(environment))),
     )
 
 

@@ -10,12 +10,11 @@ from __future__ import annotations
 from components.model import AddressPlan, Environment, Machine
 from components.model.vault import store_state_secret
 from components.render import etcd, kubernetes, nodes, secrets
-from components.render.cloud_init import LIMITS, UserData, UserDataError, cloud_config
+from components.render.cloud_init import UserData, UserDataError, cloud_config
 from components.render.file import File
 from components.render.nodes import join_kubeconfig, pool_files, rack_files
 
 __all__ = [
-    "LIMITS",
     "File",
     "UserDataError",
     "files",

@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from clouds.aws.site import AwsSite
-from clouds.azure.site import AzureSite
+from clouds.registry import cloud_of
 from components.model.sites import Site
 from components.render.documents import yaml_document
 from components.render.file import File
-
-LIMITS: Mapping[str, int] = {"azure": 65535, "aws": 16384}
-"""Bytes of user-data each cloud takes, before the base64 of its API: Azure, compute REST API,
-"OSProfile.customData"; AWS, EC2 user guide, "Run commands when you launch an EC2 instance with user data input"."""
 
 
 class UserDataError(ValueError):
@@ -56,9 +51,9 @@ def _start(target: str) -> list[str]:
 
 
 def _within_limit(text: str, data: UserData) -> str:
-    if not isinstance(data.site, AzureSite | AwsSite):
+    size, limit = len(text.encode()), cloud_of(data.site).user_data.most()
+    if limit is None:
         raise UserDataError(f"{data.name}: its site is of kind {data.site.kind}, which takes no user-data")
-    size, limit = len(text.encode()), LIMITS[data.site.kind]
     if size > limit:
         raise UserDataError(
             f"{data.name}: its user-data is {size} bytes, {data.site.kind} takes {limit}: "

@@ -5,17 +5,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from clouds.aws.names import node_role
-from clouds.aws.site import AwsSite
-from clouds.azure.names import resource_group
-from clouds.azure.site import AzureSite
+from clouds.registry import cloud_of
 from components.model import AddressPlan, Environment
 from components.model.groups import pool_groups
 from components.model.nodes import racks
 from components.model.places import place_of
 from components.model.sites import Site
+
+if TYPE_CHECKING:
+    from clouds.registry import AnyCloud
 
 FORMAT = 1
 """Raised when an older controller could not read it rightly; what it does not know it leaves alone."""
@@ -31,9 +31,12 @@ def environment_document(environment: Environment, addresses: AddressPlan, *, aw
     A host of a rack is one short line: a ConfigMap holds 1 MiB (kubernetes.io, "ConfigMaps"), and 8,192 of them take
     two thirds of that.
     """
-    in_aws = [name for name, pool in environment.pools.items() if isinstance(environment.sites[pool.site], AwsSite)]
-    if in_aws and not aws_role_arn:
-        raise ValueError(f"pools {', '.join(in_aws)} are in AWS, and the stack has no output node_controller_role yet")
+    by_role = pools_by_role(environment)
+    if by_role and not aws_role_arn:
+        titles = " and ".join(dict.fromkeys(cloud.title for cloud in by_role.values()))
+        raise ValueError(
+            f"pools {', '.join(by_role)} are in {titles}, and the stack has no output node_controller_role yet"
+        )
     value = {
         "format": FORMAT,
         "environment": environment.name,
@@ -52,24 +55,19 @@ def environment_document(environment: Environment, addresses: AddressPlan, *, aw
     return _text(value)
 
 
+def pools_by_role(environment: Environment) -> dict[str, AnyCloud]:
+    """Pools whose machines the controller asks for with a role, and their clouds."""
+    clouds = {name: cloud_of(environment.sites[pool.site]) for name, pool in environment.pools.items()}
+    return {name: cloud for name, cloud in clouds.items() if cloud.node_controller.takes_role()}
+
+
 def _groups(environment: Environment, pool: str) -> dict[str, Any]:
     first, *more = [group.name for group in pool_groups(environment, pool)]
     return {"group": first, **({"more_groups": more} if more else {})}
 
 
 def _site(environment: Environment, name: str, site: Site) -> dict[str, str]:
-    if isinstance(site, AzureSite):
-        group = resource_group(place_of(environment, name))
-        return {
-            "kind": "azure",
-            "region": site.region,
-            "subscription": site.subscription,
-            "resource_group": group,
-            "tenant": site.tenant,
-        }
-    if isinstance(site, AwsSite):
-        return {"kind": "aws", "region": site.region, "node_role": node_role(place_of(environment, name))}
-    return {"kind": "onprem"}
+    return {"kind": site.kind, **cloud_of(site).node_controller.source(place_of(environment, name))}
 
 
 def _text(value: Mapping[str, Any]) -> str:

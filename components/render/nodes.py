@@ -15,7 +15,7 @@ from ipaddress import IPv4Network
 from typing import Any
 
 from clouds.base.pool import Taint
-from clouds.onprem.site import OnpremSite
+from clouds.registry import cloud_of
 from components.model import AddressPlan, Environment
 from components.model.gpus import GpuPromise, host_promise, pool_promise
 from components.model.joining import join_settings
@@ -135,7 +135,7 @@ def _shared(
         "pod_mtu": pod_mtu(environment),
         **_promise(hardware.gpus),
         "huge_pages_gib": hardware.huge_pages_gib,
-        **({} if isinstance(site, OnpremSite) else {"join": join_settings(environment, addresses)}),
+        **({"join": join_settings(environment, addresses)} if cloud_of(site).rents else {}),
     }
     kubelet = _kubelet(addresses, hardware=hardware, taints=(*taints, *gpu_taints(hardware.gpus.gpus)))
     found = {

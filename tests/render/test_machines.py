@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from clouds.registry import cloud_of
 from components.model import Environment, Role, certificates, control_machines, plan, shared_secrets
-from components.render import LIMITS, File, UserDataError, files, user_data, vault_secrets
+from components.render import File, UserDataError, files, user_data, vault_secrets
 from components.render.cloud_init import UserData, cloud_config
 from components.render.documents import environment_file
 from tests.render.conftest import STACKS, Case, cases
@@ -30,7 +31,9 @@ def test_nothing_secret_is_on_the_map(case: Case) -> None:
 def test_user_data_fits_and_carries_the_map(case: Case) -> None:
     text = user_data(case.environment, case.addresses, case.machine)
     assert text.startswith("#cloud-config\n")
-    assert len(text.encode()) <= LIMITS[case.environment.sites[case.machine.site].kind]
+    most = cloud_of(case.environment.sites[case.machine.site]).user_data.most()
+    assert most is not None
+    assert len(text.encode()) <= most
     carried = {entry["path"]: entry for entry in yaml.safe_load(text)["write_files"]}
     wanted = files(case.environment, case.addresses, case.machine)
     assert list(carried) == list(wanted)

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 import yaml
 
+from clouds.registry import cloud_of
 from components.model import load, plan
 from components.model.nodes import MAX_PODS, TUNNEL_MTU
-from components.render import LIMITS, File, UserDataError
+from components.render import File, UserDataError
 from components.render.cloud_init import UserData, cloud_config
 from components.render.nodes import COMPLETE, JOIN
 from tests.model import files, make
@@ -40,7 +41,9 @@ def test_user_data_fits_and_carries_the_map(node: NodeCase) -> None:
         return
     pool = node.environment.pools[node.pool or ""]
     # An authority's certificate has about 700 bytes more than its stand-in here.
-    assert len(text.encode()) + 1000 <= LIMITS[node.environment.sites[pool.site].kind]
+    most = cloud_of(node.environment.sites[pool.site]).user_data.most()
+    assert most is not None
+    assert len(text.encode()) + 1000 <= most
     document = yaml.safe_load(text)
     assert set(document) == {"write_files"}, "what starts a node is a file, not a command at cloud-init's end"
     *entries, last = document["write_files"]
