@@ -27,9 +27,6 @@ OF_A_CLOUD = (
 """Folders of a cloud, which know it: where it is made, the control plane, which is in Azure, and in the lab what stands
 for them."""
 
-TO_BE_MOVED: frozenset[str] = frozenset(())
-"""Files that still ask. None may be added; who mends one takes it out."""
-
 
 def faults(source: str) -> Iterator[str]:
     """Each place in ``source`` that asks which cloud a site is in, as ``line: what``."""
@@ -92,9 +89,7 @@ def offenders() -> dict[str, list[str]]:
 
 
 def test_nobody_asks_which_cloud_a_site_is_in() -> None:
-    found = offenders()
-    assert {name: said for name, said in found.items() if name not in TO_BE_MOVED} == {}
-    assert sorted(TO_BE_MOVED - set(found)) == [], "mended: take them out of the list"
+    assert offenders() == {}
 
 
 @pytest.mark.parametrize(
