@@ -45,8 +45,9 @@ def _become(words: Sequence[str], cwd: Path, environ: Mapping[str, str], streams
         os.environ.update(environ)
         for number, stream in enumerate(streams):
             os.dup2(stream.fileno(), number)
+        encoding = environ.get("PYTHONIOENCODING", "utf-8")
         sys.stdin, sys.stdout, sys.stderr = (
-            open(number, mode, encoding="utf-8", closefd=False)  # noqa: SIM115 - they live as long as the process
+            open(number, mode, encoding=encoding, closefd=False)  # noqa: SIM115 - they live as long as the process
             for number, mode in enumerate(("r", "w", "w"))
         )
         code = main(words)
