@@ -9,7 +9,7 @@ export PYTHONPYCACHEPREFIX ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/longhaul/by
 lab:      ; @lab/bootstrap.sh --root && exec .venv/bin/python -m lab.up --env $(ENV)
 lab-down: ; @lab/bootstrap.sh --root && exec .venv/bin/python -m lab down --env $(ENV) --all
 check:    ; @lab/bootstrap.sh --dev && exec lab/test.sh fast
-test:     ; @lab/bootstrap.sh --root --dev && exec lab/test.sh fast engine lab
+test:     ; @lab/bootstrap.sh --root --dev && exec lab/test.sh fast engine machines cluster
 drills:   ; @lab/bootstrap.sh --root --dev && exec lab/test.sh drill $(DRILLS)
 lint:     ; @lab/bootstrap.sh --dev && exec lab/lint.sh
 bench:    ; @lab/bootstrap.sh --root --dev && exec .venv/bin/python -m tests.bench $(BENCH)

@@ -2,7 +2,8 @@
 # The tests by what they need, one run of pytest a part, the cheap ones first; a part that fails ends it:
 #   fast     lint, unit and golden tests, which need nothing
 #   engine   those that run the real Pulumi engine, or tools; most of their time is waiting, so several run at once
-#   lab      those on real machines
+#   machines those on real machines of the lab, in labs of their own
+#   cluster  those in a whole environment in the lab, most of which share one
 #   drill    those that kill, stall, roll or compile: `lab/test.sh drill tests/lab/test_killed.py` runs some of them
 # What has to be compiled is compiled meanwhile with low priority; a test that needs a tool waits for it.
 set -eu
@@ -45,9 +46,10 @@ case ${1:-} in
       case $name in
         fast) part fast -m "not engine and not lab and not drill" --numprocesses 2 --dist worksteal ;;
         engine) part engine -m "engine and not drill" --numprocesses 4 --dist loadfile ;;
-        lab) part lab -m "lab and not drill" ;;
+        machines) part machines -m "lab and not cluster and not drill" --numprocesses 2 --dist loadfile ;;
+        cluster) part cluster -m "cluster and not drill" ;;
         *)
-          echo "error: no part is called $name: fast, engine, lab, drill" >&2
+          echo "error: no part is called $name: fast, engine, machines, cluster, drill" >&2
           exit 2
           ;;
       esac

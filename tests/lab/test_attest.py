@@ -15,7 +15,7 @@ from tests.support.project import Project, eventually
 from tests.support.shared_lab import GROUP, HOST, SERVERS, SharedLab, ready
 from tests.support.workload import talkers
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.cluster]
 
 PROVE = """
 import dataclasses, json, sys

@@ -11,7 +11,7 @@ from longhaul.exits import Exit
 from tests.support.project import Project, eventually
 from tests.support.shared_lab import ENV, SharedLab
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.cluster]
 
 ETCD, EVENTS, API = f"{ENV}-etcd-0", f"{ENV}-events-0", f"{ENV}-api-0"
 

@@ -26,7 +26,7 @@ from tests.support.project import LIMIT_S, Project, eventually
 from tests.support.shared_lab import HOST, SharedLab
 from tests.support.workload import IMAGE
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.cluster]
 
 SITE = "rack"
 LINK = addresses.machine_link(HOST)

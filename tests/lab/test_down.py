@@ -9,7 +9,7 @@ from lab.teardown import leftovers
 from tests.support.project import Project
 from tests.support.shared_lab import SharedLab
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.cluster]
 
 
 @pytest.fixture(scope="module", name="project")

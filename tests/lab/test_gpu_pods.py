@@ -26,7 +26,7 @@ from tests.support.project import Project, eventually
 from tests.support.shared_lab import HOST, SharedLab
 from tests.support.workload import IMAGE, pod
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.cluster]
 
 FOLDER = "/var/lib/nvml-stand-in"
 """A folder, since a file that is mounted is not seen to be replaced."""

@@ -22,7 +22,7 @@ from tests.support.project import Project, eventually
 from tests.support.shared_lab import ENV, HOST, SPARE_HOSTS, SharedLab
 from tests.support.workload import IMAGE, pod
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.cluster]
 
 WELL, ILL = (f"{ENV}-{name}" for name in SPARE_HOSTS)
 GOOD = Machine()

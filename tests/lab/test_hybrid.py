@@ -17,7 +17,7 @@ from tests.support.shared_lab import ENV, GROUP, HOST, MACHINES, SPARE_HOSTS, Sh
 from tests.support.webhook import SAYS, deny_labelled
 from tests.support.workload import Talker, talkers
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.cluster]
 
 RACK = {HOST, *(f"{ENV}-{name}" for name in SPARE_HOSTS)}
 """Of the rack; the cloud's come besides."""

@@ -36,7 +36,7 @@ from tests.support.racks import deliver, take_away
 from tests.support.shared_lab import ENV, SharedLab
 from tests.support.shared_lab import HOST as NODE
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.cluster]
 
 HOST = f"{ENV}-new"
 SLOTS = ("0000:18:00.0", "0000:19:00.0")

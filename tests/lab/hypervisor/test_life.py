@@ -234,8 +234,8 @@ def test_what_is_entered_is_the_command_itself(running: Lab, tmp_path: Path) -> 
     assert result.returncode == 9
     with subprocess.Popen([str(running.state.enter), "sleep", "1000"]) as process:
         eventually(lambda: Path(f"/proc/{process.pid}/comm").read_text() == "sleep\n", what="it became the command")
-        process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=60) == -signal.SIGINT
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=60) == -signal.SIGTERM
     names = running.enter("sh", "-c", "cat /etc/resolv.conf; printenv PULUMI_BACKEND_URL").stdout.splitlines()
     assert names == ["nameserver 198.51.100.53", f"file://{running.state.directory}/pulumi"]
     assert "198.51.100.53" not in Path("/etc/resolv.conf").read_text()
