@@ -18,8 +18,8 @@ LONGHAULS = "longhaul-"
 
 def check_tags(environment: Environment) -> Iterator[Fault]:
     """Names and values that a cloud of the environment does not take, each with its first fault; and too many."""
-    asked = {cloud.tags: places for kind, cloud in clouds().items() if (places := _places(environment, kind))}
-    limits = [most for tags, places in asked.items() if (most := tags.most(places)) is not None]
+    asked = [(cloud.tags, places) for kind, cloud in clouds().items() if (places := _places(environment, kind))]
+    limits = [most for tags, places in asked if (most := tags.most(places)) is not None]
     if not limits:
         return
     basis: tuple[Location, ...] = tuple(
@@ -30,7 +30,7 @@ def check_tags(environment: Environment) -> Iterator[Fault]:
         faults = (
             _again(key, first.setdefault(key.lower(), key)),
             _own(key),
-            *(tags.fault(key, value, places) for tags, places in asked.items()),
+            *(tags.fault(key, value, places) for tags, places in asked),
             (f"has a value of {len(value)} characters", f"a value of at most {VALUE}") if len(value) > VALUE else None,
         )
         if (fault := next(filter(None, faults), None)) is not None:
