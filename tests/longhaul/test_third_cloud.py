@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.longhaul.conftest import LIMIT_S, Checkout
+from longhaul.exits import Exit
+from tests.longhaul.conftest import LIMIT_S, Checkout, FakeEngine
+from tests.longhaul.plan.steps import step, text
 
 MEADOW = Path(__file__).parents[1] / "clouds" / "meadow"
 
@@ -60,9 +62,9 @@ def test_it_is_validated(field: Checkout) -> None:
 def test_it_is_shown(field: Checkout) -> None:
     shown = json.loads(run(field, "show", "--env", "dev", "--json").stdout)
     assert ("ley", "meadow", "hill") in {(site["name"], site["kind"], site["region"]) for site in shown["sites"]}
-    text = run(field, "show", "--env", "dev").stdout
-    assert "oxen" in text
-    assert "ley" in text
+    said = run(field, "show", "--env", "dev").stdout
+    assert "oxen" in said
+    assert "ley" in said
 
 
 def test_it_is_drawn(field: Checkout) -> None:
@@ -91,6 +93,16 @@ print(*(finding.what for finding in found.against(one)), *sorted(found.declared.
     done = python(field, "-c", code)
     assert "ley of dev has no fence" in done.stdout, done.stderr
     assert "dev-ley-stile" in done.stdout
+
+
+@pytest.mark.parametrize(("fence", "code"), [(True, Exit.OK), (False, Exit.REFUSED)])
+def test_it_is_planned(fence: bool, code: int, field: Checkout, engine: FakeEngine) -> None:
+    tags = {"longhaul-environment": "dev", "longhaul-site": "ley"}
+    engine.previews(text([step("create", "meadow:index:Field", "dev-ley", after={"fence": fence, "tags": tags})]))
+    done = run(field, "plan", "--env", "dev")
+    assert done.returncode == code, done.stderr
+    assert "ley" in done.stdout
+    assert ("has no fence" in done.stdout) is not fence
 
 
 def test_it_answers_all_that_is_asked_and_inherits_nothing(checkout: Checkout) -> None:
