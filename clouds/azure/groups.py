@@ -68,4 +68,5 @@ def word() -> str:
 
 def largest(type_: str, machine_type: str) -> int | None:
     """Scale sets have no maximum of their own."""
-    return largest_set(machine_type) if type_ == SCALE_SET else None
+    without_version = re.sub(r"/v\w+:", ":", type_)
+    return largest_set(machine_type) if without_version == SCALE_SET else None

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clouds.azure.groups import has_infiniband, largest_set
+from clouds.azure.groups import SCALE_SET, has_infiniband, largest, largest_set
 from components.model import Environment, load
 from components.model.groups import check_sets, pool_groups
 from components.model.nodes import GROUP_LABEL, POOL_LABEL, label_fault, pool_labels
@@ -82,6 +82,11 @@ def test_on_aws_a_pool_is_one_group() -> None:
     name, pool = next((name, pool) for name, pool in production.pools.items() if pool.site == "use1")
     larger = production.model_copy(update={"pools": {name: pool.model_copy(update={"max": 7500})}})
     assert [(group.name, group.max) for group in pool_groups(larger, name)] == [(f"prod-{name}", 7500)]
+
+
+@pytest.mark.parametrize("type_", [SCALE_SET, SCALE_SET.replace(":compute:", ":compute/v20240701:")])
+def test_a_set_holds_so_many_whatever_its_types_version(type_: str) -> None:
+    assert (largest(type_, H100), largest(type_, D32)) == (100, 1000)
 
 
 def test_a_pool_may_not_be_called_as_a_set_of_another() -> None:
