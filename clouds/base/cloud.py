@@ -317,7 +317,7 @@ class Cloud(Protocol[SiteT_contra]):
 
     @property
     def provider(self) -> str:
-        """The engine's provider of what is made in it; empty where nothing is."""
+        """The engine's provider of what is made in it; empty where what is made needs none."""
 
     @property
     def tags(self) -> Tags[SiteT_contra]: ...

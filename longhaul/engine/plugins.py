@@ -48,7 +48,11 @@ def needed(environment: Environment) -> tuple[Plugin, ...]:
 def of_existing(environment: Environment) -> dict[str, Plugin]:
     """By site that names parts which are there already, the plugin that looks them up."""
     sites = {name: (cloud_of(site), site) for name, site in environment.sites.items()}
-    return {name: _of_sdk(cloud.provider) for name, (cloud, site) in sites.items() if cloud.made.there_already(site)}
+    return {
+        name: _of_sdk(cloud.provider)
+        for name, (cloud, site) in sites.items()
+        if cloud.provider and cloud.made.there_already(site)
+    }
 
 
 def of_cluster() -> Plugin:
