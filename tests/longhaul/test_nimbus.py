@@ -1,0 +1,176 @@
+"""A third cloud that a package adds (``tests/third_cloud``): nothing else names it, and every command knows it.
+
+In processes of their own: in the tests' the registry has been asked already, without it.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab import tools
+from longhaul.exits import Exit
+from tests.longhaul.conftest import LIMIT_S, Checkout
+from tests.longhaul.plan.steps import step, text
+from tests.support.project import REPOSITORY
+
+PACKAGE = REPOSITORY / "tests" / "third_cloud"
+
+KIND = "nimbus"
+
+SITE = {"kind": KIND, "region": "north-1", "project": "physics", "image": "image-4"}
+POOL = {"site": "nim", "machine_type": "lift-8", "min": 1, "max": 120}
+ACCOUNT = {"project": "physics", "cores": {"north-1": 1000}, "images": ["image-4"], "fabrics": ["fabric-17"]}
+
+FLOCK = "pulumi-python:dynamic/nimbus:Flock"
+TAGS = {"longhaul-environment": "dev", "longhaul-site": "nim", "longhaul-pool": "work"}
+
+MEMBERS = """
+import json
+from typing import Protocol, get_type_hints
+from clouds.base import cloud as base
+from nimbus.cloud import Nimbus
+
+def members(protocol):
+    return {name for name in vars(protocol) if not name.startswith("_")}
+
+def own(module, protocol):
+    return {name for name in members(protocol) if vars(module)[name].__module__ == module.__name__}
+
+nimbus, said = Nimbus(), {}
+for name in members(base.Cloud):
+    answer = getattr(nimbus, name)
+    protocol = getattr(base, "".join(word.capitalize() for word in name.split("_")), None)
+    if protocol is not None and answer is not None and protocol is not base.Picture:
+        said[name] = sorted(members(protocol) - own(answer, protocol))
+print(json.dumps({"bases": [one.__name__ for one in Nimbus.__mro__], "not its own": said}))
+"""
+
+
+@pytest.fixture(name="third")
+def _third(checkout: Checkout, tmp_path: Path) -> Checkout:
+    """An environment with its control plane in Azure, and a site and a pool of the third cloud."""
+    write(checkout)
+    account = tmp_path / "account.json"
+    account.write_text(json.dumps(ACCOUNT), encoding="utf-8")
+    checkout.environ |= {"PYTHONPATH": f"{REPOSITORY}:{PACKAGE}", "NIMBUS_ACCOUNT": str(account)}
+    return checkout
+
+
+def write(checkout: Checkout, *, pool: str = "work", tags: dict[str, str] | None = None, **site: Any) -> None:
+    raw = {**checkout.environment(), "tags": tags or {}}
+    raw["sites"]["nim"] = {**SITE, **site}
+    raw["pools"] = {pool: POOL}
+    checkout.write(raw)
+
+
+def run(checkout: Checkout, *words: str, code: int = Exit.OK) -> str:
+    done = subprocess.run(
+        checkout.argv(*words),
+        cwd=checkout.path,
+        env=checkout.variables(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        check=False,
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout + done.stderr if code else done.stdout
+
+
+def test_it_answers_everything_itself() -> None:
+    environ = {"PYTHONPATH": f"{REPOSITORY}:{PACKAGE}"}
+    done = subprocess.run([sys.executable, "-c", MEMBERS], env=environ, capture_output=True, text=True, check=False)
+    found = json.loads(done.stdout or "{}")
+    assert found.get("bases") == ["Nimbus", "object"], done.stderr
+    assert len(found["not its own"]) == 17
+    assert not [missing for missing in found["not its own"].values() if missing]
+
+
+def test_nothing_outside_of_it_names_it() -> None:
+    def sources() -> Iterator[Path]:
+        for package in ("clouds", "components", "images", "lab", "longhaul", "playbooks", "stacks"):
+            yield from (REPOSITORY / package).rglob("*.py")
+
+    naming = [path for path in sources() if KIND in path.read_text(encoding="utf-8").lower()]
+    assert naming == []
+
+
+def test_without_its_package_its_sites_are_of_no_kind(third: Checkout) -> None:
+    third.environ["PYTHONPATH"] = str(REPOSITORY)
+    assert "sites.nim.kind" in run(third, "validate", "--env", "dev", code=Exit.USAGE)
+
+
+def test_validate(third: Checkout) -> None:
+    run(third, "validate", "--env", "dev")
+    write(third, project="Physics!", cloud_cover="much")
+    said = run(third, "validate", "--env", "dev", code=Exit.USAGE)
+    assert "sites.nim.project" in said
+    assert "sites.nim.cloud_cover" in said
+    write(third, zones=["low", "high", "low"])
+    assert "low is a layer of nim already" in run(third, "validate", "--env", "dev", code=Exit.USAGE)
+    write(third, tags={"weather": ""})
+    assert "'weather' has no value, which Nimbus does not take" in run(
+        third, "validate", "--env", "dev", code=Exit.USAGE
+    )
+    write(third, pool="a-pool-of-20-letters")
+    said = run(third, "validate", "--env", "dev", code=Exit.USAGE)
+    assert "as a flock would be called" in said
+    assert "22 is the most" in said
+
+
+def test_show(third: Checkout) -> None:
+    shown = json.loads(run(third, "show", "--env", "dev", "--json"))
+    site = next(site for site in shown["sites"] if site["name"] == "nim")
+    assert (site["kind"], site["region"]) == (KIND, "north-1")
+    assert "dev-nim-fabric" in json.dumps(shown)
+    assert "Nimbus north-1" in run(third, "show", "--env", "dev")
+
+
+def test_map(third: Checkout) -> None:
+    run(third, "map", "--env", "dev", "--to", "map.svg")
+    drawn = (third.path / "map.svg").read_text(encoding="utf-8")
+    assert "Nimbus" in drawn
+    assert "#7a3e9d" in drawn
+
+
+def test_doctor(third: Checkout) -> None:
+    words = ("doctor", "--env", "dev", "--json", "--only", "quotas", "--only", "images", "--only", "existing")
+    write(third, existing={"fabric": "fabric-18"}, range="10.72.0.0/16")
+    found = json.loads(run(third, *words, code=Exit.FAILED))
+    said = {(one["check"], one["level"], one["what"]) for one in found["findings"] if "nim" in str(one["where"])}
+    assert said == {
+        ("quotas", "ok", "Nimbus north-1 gives 1000 cores, pools take 960 at most"),
+        ("images", "ok", "the image image-4 is in Nimbus"),
+        ("existing", "problem", "the fabric fabric-18 is not there"),
+    }
+
+
+def test_a_public_machine_is_refused(third: Checkout) -> None:
+    bad = step("create", FLOCK, "dev-work", after={"skylight": True, "tags": TAGS})
+    good = step("create", FLOCK, "dev-work-f1", after={"skylight": False, "tags": TAGS})
+    (third.path / "preview.json").write_text(text([bad, good]), encoding="utf-8")
+    said = run(third, "plan", "--env", "dev", "--from", "preview.json", "--format", "json", code=Exit.REFUSED)
+    assert "skylight is true" in said
+    assert "public-interface" in said
+
+
+@pytest.mark.engine
+def test_plan(third: Checkout) -> None:
+    found = tools.ensure(["pulumi"], log_dir=REPOSITORY / ".lab" / "log", progress=print)
+    program = (REPOSITORY / "stacks" / "__main__.py").read_text(encoding="utf-8")
+    (third.path / "stacks" / "__main__.py").write_text(program, encoding="utf-8")
+    third.environ |= {"LONGHAUL_PULUMI": str(found["pulumi"]), "PULUMI_BACKEND_URL": ""}
+    plan = json.loads(run(third, "plan", "--env", "dev", "--format", "json"))
+    assert (plan["verdict"], plan["reasons"], set(plan["counts"])) == ("safe", [], {"make"})
+    made = {one["urn"].rpartition("::")[2] for place in plan["places"] for one in place["resources"]}
+    assert {"dev-nim-fabric", "dev-work", "dev-work-f1", "dev-links-nim-address"} <= made
+    places = {(place["site"], place["kind"], place["part"]) for place in plan["places"]}
+    assert ("links", "link", "weu-nim") in places

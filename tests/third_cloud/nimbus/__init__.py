@@ -1,0 +1,1 @@
+"""Nimbus: a cloud that nobody has, known to the program by its package alone."""

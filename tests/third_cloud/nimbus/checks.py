@@ -1,0 +1,29 @@
+"""Parts in Nimbus that are named instead of made, as far as the file alone tells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from clouds.base.fault import Fault
+from clouds.base.place import Place
+from nimbus.site import NimbusSite
+
+
+def faults(place: Place[NimbusSite], earlier: Sequence[Place[NimbusSite]], /) -> Iterator[Fault]:
+    """Layers that are there twice, and projects that differ: one pays for all sites."""
+    zones = place.site.zones
+    for index, zone in enumerate(zones):
+        if zone in zones[:index]:
+            at = ("sites", place.name, "zones", index)
+            yield Fault(at=at, wrong=f"{zone} is a layer of {place.name} already", write="each layer once")
+    for first in earlier[:1]:
+        if first.site.project != place.site.project:
+            wrong = f"{place.site.project} is not {first.site.project}, the project of {first.name}"
+            basis = (("sites", first.name, "project"),)
+            yield Fault(at=("sites", place.name, "project"), wrong=wrong, write=first.site.project, basis=basis)
+
+
+def network(site: NimbusSite, /) -> tuple[str, str] | None:
+    """Key and id of the fabric that is named."""
+    named = site.existing.fabric
+    return None if named is None else ("fabric", named)

@@ -1,0 +1,21 @@
+"""Machine types of Nimbus that need no declaration."""
+
+from __future__ import annotations
+
+from clouds.base.machine_type import H100_BOARD, MachineType
+
+
+def known() -> dict[str, MachineType]:
+    """Every built-in type by the name that Nimbus gives it."""
+    return {
+        "lift-8": MachineType(cloud="nimbus", vcpus=8, memory_gib=64, local_ssd_gb=1000),
+        "storm-96": MachineType(
+            cloud="nimbus",
+            vcpus=96,
+            memory_gib=1024,
+            gpus=8,
+            gpu_model="H100",
+            gpu_nvlinks=H100_BOARD,
+            local_ssd_gb=8000,
+        ),
+    }

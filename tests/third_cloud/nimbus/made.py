@@ -1,0 +1,26 @@
+"""Parts of a site that are made in Nimbus, and parts that are there already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clouds.base.place import Place
+from clouds.base.prices import Part
+from nimbus.site import NimbusSite
+
+
+def makes_vpn_gateway(site: NimbusSite, /) -> bool:
+    """Whether the site gets a gateway of its own: a fabric that is there has one."""
+    return site.existing.fabric is None
+
+
+def charged(place: Place[NimbusSite], remote: int, /) -> Iterator[tuple[Part, int]]:
+    """The gateway with its address; tunnels are free, however many there are."""
+    if place.has_tunnels and remote and makes_vpn_gateway(place.site):
+        yield "vpn-gateway", 1
+        yield "public-address", 1
+
+
+def there_already(site: NimbusSite, /) -> tuple[str, ...]:
+    """What the site has already, in words."""
+    return ("fabric",) if site.existing.fabric else ()

@@ -1,0 +1,44 @@
+"""Looks at Nimbus's resources for what breaks a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clouds.base import rules
+from clouds.base.inputs import shown
+from clouds.base.place import Place
+from clouds.base.policy import Breach, Check, Declared, Resource, unaccounted_address
+from clouds.base.secrets import user_data_check
+from clouds.base.tagging import POOL, SITE, missing_tags
+from nimbus.groups import FLOCK
+from nimbus.site import NimbusSite
+
+ADDRESS, BRIDGE, FABRIC, TUNNEL = (
+    f"pulumi-python:dynamic/nimbus:{name}" for name in ("Address", "Bridge", "Fabric", "Tunnel")
+)
+
+
+def _skylight(resource: Resource, _: Declared) -> Iterator[Breach]:
+    """A flock that is under open sky is at the internet."""
+    if resource.inputs.get("skylight") is not False:
+        yield Breach(what=f"skylight is {shown(resource.inputs.get('skylight'))}", write="skylight: false")
+
+
+def _tags(resource: Resource, declared: Declared) -> Iterator[Breach]:
+    wanted = (SITE, POOL) if resource.kind == FLOCK else (SITE,)
+    yield from missing_tags("tags", resource.inputs.get("tags"), wanted, declared)
+
+
+def checks() -> tuple[Check, ...]:
+    """Every look that there is."""
+    return (
+        Check(rule=rules.PUBLIC_ADDRESS, kinds=frozenset({ADDRESS}), look=unaccounted_address),
+        Check(rule=rules.PUBLIC_INTERFACE, kinds=frozenset({FLOCK}), look=_skylight),
+        user_data_check({FLOCK: ("user_data",)}),
+        Check(rule=rules.TAGS, kinds=frozenset({ADDRESS, BRIDGE, FABRIC, FLOCK, TUNNEL}), look=_tags),
+    )
+
+
+def public(place: Place[NimbusSite], /) -> frozenset[str]:
+    """The gateway's address, as ``nimbus_components`` calls it."""
+    return frozenset({f"{place.environment}-links-{place.name}-address"})

@@ -1,0 +1,23 @@
+"""Tags that Nimbus takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from clouds.base.place import Place
+from clouds.base.tags import OWN, Most
+from nimbus.site import NimbusSite
+
+NAME, MOST = 30, 20
+
+
+def fault(key: str, value: str, _places: Sequence[Place[NimbusSite]], /) -> tuple[str, str] | None:
+    """Names that are too long, and values of nothing."""
+    if len(key) > NAME:
+        return f"has {len(key)} characters, too many for Nimbus", f"a name of at most {NAME}"
+    return None if value else ("has no value, which Nimbus does not take", "a value")
+
+
+def most(_places: Sequence[Place[NimbusSite]], /) -> Most | None:
+    """Fewer than others take."""
+    return Most(count=MOST - OWN, whose="a resource of Nimbus")

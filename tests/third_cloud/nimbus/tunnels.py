@@ -1,0 +1,29 @@
+"""Tunnels that end at a site's gateway in Nimbus."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from clouds.base.place import Place
+from clouds.base.tunnels import TunnelView, link_of
+from nimbus.api import account
+from nimbus.site import NimbusSite
+
+
+def ends(_site: NimbusSite, /) -> tuple[str, ...]:
+    """The one gateway."""
+    return ("0",)
+
+
+def seen(place: Place[NimbusSite], links: Sequence[str], /) -> list[TunnelView]:
+    """Those of the account that are ours."""
+    return [
+        TunnelView(link=link, site=place.name, name=name, up=up, reason="" if up else "Nimbus says it is down")
+        for name, up in account().get("tunnels", {}).items()
+        if (link := link_of(place, name, links)) is not None
+    ]
+
+
+def addresses(_site: NimbusSite, /) -> int:
+    """The one gateway's."""
+    return 1
