@@ -1,8 +1,7 @@
 ENV ?= lab
 
-# The lab and the tests start Python thousands of times: bytecode is kept, outside the checkout, also for those who want none.
+# The lab and the tests start Python thousands of times: without bytecode each start would compile what it imports.
 unexport PYTHONDONTWRITEBYTECODE
-export PYTHONPYCACHEPREFIX ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/longhaul/bytecode
 
 .PHONY: lab lab-down check test drills lint bench
 
