@@ -29,7 +29,7 @@ class CloudResources(Protocol):
         """Make a site without its pools; comes before all else of it."""
 
     def make_pools(self, site: str, user_data: UserData) -> None:
-        """Make a site's pools."""
+        """Make a site's pools, each a component of type ``longhaul:KIND:Pool``: plans know it by that."""
 
     def admit_controller(self, principal_ids: Mapping[str, pulumi.Input[str]]) -> Mapping[str, pulumi.Input[object]]:
         """Let the node controller ask about the cloud's machines: by API server machine, the object id of its identity

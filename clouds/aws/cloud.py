@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         NodeController,
         Policy,
         Prices,
+        Resources,
         Tags,
         Tunnels,
         UserData,
@@ -165,3 +166,10 @@ class Aws:
         from clouds.aws import user_data
 
         return user_data
+
+    @property
+    def resources(self) -> Resources:
+        """Types of what is made."""
+        from clouds.aws import resources
+
+        return resources

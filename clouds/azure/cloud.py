@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         NodeController,
         Policy,
         Prices,
+        Resources,
         Tags,
         Tunnels,
         UserData,
@@ -172,3 +173,10 @@ class Azure:
         from clouds.azure import user_data
 
         return user_data
+
+    @property
+    def resources(self) -> Resources:
+        """Types of what is made."""
+        from clouds.azure import resources
+
+        return resources

@@ -14,6 +14,7 @@ from clouds.base.fault import Fault
 from clouds.base.fitting import SiteRanges
 from clouds.base.fleet import LiveGroup
 from clouds.base.groups import PoolGroup
+from clouds.base.kinds import Kind
 from clouds.base.listing import PublicAddress
 from clouds.base.machine_type import MachineType
 from clouds.base.names import Main, Sized
@@ -213,6 +214,16 @@ class Prices(Protocol[SiteT_contra]):
         """The questions that answer those of ``keys`` that are the cloud's."""
 
 
+class Resources(Protocol):
+    """Types of the program's resources, to whoever judges a change."""
+
+    def kinds(self) -> Mapping[str, Kind]:
+        """What a type's resources are to the cluster; of types that are not there, nothing that matters."""
+
+    def ranges(self) -> Mapping[str, tuple[str, ...]]:
+        """Where a type's resources have their ranges, as dotted paths; whole networks first."""
+
+
 class Tags(Protocol[SiteT_contra]):
     """Tags that the cloud takes."""
 
@@ -318,6 +329,9 @@ class Cloud(Protocol[SiteT_contra]):
     @property
     def provider(self) -> str:
         """The engine's provider of what is made in it; empty where what is made needs none."""
+
+    @property
+    def resources(self) -> Resources: ...
 
     @property
     def tags(self) -> Tags[SiteT_contra]: ...

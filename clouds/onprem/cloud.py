@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         NodeController,
         Policy,
         Prices,
+        Resources,
         Tags,
         Tunnels,
         UserData,
@@ -165,3 +166,10 @@ class Onprem:
         from clouds.onprem import user_data
 
         return user_data
+
+    @property
+    def resources(self) -> Resources:
+        """Types of what is made."""
+        from clouds.onprem import resources
+
+        return resources

@@ -6,11 +6,12 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from clouds.base.findings import Finding, Severity
+from clouds.base.kinds import Kind
 from components.model import Role
 from longhaul.plan.changes import Action, Change
 from longhaul.plan.consequences import CONSEQUENCES, Consequence
 from longhaul.plan.earlier import stores
-from longhaul.plan.kinds import Kind, kind_of
+from longhaul.plan.kinds import kind_of
 from longhaul.plan.masking import LATER
 from longhaul.plan.places import ENVIRONMENT, LINKS, Place
 from longhaul.plan.properties import changes_only, properties

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from longhaul.plan.kinds import Kind
+from clouds.base.kinds import Kind
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,12 +11,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from clouds.base.kinds import Kind
 from clouds.base.pool import Pool
 from clouds.registry import clouds
 from components.model import Environment, Role
 from components.model.groups import pool_groups
 from longhaul.plan.changes import Action, Change
-from longhaul.plan.kinds import Kind, kind_of
+from longhaul.plan.kinds import kind_of
 from longhaul.plan.places import Places
 
 

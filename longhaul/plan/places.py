@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import permutations
 from typing import Any
 
+from clouds.registry import clouds
 from components.model import Environment, control_machines, plan
 from longhaul.plan.changes import Change
 from longhaul.project import OBJECTS as STACK_OF_OBJECTS
@@ -17,7 +18,6 @@ OBJECTS = "on the cluster"
 """What the second stack makes."""
 
 _MACHINE = "longhaul:azure:ControlMachine"
-_POOLS = ("longhaul:aws:Pool", "longhaul:azure:Pool")
 _LINKS = "longhaul:Links"
 _TUNNEL_KEY = "pulumi-python:dynamic/longhaul:TunnelKey"
 
@@ -57,7 +57,7 @@ class Places:
             site = _longest(own.removeprefix("links-"), self.sites)
             return self._link(link, site)
         tags = _tags(change)
-        if any(kind in kinship for kind in _POOLS):
+        if any(f"longhaul:{kind}:Pool" in kinship for kind in clouds()):
             pool = _longest(own, self.pools) or tags.get("longhaul-pool", "")
             return Place(site=tags.get("longhaul-site") or self.pools.get(pool, ENVIRONMENT), part=pool, kind="pool")
         machine = _longest(change.name, self.machines)

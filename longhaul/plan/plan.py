@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from clouds.base.findings import Finding, Severity, gravest, in_order
+from clouds.base.kinds import Kind
 from components.model import Environment
 from longhaul.plan.capacity import Row, compare
 from longhaul.plan.care import cares
@@ -14,7 +15,7 @@ from longhaul.plan.changes import Action, Change, Changes
 from longhaul.plan.cost import Cost, Prices, compare_cost
 from longhaul.plan.earlier import Earlier, earlier
 from longhaul.plan.files import by_files
-from longhaul.plan.kinds import Kind, is_group, kind_of
+from longhaul.plan.kinds import is_group, kind_of
 from longhaul.plan.places import Place, Places, places
 from longhaul.plan.properties import Property, properties
 from longhaul.plan.refusals import Case, refusals

@@ -4,27 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
+from clouds.base.kinds import Kind
+from clouds.registry import clouds
 from components.model import Environment, plan
 from components.model.racks import gateway_places, rack_places
 from longhaul.plan.changes import Action, Change
-from longhaul.plan.kinds import Kind, kind_of
+from longhaul.plan.kinds import kind_of
 from longhaul.plan.masking import UNKNOWN
 from longhaul.plan.places import Places
 
-_RANGES: Mapping[str, tuple[str, ...]] = {
-    "azure-native:network:VirtualNetwork": ("addressSpace.addressPrefixes",),
-    "aws:ec2/vpc:Vpc": ("cidrBlock",),
-    "aws:ec2/vpcIpv4CidrBlockAssociation:VpcIpv4CidrBlockAssociation": ("cidrBlock",),
-    "azure-native:network:Subnet": ("addressPrefix",),
-    "aws:ec2/subnet:Subnet": ("cidrBlock",),
-    "azure-native:network:LocalNetworkGateway": ("localNetworkAddressSpace.addressPrefixes",),
-    "aws:ec2/vpnConnection:VpnConnection": ("localIpv4NetworkCidr", "remoteIpv4NetworkCidr"),
+_RANGES_OF_OUR_OWN: Mapping[str, tuple[str, ...]] = {
     "pulumi-python:dynamic/longhaul:Certificate": ("addresses",),
 }
-"""Where a resource's ranges and addresses are. A certificate has those that its holder is called by: machine, load
-balancer, the `kubernetes` service."""
+"""Where a resource's ranges and addresses are; clouds say theirs. A certificate has those that its holder is called by:
+machine, load balancer, the `kubernetes` service."""
+
+
+@cache
+def _ranges() -> Mapping[str, tuple[str, ...]]:
+    """All of them, those that come first in their cloud first."""
+    of_clouds = (enumerate(cloud.resources.ranges().items()) for cloud in clouds().values())
+    ranked = sorted((one for ranks in of_clouds for one in ranks), key=lambda one: one[0])
+    return {**dict(found for _, found in ranked), **_RANGES_OF_OUR_OWN}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,14 +45,14 @@ class Moved:
 
 def moved_in_state(changes: Iterable[Change], *, places: Places, staying: Container[str]) -> Iterator[Moved]:
     """What the state has and the change gives up, of sites that stay; whole networks first."""
-    order = {token: index for index, token in enumerate(_RANGES)}
+    order = {token: index for index, token in enumerate(_ranges())}
     for change in sorted(changes, key=lambda one: order.get(one.type, len(order))):
         if change.action is Action.DESTROY:
             if kind_of(change) is not Kind.NETWORK or places.of(change).site not in staying:
                 continue
         elif change.action not in (Action.CHANGE, Action.REPLACE):
             continue
-        for path in _RANGES.get(change.type, ()):
+        for path in _ranges().get(change.type, ()):
             old, new = _values(change.before, path), _values(change.after, path)
             lost = [value for value in old if value not in new]
             if lost and UNKNOWN not in new:

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from clouds.base.findings import Finding, Severity
+from clouds.base.kinds import Kind
 from components.model import Environment, Role, plan
 from components.model.held import Facts, changes, facts, instead
 from longhaul.plan.capacity import Row
 from longhaul.plan.changes import Action, Change
 from longhaul.plan.earlier import stores
-from longhaul.plan.kinds import Kind, kind_of
+from longhaul.plan.kinds import kind_of
 from longhaul.plan.places import Places
 from longhaul.plan.ranges import Moved, moved_in_files, moved_in_state
 from longhaul.report.text import counted, names

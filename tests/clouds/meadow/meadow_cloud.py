@@ -10,6 +10,7 @@ from clouds.base.doctor import Question
 from clouds.base.fault import Fault
 from clouds.base.findings import warning
 from clouds.base.groups import PoolGroup
+from clouds.base.kinds import Kind
 from clouds.base.machine_type import MachineType
 from clouds.base.names import Main, Sized
 from clouds.base.picture import Picture
@@ -111,6 +112,9 @@ class Meadow:
         public=lambda place: frozenset({f"{place.environment}-{place.name}-stile"}),
     )
     prices = SimpleNamespace(published=lambda source, url: False, batches=lambda keys, asking: [])
+    resources = SimpleNamespace(
+        kinds=lambda: {"meadow:index:Field": Kind.NETWORK}, ranges=lambda: {"meadow:index:Field": ("acres",)}
+    )
     tags = SimpleNamespace(
         fault=lambda key, value, places: ("is no flower", "a flower") if key == "weed" else None,
         most=lambda places: Most(count=5, whose="a field"),

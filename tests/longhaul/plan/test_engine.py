@@ -6,11 +6,12 @@ import json
 
 import pytest
 
+from clouds.base.kinds import Kind
 from lab import tools
 from longhaul.exits import Exit
 from longhaul.plan.changes import read_changes
 from longhaul.plan.document import read_document
-from longhaul.plan.kinds import Kind, kind_of
+from longhaul.plan.kinds import kind_of
 from tests.longhaul.conftest import Checkout
 from tests.support.project import REPOSITORY
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         NodeController,
         Policy,
         Prices,
+        Resources,
         Tags,
         Tunnels,
         UserData,
@@ -125,6 +126,12 @@ class Nimbus:
         from nimbus import prices
 
         return prices
+
+    @property
+    def resources(self) -> Resources:
+        from nimbus import resources
+
+        return resources
 
     @property
     def tags(self) -> Tags[NimbusSite]:

@@ -56,6 +56,7 @@ class NimbusCloud:
         declared = self._environment.pools[pool]
         site = self._environment.sites[declared.site]
         groups = pool_groups(self._environment, pool)
+        own = pulumi.ComponentResource("longhaul:nimbus:Pool", f"{self._environment.name}-{pool}", None, self._child)
         for group in groups:
             properties = {
                 "name": group.name,
@@ -68,7 +69,7 @@ class NimbusCloud:
                 "user_data": user_data(pool, group=group.name if len(groups) > 1 else None),
                 "tags": {**site_tags(self._environment, declared.site), "longhaul-pool": pool},
             }
-            made.Flock(group.resource, properties, self._child)
+            made.Flock(group.resource, properties, ResourceOptions(parent=own))
 
     def admit_controller(self, principal_ids: Mapping[str, pulumi.Input[str]]) -> Mapping[str, pulumi.Input[object]]:
         """Nimbus knows each of these by its id; exported for whoever has to let them in."""
