@@ -132,7 +132,9 @@ def test_show(third: Checkout) -> None:
     site = next(site for site in shown["sites"] if site["name"] == "nim")
     assert (site["kind"], site["region"]) == (KIND, "north-1")
     assert "dev-nim-fabric" in json.dumps(shown)
-    assert "Nimbus north-1" in run(third, "show", "--env", "dev")
+    said = run(third, "show", "--env", "dev")
+    assert "Nimbus north-1" in said
+    assert "work" in said
 
 
 def test_map(third: Checkout) -> None:
@@ -140,6 +142,7 @@ def test_map(third: Checkout) -> None:
     drawn = (third.path / "map.svg").read_text(encoding="utf-8")
     assert "Nimbus" in drawn
     assert "#7a3e9d" in drawn
+    assert "work" in drawn
 
 
 def test_doctor(third: Checkout) -> None:
@@ -174,12 +177,18 @@ def test_a_range_that_moves_is_refused(third: Checkout) -> None:
 @pytest.mark.engine
 def test_plan(third: Checkout) -> None:
     found = tools.ensure(["pulumi"], log_dir=REPOSITORY / ".lab" / "log", progress=print)
+    raw = third.environment()
+    raw["sites"]["far"] = {**SITE, "region": "south-2", "range": "10.72.0.0/16", "existing": {"fabric": "fabric-17"}}
+    third.write(raw)
     program = (REPOSITORY / "stacks" / "__main__.py").read_text(encoding="utf-8")
     (third.path / "stacks" / "__main__.py").write_text(program, encoding="utf-8")
     third.environ |= {"LONGHAUL_PULUMI": str(found["pulumi"]), "PULUMI_BACKEND_URL": ""}
-    plan = json.loads(run(third, "plan", "--env", "dev", "--format", "json"))
+    said = run(third, "plan", "--env", "dev", "--format", "json")
+    assert "was not looked up" not in said, "no plugin is needed for what is there already"
+    plan = json.loads(said)
     assert (plan["verdict"], plan["reasons"], set(plan["counts"])) == ("safe", [], {"make"})
     made = {one["urn"].rpartition("::")[2] for place in plan["places"] for one in place["resources"]}
-    assert {"dev-nim-fabric", "dev-work", "dev-work-f1", "dev-links-nim-address"} <= made
+    assert {"dev-nim-fabric", "dev-work", "dev-work-f1", "dev-links-nim-address", "dev-links-far-nim"} <= made
+    assert "dev-far-fabric" not in made
     places = {(place["site"], place["kind"], place["part"]) for place in plan["places"]}
     assert {("links", "link", "weu-nim"), ("nim", "pool", "work"), ("nim", "", "")} <= places
