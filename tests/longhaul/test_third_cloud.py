@@ -1,125 +1,206 @@
-"""A third cloud is a package: nothing of the project knows of it, and everything that reads an environment has it."""
+"""A third cloud that a package adds (``tests/third_cloud``): nothing else names it, and every command knows it.
+
+In processes of their own: in the tests' the registry has been asked already, without it.
+"""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from lab import tools
 from longhaul.exits import Exit
-from tests.longhaul.conftest import LIMIT_S, Checkout, FakeEngine
+from tests.longhaul.conftest import LIMIT_S, Checkout
 from tests.longhaul.plan.steps import step, text
+from tests.support.project import REPOSITORY
 
-MEADOW = Path(__file__).parents[1] / "clouds" / "meadow"
+PACKAGE = REPOSITORY / "tests" / "third_cloud"
+
+KIND = "nimbus"
+
+SITE = {"kind": KIND, "region": "north-1", "project": "physics", "image": "image-4"}
+POOL = {"site": "nim", "machine_type": "lift-8", "min": 1, "max": 120}
+ACCOUNT = {"project": "physics", "cores": {"north-1": 1000}, "images": ["image-4"], "fabrics": ["fabric-17"]}
+
+ADDRESS = "pulumi-python:dynamic/nimbus:Address"
+FABRIC = "pulumi-python:dynamic/nimbus:Fabric"
+FLOCK = "pulumi-python:dynamic/nimbus:Flock"
+TAGS = {"longhaul-environment": "dev", "longhaul-site": "nim", "longhaul-pool": "work"}
+
+MEMBERS = """
+import json
+from typing import Protocol, get_type_hints
+from clouds.base import cloud as base
+from nimbus.cloud import Nimbus
+
+def members(protocol):
+    return {name for name in vars(protocol) if not name.startswith("_")}
+
+def own(module, protocol):
+    return {name for name in members(protocol) if vars(module)[name].__module__ == module.__name__}
+
+nimbus, said = Nimbus(), {}
+for name in members(base.Cloud):
+    answer = getattr(nimbus, name)
+    protocol = getattr(base, "".join(word.capitalize() for word in name.split("_")), None)
+    if getattr(protocol, "_is_protocol", False) and answer is not None:
+        said[name] = sorted(members(protocol) - own(answer, protocol))
+print(json.dumps({"bases": [one.__name__ for one in Nimbus.__mro__], "not its own": said}))
+"""
 
 
-@pytest.fixture
-def field(checkout: Checkout) -> Checkout:
-    """The environment has a site in the meadow, with a pool, and racks."""
-    checkout.gains_racks()
-    raw = checkout.environment()
-    raw["sites"]["ley"] = {"kind": "meadow", "region": "hill"}
-    raw["pools"]["oxen"] = {"site": "ley", "machine_type": "ox", "min": 1, "max": 3}
-    checkout.write(raw)
+@pytest.fixture(name="third")
+def _third(checkout: Checkout, tmp_path: Path) -> Checkout:
+    """An environment with its control plane in Azure, and a site and a pool of the third cloud."""
+    write(checkout)
+    account = tmp_path / "account.json"
+    account.write_text(json.dumps(ACCOUNT), encoding="utf-8")
+    checkout.environ |= {"PYTHONPATH": f"{REPOSITORY}:{PACKAGE}", "NIMBUS_ACCOUNT": str(account)}
     return checkout
 
 
-def run(checkout: Checkout, *words: str) -> subprocess.CompletedProcess[str]:
-    return python(checkout, "-m", "longhaul", *words)
+def write(checkout: Checkout, *, pool: str = "work", tags: dict[str, str] | None = None, **site: Any) -> None:
+    raw = {**checkout.environment(), "tags": tags or {}}
+    raw["sites"]["nim"] = {**SITE, **site}
+    raw["pools"] = {pool: POOL}
+    checkout.write(raw)
 
 
-def python(checkout: Checkout, *words: str) -> subprocess.CompletedProcess[str]:
-    environ = {**checkout.variables(), "PYTHONPATH": f"{checkout.repository}:{MEADOW}"}
-    command = [sys.executable, *words]
-    return subprocess.run(
-        command, cwd=checkout.path, env=environ, capture_output=True, text=True, check=False, timeout=LIMIT_S
+def run(checkout: Checkout, *words: str, code: int = Exit.OK) -> str:
+    done = subprocess.run(
+        checkout.argv(*words),
+        cwd=checkout.path,
+        env=checkout.variables(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        check=False,
     )
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout + done.stderr if code else done.stdout
 
 
-def test_without_its_package_its_sites_are_of_no_kind(field: Checkout) -> None:
-    done = field.run("validate", "--env", "dev")
-    assert done.returncode == 2
-    assert "sites.ley.kind" in done.stderr
+def test_it_answers_everything_itself() -> None:
+    environ = {"PYTHONPATH": f"{REPOSITORY}:{PACKAGE}"}
+    done = subprocess.run([sys.executable, "-c", MEMBERS], env=environ, capture_output=True, text=True, check=False)
+    found = json.loads(done.stdout or "{}")
+    assert found.get("bases") == ["Nimbus", "object"], done.stderr
+    assert len(found["not its own"]) == 18
+    assert not [missing for missing in found["not its own"].values() if missing]
 
 
-def test_it_is_validated(field: Checkout) -> None:
-    done = run(field, "validate", "--env", "dev")
-    assert done.returncode == 0, done.stderr
-    raw = field.environment()
-    raw["sites"]["ley"]["region"] = "swamp"
-    raw["sites"]["a-name-that-is-long"] = {"kind": "meadow", "region": "hill"}
-    raw["pools"]["oxen"]["machine_type"] = "cow"
-    raw["tags"] = {"weed": "x"}
-    field.write(raw)
-    said = run(field, "validate", "--env", "dev").stderr
-    for words in ("nothing grows in the swamp", "as a field would be called", "'cow' is not", "'weed' is no flower"):
-        assert words in said
+def test_nothing_outside_of_it_names_it() -> None:
+    def sources() -> Iterator[Path]:
+        for package in ("clouds", "components", "images", "lab", "longhaul", "playbooks", "stacks"):
+            yield from (REPOSITORY / package).rglob("*.py")
+
+    naming = [path for path in sources() if KIND in path.read_text(encoding="utf-8").lower()]
+    assert naming == []
 
 
-def test_it_is_shown(field: Checkout) -> None:
-    shown = json.loads(run(field, "show", "--env", "dev", "--json").stdout)
-    assert ("ley", "meadow", "hill") in {(site["name"], site["kind"], site["region"]) for site in shown["sites"]}
-    said = run(field, "show", "--env", "dev").stdout
-    assert "oxen" in said
-    assert "ley" in said
+def test_without_its_package_its_sites_are_of_no_kind(third: Checkout) -> None:
+    third.environ["PYTHONPATH"] = str(REPOSITORY)
+    assert "sites.nim.kind" in run(third, "validate", "--env", "dev", code=Exit.USAGE)
 
 
-def test_it_is_drawn(field: Checkout) -> None:
-    done = run(field, "map", "--env", "dev", "--to", "map.svg")
-    assert done.returncode == 0, done.stderr
-    drawn = (field.path / "map.svg").read_text(encoding="utf-8")
-    assert "Meadow" in drawn
-    assert "oxen" in drawn
+def test_validate(third: Checkout) -> None:
+    run(third, "validate", "--env", "dev")
+    write(third, project="Physics!", cloud_cover="much")
+    said = run(third, "validate", "--env", "dev", code=Exit.USAGE)
+    assert "sites.nim.project" in said
+    assert "sites.nim.cloud_cover" in said
+    write(third, zones=["low", "high", "low"])
+    assert "low is a layer of nim already" in run(third, "validate", "--env", "dev", code=Exit.USAGE)
+    write(third, tags={"weather": ""})
+    assert "'weather' has no value, which Nimbus does not take" in run(
+        third, "validate", "--env", "dev", code=Exit.USAGE
+    )
+    write(third, pool="a-pool-of-20-letters")
+    said = run(third, "validate", "--env", "dev", code=Exit.USAGE)
+    assert "as a flock would be called" in said
+    assert "22 is the most" in said
+    raw = third.environment()
+    raw["pools"] = {"work": {**POOL, "machine_type": "kite"}}
+    third.write(raw)
+    assert "'kite' is not" in run(third, "validate", "--env", "dev", code=Exit.USAGE)
 
 
-def test_it_is_looked_at_by_the_doctor(field: Checkout) -> None:
-    said = run(field, "doctor", "--env", "dev", "--only", "existing", "--json").stdout
-    assert "ley wants rain" in said
+def test_show(third: Checkout) -> None:
+    shown = json.loads(run(third, "show", "--env", "dev", "--json"))
+    site = next(site for site in shown["sites"] if site["name"] == "nim")
+    assert (site["kind"], site["region"]) == (KIND, "north-1")
+    assert "dev-nim-fabric" in json.dumps(shown)
+    said = run(third, "show", "--env", "dev")
+    assert "Nimbus north-1" in said
+    assert "work" in said
 
 
-def test_its_resources_are_judged(field: Checkout) -> None:
-    code = """
-from pathlib import Path
-from clouds.base.policy import Resource
-from components.model import load
-from components.model.policy import policies
-found = policies(load(Path("stacks/Pulumi.dev.yaml")))
-one = Resource(urn="u", type="meadow:index:Field", name="ley", inputs={})
-print(*(finding.what for finding in found.against(one)), *sorted(found.declared.public))
-"""
-    done = python(field, "-c", code)
-    assert "ley of dev has no fence" in done.stdout, done.stderr
-    assert "dev-ley-stile" in done.stdout
+def test_map(third: Checkout) -> None:
+    run(third, "map", "--env", "dev", "--to", "map.svg")
+    drawn = (third.path / "map.svg").read_text(encoding="utf-8")
+    assert "Nimbus" in drawn
+    assert "#7a3e9d" in drawn
+    assert "work" in drawn
 
 
-@pytest.mark.parametrize(("fence", "code"), [(True, Exit.OK), (False, Exit.REFUSED)])
-def test_it_is_planned(fence: bool, code: int, field: Checkout, engine: FakeEngine) -> None:
-    tags = {"longhaul-environment": "dev", "longhaul-site": "ley"}
-    engine.previews(text([step("create", "meadow:index:Field", "dev-ley", after={"fence": fence, "tags": tags})]))
-    done = run(field, "plan", "--env", "dev")
-    assert done.returncode == code, done.stderr
-    assert "ley" in done.stdout
-    assert ("has no fence" in done.stdout) is not fence
+def test_doctor(third: Checkout) -> None:
+    words = ("doctor", "--env", "dev", "--json", "--only", "quotas", "--only", "images", "--only", "existing")
+    write(third, existing={"fabric": "fabric-18"}, range="10.72.0.0/16")
+    found = json.loads(run(third, *words, code=Exit.FAILED))
+    said = {(one["check"], one["level"], one["what"]) for one in found["findings"] if "nim" in str(one["where"])}
+    assert said == {
+        ("quotas", "ok", "Nimbus north-1 gives 1000 cores, pools take 960 at most"),
+        ("images", "ok", "the image image-4 is in Nimbus"),
+        ("existing", "problem", "the fabric fabric-18 is not there"),
+    }
 
 
-def test_it_answers_all_that_is_asked_and_inherits_nothing(checkout: Checkout) -> None:
-    code = """
-from typing import Protocol, get_type_hints
-from clouds.base import cloud as base
-from meadow_cloud import Meadow
-def public(of): return {name for name in vars(of) if not name.startswith("_")}
-assert Meadow.__bases__ == (object,)
-print("cloud", sorted(public(base.Cloud) - public(Meadow)))
-for name, aspect in ((name, getattr(Meadow, name)) for name in public(base.Cloud)):
-    title = "".join(word.capitalize() for word in name.split("_"))
-    asked = getattr(base, title, None)
-    if asked is not None and isinstance(asked, type) and aspect is not None and getattr(asked, "_is_protocol", False):
-        print(name, sorted(public(asked) - set(vars(aspect))))
-"""
-    done = python(checkout, "-c", code)
-    lines = done.stdout.splitlines()
-    assert len(lines) > 15, done.stderr
-    assert [line for line in lines if not line.endswith(" []")] == []
+def test_a_public_machine_is_refused(third: Checkout) -> None:
+    bad = step("create", FLOCK, "dev-work", after={"skylight": True, "tags": TAGS})
+    good = step("create", FLOCK, "dev-work-f1", after={"skylight": False, "tags": TAGS})
+    (third.path / "preview.json").write_text(text([bad, good]), encoding="utf-8")
+    said = run(third, "plan", "--env", "dev", "--from", "preview.json", "--format", "json", code=Exit.REFUSED)
+    assert "skylight is true" in said
+    assert "public-interface" in said
+
+
+def test_the_gateway_s_address_alone_may_be_public(third: Checkout) -> None:
+    steps = [step("create", ADDRESS, name, after={"tags": TAGS}) for name in ("dev-links-nim-address", "dev-other")]
+    (third.path / "preview.json").write_text(text(steps), encoding="utf-8")
+    said = run(third, "plan", "--env", "dev", "--from", "preview.json", "--format", "json", code=Exit.REFUSED)
+    assert [one["where"] for one in json.loads(said)["policy"]] == [["dev-other"]]
+
+
+def test_a_range_that_moves_is_refused(third: Checkout) -> None:
+    before, after = ({"range": range_, "tags": TAGS} for range_ in ("10.65.0.0/16", "10.66.0.0/16"))
+    moved = step("update", FABRIC, "dev-nim-fabric", before, after, detailed={"range": "update"})
+    (third.path / "preview.json").write_text(text([moved]), encoding="utf-8")
+    said = run(third, "plan", "--env", "dev", "--from", "preview.json", code=Exit.REFUSED)
+    assert "dev-nim-fabric: 10.65.0.0/16 -> 10.66.0.0/16" in said
+
+
+@pytest.mark.engine
+def test_plan(third: Checkout) -> None:
+    found = tools.ensure(["pulumi"], log_dir=REPOSITORY / ".lab" / "log", progress=print)
+    raw = third.environment()
+    raw["sites"]["far"] = {**SITE, "region": "south-2", "range": "10.72.0.0/16", "existing": {"fabric": "fabric-17"}}
+    third.write(raw)
+    program = (REPOSITORY / "stacks" / "__main__.py").read_text(encoding="utf-8")
+    (third.path / "stacks" / "__main__.py").write_text(program, encoding="utf-8")
+    third.environ |= {"LONGHAUL_PULUMI": str(found["pulumi"]), "PULUMI_BACKEND_URL": ""}
+    said = run(third, "plan", "--env", "dev", "--format", "json")
+    assert "was not looked up" not in said, "no plugin is needed for what is there already"
+    plan = json.loads(said)
+    assert (plan["verdict"], plan["reasons"], set(plan["counts"])) == ("safe", [], {"make"})
+    made = {one["urn"].rpartition("::")[2] for place in plan["places"] for one in place["resources"]}
+    assert {"dev-nim-fabric", "dev-work", "dev-work-f1", "dev-links-nim-address", "dev-links-far-nim"} <= made
+    assert "dev-far-fabric" not in made
+    places = {(place["site"], place["kind"], place["part"]) for place in plan["places"]}
+    assert {("links", "link", "weu-nim"), ("nim", "pool", "work"), ("nim", "", "")} <= places
