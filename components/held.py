@@ -29,13 +29,11 @@ from pulumi import (
 )
 from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider, UpdateResult
 
+from clouds.base.tagging import SITE
 from components.control_plane.guard import confirmed
 from components.control_plane.turn import RefusedError
 from components.model import AddressPlan, Environment
 from components.model.held import Facts, changes, facts, instead
-
-SITE_TAG = "longhaul-site"
-"""Which site a resource is of, in both clouds."""
 
 LASTING: Mapping[str, str] = {
     "azure-native:keyvault:Vault": "every private key of the environment is in it",
@@ -109,7 +107,7 @@ def check_deletion(environment: Environment, *, type_: str, name: str, inputs: M
     """``RefusedError`` unless what lasts goes with its site, or with the whole environment."""
     if environment.destroyable and confirmed(environment.name):
         return
-    site = (inputs.get("tags") or {}).get(SITE_TAG)
+    site = (inputs.get("tags") or {}).get(SITE)
     if type_ in OF_A_SITE and site is not None and site not in environment.sites:
         return
     why = LASTING.get(type_) or OF_A_SITE.get(type_, "it is in use")

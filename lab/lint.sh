@@ -24,6 +24,7 @@ ansible_lint() {
   PATH="$PWD/$bin:$PATH" ANSIBLE_HOME=.lab/ansible ANSIBLE_ROLES_PATH=playbooks/roles "$bin/ansible-lint" --offline -q playbooks
 }
 
+# The longest first: as tests they run beside each other.
 [ $# -gt 0 ] || set -- mypy ansible_lint programs shellcheck yamllint ruff format
 failed=
 for check; do

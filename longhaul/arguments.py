@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from longhaul.racks.selection import Share
 
+MAX_REMOVED = 0.1
+"""Share of the nodes that may go at once unless told otherwise: our own choice, a tenth."""
+
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
@@ -45,8 +48,9 @@ def add_max_removed(parser: argparse.ArgumentParser) -> None:
         "--max-removed",
         metavar="PERCENT",
         type=percent,
-        default=None,
-        help="nodes that may go at once, percent of the pools' maximum and of the racks' hosts (default: 10)",
+        default=MAX_REMOVED,
+        help="nodes that may go at once, percent of the pools' maximum and of the racks' hosts "
+        f"(default: {MAX_REMOVED * 100:.0f})",
     )
 
 

@@ -45,18 +45,16 @@ def is_judged(engine: Engine, words: Sequence[str]) -> bool:
     return not {SKIP, "-f"} & set(words) and not engine.is_new() and not pending_creates(engine)
 
 
-def refused(engine: Engine, environment: Environment, words: Sequence[str], *, max_removed: float | None) -> bool:
+def refused(engine: Engine, environment: Environment, words: Sequence[str], *, max_removed: float) -> bool:
     """Whether the engine's ``up WORDS`` is refused, which is said then."""
     from longhaul.plan.changes import read_changes
-    from longhaul.plan.plan import MAX_REMOVED, Terms, make_plan
+    from longhaul.plan.plan import Terms, make_plan
     from longhaul.plan.policies import policies
     from longhaul.plan.text import reasons
 
     say("what this would do is judged first")
     document = previewed(engine, [word for word in words if word not in ONLY_OF_UP])
-    terms = Terms(
-        max_removed=MAX_REMOVED if max_removed is None else max_removed, policy=policies([document], environment)
-    )
+    terms = Terms(max_removed=max_removed, policy=policies([document], environment))
     made = make_plan(environment, read_changes([document]), terms)
     against = [one for one in (*made.reasons, *made.policy) if one.severity is Severity.PROBLEM]
     against = [one for one in against if not _is_meant(one, _named(words))]

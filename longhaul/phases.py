@@ -60,10 +60,10 @@ def run_phase(
     environment: Environment,
     words: Sequence[str],
     *,
-    max_removed: float | None = None,
+    max_removed: float,
 ) -> Exit:
     """One phase on this terminal; ``words`` are for the engine. ``max_removed``: the share of the nodes that may go at
-    once, if that is not the usual."""
+    once."""
     match phase:
         case Phase.INFRASTRUCTURE:
             engine = engine_for(where)

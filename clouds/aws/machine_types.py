@@ -5,7 +5,11 @@ Source: docs.aws.amazon.com, "Amazon EC2 instance types" (m7i, m6id, i4i, g5, p4
 
 from __future__ import annotations
 
-from clouds.base.machine_type import A100_BOARD, H100_BOARD, MachineType
+from functools import partial
+
+from clouds.base.machine_type import A100_BOARD, H100_BOARD, MachineType, built_in
+
+_type = partial(built_in, "aws")
 
 
 def known() -> dict[str, MachineType]:
@@ -21,16 +25,3 @@ def known() -> dict[str, MachineType]:
         "p4d.24xlarge": _type(96, 1152, ssd=8000, gpus=(8, "A100 40GB", A100_BOARD)),
         "p5.48xlarge": _type(192, 2048, ssd=30720, gpus=(8, "H100", H100_BOARD)),
     }
-
-
-def _type(vcpus: int, memory_gib: int, *, ssd: int = 0, gpus: tuple[int, str, int | None] | None = None) -> MachineType:
-    count, model, nvlinks = gpus or (0, "", None)
-    return MachineType(
-        cloud="aws",
-        vcpus=vcpus,
-        memory_gib=memory_gib,
-        gpus=count,
-        gpu_model=model,
-        gpu_nvlinks=nvlinks,
-        local_ssd_gb=ssd,
-    )

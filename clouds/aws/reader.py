@@ -9,6 +9,7 @@ from typing import Any
 
 from clouds.aws import session
 from clouds.base.findings import NotAskedError, RefusedError
+from clouds.base.tagging import ENVIRONMENT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +94,6 @@ def vpc_blocks(vpc: dict[str, Any]) -> list[str]:
 
 
 def tagged(resource: dict[str, Any], environment: str) -> bool:
-    """Whether a resource is the environment's own (tags: components/tags.py)."""
+    """Whether a resource is the environment's own (components/tags.py)."""
     tags = {tag.get("Key"): tag.get("Value") for tag in resource.get("Tags", [])}
-    return tags.get("longhaul-environment") == environment
+    return tags.get(ENVIRONMENT) == environment

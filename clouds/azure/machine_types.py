@@ -6,7 +6,11 @@ pages), which name the GPUs too.
 
 from __future__ import annotations
 
-from clouds.base.machine_type import A100_BOARD, ALONE, H100_BOARD, MachineType
+from functools import partial
+
+from clouds.base.machine_type import A100_BOARD, ALONE, H100_BOARD, MachineType, built_in
+
+_type = partial(built_in, "azure")
 
 
 def known() -> dict[str, MachineType]:
@@ -24,16 +28,3 @@ def known() -> dict[str, MachineType]:
         "Standard_ND96amsr_A100_v4": _type(96, 1900, ssd=7680, gpus=(8, "A100 80GB", A100_BOARD)),
         "Standard_ND96isr_H100_v5": _type(96, 1900, ssd=28000, gpus=(8, "H100", H100_BOARD)),
     }
-
-
-def _type(vcpus: int, memory_gib: int, *, ssd: int = 0, gpus: tuple[int, str, int] | None = None) -> MachineType:
-    count, model, nvlinks = gpus or (0, "", None)
-    return MachineType(
-        cloud="azure",
-        vcpus=vcpus,
-        memory_gib=memory_gib,
-        gpus=count,
-        gpu_model=model,
-        gpu_nvlinks=nvlinks,
-        local_ssd_gb=ssd,
-    )

@@ -28,7 +28,16 @@ would add them again."""
 
 def fault(key: str, _value: str, places: Sequence[Place[AzureSite]], /) -> tuple[str, str] | None:
     """What is wrong with a name, and what to write."""
-    return _fault(key, zone=_makes_zone(places))
+    if len(key) > NAME:
+        return f"has {len(key)} characters", f"a name of at most {NAME}"
+    if set(key) & set(FORBIDDEN):
+        return "is no name that Azure takes", f"a name without any of {FORBIDDEN}"
+    if key.lower().startswith(RESERVED):
+        return "begins as Azure's own tags do", f"a name that begins with none of {', '.join(RESERVED)}"
+    if _makes_zone(places) and not re.fullmatch(ZONE_NAME, key):
+        wrong = "is no name that Azure's DNS zones take, and one is made"
+        return wrong, "letters, digits, `-`, `_` and `.`, no digit first; or name a zone under `existing`"
+    return None
 
 
 def most(places: Sequence[Place[AzureSite]]) -> Most:
@@ -40,17 +49,3 @@ def most(places: Sequence[Place[AzureSite]]) -> Most:
 
 def _makes_zone(places: Sequence[Place[AzureSite]]) -> bool:
     return any(place.is_control and place.site.existing.dns_zone is None for place in places)
-
-
-def _fault(key: str, *, zone: bool) -> tuple[str, str] | None:
-    """What is wrong with a name in Azure, and what to write."""
-    if len(key) > NAME:
-        return f"has {len(key)} characters", f"a name of at most {NAME}"
-    if set(key) & set(FORBIDDEN):
-        return "is no name that Azure takes", f"a name without any of {FORBIDDEN}"
-    if key.lower().startswith(RESERVED):
-        return "begins as Azure's own tags do", f"a name that begins with none of {', '.join(RESERVED)}"
-    if zone and not re.fullmatch(ZONE_NAME, key):
-        wrong = "is no name that Azure's DNS zones take, and one is made"
-        return wrong, "letters, digits, `-`, `_` and `.`, no digit first; or name a zone under `existing`"
-    return None

@@ -27,6 +27,23 @@ class MachineType(Section):
     """Local NVMe storage in GB (10⁹ bytes), all disks together; 0 when the type has none."""
 
 
+def built_in(
+    cloud: str, vcpus: int, memory_gib: int, *, ssd: int = 0, gpus: tuple[int, str, int | None] | None = None
+) -> MachineType:
+    """A type that needs no declaration. ``ssd``: GB of all its disks; ``gpus``: how many, their model, and the NVLinks
+    of each."""
+    count, model, nvlinks = gpus or (0, "", None)
+    return MachineType(
+        cloud=cloud,
+        vcpus=vcpus,
+        memory_gib=memory_gib,
+        gpus=count,
+        gpu_model=model,
+        gpu_nvlinks=nvlinks,
+        local_ssd_gb=ssd,
+    )
+
+
 A100_BOARD, H100_BOARD = 12, 18
 """NVLinks of each GPU on NVIDIA's boards with NVSwitches (docs/gpus.md)."""
 

@@ -12,6 +12,7 @@ import pulumi_aws as aws
 from pulumi import ComponentResource, Output, ResourceOptions
 
 from clouds.aws.names import node_role
+from clouds.base.tagging import POOL
 from components.aws.account import aws_site
 from components.model import Environment
 from components.model.groups import pool_group
@@ -96,7 +97,7 @@ class AwsPool(ComponentResource):
         self._cloud_name = pool_group(args.environment, args.pool_name)
         self._pool = args.environment.pools[args.pool_name]
         self._site = aws_site(args.environment, self._pool.site)
-        self._tags = {**args.tags, "longhaul-pool": args.pool_name}
+        self._tags = {**args.tags, POOL: args.pool_name}
         self._child = ResourceOptions(parent=self)
         group = self._group(self._template())
         self.group_name, self.group_arn = group.name, group.arn

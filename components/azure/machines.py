@@ -10,6 +10,7 @@ import pulumi
 from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_azure_native import authorization, compute, managedidentity, network, privatedns
 
+from clouds.base.tagging import MACHINE
 from components import render
 from components.azure.account import ADMINISTRATOR, azure_site
 from components.azure.roles import SECRETS_USER, role_assignment_name, role_definition_id
@@ -65,7 +66,7 @@ class ControlMachine(ComponentResource):
         self._name, self._args, self._site = name, args, site
         self._cloud_name = cloud_name(args.environment, name)
         self._child = ResourceOptions(parent=self)
-        self._tags = {**site_tags(args.environment, args.machine.site), "longhaul-role": str(args.machine.role)}
+        self._tags = {**site_tags(args.environment, args.machine.site), MACHINE: str(args.machine.role)}
         identity = managedidentity.UserAssignedIdentity(
             f"{name}-identity",
             resource_name_=self._cloud_name,

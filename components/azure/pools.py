@@ -12,6 +12,7 @@ from pulumi_azure_native import compute
 
 from clouds.azure.groups import has_infiniband
 from clouds.base.groups import PoolGroup
+from clouds.base.tagging import POOL
 from components.azure.account import ADMINISTRATOR, azure_site
 from components.model import Environment
 from components.model.groups import pool_groups
@@ -54,7 +55,7 @@ class AzurePool(ComponentResource):
         self._name, self._args = name, args
         self._pool = args.environment.pools[args.pool_name]
         self._site = azure_site(args.environment, self._pool.site)
-        self._tags = {**args.tags, "longhaul-pool": args.pool_name}
+        self._tags = {**args.tags, POOL: args.pool_name}
         sets = [self._scale_set(group) for group in pool_groups(args.environment, args.pool_name)]
         self.scale_set_ids = tuple(one.id for one in sets)
         self.scale_set_names = tuple(one.name for one in sets)

@@ -85,10 +85,9 @@ def run(invocation: Invocation) -> int:
 def _plan(where: Context, environment: Environment, base: Environment | None, invocation: Invocation) -> Plan:
     from longhaul.plan.changes import read_changes
     from longhaul.plan.files import ALONE
-    from longhaul.plan.plan import MAX_REMOVED, Terms, make_plan
+    from longhaul.plan.plan import Terms, make_plan
     from longhaul.plan.policies import policies
 
-    given = invocation.options.max_removed
     if invocation.options.source:
         previewed = _read(invocation.options.source)
     else:
@@ -97,7 +96,7 @@ def _plan(where: Context, environment: Environment, base: Environment | None, in
     terms = Terms(
         against=f"compared with {ALONE}" if previewed.new and base is not None else previewed.against,
         base=base,
-        max_removed=MAX_REMOVED if given is None else given,
+        max_removed=invocation.options.max_removed,
         prices=prices,
         prices_source=prices_source,
         policy=policies(previewed.documents, environment),

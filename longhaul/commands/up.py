@@ -46,21 +46,19 @@ def run(invocation: Invocation) -> int:
     if options.only in (None, Phase.INFRASTRUCTURE):
         _require_images(where, environment)
     enter_lab(where, environment, invocation)
+    words = engine_arguments(options, invocation.rest)
+
+    def run_one(phase: Phase) -> Exit:
+        return run_phase(phase, where, environment, words, max_removed=options.max_removed)
+
     if options.only is not None:
-        words = engine_arguments(options, invocation.rest)
-        return run_phase(options.only, where, environment, words, max_removed=options.max_removed)
+        return run_one(options.only)
     with _beside(where, environment, yes=options.yes) as end:
-        code = timed(Phase.INFRASTRUCTURE, lambda: _infrastructure(where, environment, invocation))
+        code = timed(Phase.INFRASTRUCTURE, lambda: run_one(Phase.INFRASTRUCTURE))
         if code is not Exit.OK:
             end()
             return code
     return _the_rest(where, environment, invocation)
-
-
-def _infrastructure(where: Context, environment: Environment, invocation: Invocation) -> Exit:
-    options = invocation.options
-    words = engine_arguments(options, invocation.rest)
-    return run_phase(Phase.INFRASTRUCTURE, where, environment, words, max_removed=options.max_removed)
 
 
 def _beside(where: Context, environment: Environment, *, yes: bool) -> AbstractContextManager[Callable[[], None]]:

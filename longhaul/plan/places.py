@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import permutations
 from typing import Any
 
+from clouds.base.tagging import POOL, SITE
 from clouds.registry import clouds
 from components.model import Environment, control_machines, plan
 from longhaul.plan.changes import Change
@@ -58,14 +59,14 @@ class Places:
             return self._link(link, site)
         tags = _tags(change)
         if any(f"longhaul:{kind}:Pool" in kinship for kind in clouds()):
-            pool = _longest(own, self.pools) or tags.get("longhaul-pool", "")
-            return Place(site=tags.get("longhaul-site") or self.pools.get(pool, ENVIRONMENT), part=pool, kind="pool")
+            pool = _longest(own, self.pools) or tags.get(POOL, "")
+            return Place(site=tags.get(SITE) or self.pools.get(pool, ENVIRONMENT), part=pool, kind="pool")
         machine = _longest(change.name, self.machines)
         if machine:
             return Place(site=self.control_site, part=machine, kind="machine")
         if "longhaul:ControlPlane" in kinship:
             return Place(site=self.control_site)
-        site = tags.get("longhaul-site") or _longest(own, self.sites)
+        site = tags.get(SITE) or _longest(own, self.sites)
         return Place(site=site or ENVIRONMENT)
 
     def _link(self, link: str, site: str) -> Place:
@@ -85,8 +86,8 @@ def places(after: Environment, before: Environment | None, changes: Iterable[Cha
     tagged = [_tags(change) for change in listed]
     both = [after, *([before] if before is not None else [])]
     sites = dict.fromkeys(name for environment in both for name in environment.sites)
-    sites |= dict.fromkeys(tags["longhaul-site"] for tags in tagged if "longhaul-site" in tags)
-    pools = {tags["longhaul-pool"]: tags.get("longhaul-site", "") for tags in tagged if "longhaul-pool" in tags}
+    sites |= dict.fromkeys(tags[SITE] for tags in tagged if SITE in tags)
+    pools = {tags[POOL]: tags.get(SITE, "") for tags in tagged if POOL in tags}
     for environment in reversed(both):
         pools |= {name: pool.site for name, pool in environment.pools.items()}
     machines = {machine.name for one in both for machine in control_machines(one, plan(one))}

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from clouds.base.findings import Finding, Severity, gravest, in_order
 from clouds.base.kinds import Kind
 from components.model import Environment
+from longhaul.arguments import MAX_REMOVED
 from longhaul.plan.capacity import Row, compare
 from longhaul.plan.care import cares
 from longhaul.plan.changes import Action, Change, Changes
@@ -19,10 +20,6 @@ from longhaul.plan.kinds import is_group, kind_of
 from longhaul.plan.places import Place, Places, places
 from longhaul.plan.properties import Property, properties
 from longhaul.plan.refusals import Case, refusals
-
-MAX_REMOVED = 0.1
-"""Share of the nodes that may go at once unless told otherwise: our own choice, a tenth."""
-
 
 VERDICTS = {Severity.OK: "safe", Severity.WARNING: "needs care", Severity.PROBLEM: "refused"}
 """What a plan, or a reason, asks of its reviewer, in words."""

@@ -13,6 +13,7 @@ from pulumi.runtime import register_stack_transformation
 
 from clouds.base import rules
 from clouds.base.policy import Check, unaccounted_address
+from clouds.base.tagging import SITE
 from components import held
 from components.control_plane.guard import DestructionGuard, confirmed
 from components.model import Environment, parse, plan, policy
@@ -44,7 +45,7 @@ class Provider(ResourceProvider):
 
 class Network(Resource, module="stand-in", name="Network"):
     def __init__(self, name: str, *, site: str, range_: str, opts: ResourceOptions) -> None:
-        super().__init__(Provider(), name, {"tags": {held.SITE_TAG: site}, "range": range_}, opts)
+        super().__init__(Provider(), name, {"tags": {SITE: site}, "range": range_}, opts)
 
 
 class Secret(Resource, module="longhaul", name="Secret"):

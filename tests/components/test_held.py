@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from clouds.base.tagging import SITE
 from components import held
 from components.control_plane.guard import DESTROY_VARIABLE
 from components.control_plane.turn import RefusedError
@@ -37,7 +38,7 @@ def delete(environment: Environment, type_: str, inputs: Mapping[str, Any] | Non
 
 
 def of(site: str) -> dict[str, Any]:
-    return {"tags": {held.SITE_TAG: site}}
+    return {"tags": {SITE: site}}
 
 
 def test_everything_waits_until_the_facts_are_agreed_on() -> None:
@@ -58,7 +59,7 @@ def test_what_is_asked_about_is_what_the_program_makes(type_: str) -> None:
     made = program().of(type_)
     assert made
     if type_ in held.OF_A_SITE:
-        assert all(plain(one.inputs["tags"])[held.SITE_TAG] in lab().sites for one in made)
+        assert all(plain(one.inputs["tags"])[SITE] in lab().sites for one in made)
 
 
 def test_a_fact_that_is_changed_is_refused_and_one_that_is_new_is_not() -> None:
