@@ -15,7 +15,7 @@ from types import FrameType
 
 from components.model import ConfigurationError
 from components.model.gpus import has_gpus
-from lab import depot, image, packages, project, tools
+from lab import depot, image, last_up, packages, project, tools
 from lab.production import INTERRUPTED, StepFailedError, TerminatedError, longhaul
 from lab.project import LabProject
 from lab.start import start
@@ -79,11 +79,27 @@ def bring_up(chosen: LabProject, steps: Steps) -> None:
         )
         config = project.config(environment, chosen, parts)
         start(chosen.state, config, watchers=project.watchers(environment), say=step.say)
-    with steps.step("longhaul up") as step:
-        _longhaul(chosen, step, "up", "--yes", "--", "--skip-preview", "--color=never")
-    with steps.step("longhaul status") as step:
-        status = _well(chosen, step)
+    status = _status_of_what_stands(chosen, steps) if last_up.is_done(chosen) else ""
+    if not status:
+        read = last_up.what_it_reads(chosen)
+        with steps.step("longhaul up") as step:
+            _longhaul(chosen, step, "up", "--yes", "--", "--skip-preview", "--color=never")
+        with steps.step("longhaul status") as step:
+            status = _well(chosen, step)
+        last_up.note_done(chosen, read)
     print(f"\n{status}\n{steps.table()}\n\n{_try_next(chosen)}")
+
+
+def _status_of_what_stands(chosen: LabProject, steps: Steps) -> str:
+    """The status where all is well; nothing where not all is, which ``longhaul up`` may mend."""
+    with steps.step("longhaul status") as step:
+        try:
+            status = _longhaul(chosen, step, "status")
+        except StepFailedError:
+            step.note = "not well"
+            return ""
+        step.note = "nothing was changed since the last `longhaul up`"
+        return status
 
 
 def _well(chosen: LabProject, step: Step) -> str:

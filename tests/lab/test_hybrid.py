@@ -65,6 +65,7 @@ def test_status_finds_everything_well(project: Project) -> None:
 def test_make_lab_again_finds_all_of_it_in_place(project: Project) -> None:
     """The lab that runs uses most of what it asks a host for."""
     project.up()
+    assert "nothing was changed since the last `longhaul up`" in project.up()
     assert _unchanged(json.loads(project.longhaul("preview", "--json").stdout))
 
 
