@@ -1,4 +1,4 @@
-"""What :mod:`tests.lab.providers.test_engine` runs in namespaces of its own, as
+"""What :mod:`tests.lab.providers.test_aws_engine` runs in namespaces of its own, as
 :mod:`tests.lab.providers.scenarios` does for Azure."""
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""What :mod:`tests.lab.providers.test_engine` runs in namespaces of its own, as :mod:`tests.lab.providers.scenarios`
-does: two sites' networks on parts that were made beforehand, by the clouds' own interfaces."""
+"""What :mod:`tests.lab.providers.test_named_engine` runs in namespaces of its own, as
+:mod:`tests.lab.providers.scenarios` does: two sites' networks on parts that were made beforehand, by the clouds' own
+interfaces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What :mod:`tests.lab.providers.test_engine` runs in namespaces of its own: ``python -m
+"""What :mod:`tests.lab.providers.test_azure_engine` runs in namespaces of its own: ``python -m
 tests.lab.providers.scenarios NAME FOLDER``.
 
 The namespace has its own host names, network and processes: the clouds' real names lead to a live cloud on loopback,

@@ -1,0 +1,17 @@
+"""Azure's stand-in plugin under the real engine, against a live cloud without machines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.lab.providers import scenarios
+from tests.support.alone import NEEDS_ROOT, run_alone
+
+pytestmark = [pytest.mark.engine, NEEDS_ROOT]
+
+
+@pytest.mark.parametrize("name", scenarios.SCENARIOS)
+def test_scenario(name: str, tmp_path: Path) -> None:
+    run_alone(scenarios.__name__, name, tmp_path)
