@@ -78,8 +78,9 @@ def commands() -> dict[str, Command]:
     }
 
 
-def parser() -> argparse.ArgumentParser:
-    """The command line's grammar."""
+def parser(first: str = "") -> argparse.ArgumentParser:
+    """The command line's grammar. Where its ``first`` word is a command, no other's options are in it: each start would
+    pay for them."""
     top = argparse.ArgumentParser(
         prog="longhaul",
         description="Build, look at and take down the cluster that an environment file describes.",
@@ -88,7 +89,10 @@ def parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     subparsers = top.add_subparsers(dest="command", metavar="COMMAND")
-    for name, command in commands().items():
+    known = commands()
+    for name, command in known.items():
+        if first in known and name != first:
+            continue
         sub = subparsers.add_parser(
             name,
             help=command.HELP,
@@ -107,7 +111,7 @@ def parser() -> argparse.ArgumentParser:
 def parse(argv: Sequence[str]) -> Invocation:
     """The invocation that ``argv`` spells; exits with 2 and a message when it spells none."""
     split = list(argv).index("--") if "--" in argv else len(argv)
-    grammar = parser()
+    grammar = parser(*argv[:1])
     options, unknown = grammar.parse_known_args(argv[:split])
     if options.command is None:
         if argv:
