@@ -16,11 +16,6 @@ def made_zones(site: AwsSite) -> tuple[str, ...]:
     return tuple(zone for zone in site.zones if zone not in site.existing.node_subnets)
 
 
-def makes_vpn_gateway(site: AwsSite) -> bool:
-    """Whether the site gets a VPN gateway of its own, if it has tunnels."""
-    return site.existing.vpn_gateway is None
-
-
 def charged(place: Place[AwsSite], remote: int, /) -> Iterator[tuple[Part, int]]:
     """Parts that AWS charges for by the hour: a NAT gateway with an address in each zone
     (``components/aws/network.py``), and the VPN connections, one for each address of remote gateways

@@ -157,9 +157,6 @@ class MachineTypes(Protocol):
 class Made(Protocol[SiteT_contra]):
     """Parts of a site that are made, and parts that are there already."""
 
-    def makes_vpn_gateway(self, site: SiteT_contra, /) -> bool:
-        """Whether the site gets a VPN gateway of its own from the cloud, if it has tunnels."""
-
     def charged(self, place: Place[SiteT_contra], remote: int, /) -> Iterator[tuple[Part, int]]:
         """How many parts of its network the cloud charges for by the hour; ``remote``: addresses of the gateways at the
         other ends of its tunnels."""
@@ -247,15 +244,9 @@ class Tunnels(Protocol[SiteT_contra]):
         """How many public addresses the other site's gateways call it at."""
 
 
-class UserData(Protocol):
-    """Data that a machine is born with."""
-
-    def most(self) -> int | None:
-        """Bytes that the cloud takes; None where it takes none at all."""
-
-
 class Cloud(Protocol[SiteT_contra]):
-    """One cloud, whose sites are of one type; racks count as one. It is not inherited from: each answers it all."""
+    """One cloud, whose sites are of one type; racks count as one. It is not inherited from: each answers it
+    all. What its class inherits is how its modules are loaded (:class:`~clouds.base.aspects.Aspects`)."""
 
     @property
     def kind(self) -> str:
@@ -340,4 +331,5 @@ class Cloud(Protocol[SiteT_contra]):
     def tunnels(self) -> Tunnels[SiteT_contra]: ...
 
     @property
-    def user_data(self) -> UserData: ...
+    def user_data_limit(self) -> int | None:
+        """Bytes of user data that a machine takes; None where it takes none at all."""

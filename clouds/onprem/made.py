@@ -9,11 +9,6 @@ from clouds.base.prices import Part
 from clouds.onprem.site import OnpremSite
 
 
-def makes_vpn_gateway(_site: OnpremSite, /) -> bool:
-    """No: hosts of the site's own end its tunnels."""
-    return False
-
-
 def charged(_place: Place[OnpremSite], _remote: int, /) -> Iterator[tuple[Part, int]]:
     """Nothing that a price list would have."""
     return iter(())

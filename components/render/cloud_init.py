@@ -51,7 +51,7 @@ def _start(target: str) -> list[str]:
 
 
 def _within_limit(text: str, data: UserData) -> str:
-    size, limit = len(text.encode()), cloud_of(data.site).user_data.most()
+    size, limit = len(text.encode()), cloud_of(data.site).user_data_limit
     if limit is None:
         raise UserDataError(f"{data.name}: its site is of kind {data.site.kind}, which takes no user-data")
     if size > limit:

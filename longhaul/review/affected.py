@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from longhaul.project import OBJECTS, PROJECT_FILE, STACKS
 
 SHARED = (
+    "clouds/",
     "components/",
     "images/",
     # Not the roles alone: the playbooks say which of them a rack's hosts get.

@@ -98,7 +98,7 @@ def changed(value: Any, *path: str) -> str:
         (without("sites"), "sites: is not a mapping of mappings"),
         (changed(["a"], "racks"), "racks: is not a mapping of mappings"),
         (changed({"a": "b"}, "pools"), "pools: is not a mapping of mappings"),
-        (changed("gcp", "sites", "use1", "kind"), "sites.use1.kind: is 'gcp'"),
+        (changed(7, "sites", "use1", "kind"), "sites.use1.kind: is 7; write one of aws, azure, onprem"),
         (without("sites", "use1", "region"), "sites.use1.region: is missing"),
         (changed("", "sites", "weu", "resource_group"), "sites.weu.resource_group: is missing"),
         (changed("a b", "sites", "weu", "subscription"), "sites.weu.subscription: is missing"),
@@ -116,6 +116,16 @@ def test_what_is_wrong_is_said(text: str, says: str) -> None:
     with pytest.raises(DocumentError, match=r"environment\.json") as caught:
         parse(text)
     assert says in str(caught.value)
+
+
+def test_a_site_of_an_unknown_kind_keeps_no_other_out() -> None:
+    """A package may add a cloud that the image of the control plane does not know."""
+    whole, found = parse(json.dumps(document())), parse(changed("gcp", "sites", "use1", "kind"))
+    assert found.unread == {"use1": "gcp"}
+    assert found.sites == {name: site for name, site in whole.sites.items() if name != "use1"}
+    assert found.pools == {name: pool for name, pool in whole.pools.items() if pool.site != "use1"}
+    assert found.racks == whole.racks
+    assert whole.unread == {}
 
 
 def test_every_fault_is_said_at_once() -> None:

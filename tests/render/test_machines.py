@@ -31,7 +31,7 @@ def test_nothing_secret_is_on_the_map(case: Case) -> None:
 def test_user_data_fits_and_carries_the_map(case: Case) -> None:
     text = user_data(case.environment, case.addresses, case.machine)
     assert text.startswith("#cloud-config\n")
-    most = cloud_of(case.environment.sites[case.machine.site]).user_data.most()
+    most = cloud_of(case.environment.sites[case.machine.site]).user_data_limit
     assert most is not None
     assert len(text.encode()) <= most
     carried = {entry["path"]: entry for entry in yaml.safe_load(text)["write_files"]}

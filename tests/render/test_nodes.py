@@ -41,7 +41,7 @@ def test_user_data_fits_and_carries_the_map(node: NodeCase) -> None:
         return
     pool = node.environment.pools[node.pool or ""]
     # An authority's certificate has about 700 bytes more than its stand-in here.
-    most = cloud_of(node.environment.sites[pool.site]).user_data.most()
+    most = cloud_of(node.environment.sites[pool.site]).user_data_limit
     assert most is not None
     assert len(text.encode()) + 1000 <= most
     document = yaml.safe_load(text)

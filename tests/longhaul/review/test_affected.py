@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -22,6 +24,7 @@ def names(review: Review) -> list[str]:
 @pytest.mark.parametrize(
     ("path", "expected"),
     [
+        ("clouds/base/ipsec.py", BOTH),
         ("components/azure/network.py", BOTH),
         ("stacks/__main__.py", BOTH),
         ("images/rootfs/usr/local/bin/x", BOTH),
@@ -46,6 +49,16 @@ def test_a_path_affects(path: str, expected: list[str], checkout: Checkout) -> N
 
 def test_everything_that_is_shared_is_there(root: Path) -> None:
     assert [path for path in SHARED if not (root / path).exists()] == []
+
+
+def test_every_package_of_the_program_is_shared(root: Path) -> None:
+    """Whatever the stacks' program loads of this repository, in a process that has loaded nothing else."""
+    script = "import sys, components.cluster, components.held, components.objects.cluster, components.policies; "
+    script += "print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+    done = subprocess.run([sys.executable, "-c", script], cwd=root, check=True, capture_output=True, text=True)
+    own = {name for name in done.stdout.split() if (root / name).is_dir()}
+    assert {"clouds", "components"} <= own
+    assert {f"{name}/" for name in own} <= set(SHARED)
 
 
 def test_what_was_not_committed_counts(checkout: Checkout) -> None:

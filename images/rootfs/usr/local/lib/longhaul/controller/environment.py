@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from ipaddress import IPv4Address
 from typing import Any
 
@@ -80,6 +80,8 @@ class Environment:
     sites: Mapping[str, Site]
     pools: Mapping[str, Pool]
     racks: Mapping[str, Rack]
+    unread: Mapping[str, str] = field(default_factory=dict)
+    """Kind of each site whose kind this image does not know, by name: nothing else of it is here, nor its pools."""
 
     @property
     def aws_account(self) -> str:
@@ -108,6 +110,8 @@ def parse(text: str) -> Environment:
     faults = list(_faults(raw))
     if faults:
         raise DocumentError("\n".join(f"{KEY}: {fault}" for fault in faults))
+    unread = _unread(raw["sites"])
+    raw = _without(raw, unread)
     sites = {
         name: Site(name=name, kind=site["kind"], **{key: site[key] for key in _fields(site)})
         for name, site in raw["sites"].items()
@@ -120,7 +124,21 @@ def parse(text: str) -> Environment:
         racks={
             name: Rack(name=name, site=rack["site"], address=rack["address"]) for name, rack in raw["racks"].items()
         },
+        unread=unread,
     )
+
+
+def _unread(sites: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Kinds of the sites of an unknown kind. A cloud that a package adds must not keep all others' machines out."""
+    kinds = {name: site.get("kind") for name, site in sites.items()}
+    return {name: str(kind) for name, kind in kinds.items() if _is_text(kind) and kind not in _SITE_FIELDS}
+
+
+def _without(raw: Mapping[str, Any], sites: Iterable[str]) -> dict[str, Any]:
+    """The document without some sites and their pools."""
+    left_out = set(sites)
+    pools = {name: pool for name, pool in raw["pools"].items() if pool.get("site") not in left_out}
+    return {**raw, "sites": {name: site for name, site in raw["sites"].items() if name not in left_out}, "pools": pools}
 
 
 def _faults(raw: Any) -> Iterator[str]:
@@ -138,6 +156,7 @@ def _faults(raw: Any) -> Iterator[str]:
         if not isinstance(value, dict) or not all(isinstance(item, dict) for item in value.values()):
             yield f"{part}: is not a mapping of mappings"
             return
+    raw = _without(raw, _unread(raw["sites"]))
     sites: dict[str, dict[str, Any]] = raw["sites"]
     yield from _site_faults(sites)
     yield from _pool_faults(raw["pools"], sites)

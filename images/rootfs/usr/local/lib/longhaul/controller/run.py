@@ -74,6 +74,7 @@ class Controller:
         self._remover = Remover(api, events=self._events, metrics=metrics)
         self._gpus = GpuNodes(api, self._gpu_nodes, events=self._events, metrics=metrics)
         self._inventories: dict[str, Inventory] = {}
+        self._unread: frozenset[str] = frozenset()
         self._judge: Judge | None = None
         self._text = ""
         self._retired = threading.Event()
@@ -117,13 +118,17 @@ class Controller:
             if document is None or self._stop.is_set() or text == self._text:
                 continue
             self._text = text
+            about = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": document["metadata"]}
             try:
                 environment = parse(text)
             except DocumentError as error:
-                about = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": document["metadata"]}
                 after = "; going on with the one before" if self._judge else ""
                 self._events.say(about, reason="EnvironmentInvalid", message=f"{error}{after}", warning=True)
                 continue
+            if environment.unread:
+                sites = ", ".join(f"{name} ({kind})" for name, kind in environment.unread.items())
+                message = f"this image knows no such kind of site, and nothing of it is judged or removed: {sites}"
+                self._events.say(about, reason="SitesNotKnown", message=message, warning=True)
             self._adopt(environment)
 
     def _adopt(self, environment: Environment) -> None:
@@ -136,6 +141,7 @@ class Controller:
             self._thread(inventory.run, self._retired)
         self._judge = Judge(environment, built.values(), cluster=self._cluster, clock=time.monotonic)
         self._inventories = built
+        self._unread = frozenset(environment.unread)
         self._look()
 
     def _retire(self) -> None:
@@ -149,7 +155,8 @@ class Controller:
             if not self._nodes.synced.is_set() or self._judge is None:
                 continue
             try:
-                verdict = self._lifecycle.look(seen(self._nodes), self._inventories, fresh=self._cluster.fresh)
+                judged = [node for node in seen(self._nodes) if node.site not in self._unread]
+                verdict = self._lifecycle.look(judged, self._inventories, fresh=self._cluster.fresh)
                 for name, reason in verdict.lost.items():
                     self._remover.remove(name, reason)
             except ApiError as error:
