@@ -13,6 +13,7 @@ that is meant.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import pulumi
@@ -29,28 +30,23 @@ from pulumi import (
 )
 from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider, UpdateResult
 
+from clouds.base.kinds import Lasting
 from clouds.base.tagging import SITE
+from clouds.registry import clouds
 from components.control_plane.guard import confirmed
 from components.control_plane.turn import RefusedError
 from components.model import AddressPlan, Environment
 from components.model.held import Facts, changes, facts, instead
 
-LASTING: Mapping[str, str] = {
-    "azure-native:keyvault:Vault": "every private key of the environment is in it",
-    "pulumi-python:dynamic/longhaul:Secret": "the vault's copy of it is the only one",
-    "azure-native:privatedns:PrivateZone": "nodes and certificates know the API servers by its names",
-    "azure-native:storage:StorageAccount": "what it holds, snapshots or state, is gone with it",
-    "azure-native:storage:BlobContainer": "what it holds, snapshots or state, is gone with it",
-    "aws:s3/bucket:Bucket": "what it holds, snapshots or state, is gone with it",
-}
-"""By type, why a resource goes with the whole environment alone."""
+_KEY_TYPE = "pulumi-python:dynamic/longhaul:Secret"
 
-OF_A_SITE: Mapping[str, str] = {
-    "azure-native:resources:ResourceGroup": "Azure deletes everything in it along with it",
-    "azure-native:network:VirtualNetwork": "everything in it would have to go first",
-    "aws:ec2/vpc:Vpc": "everything in it would have to go first",
-}
-"""By type, why a resource stays as long as its site is in the file."""
+
+@cache
+def lasting() -> Mapping[str, Lasting]:
+    """Types whose resources are not deleted while the environment is in use: the vault's secrets, and those of each
+    cloud."""
+    own = {_KEY_TYPE: Lasting(why="the vault's copy of it is the only one")}
+    return {**own, **{type_: why for cloud in clouds().values() for type_, why in cloud.resources.lasting().items()}}
 
 
 class HeldProvider(ResourceProvider):
@@ -108,13 +104,13 @@ def check_deletion(environment: Environment, *, type_: str, name: str, inputs: M
     if environment.destroyable and confirmed(environment.name):
         return
     site = (inputs.get("tags") or {}).get(SITE)
-    if type_ in OF_A_SITE and site is not None and site not in environment.sites:
+    stays = lasting().get(type_, Lasting(why="it is in use"))
+    if stays.with_site and site is not None and site not in environment.sites:
         return
-    why = LASTING.get(type_) or OF_A_SITE.get(type_, "it is in use")
-    goes = "" if type_ in LASTING else "A site goes, with all it has, when it is taken out of the file. "
+    goes = "A site goes, with all it has, when it is taken out of the file. " if stays.with_site else ""
     # The first line alone is shown beside the resource, all of it at the end.
     raise RefusedError(
-        f"{name} must stay: {why}.\n"
+        f"{name} must stay: {stays.why}.\n"
         f"Take back what deletes or replaces it (`longhaul plan --env {environment.name}` shows what does). {goes}"
         f"A whole environment goes by `longhaul destroy --env {environment.name}`. See docs/guards.md."
     )
@@ -129,12 +125,12 @@ def holding(environment: Environment, addresses: AddressPlan) -> ResourceOptions
 def _after(held: Held, kept: ResourceHookBinding) -> ResourceTransformation:
     """In one place for all: what is added to the program is guarded without a word there."""
     later = ResourceOptions(depends_on=[held])
-    lasting = ResourceOptions(depends_on=[held], hooks=kept)
+    guarded = ResourceOptions(depends_on=[held], hooks=kept)
 
     def transformation(args: ResourceTransformationArgs) -> ResourceTransformationResult | None:
         if isinstance(args.resource, ComponentResource | ProviderResource):
             return None
-        more = lasting if args.type_ in LASTING or args.type_ in OF_A_SITE else later
+        more = guarded if args.type_ in lasting() else later
         return ResourceTransformationResult(args.props, ResourceOptions.merge(args.opts, more))
 
     return transformation

@@ -2,7 +2,7 @@
 
 A package adds one by an entry point of the group ``longhaul.components``, which is named as the kind of its sites and
 names what answers :class:`~components.resources.CloudResources`. Each is loaded when an environment has a site of its
-kind.
+kind; Azure's is loaded always, since the control plane is there.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from longhaul.toolchain.cache import Progress
 from longhaul.toolchain.errors import CommandError, SetupError, disk_full, is_disk_full, is_network
-from longhaul.toolchain.process import output_of, run_logged
+from longhaul.toolchain.process import run_logged
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,11 +108,3 @@ def _explain(error: CommandError, *, what: str) -> SetupError:
             f"{what}: no package archive can be reached. Connect this machine, or correct its apt sources.\n{error}"
         )
     return SetupError(f"{error}\nTry `apt-get install {' '.join(what.split()[1:])}` by hand, then run it again.")
-
-
-def installed_version(name: str) -> str | None:
-    """The version of an installed Debian package, or None."""
-    try:
-        return output_of(["dpkg-query", "-W", "-f=${Version}", name]).strip() or None
-    except CommandError:
-        return None

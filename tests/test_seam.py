@@ -1,12 +1,13 @@
 """Outside ``clouds`` and each cloud's own folders nobody asks which cloud a site is in: clouds are asked instead.
 
-Held on the syntax: no ``isinstance`` and no ``case`` of a cloud's site, no comparison of a ``kind`` with a cloud's, and
-no import of one cloud.
+Held on the syntax: no ``isinstance`` and no ``case`` of a cloud's site, no import of one cloud, and no text that is a
+cloud's kind or begins as its types do. :data:`KNOWN` lists the files that still name a cloud, with what for.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,10 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("components", "images", "lab", "longhaul", "playbooks", "stacks")
 
 KINDS = ("azure", "aws", "onprem")
+TOKEN = re.compile(r"(azure|aws|onprem)$|(azure-native|aws):")
+"""A text that is a cloud's kind, or begins as tokens of its types do."""
+OF_ONE = re.compile(r"(clouds|components|lab\.cloud)\.(azure|aws|onprem)\b")
+"""A module of one cloud."""
 
 OF_A_CLOUD = (
     *(f"components/{kind}/" for kind in KINDS),
@@ -26,6 +31,18 @@ OF_A_CLOUD = (
 )
 """Folders of a cloud, which know it: where it is made, the control plane, which is in Azure, and in the lab what stands
 for them."""
+
+KNOWN = {
+    "components/model/traffic.py": "flows to a cloud's own interfaces, which Azure and AWS each need",
+    "components/registry.py": "our own three, beside those of packages",
+    "components/sdk.py": "versions in tokens of one SDK",
+    "images/rootfs/": "machines' programs, which have neither the model nor packages",
+    "lab/project.py": "regions that the lab's AWS has",
+    "longhaul/cli.py": "the name of a library's logger",
+    "longhaul/commands/destroy.py": "what a killed destruction leaves",
+    "longhaul/init/": "questions about our own three",
+}
+"""What a cloud of a package has no part in."""
 
 
 def faults(source: str) -> Iterator[str]:
@@ -41,55 +58,41 @@ def _faults(node: ast.AST) -> Iterator[str]:
             yield "isinstance of a site"
         case ast.MatchClass(cls=cls) if _sites(cls):
             yield "case of a site"
-        case ast.MatchValue(value=ast.Constant(value=str(word))) if word in KINDS:
-            yield f"case of {word}"
-        case ast.Compare() if _kind_among(node) and _words_among(node):
-            yield "a kind compared"
-        case ast.ImportFrom(module=str(module)) if _of_one_cloud(f"{module}."):
+        case ast.Constant(value=str(text)) if TOKEN.match(text):
+            yield f"names {text}"
+        case ast.ImportFrom(module=str(module)) if OF_ONE.match(module):
             yield f"import from {module}"
-        case ast.ImportFrom(module="clouds", names=names):
+        case ast.ImportFrom(module="clouds" | "components", names=names):
             yield from (f"import of {name.name}" for name in names if name.name in KINDS)
         case ast.Import(names=names):
-            yield from (f"import of {name.name}" for name in names if _of_one_cloud(f"{name.name}."))
-
-
-def _of_one_cloud(module: str) -> bool:
-    return module.startswith(tuple(f"clouds.{kind}." for kind in KINDS))
+            yield from (f"import of {name.name}" for name in names if OF_ONE.match(name.name))
 
 
 def _sites(types: ast.AST) -> bool:
     """Whether a type of ``types`` is a cloud's site."""
     names = {node.id for node in ast.walk(types) if isinstance(node, ast.Name)}
+    names |= {node.attr for node in ast.walk(types) if isinstance(node, ast.Attribute)}
     return bool(names & {f"{kind.capitalize()}Site" for kind in KINDS})
 
 
-def _kind_among(node: ast.Compare) -> bool:
-    sides = (node.left, *node.comparators)
-    return any(
-        (isinstance(side, ast.Attribute) and side.attr in ("kind", "cloud"))
-        or (isinstance(side, ast.Name) and side.id in ("kind", "cloud"))
-        for side in sides
-    )
-
-
-def _words_among(node: ast.Compare) -> bool:
-    inner = (part for side in (node.left, *node.comparators) for part in ast.walk(side))
-    return any(isinstance(part, ast.Constant) and part.value in KINDS for part in inner)
-
-
-def offenders() -> dict[str, list[str]]:
-    """Faults by file."""
+def offenders(*, but: tuple[str, ...]) -> dict[str, list[str]]:
+    """Faults by file, of files that begin with none of ``but``."""
     found = {}
     for package in PACKAGES:
         for path in sorted((ROOT / package).rglob("*.py")):
             name = path.relative_to(ROOT).as_posix()
-            if not name.startswith(OF_A_CLOUD) and (said := list(faults(path.read_text(encoding="utf-8")))):
+            if not name.startswith(but) and (said := list(faults(path.read_text(encoding="utf-8")))):
                 found[name] = said
     return found
 
 
 def test_nobody_asks_which_cloud_a_site_is_in() -> None:
-    assert offenders() == {}
+    assert offenders(but=(*OF_A_CLOUD, *KNOWN)) == {}
+
+
+def test_what_is_known_is_still_there() -> None:
+    naming = offenders(but=OF_A_CLOUD)
+    assert [place for place in KNOWN if not any(name.startswith(place) for name in naming)] == []
 
 
 @pytest.mark.parametrize(
@@ -103,12 +106,23 @@ def test_nobody_asks_which_cloud_a_site_is_in() -> None:
         ("match kinds:\n    case 'aws', 'onprem':\n        pass", 2),
         ("site.kind == 'azure'", 1),
         ("site.kind != 'onprem'", 1),
-        ("kind in ('azure', 'aws')", 1),
+        ("kind in ('azure', 'aws')", 2),
+        ("site.get('kind') == 'onprem'", 1),
+        ("'aws' in used", 1),
+        ("Flow(cloud='azure')", 1),
+        ("{'aws': look}", 1),
+        ("clouds()['azure']", 1),
+        ("isinstance(site, azure.AzureSite)", 1),
+        ("type_ == 'aws:ec2/vpc:Vpc'", 1),
+        ("type_.startswith('azure-native:')", 1),
+        ("said = 'aws has none'", 0),
         ("bake.kind == 'gpu'", 0),
         ("from clouds.azure import names", 1),
         ("from clouds.azure.site import AzureSite", 1),
         ("from clouds import aws", 1),
         ("import clouds.onprem.site", 1),
+        ("from components.azure.account import azure_site", 1),
+        ("from lab.cloud.aws import world", 1),
         ("from clouds.registry import cloud_of", 0),
         ("from clouds.base.site import SiteBase", 0),
     ],

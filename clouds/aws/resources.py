@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
-from clouds.base.kinds import Kind
+from clouds.base.kinds import Kind, Lasting
 
 
 def kinds() -> Mapping[str, Kind]:
@@ -50,3 +51,41 @@ def ranges() -> Mapping[str, tuple[str, ...]]:
         "aws:ec2/subnet:Subnet": ("cidrBlock",),
         "aws:ec2/vpnConnection:VpnConnection": ("localIpv4NetworkCidr", "remoteIpv4NetworkCidr"),
     }
+
+
+def sealed() -> tuple[str, ...]:
+    """Connections of the VPN gateway."""
+    return (
+        "aws:ec2/vpnConnection:VpnConnection",
+        # AWS tells of a route only with all of its connection.
+        "aws:ec2/vpnConnectionRoute:VpnConnectionRoute",
+    )
+
+
+def lasting() -> Mapping[str, Lasting]:
+    """Networks and buckets."""
+    return {
+        "aws:ec2/vpc:Vpc": Lasting(why="everything in it would have to go first", with_site=True),
+        "aws:s3/bucket:Bucket": Lasting(why="what it holds, snapshots or state, is gone with it"),
+    }
+
+
+_DIRECTIONS: Mapping[str, str] = {
+    "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule": "in",
+    "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule": "out",
+}
+_ENDS = ("cidrIpv4", "cidrIpv6", "prefixListId", "referencedSecurityGroupId")
+"""Keys of a rule's other end (``pulumi_aws.vpc.SecurityGroupIngressRule``)."""
+
+
+def rules(type_: str, inputs: Mapping[str, Any], /) -> tuple[str, ...]:
+    """The rule that a resource is. In AWS -1 is any protocol, and a rule without ports is for any port."""
+    direction = _DIRECTIONS.get(type_)
+    if direction is None:
+        return ()
+    protocol = "any" if str(inputs.get("ipProtocol")) == "-1" else str(inputs.get("ipProtocol"))
+    first, last = inputs.get("fromPort"), inputs.get("toPort")
+    ports = "any port" if first is None else f"ports {first}" if first == last else f"ports {first}-{last}"
+    ends = ", ".join(str(inputs[key]) for key in _ENDS if inputs.get(key)) or "nobody"
+    said = f" ({inputs['description']})" if inputs.get("description") else ""
+    return (f"allow {direction}, {protocol}, {ports}, {'from' if direction == 'in' else 'to'} {ends}{said}",)

@@ -6,6 +6,7 @@ import re
 
 from clouds.azure.site import AzureSite
 from clouds.base.groups import PoolGroup
+from clouds.base.kinds import without_version
 from clouds.base.place import Place
 
 SCALE_SET = "azure-native:compute:VirtualMachineScaleSet"
@@ -68,5 +69,4 @@ def word() -> str:
 
 def largest(type_: str, machine_type: str) -> int | None:
     """Scale sets have no maximum of their own."""
-    without_version = re.sub(r"/v\w+:", ":", type_)
-    return largest_set(machine_type) if without_version == SCALE_SET else None
+    return largest_set(machine_type) if without_version(type_) == SCALE_SET else None

@@ -1,6 +1,6 @@
 """What Azure itself lists of an environment: public addresses, and whatever is left of it.
 
-Fields: learn.microsoft.com, "Public IP Addresses - List". All that is made is tagged (components/azure/names.py).
+Fields: learn.microsoft.com, "Public IP Addresses - List". All that is made is tagged (components/tags.py).
 """
 
 from __future__ import annotations

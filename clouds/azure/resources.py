@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
-from clouds.base.kinds import Kind
+from clouds.base.kinds import Kind, Lasting
 
 
 def kinds() -> Mapping[str, Kind]:
@@ -44,3 +45,45 @@ def ranges() -> Mapping[str, tuple[str, ...]]:
         "azure-native:network:Subnet": ("addressPrefix",),
         "azure-native:network:LocalNetworkGateway": ("localNetworkAddressSpace.addressPrefixes",),
     }
+
+
+def sealed() -> tuple[str, ...]:
+    """Connections of the VPN gateway."""
+    return ("azure-native:network:VirtualNetworkGatewayConnection",)
+
+
+def lasting() -> Mapping[str, Lasting]:
+    """Groups, networks, names, stores and the vault."""
+    store = Lasting(why="what it holds, snapshots or state, is gone with it")
+    return {
+        "azure-native:keyvault:Vault": Lasting(why="every private key of the environment is in it"),
+        "azure-native:privatedns:PrivateZone": Lasting(why="nodes and certificates know the API servers by its names"),
+        "azure-native:storage:StorageAccount": store,
+        "azure-native:storage:BlobContainer": store,
+        "azure-native:resources:ResourceGroup": Lasting(
+            why="Azure deletes everything in it along with it", with_site=True
+        ),
+        "azure-native:network:VirtualNetwork": Lasting(why="everything in it would have to go first", with_site=True),
+    }
+
+
+def rules(type_: str, inputs: Mapping[str, Any], /) -> tuple[str, ...]:
+    """The rules of a security group; no other type has ``securityRules``."""
+    found = inputs.get("securityRules") if type_.startswith("azure-native:") else None
+    return tuple(_rule(one) for one in found if isinstance(one, Mapping)) if isinstance(found, list) else ()
+
+
+def _rule(rule: Mapping[str, Any]) -> str:
+    """A rule in words: source and destination are each one value or several."""
+    protocol = "any" if rule.get("protocol") == "*" else str(rule.get("protocol")).lower()
+    direction = {"Inbound": "in", "Outbound": "out"}.get(str(rule.get("direction")), str(rule.get("direction")))
+    source, target = (_several(rule, f"{end}AddressPrefix", "es") for end in ("source", "destination"))
+    ports = _several(rule, "destinationPortRange", "s")
+    return (
+        f"{str(rule.get('access')).lower()} {direction}, {protocol}, ports {ports}, from {source} to {target} "
+        f"({rule.get('name')})"
+    )
+
+
+def _several(rule: Mapping[str, Any], key: str, plural: str) -> str:
+    return ", ".join(map(str, [*([rule[key]] if rule.get(key) else []), *(rule.get(f"{key}{plural}") or [])])) or "any"

@@ -14,7 +14,7 @@ from clouds.base.fault import Fault
 from clouds.base.fitting import SiteRanges
 from clouds.base.fleet import LiveGroup
 from clouds.base.groups import PoolGroup
-from clouds.base.kinds import Kind
+from clouds.base.kinds import Kind, Lasting
 from clouds.base.listing import PublicAddress
 from clouds.base.machine_type import MachineType
 from clouds.base.names import Main, Sized
@@ -219,6 +219,16 @@ class Resources(Protocol):
 
     def ranges(self) -> Mapping[str, tuple[str, ...]]:
         """Where a type's resources have their ranges, as dotted paths; whole networks first."""
+
+    def lasting(self) -> Mapping[str, Lasting]:
+        """Types whose resources are not deleted while the environment is in use. A resource that goes with its site
+        has the site's tag."""
+
+    def sealed(self) -> tuple[str, ...]:
+        """Types that a search for drift leaves out: to read one is to read a tunnel's key, which its role forbids."""
+
+    def rules(self, type_: str, inputs: Mapping[str, Any], /) -> tuple[str, ...]:
+        """Security rules of a resource, a line each: direction, ports, ranges. Empty for another type."""
 
 
 class Tags(Protocol[SiteT_contra]):

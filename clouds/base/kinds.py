@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from enum import StrEnum
+
+_VERSION = re.compile(r"/v\d+\w*(?=:)")
+
+
+def without_version(token: str) -> str:
+    """The type's token without a version of its cloud's interface: `azure-native:network/v20240501:Subnet`."""
+    return _VERSION.sub("", token)
 
 
 class Kind(StrEnum):
@@ -31,3 +40,13 @@ class Kind(StrEnum):
     QUIET = "note of Longhaul's own"
     """Nothing that anybody uses: what waits, and what remembers."""
     OTHER = "resource"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lasting:
+    """Marks a type of resources that are not deleted while the environment is in use."""
+
+    why: str
+    """Reason, as the end of a sentence."""
+    with_site: bool = False
+    """True when such a resource goes with its site; otherwise it goes with the whole environment alone."""

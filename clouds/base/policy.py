@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Network
 from typing import Any
 
+from clouds.base.kinds import without_version
 from clouds.base.ranges import Network
-
-_VERSION = re.compile(r"/v\d+\w*(?=:)")
-"""A version of Azure's interface inside a type's token, such as that of `azure-native:network/v20240101:Subnet`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +27,7 @@ class Resource:
     @property
     def kind(self) -> str:
         """The type, whichever version of its cloud's interface it names."""
-        return _VERSION.sub("", self.type)
+        return without_version(self.type)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
-from clouds.base.kinds import Kind
+from clouds.base.kinds import Kind, Lasting
 
 
 def kinds() -> Mapping[str, Kind]:
@@ -15,3 +16,18 @@ def kinds() -> Mapping[str, Kind]:
 def ranges() -> Mapping[str, tuple[str, ...]]:
     """None."""
     return {}
+
+
+def sealed() -> tuple[str, ...]:
+    """None."""
+    return ()
+
+
+def lasting() -> Mapping[str, Lasting]:
+    """None."""
+    return {}
+
+
+def rules(_type: str, _inputs: Mapping[str, Any], /) -> tuple[str, ...]:
+    """None."""
+    return ()

@@ -24,7 +24,7 @@ KEY = "PRIVATE KEY"
 """In the first line of every private key in PEM (RFC 7468)."""
 UNASKED = (Exit.USAGE, Exit.UNREACHABLE)
 """How status ends where it cannot ask: without credentials, a lab or a usable file. What passes by itself it has waited
-for (components/azure/session.py), so that asking again is in vain."""
+for (clouds/azure/session.py), so that asking again is in vain."""
 
 
 def components(subject: Subject) -> str:

@@ -20,10 +20,10 @@ ASKING = ("dns", "clock", "credentials", "addresses", "existing", *NOT_IN_A_LAB)
 
 
 def checks(subject: Subject, here: Outside, *, only: tuple[str, ...] = ()) -> tuple[Question, ...]:
-    """All of them, or those of these names, in the order of the report."""
+    """All of them, or those of these names, in the order of the report; those that a package's cloud adds come last."""
     found = (*_of_clouds(subject, here), *_here(subject, here))
     chosen = [_of_a_lab(check) if subject.lab else check for check in found if not only or check.name in only]
-    return tuple(sorted(chosen, key=lambda check: NAMES.index(check.name)))
+    return tuple(sorted(chosen, key=lambda check: NAMES.index(check.name) if check.name in NAMES else len(NAMES)))
 
 
 def _of_a_lab(check: Question) -> Question:

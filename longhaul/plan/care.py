@@ -7,16 +7,16 @@ from collections.abc import Iterator
 
 from clouds.base.findings import Finding, Severity
 from clouds.base.kinds import Kind
+from clouds.registry import clouds
 from components.model import Role
 from longhaul.plan.changes import Action, Change
 from longhaul.plan.consequences import CONSEQUENCES, Consequence
 from longhaul.plan.earlier import stores
-from longhaul.plan.kinds import kind_of
-from longhaul.plan.masking import LATER
+from longhaul.plan.kinds import is_whole_network, kind_of
+from longhaul.plan.masking import LATER, masked
 from longhaul.plan.places import ENVIRONMENT, LINKS, Place
 from longhaul.plan.properties import changes_only, properties
 from longhaul.plan.refusals import GONE, Case, quorum
-from longhaul.plan.rules import rules
 from longhaul.report.text import counted
 
 _ACTIONS = {
@@ -77,7 +77,13 @@ def _finding(kind: Kind, action: Action, consequence: Consequence, found: list[C
 def _rules(kind: Kind, action: Action, found: list[Change]) -> tuple[str, ...]:
     """Security rules that come or go as a whole: what happens to them is counted alone elsewhere."""
     whole = kind is Kind.RULE and action in (Action.MAKE, Action.DESTROY)
-    return tuple(line for change in found for line in rules(change)) if whole else ()
+    return tuple(line for change in found for line in _lines(change)) if whole else ()
+
+
+def _lines(change: Change) -> Iterator[str]:
+    inputs = masked(dict(change.after or change.before))
+    for cloud in clouds().values():
+        yield from (f"{change.name}: {rule}" for rule in cloud.resources.rules(change.type, inputs))
 
 
 def _may_stay(change: Change) -> bool:
@@ -163,7 +169,7 @@ def _goes_with_its_site(place: Place, case: Case) -> bool:
 def _new_sites(case: Case) -> set[str]:
     """Sites that begin with this change: nobody is there yet whom a new rule could cut off."""
     made = (change for change in case.changes if change.action is Action.MAKE)
-    return {case.places.of(change).site for change in made if change.short_type in ("VirtualNetwork", "Vpc")}
+    return {case.places.of(change).site for change in made if is_whole_network(change)}
 
 
 def _pools_that_go(case: Case) -> Iterator[Finding]:

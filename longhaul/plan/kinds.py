@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from clouds.base.kinds import Kind
+from clouds.base.kinds import Kind, without_version
 from clouds.registry import clouds
 from longhaul.plan.changes import Change
 
@@ -41,12 +41,13 @@ def kind_of(change: Change) -> Kind:
     """What a resource is to the cluster; groups of resources are nothing by themselves."""
     if is_group(change):
         return Kind.QUIET
-    return _kinds().get(_without_version(change.type), Kind.OTHER)
+    return _kinds().get(without_version(change.type), Kind.OTHER)
 
 
-def _without_version(token: str) -> str:
-    """``azure-native:network/v20240501:Subnet`` without the version of the cloud's interface."""
-    if not token.startswith("azure-native:"):
-        return token
-    package, module, name = token.split(":")
-    return f"{package}:{module.split('/', 1)[0]}:{name}"
+def is_whole_network(change: Change) -> bool:
+    """Whether it is all of a site's network, not a part of one."""
+    type_ = without_version(change.type)
+    return any(
+        cloud.resources.kinds().get(type_) is Kind.NETWORK and type_ in cloud.resources.lasting()
+        for cloud in clouds().values()
+    )

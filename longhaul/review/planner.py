@@ -12,21 +12,17 @@ from typing import Protocol
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from clouds.registry import clouds
 from longhaul.exits import CommandError, Exit
 from longhaul.project import Project
 from longhaul.review.outcome import Outcome
 from longhaul.review.sealed import Sealed, sealed
 
-UNREAD = (
-    "aws:ec2/vpnConnection:VpnConnection",
-    # AWS tells of a route only with all of its connection.
-    "aws:ec2/vpnConnectionRoute:VpnConnectionRoute",
-    "azure-native:network:VirtualNetworkGatewayConnection",
-)
-"""Types of what is not looked at in the clouds: to read it is to read a tunnel's key, which the roles forbid."""
 
-DRIFT_WORDS = ("--refresh", *(word for name in UNREAD for word in ("--exclude", f"**{name}::**")))
-"""What the engine is told to compare with the clouds and not with the state alone."""
+def drift_words() -> tuple[str, ...]:
+    """Options by which the engine compares with the clouds, and not with the state alone."""
+    types = (type_ for cloud in clouds().values() for type_ in cloud.resources.sealed())
+    return ("--refresh", *(word for type_ in types for word in ("--exclude", f"**{type_}::**")))
 
 
 class PlanError(Exception):
@@ -91,7 +87,7 @@ class CommandPlanner:
             document = Path(folder) / "plan.json"
             forms = ["--format", "markdown", "--also", f"json={document}"]
             words = ["--env", env, "--no-objects", *forms, *(["--base", str(base)] if base else [])]
-            markdown = _run([*words, *(["--", *DRIFT_WORDS] if drift else [])], place)
+            markdown = _run([*words, *(["--", *drift_words()] if drift else [])], place)
             summary = summary_of(document.read_text(encoding="utf-8") if document.exists() else "")
         shown = "the state, secrets left out"
         return Planned(

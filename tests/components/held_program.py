@@ -12,6 +12,7 @@ from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider
 from pulumi.runtime import register_stack_transformation
 
 from clouds.base import rules
+from clouds.base.kinds import Lasting
 from clouds.base.policy import Check, unaccounted_address
 from clouds.base.tagging import SITE
 from components import held
@@ -22,6 +23,7 @@ from components.policies import enforcing
 ENVIRONMENT = Path("environment.json")
 """What the stack file would hold."""
 
+NETWORK = "pulumi-python:dynamic/stand-in:Network"
 PARTS = "PARTS"
 """Variable with what the program has: ``guards``, ``secret``, ``policies`` and ``bastion``."""
 
@@ -89,7 +91,8 @@ class Whole(ComponentResource):
 
 def main() -> None:
     """As ``stacks/__main__.py``."""
-    held.OF_A_SITE = {**held.OF_A_SITE, "pulumi-python:dynamic/stand-in:Network": "everything is in it"}
+    lasting = {**held.lasting(), NETWORK: Lasting(why="everything is in it", with_site=True)}
+    held.lasting = lambda: lasting
     raw = json.loads(ENVIRONMENT.read_text(encoding="utf-8"))
     environment = parse(raw, source=ENVIRONMENT, stack=raw["name"])
     if environment.destroyable and confirmed(environment.name):

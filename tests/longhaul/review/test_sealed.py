@@ -14,7 +14,7 @@ import yaml
 from longhaul.exits import CommandError
 from longhaul.project import Project
 from longhaul.review.outcome import Outcome
-from longhaul.review.planner import DRIFT_WORDS, CommandPlanner, PlanError, summary_of
+from longhaul.review.planner import CommandPlanner, PlanError, drift_words, summary_of
 from longhaul.review.sealed import PLACEHOLDER, SIGNATURE, sealed, without_secrets
 from tests.longhaul.review.conftest import PLANS, Checkout
 
@@ -180,7 +180,7 @@ def test_a_refused_plan_is_a_plan(place: Place) -> None:
 def test_drift_reads_the_clouds_and_no_tunnel(place: Place) -> None:
     place.planner()("dev", base=None, drift=True)
     words = place.notes("plans")[0][0]
-    assert tuple(words[words.index("--") + 1 :]) == DRIFT_WORDS
+    assert tuple(words[words.index("--") + 1 :]) == drift_words()
     assert "--refresh" in words
 
 

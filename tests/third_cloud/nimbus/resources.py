@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
-from clouds.base.kinds import Kind
+from clouds.base.kinds import Kind, Lasting
 from nimbus.groups import FLOCK
 from nimbus.policy import ADDRESS, BRIDGE, FABRIC, TUNNEL
 
@@ -23,3 +24,18 @@ def kinds() -> Mapping[str, Kind]:
 def ranges() -> Mapping[str, tuple[str, ...]]:
     """Where ranges are."""
     return {FABRIC: ("range",), BRIDGE: ("ranges",), TUNNEL: ("local", "remote")}
+
+
+def sealed() -> tuple[str, ...]:
+    """Tunnels."""
+    return (TUNNEL,)
+
+
+def lasting() -> Mapping[str, Lasting]:
+    """Fabrics, which everything of a site is in."""
+    return {FABRIC: Lasting(why="everything in it would have to go first", with_site=True)}
+
+
+def rules(_type: str, _inputs: Mapping[str, Any], /) -> tuple[str, ...]:
+    """None: Nimbus filters nothing."""
+    return ()

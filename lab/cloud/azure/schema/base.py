@@ -122,8 +122,6 @@ class TypeSpec:
     """Property names that answers hold and that are ignored in a request, as the cloud does."""
     parent: str | None = None
     """The type that it is part of and deleted with."""
-    child_path: bool = False
-    """Whether answers carry no location of their own."""
 
 
 def parse_body(spec: TypeSpec, body: Any, resource_id: ResourceId) -> dict[str, Any]:
