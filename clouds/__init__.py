@@ -1,2 +1,3 @@
-"""Everything that one must know about a cloud, below all else and free of Pulumi: one folder for each, the same file
-names in each. ``base`` holds what they share and what each has to answer."""
+"""Everything that the project knows about each cloud. This package imports no other package of the project and no
+Pulumi. Each cloud has one folder, with the same file names in each. ``base`` holds shared code and the protocols that
+each cloud implements."""

@@ -1,7 +1,7 @@
-"""Which clouds there are: three of our own, and those of installed packages.
+"""Lists the clouds: the three built-in ones, and those of installed packages.
 
-A package adds one by an entry point of the group ``longhaul.clouds``, which names a class that takes no arguments and
-answers :class:`~clouds.base.cloud.Cloud`.
+A package adds a cloud with an entry point of the group ``longhaul.clouds``. The entry point names a class that is
+called without arguments and whose instance implements :class:`~clouds.base.cloud.Cloud`.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from clouds.base.site import SiteBase
 
     AnyCloud = Cloud[Any]
-    """A cloud to whoever does not know which: :func:`cloud_of` gives each site its own."""
+    """Type of a cloud for callers that do not know which one it is. :func:`cloud_of` returns the cloud of a site."""
 
 GROUP = "longhaul.clouds"
-"""Group of entry points."""
+"""Name of the entry point group."""
 
 
 @cache
 def clouds() -> Mapping[str, AnyCloud]:
-    """Every cloud by its kind; ``ValueError`` when two have the same."""
+    """Return every cloud by its kind. Raise ``ValueError`` when two clouds have the same kind."""
     own: tuple[AnyCloud, ...] = (Azure(), Aws(), Onprem())
     found: dict[str, AnyCloud] = {}
     for cloud in (*own, *_installed()):
@@ -38,12 +38,12 @@ def clouds() -> Mapping[str, AnyCloud]:
 
 
 def cloud_of(site: SiteBase) -> AnyCloud:
-    """The cloud that a site is in."""
+    """Return the cloud of a site."""
     return clouds()[site.kind]
 
 
 def _installed() -> Iterator[AnyCloud]:
     for distribution in distributions():
-        # Hardly a package has the group: parsing all their files, as ``entry_points`` does, takes twice as long.
+        # Few packages have the group. ``entry_points`` parses the files of all packages, which takes twice as long.
         if GROUP in (distribution.read_text("entry_points.txt") or ""):
             yield from (point.load()() for point in distribution.entry_points if point.group == GROUP)

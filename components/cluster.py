@@ -18,10 +18,10 @@ from components.resources import CloudResources, HasControlPlane
 
 
 class Cluster(ComponentResource):
-    """An environment."""
+    """All resources of an environment."""
 
     outputs: Mapping[str, pulumi.Input[object]]
-    """What the stack exports."""
+    """Outputs of the stack."""
 
     def __init__(self, environment: Environment, opts: ResourceOptions | None = None) -> None:
         addresses = plan(environment)
@@ -58,7 +58,7 @@ class Cluster(ComponentResource):
         return cloud.make_control_plane()
 
     def _user_data(self, pool: str, *, group: str | None = None) -> Output[str]:
-        """What a pool's machines start with, those of its scale set ``group`` if any."""
+        """Return the user-data of a pool's machines; with ``group``, of the machines of that scale set."""
         return self._kubernetes_ca.apply(
             lambda known: pool_user_data(self._environment, self._addresses, pool, kubernetes_ca=known, group=group)
         )
@@ -66,7 +66,8 @@ class Cluster(ComponentResource):
     def _links(
         self, control: ControlPlane, providers: list[pulumi.ProviderResource]
     ) -> Mapping[str, pulumi.Input[object]]:
-        """Links between sites, where there is more than one; exports what the racks' gateways need."""
+        """Make the links between sites, if there are several sites. Return exports that the on-premises gateways
+        need."""
         if len(self._environment.sites) == 1:
             return {}
 

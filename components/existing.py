@@ -1,4 +1,4 @@
-"""What is there already, looked up before anything is made beside it."""
+"""Lookup of existing resources, before anything is made beside them."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ import pulumi
 
 
 class ExistingError(pulumi.RunError):
-    """Something that the environment names is not what it has to be."""
+    """An existing resource that the environment names does not fit."""
 
 
 def require(at: str, named: str, faults: Iterable[str]) -> None:
-    """Raise :class:`ExistingError` with every fault of what the file names at ``at``; nothing without any."""
+    """Raise :class:`ExistingError` with every fault of the resource that the file names at ``at``; do nothing when
+    there is none."""
     found = list(faults)
     if found:
         raise ExistingError(f"{at}: {named} does not fit:\n" + "\n".join(f"  - {fault}" for fault in found))
 
 
 def is_told(looked_up: Any) -> bool:
-    """Whether a provider told of what it was asked. One that reaches no cloud may tell nothing while something is
-    previewed, and then nothing can be said against it."""
+    """Return whether a provider answered a lookup. In a preview, a provider that reaches no cloud may answer nothing;
+    then nothing can be checked."""
     return looked_up.id is not None or not pulumi.runtime.is_dry_run()

@@ -1,13 +1,12 @@
-"""What is in use is neither changed nor lost by accident, whoever runs the engine.
+"""Guards that keep what is in use from being changed or lost by accident, regardless of who runs the engine.
 
-Two guards beside those of ``components/control_plane/guard.py``:
+Two guards, in addition to those of ``components/control_plane/guard.py``:
 
-- a resource that remembers the address plan and the places of what is there. It comes before everything else, and
-  refuses to be told otherwise: the run ends with nothing touched;
+- a resource that records the immutable settings: the address plan and the places of what exists. It comes before
+  everything else and refuses changes: the run ends with nothing touched;
 - a hook before the deletion of what cannot be made again: the vault, what holds it, networks of sites that stay.
 
-Neither is the engine's ``protect``, which would forbid whatever replaces a resource and be in the way of a removal
-that is meant.
+Neither uses the engine's ``protect``, which would forbid every replacement and would block intended removals too.
 """
 
 from __future__ import annotations
@@ -50,27 +49,27 @@ def lasting() -> Mapping[str, Lasting]:
 
 
 class HeldProvider(ResourceProvider):
-    """Remembers facts, and forgets only those of what is no longer in the file."""
+    """Records immutable settings, and drops settings only of parts that are no longer in the file."""
 
     serialize_as_secret_always = False
 
     def create(self, props: dict[str, Any]) -> CreateResult:
-        """Nothing to make; what is remembered first is what the file says then."""
+        """Make nothing; record the settings that the file has at first."""
         return CreateResult(id_=str(props["environment"]), outs=props)
 
     def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> DiffResult:
-        """Changes are remembered, or refused, in place: a preview shows them."""
+        """Report changes as an update in place, so that a preview shows them. The update records or refuses them."""
         names = ("environment", "facts")
         return DiffResult(changes=any(olds.get(name) != news.get(name) for name in names), replaces=[])
 
     def update(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> UpdateResult:
-        """``RefusedError`` when something that stays in the file would be another."""
+        """Record the new settings; raise ``RefusedError`` when an immutable setting would change."""
         check(str(news["environment"]), olds.get("facts") or {}, news["facts"])
         return UpdateResult(outs=news)
 
 
 class Held(Resource, module="longhaul", name="Held"):
-    """Comes before everything and refuses changes of what is in use."""
+    """Resource that comes before everything else and refuses changes of immutable settings."""
 
     def __init__(self, name: str, *, environment: str, facts: Facts, opts: ResourceOptions | None = None) -> None:
         properties: dict[str, pulumi.Input[object]] = {"environment": environment, "facts": dict(facts)}
@@ -78,7 +77,7 @@ class Held(Resource, module="longhaul", name="Held"):
 
 
 def check(environment: str, before: Facts, after: Facts) -> None:
-    """``RefusedError`` when a fact that both have is another."""
+    """Raise ``RefusedError`` when a setting that both have differs."""
     found = changes(before, after)
     if found:
         lines = [
@@ -90,8 +89,8 @@ def check(environment: str, before: Facts, after: Facts) -> None:
 
 
 def keeps(environment: Environment) -> ResourceHookBinding:
-    """The hook before the deletion of what lasts. One for all, since the engine looks it up by its name when it deletes
-    what the program no longer declares."""
+    """Return the hook before the deletion of resources that must stay. There is one hook for all, because the engine
+    looks it up by name when it deletes what the program no longer declares."""
 
     def before_delete(args: ResourceHookArgs) -> None:
         check_deletion(environment, type_=args.type, name=args.name, inputs=args.old_inputs or {})
@@ -100,7 +99,7 @@ def keeps(environment: Environment) -> ResourceHookBinding:
 
 
 def check_deletion(environment: Environment, *, type_: str, name: str, inputs: Mapping[str, Any]) -> None:
-    """``RefusedError`` unless what lasts goes with its site, or with the whole environment."""
+    """Raise ``RefusedError`` unless the resource is deleted together with its site, or with the whole environment."""
     if environment.destroyable and confirmed(environment.name):
         return
     site = (inputs.get("tags") or {}).get(SITE)
@@ -117,13 +116,15 @@ def check_deletion(environment: Environment, *, type_: str, name: str, inputs: M
 
 
 def holding(environment: Environment, addresses: AddressPlan) -> ResourceOptions:
-    """Options under which everything below waits for the facts to be agreed on, and what lasts is guarded."""
+    """Return options under which every resource waits for the check of immutable settings, and resources that must stay
+    are guarded."""
     held = Held(f"{environment.name}-held", environment=environment.name, facts=facts(environment, addresses))
     return ResourceOptions(transformations=[_after(held, keeps(environment))])
 
 
 def _after(held: Held, kept: ResourceHookBinding) -> ResourceTransformation:
-    """In one place for all: what is added to the program is guarded without a word there."""
+    """Return the transformation that applies both guards. It covers every resource, so that new parts of the program
+    are guarded without code of their own."""
     later = ResourceOptions(depends_on=[held])
     guarded = ResourceOptions(depends_on=[held], hooks=kept)
 

@@ -1,8 +1,8 @@
 """Links between sites: every pair, by a cloud's backbone or by IPsec, as the model plans them.
 
-What a site is to links is said by its cloud (``links.py`` of each). IPsec asks one of two things of it: gateways whose
-addresses are known before any link is (:class:`Holds`), or addresses and keys that come with each connection
-(:class:`Dials`).
+Each cloud implements the ends of its sites (``links.py`` of each). For IPsec there are two kinds of ends: gateways
+whose addresses are known before any link exists (:class:`Holds`), or ends that get addresses and keys with each
+connection (:class:`Dials`).
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from components.model.links import LinkKind, PlannedLink, links
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where a site's end of links goes in the program."""
+    """Place in the program where a site's end of its links is made."""
 
     environment: Environment
     addresses: AddressPlan
     site: str
     name: str
-    """What its gateway is called in the program, if a link needs one."""
+    """Name of its gateway in the program, if a link needs one."""
     parent: pulumi.Resource
 
     @property
     def opts(self) -> ResourceOptions:
-        """Options of what is made there."""
+        """Return the options of resources that are made there."""
         return ResourceOptions(parent=self.parent)
 
     def called(self, name: str) -> str:
-        """What the cloud calls what the program calls ``name``."""
+        """Return the name, in the cloud, of a resource that the program calls ``name``."""
         return cloud_name(self.environment, name)
 
     def block(self, site: str) -> IPv4Network:
-        """A site's block."""
+        """Return a site's block."""
         return self.addresses.sites[site].block
 
 
@@ -56,21 +56,21 @@ class Remote:
 
 @dataclass(frozen=True, kw_only=True)
 class Tunnel(Remote):
-    """An address of the other end, and the key to it."""
+    """An address of the other end, and the key of the tunnel to it."""
 
     key: pulumi.Input[str]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Gateway:
-    """What has one key for each gateway of another site."""
+    """A gateway, which has one key for each gateway of another site."""
 
     name: str = ""
-    """Empty where the site has no other."""
+    """Name; empty where the site has no other gateway."""
     addresses: Sequence[pulumi.Input[str]]
 
     def remotes(self) -> Iterator[Remote]:
-        """Its addresses, as the other end knows them."""
+        """Yield its addresses, as the other end knows them."""
         for index, address in enumerate(self.addresses):
             yield Remote(label=self.name or str(index), address=address)
 
@@ -80,7 +80,7 @@ class Holds(Protocol):
     """The end of a site whose gateways have addresses of their own."""
 
     def gateways(self) -> Sequence[Gateway]:
-        """Its gateways, made when they are first asked for."""
+        """Return its gateways, which are made when they are first requested."""
 
     def hold(self, name: str, gateway: Gateway, far: str, tunnels: Sequence[Tunnel]) -> None:
         """Make a gateway's tunnels to a gateway of the site ``far``."""
@@ -91,7 +91,8 @@ class Dials(Protocol):
     """The end of a site that gets addresses and keys with each connection."""
 
     def dial(self, name: str, far: str, remotes: Sequence[Remote]) -> Mapping[str, Sequence[Tunnel]]:
-        """Connect to addresses of the site ``far``; by label of each, what the other end has to hold."""
+        """Connect to addresses of the site ``far``. Return, by label of each address, the tunnels that the other end
+        has to make."""
 
 
 @runtime_checkable
@@ -99,7 +100,7 @@ class Peers(Protocol):
     """The end of a site that its cloud's backbone connects to others of the same cloud."""
 
     def peer(self, name: str, far: Any) -> None:
-        """Connect the two."""
+        """Connect the two sites."""
 
 
 End = Holds | Dials
@@ -107,29 +108,30 @@ End = Holds | Dials
 
 @runtime_checkable
 class Exports(Protocol):
-    """The end of a site whose tunnels something else than the program makes."""
+    """The end of a site whose tunnels are made outside the program."""
 
     def exported(self) -> Mapping[str, Output[list[dict[str, object]]]]:
-        """By host name of each gateway, the tunnels it holds, secret."""
+        """Return the tunnels of each gateway, by host name; they are secret."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LinksArgs:
-    """What is to be linked."""
+    """Arguments of the links."""
 
     environment: Environment
     addresses: AddressPlan
     ends: Mapping[str, Callable[[Place], End]]
-    """By site, what makes its end."""
+    """Function that makes the end of a site, by site."""
     tunnel_key: Callable[[str], pulumi.Input[str]]
-    """Makes the pre-shared key of a connection whose ends both hold, given its name in the vault."""
+    """Function that makes the pre-shared key of a connection between two ends with gateways, given its name in the
+    vault."""
 
 
 class Links(ComponentResource):
-    """Each link, and gateways where a site has an IPsec link."""
+    """All links, and gateways where a site has an IPsec link."""
 
     onprem_tunnels: Mapping[str, Output[list[dict[str, object]]]]
-    """By host name of each on-prem gateway, the tunnels it holds, secret: what Ansible renders."""
+    """Tunnels of each on-premises gateway, by host name; they are secret. Ansible renders them."""
 
     def __init__(self, name: str, args: LinksArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:Links", name, None, opts)
@@ -151,7 +153,8 @@ class Links(ComponentResource):
         )
 
     def _link(self, link: PlannedLink) -> None:
-        """Make one link, its ends in the order of their kinds: names that are there already have it."""
+        """Make one link. Its ends are ordered by their sites' kinds, because the names of existing resources depend on
+        that order."""
         sites = self._args.environment.sites
         first, second = sorted((link.first, link.second), key=lambda site: sites[site].kind)
         name = f"{self._name}-{link.name}"
@@ -171,7 +174,8 @@ class Links(ComponentResource):
                 raise NotImplementedError(f"link {link.name}: {link.kind} between {kinds}")
 
     def _hold(self, name: str, first: str, near: Holds, second: str, far: Holds) -> None:
-        """Both ends know the other's addresses: a key for each two gateways."""
+        """Make the tunnels between two ends that know each other's addresses, with one key for each pair of
+        gateways."""
         for own in near.gateways():
             for other in far.gateways():
                 ends = "-".join(part for part in (first, own.name, second, other.name) if part)
@@ -185,10 +189,10 @@ def _keyed(remotes: Iterator[Remote], key: pulumi.Input[str]) -> list[Tunnel]:
 
 
 def _dial(name: str, first: str, near: Dials, second: str, far: Holds) -> None:
-    """One end gives addresses and keys to each connection: one for each address of the other. Where that is Azure, two
-    connections in AWS, which gives each two tunnels, are four in Azure. (Of an Azure connection's two instances, only
-    the one that AWS expects there comes up.) Azure documents several connections to one site with BGP alone: that one
-    takes over from another with static routes was seen in the lab only."""
+    """Connect an end that gets addresses and keys with each connection: one connection for each address of the other
+    end. When the other end is Azure, two connections in AWS, with two tunnels each, become four in Azure. (Of the two
+    instances of an Azure connection, only the one that AWS expects there comes up.) Azure documents several connections
+    to one site only with BGP; that one takes over from another with static routes was seen in the lab only."""
     remotes = [remote for gateway in far.gateways() for remote in gateway.remotes()]
     given = near.dial(name, second, remotes)
     for gateway in far.gateways():

@@ -1,7 +1,8 @@
-"""No resource is made or changed into what a policy forbids, whoever runs the engine (docs/policy.md).
+"""Enforcement of policies: no resource is made or changed against a policy, regardless of who runs the engine
+(docs/policy.md).
 
-A hook judges a resource's inputs as the engine has them, with all that is known by then, before it is made or changed;
-what stays as it is, is not asked. A preview asks, too, and ends there with nothing touched.
+A hook judges a resource's inputs as the engine has them, with all values known by then, before the resource is made or
+changed. Unchanged resources are not judged. A preview is judged too, and a refusal ends it with nothing touched.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ from components.model.policy import PREVIEW_JUDGED, Policies, policies
 
 
 def enforcing(environment: Environment) -> ResourceTransformation:
-    """Have every resource judged that the program declares from now on. Needs a stack."""
+    """Return a transformation that has every resource judged that the program declares after its registration. Needs a
+    stack."""
     judge = policies(environment)
     options = ResourceHookOptions(on_dry_run=not os.environ.get(PREVIEW_JUDGED))
 
@@ -54,7 +56,7 @@ def enforcing(environment: Environment) -> ResourceTransformation:
 
 
 def check(judge: Policies, resource: Resource) -> None:
-    """``RefusedError`` when something stands against a resource."""
+    """Raise ``RefusedError`` when a finding stands against a resource."""
     found = judge.against(resource)
     if found:
         raise RefusedError("\n".join(_said(resource, found)))
@@ -63,7 +65,7 @@ def check(judge: Policies, resource: Resource) -> None:
 def _said(resource: Resource, found: Sequence[Finding]) -> list[str]:
     broken = list(dict.fromkeys(finding.check for finding in found))
     waivable = [rule.id for rule in RULES if rule.id in broken and rule.waivable]
-    # The first line alone is shown beside the resource, all of it at the end.
+    # Beside the resource only the first line is shown; the whole text is shown at the end.
     lines = [f"{resource.name} may not be so: it breaks the policy {', '.join(broken)}."]
     lines += [f"  {finding.check}: {finding.what}. Write {finding.do}. {finding.why}" for finding in found]
     waiver = (f"{{rule: {rule}, resource: {resource.name}, why: …, until: …, approved_by: …}}" for rule in waivable)
@@ -72,7 +74,8 @@ def _said(resource: Resource, found: Sequence[Finding]) -> list[str]:
 
 
 async def _written(value: Any) -> Any:
-    """``value`` as the engine writes it into a preview, where what is unknown and what is secret have their marks."""
+    """Return ``value`` as the engine writes it into a preview, with the engine's marks for unknown and for secret
+    values."""
     if isinstance(value, Unknown):
         return UNKNOWN
     if isinstance(value, Output):

@@ -1,4 +1,5 @@
-"""What declares an environment's part in each cloud: three of our own, and those of installed packages.
+"""Registry of the components that declare an environment's part in each cloud: three of our own, and those of installed
+packages.
 
 A package adds one by an entry point of the group ``longhaul.components``, which is named as the kind of its sites and
 names what answers :class:`~components.resources.CloudResources`. Each is loaded when an environment has a site of its
@@ -13,11 +14,11 @@ from importlib.metadata import entry_points
 from components.resources import MakesResources
 
 GROUP = "longhaul.components"
-"""Group of entry points."""
+"""Group of the entry points."""
 
 
 def resources_of(kind: str) -> MakesResources:
-    """What declares sites of a kind; ``LookupError`` when nothing does."""
+    """Return what declares sites of a kind; raise ``LookupError`` when nothing does."""
     if kind in OWN:
         return OWN[kind]()
     for point in entry_points(group=GROUP, name=kind):

@@ -1,4 +1,4 @@
-"""What the program asks of every cloud: ``cloud.py`` of each answers it."""
+"""Interface between the program and every cloud, which the ``cloud.py`` of each implements."""
 
 from __future__ import annotations
 
@@ -13,27 +13,28 @@ from components.links import End, Place
 
 
 class UserData(Protocol):
-    """cloud-init's input for a pool's machines, plain; of one of its groups, where a pool has several."""
+    """Function that returns cloud-init's input for a pool's machines as plain text; with ``group``, for that group of
+    the pool."""
 
     def __call__(self, pool: str, *, group: str | None = None) -> Output[str]: ...
 
 
 class CloudResources(Protocol):
-    """What an environment has in one cloud."""
+    """Resources of an environment in one cloud."""
 
     @property
     def providers(self) -> Sequence[pulumi.ProviderResource]:
-        """Providers that what links sites needs; none where the engine has one by default."""
+        """Providers that links between sites need; empty where the engine's default provider is used."""
 
     def make_site(self, name: str) -> None:
-        """Make a site without its pools; comes before all else of it."""
+        """Make a site without its pools. This comes before everything else of the site."""
 
     def make_pools(self, site: str, user_data: UserData) -> None:
-        """Make a site's pools, each a component of type ``longhaul:KIND:Pool``: plans know it by that."""
+        """Make a site's pools, each as a component of type ``longhaul:KIND:Pool``, by which plans recognise a pool."""
 
     def admit_controller(self, principal_ids: Mapping[str, pulumi.Input[str]]) -> Mapping[str, pulumi.Input[object]]:
-        """Let the node controller ask about the cloud's machines: by API server machine, the object id of its identity
-        in Azure's directory. Returns what the stack exports of it."""
+        """Let the node controller ask about the cloud's machines. ``principal_ids`` has the object id of each API
+        server machine's identity in Azure's directory. Return the resulting outputs of the stack."""
 
     def link_end(self, place: Place) -> End:
         """Make a site's end of its links."""
@@ -44,8 +45,8 @@ class HasControlPlane(Protocol):
     """A cloud that the control plane can be in."""
 
     def make_control_plane(self) -> ControlPlane:
-        """Make it, in the site that the environment says."""
+        """Make the control plane in the site that the environment names."""
 
 
 MakesResources = Callable[..., CloudResources]
-"""Takes the environment and its addresses, and as ``parent`` the component that everything is below."""
+"""Function that takes the environment and its addresses, and as ``parent`` the component above all others."""

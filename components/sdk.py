@@ -1,4 +1,5 @@
-"""What Pulumi's SDK does for every resource that costs more than it tells (docs/previews.md has the figures)."""
+"""Removal of work that Pulumi's SDK does for every resource, where it costs more than it is worth (docs/previews.md has
+the figures)."""
 
 from __future__ import annotations
 
@@ -17,25 +18,26 @@ from pulumi.runtime import register_stack_transformation
 from pulumi.runtime.settings import SETTINGS
 
 FRAMES = 12
-"""Of the stack that the SDK stores with a resource: its own half a dozen, and as many of the program's."""
+"""Number of stack frames that the SDK stores with a resource: about six of its own, and as many of the program's."""
 
 DEBUG = "LONGHAUL_SDK_DEBUG"
-"""Variable that, set to anything, has the SDK send its debug messages, which `pulumi --debug` shows."""
+"""Environment variable: when set, the SDK sends its debug messages, which `pulumi --debug` shows."""
 
 _OLD_VERSION = re.compile(r"azure-native:\w+/v\d{8}\w*:")
-"""A type of azure-native under the name of one version of Azure's interface."""
+"""Pattern of azure-native types that name one version of Azure's interface."""
 
 
 @contextmanager
 def lean() -> Iterator[None]:
-    """Declare resources inside the block at less cost; what holds beyond it concerns this process alone.
+    """Declare resources inside the block at less cost. Effects after the block concern this process only.
 
-    The SDK stores the whole stack of each declaration, which was 40% of the state and names folders of whoever ran it;
-    Python's collector goes again and again through hundreds of thousands of small objects that all live until the end;
-    and the SDK tells the engine four or five times of each resource what it is about, each time waiting for the answer.
+    Three costs are avoided. The SDK stores the whole call stack of each declaration, which was 40% of the state and
+    names folders of the operator. Python's garbage collector repeatedly examines hundreds of thousands of small objects
+    that all live until the end. And the SDK sends the engine four or five debug messages for each resource, and waits
+    for the answer to each.
     """
     gc.disable()
-    # Python looks through everything once more when it ends.
+    # At its end Python would examine all objects once more.
     atexit.register(gc.freeze)
     if not os.environ.get(DEBUG):
         pulumi.log.debug = _unsaid
@@ -43,21 +45,21 @@ def lean() -> Iterator[None]:
     try:
         yield
     finally:
-        # An error is to be shown whole.
+        # Errors are shown with the whole stack.
         del sys.tracebacklimit
 
 
 def forget_versions() -> None:
-    """Leave out the earlier names that azure-native gives to each resource for each version of Azure's interface, some
-    thirty: this program has never declared one under such a name, and the SDK works a URN out of each. Other earlier
-    names stay. Needs a stack, and concerns what is declared afterwards."""
+    """Drop the aliases that azure-native gives to each resource for each version of Azure's interface, about thirty.
+    This program has never declared a resource under such a type, and the SDK computes a URN from each. Other aliases
+    stay. Needs a stack, and affects resources that are declared afterwards."""
     register_stack_transformation(_without_versions)
 
 
 def wait_once() -> None:
-    """Have the SDK wait for all values declared so far as for one, which fails as soon as any of them does.
+    """Make the SDK wait for all values declared so far as for one, which fails as soon as any of them does.
 
-    Otherwise it waits for the first of thousands that comes, and looks through all the others again after each.
+    Otherwise it waits for the first of thousands of values, and examines all the others again after each.
     """
     with SETTINGS.lock:
         known = tuple(SETTINGS.outputs)
@@ -73,7 +75,7 @@ async def _all(values: Iterable[asyncio.Task[Any]]) -> None:
 
 
 def _unsaid(*_message: Any, **_resource: Any) -> None:
-    """Instead of ``pulumi.log.debug``."""
+    """Replace ``pulumi.log.debug``; do nothing."""
 
 
 def _without_versions(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult | None:
@@ -81,7 +83,7 @@ def _without_versions(args: pulumi.ResourceTransformationArgs) -> pulumi.Resourc
     kept = [alias for alias in earlier if not _is_version(alias)]
     if len(kept) == len(earlier):
         return None
-    # Merging could only add to them.
+    # A merge could only add aliases.
     opts = pulumi.ResourceOptions.merge(args.opts, None)
     opts.aliases = kept
     return pulumi.ResourceTransformationResult(props=args.props, opts=opts)

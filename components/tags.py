@@ -1,4 +1,4 @@
-"""Tags of what is made in clouds."""
+"""Tags of cloud resources."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from components.model import Environment
 
 
 def environment_tags(environment: Environment) -> dict[str, str]:
-    """Tags of what is no site's."""
+    """Return the tags of resources that belong to no site."""
     return {**environment.tags, ENVIRONMENT: environment.name}
 
 
 def site_tags(environment: Environment, site: str) -> dict[str, str]:
-    """Tags of every resource of a site."""
+    """Return the tags of every resource of a site."""
     return {**environment_tags(environment), SITE: site}

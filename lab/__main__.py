@@ -21,7 +21,7 @@ from lab.state import InitRecord, LabError, LabState, init_record, lock, loopbac
 from lab.teardown import down
 
 _DOWN = 3
-"""Exit code of ``status`` when the lab is not running, as LSB has it for services."""
+"""Exit code of ``status`` when the lab is not running, as the LSB defines it for services."""
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -69,7 +69,7 @@ def _add_start(verb: argparse.ArgumentParser) -> None:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """The command line; returns the exit code."""
+    """Run the command line and return its exit code."""
     words = sys.argv[1:] if argv is None else argv
     words, command = (words[: words.index("--")], words[words.index("--") + 1 :]) if "--" in words else (words, [])
     options = _parser().parse_args(words)
@@ -155,8 +155,8 @@ def _require_up(state: LabState) -> InitRecord:
 
 
 def status(state: LabState) -> dict[str, Any]:
-    """What there is: ``init``, ``daemon`` and, when the daemon answers, machines, networks, load balancers, gateways
-    with their tunnels, and cuts. Of an environment beside another, its part; of one with a lab, the whole lab."""
+    """Return the lab's state: ``init``, ``daemon`` and, when the daemon answers, machines, networks, load balancers,
+    gateways with their tunnels, and cuts. For a tenant it is the tenant's part, otherwise the whole lab."""
     record = init_record(state)
     alive = record is not None and record.alive()
     host = host_of(state)
@@ -192,7 +192,7 @@ def _status(state: LabState, *, as_json: bool) -> int:
 
 
 def _which(found: dict[str, Any]) -> str:
-    """What the report is of."""
+    """Name what the report covers: a whole lab, or a tenant's part of one."""
     if found["lab"] != found["env"]:
         return f"environment {found['env']}, its part of the lab of environment {found['lab']}"
     beside = f", with {' and '.join(found['beside'])} in it" if found["beside"] else ""
@@ -225,7 +225,7 @@ def _tunnel(tunnel: dict[str, Any]) -> str:
 
 
 def shell(state: LabState, machine: str, command: list[str]) -> NoReturn:
-    """Become a shell, or ``command``, in a machine. Needs process 1 but no daemon."""
+    """Replace this process with a shell, or with ``command``, in a machine. Needs process 1, but no daemon."""
     _require_up(state)
     group = Group.of(host_of(state), machine)
     leader = nspawn.leader_among(group.members()) if "/" not in machine else None

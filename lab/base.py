@@ -1,4 +1,4 @@
-"""The system that every image is laid over: Debian with the ``bare`` packages, cached by what it is made of."""
+"""Base of every image: Debian with the ``bare`` packages, cached under a digest of its sources."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from longhaul.toolchain.errors import SetupError
 from longhaul.toolchain.spec import machine_arch
 
 _LAYOUT = 2
-"""To be raised when the code below makes something else of the same sources."""
+"""Version of the result. Raise it when the code below makes a different result from the same sources."""
 
 
 def ensure(contents: Contents, *, log_dir: Path, progress: Progress) -> Path:
-    """The base's folder: ``rootfs``, ``packages.json`` (name to version) and ``sources.list`` (where apt got them)."""
+    """Make the base unless it is cached, and return its folder: ``rootfs``, ``packages.json`` (name to version) and
+    ``sources.list`` (where apt got them)."""
     place = cache_root() / "base" / digest(_LAYOUT, machine_arch(), contents.suite, contents.bare, OPTIONS)
 
     def make(into: Path) -> None:

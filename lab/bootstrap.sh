@@ -1,6 +1,7 @@
 #!/bin/sh
-# Have .venv with the locked Python packages and this package in it: `lab/bootstrap.sh` what runs, `lab/bootstrap.sh --dev` the checks
-# too. With `--root` a caller that needs root is told so before anything is done. When all is there it takes no time and no network.
+# Make .venv with the locked Python packages and this package: `lab/bootstrap.sh` installs what the programs need,
+# `lab/bootstrap.sh --dev` also what the checks need. With `--root` it fails at once unless it runs as root. When all is installed
+# already, it needs no time and no network.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -49,7 +50,7 @@ install_python() {
   }
 }
 
-# Only as much of pip's output as says what went wrong goes to the screen.
+# When pip fails, only the end of its output goes to the screen.
 install_packages() {
   log=.lab/log/python.log
   : >"$log"
@@ -64,8 +65,8 @@ space (df -h .)? What was installed is kept; run it again."
   if [ "$(.venv/bin/python -c 'import sys, pip; print(sys.version)' 2>/dev/null)" != "$("$python" -c 'import sys; print(sys.version)')" ]; then
     run "$python" -m venv --clear .venv
   fi
-  # Wheels only: building one would fetch what it is built with, and that is in no lock. Compiling the SDKs' 700 MB takes minutes and
-  # nearly all of it is never imported.
+  # Wheels only: a build would fetch its build dependencies, which no lock names. Nothing is compiled: the SDKs' 700 MB would take
+  # minutes, and nearly all of it is never imported.
   run .venv/bin/python -m pip install --no-input --disable-pip-version-check --no-compile --only-binary :all: --require-hashes -r "$lock"
   run .venv/bin/python -m pip install --no-input --disable-pip-version-check --no-deps --no-build-isolation --editable .
 }

@@ -1,7 +1,7 @@
-"""What passes on the lab's internet, by who talks to whom: ``python -m lab capture``.
+"""Counts the packets on the lab's internet by source and destination: ``python -m lab capture``.
 
-Listens with a packet socket in the internet's namespace to every link of it, and counts each packet once, where it
-comes in. Between sites there should be nothing but IKE and ESP in UDP: anything else is named as such.
+Listens with a packet socket in the internet's namespace on all links, and counts each packet once, where it comes in.
+Between sites only IKE and ESP in UDP should pass; anything else is reported as in the clear.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _EVERYTHING = 0x0003
 """ETH_P_ALL (packet(7))."""
 _IPV4 = b"\x08\x00"
 _OUTGOING = 4
-"""PACKET_OUTGOING (packet(7)): a packet seen a second time, on its way out."""
+"""PACKET_OUTGOING (packet(7)): a packet on its way out, which was counted when it came in."""
 _PROTOCOLS = {1: "icmp", 6: "tcp", 17: "udp", 50: "esp"}
 SEALED = ("ike", "esp-in-udp", "nat-keepalive")
-"""What may pass between sites."""
+"""Kinds of flows that may pass between sites."""
 _SERVICES = {
     (str(addresses.SERVICES), "tcp", 443): "cloud api",
     (str(addresses.DEPOT), "tcp", 80): "depot",
@@ -50,15 +50,15 @@ class Flow:
 
 @dataclass(frozen=True)
 class Place:
-    """Whose an address is."""
+    """Holder of an address."""
 
     name: str
     site: str
-    """The network it stands for; empty for what is no site's."""
+    """Network that it belongs to; empty when it belongs to no site."""
 
 
 def kind(packet: bytes) -> Flow:
-    """What an IPv4 packet is; raises ValueError for one that is cut off."""
+    """Return the flow that an IPv4 packet belongs to; raises ValueError when it is not IPv4 or is cut off."""
     header = (packet[0] & 15) * 4
     if packet[0] >> 4 != 4 or len(packet) < header:
         raise ValueError("no IPv4 packet")
@@ -80,14 +80,14 @@ def kind(packet: bytes) -> Flow:
 
 
 def _encapsulated(content: bytes) -> str:
-    """What is in UDP on port 4500: RFC 3948, section 2."""
+    """Return the kind of a packet in UDP on port 4500 (RFC 3948, section 2)."""
     if content == b"\xff":
         return "nat-keepalive"
     return "ike" if content[:4] == bytes(4) else "esp-in-udp"
 
 
 def places(status: Mapping[str, Any]) -> dict[str, Place]:
-    """Whose each address is, out of the daemon's status."""
+    """Return the holder of each address, from the daemon's status."""
     found = {
         str(addresses.OPERATOR_PUBLIC): Place("the operator", ""),
         str(addresses.SERVICES): Place("the clouds", ""),
@@ -107,7 +107,7 @@ def places(status: Mapping[str, Any]) -> dict[str, Place]:
 
 
 def in_the_clear(flow: Flow, known: Mapping[str, Place]) -> bool:
-    """Whether a flow is between sites and not sealed, or shows an address that is private."""
+    """Return whether a flow passes between sites unencrypted, or shows a private address."""
     ends = (flow.source, flow.destination)
     if any(IPv4Address(end) in range_ for end in ends for range_ in PRIVATE):
         return True
@@ -116,7 +116,7 @@ def in_the_clear(flow: Flow, known: Mapping[str, Place]) -> bool:
 
 
 def summary(counts: Mapping[Flow, Sequence[int]], status: Mapping[str, Any], *, seconds: float) -> dict[str, Any]:
-    """``flows``, the busiest first, and ``in_the_clear``: those that should not be."""
+    """Return ``flows``, those with most bytes first, and ``in_the_clear``: the flows that should not pass."""
     known = places(status)
     rows = [
         {
@@ -133,7 +133,7 @@ def summary(counts: Mapping[Flow, Sequence[int]], status: Mapping[str, Any], *, 
 
 
 def capture(record: InitRecord, *, seconds: float) -> dict[Flow, list[int]]:
-    """Listen for a while; packets and bytes (of IP) by flow. Needs root."""
+    """Listen for ``seconds``; return packets and bytes (of IP) by flow. Needs root."""
     path = Path(f"/proc/{record.pid}/root{INTERNET.path}")
     return asyncio.run(call_in(path, lambda: _count(seconds)))
 
@@ -153,7 +153,7 @@ def _count(seconds: float) -> dict[Flow, list[int]]:
 
 
 def _packets(listener: socket.socket, *, until: float) -> Iterator[bytes]:
-    """IPv4 packets as they come in."""
+    """Yield IPv4 packets as they come in."""
     while (left := until - time.monotonic()) > 0:
         if select.select([listener], [], [], left)[0]:
             frame, origin = listener.recvfrom(65536)
@@ -162,7 +162,7 @@ def _packets(listener: socket.socket, *, until: float) -> Iterator[bytes]:
 
 
 def told(found: Mapping[str, Any]) -> str:
-    """A summary for people."""
+    """Render a summary for people."""
     lines = [
         f"{row['kind']:<14} {row['from']:>20} -> {row['to']:<20} {row['packets']:>8} packets {row['bytes']:>12} bytes"
         for row in found["flows"]

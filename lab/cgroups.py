@@ -18,9 +18,9 @@ from pathlib import Path
 from lab.state import LabError, LabState
 
 LAB = "_lab"
-"""Process 1, the daemon and its servers. No machine can have this name."""
+"""Group of process 1, the daemon and its servers. No machine can have this name."""
 OPERATOR = "_operator"
-"""Commands run through ``enter``; they live in the host's PID namespace, so they do not end with process 1."""
+"""Group of commands run through ``enter``. They live in the host's PID namespace, so they do not end with process 1."""
 
 ENTER_SCRIPT = """while [ "$1" != -- ]; do echo 0 > "$1" || exit 125; shift; done; shift; exec "$@" """
 
@@ -35,7 +35,7 @@ class Hierarchy:
 
 
 def hierarchies() -> tuple[Hierarchy, ...]:
-    """Every cgroup hierarchy of the host; raises :class:`LabError` when there is none."""
+    """Return every cgroup hierarchy of the host; raises :class:`LabError` when there is none."""
     found = parse(Path("/proc/self/mountinfo").read_text())
     if not found:
         raise LabError("no cgroup hierarchy is mounted under /sys/fs/cgroup: the lab needs cgroup v1 or v2")
@@ -43,7 +43,8 @@ def hierarchies() -> tuple[Hierarchy, ...]:
 
 
 def parse(mountinfo: str) -> tuple[Hierarchy, ...]:
-    """The hierarchies in a /proc/PID/mountinfo (its fields: proc(5)), each once however often it is mounted."""
+    """Parse the hierarchies in a /proc/PID/mountinfo (fields: proc(5)); each is returned once, however often it is
+    mounted."""
     found: dict[str, Hierarchy] = {}
     for line in mountinfo.splitlines():
         left, _, right = line.partition(" - ")
@@ -62,7 +63,7 @@ class Group:
 
     @classmethod
     def of(cls, state: LabState, *parts: str) -> Group:
-        """The lab's own group, or one below it."""
+        """Return the lab's own group, or one below it."""
         return cls("/".join((state.unique_name, *parts)))
 
     def directories(self) -> Iterator[Path]:
@@ -70,7 +71,7 @@ class Group:
             yield hierarchy.mount / self.path
 
     def create(self) -> None:
-        """Make the directories and those above them. Idempotent."""
+        """Make the directories and their parents. Idempotent."""
         for hierarchy in hierarchies():
             directory = hierarchy.mount
             for part in self.path.split("/"):
@@ -82,22 +83,23 @@ class Group:
                 _delegate(hierarchy.mount / self.path.split("/")[0])
 
     def procs_files(self) -> list[str]:
-        """Files that a process writes ``0`` into to join the group."""
+        """Return the files to which a process writes ``0`` to join the group."""
         return [str(directory / "cgroup.procs") for directory in self.directories()]
 
     def entering(self, argv: Sequence[str]) -> list[str]:
-        """A command that joins the group and becomes ``argv``."""
+        """Return a command that joins the group and then executes ``argv``."""
         return ["/bin/sh", "-c", ENTER_SCRIPT, "enter", *self.procs_files(), "--", *argv]
 
     def exists(self) -> bool:
         return any(directory.exists() for directory in self.directories())
 
     def existing(self) -> list[Path]:
-        """Every directory of the group and below, deepest first."""
+        """Return every directory of the group and below, deepest first."""
         return [path for directory in self.directories() for path in _below(directory)]
 
     def members(self) -> set[int]:
-        """PIDs in the group and below, as the caller's PID namespace numbers them; others are left out."""
+        """Return the PIDs in the group and below, as the caller's PID namespace numbers them; processes outside that
+        namespace are left out."""
         pids: set[int] = set()
         for directory in self.existing():
             with contextlib.suppress(FileNotFoundError, OSError):
@@ -105,7 +107,7 @@ class Group:
         return pids - {0}
 
     def kill(self, number: signal.Signals = signal.SIGKILL) -> set[int]:
-        """Signal every member once; returns those that were there."""
+        """Signal every member once; return the members that were there."""
         members = self.members() - {os.getpid()}
         for pid in members:
             with contextlib.suppress(ProcessLookupError):
@@ -115,8 +117,8 @@ class Group:
     def remove(self, *, timeout_s: float = 60.0) -> None:
         """Remove the directories, deepest first, once they are empty.
 
-        The kernel takes members out of a group a moment after they end, so a busy directory is tried again until the
-        time is over. Raises :class:`LabError` naming what still runs in it.
+        The kernel takes members out of a group a moment after they end, so a busy directory is tried again until
+        ``timeout_s`` is over. Raises :class:`LabError` naming the processes that still run in it.
         """
         deadline = time.monotonic() + timeout_s
         while busy := self._remove_once():
@@ -156,7 +158,7 @@ def _copy_cpuset(parent: Path, child: Path) -> None:
 
 
 def _delegate(directory: Path) -> None:
-    """Pass on to the machines the controllers that the host gives to our top directory, and no others."""
+    """Enable for the machines every controller that the host enables for the lab's top directory, and no others."""
     for controller in (directory / "cgroup.controllers").read_text().split():
-        with contextlib.suppress(OSError):  # cpu with realtime threads on the host, for one, is refused
+        with contextlib.suppress(OSError):  # cpu, for example, is refused while the host has realtime threads
             (directory / "cgroup.subtree_control").write_text(f"+{controller}")

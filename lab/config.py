@@ -1,4 +1,4 @@
-"""What one lab was started with: written by ``start``, read by its process 1 and daemon."""
+"""Configuration of one lab: written by ``start``, read by its process 1 and its daemon."""
 
 from __future__ import annotations
 
@@ -15,42 +15,42 @@ from lab.state import LabError, LabState, read_json, write_atomically
 
 @dataclass(frozen=True, kw_only=True)
 class LabConfig:
-    """Frozen parameters of one lab."""
+    """Configuration with which one lab was started."""
 
     rootfs: str
-    """Root file system of machines whose image is none of ``images``; absolute."""
+    """Root file system of machines whose image is not in ``images``; an absolute path."""
     bare_rootfs: str = ""
-    """Root file system of the racks' machines; empty for ``rootfs``."""
+    """Root file system of the racks' hosts; empty for ``rootfs``."""
     gateway_rootfs: str = ""
-    """Root file system of the clouds' VPN gateways; without one there are no tunnels to them."""
+    """Root file system of the clouds' VPN gateways; empty for none, and then there are no tunnels to them."""
     depot: str = ""
     """Folder that the depot serves; empty for no depot."""
     regions: tuple[str, ...] = ()
-    """AWS's regions that the environment is in."""
+    """AWS regions of the environment."""
     stack: str = ""
-    """The environment's stack file, which says what stands in racks; empty for no racks."""
+    """Stack file of the environment, which declares its racks; empty for no racks."""
     operators: str
-    """Range of the operators' addresses, from the environment's plan."""
+    """Range of the operators' addresses, from the environment's address plan."""
     supernet: str
-    """The environment's whole private range."""
+    """Range of all private addresses of the environment."""
     operator_public: str = str(OPERATOR_PUBLIC)
-    """The operator's address on the lab's internet, which the environment's vault admits."""
+    """Address of the operator on the lab's internet, which the environment's vault admits."""
     beside: str = ""
-    """The environment in whose lab this one is; empty for a lab of its own."""
+    """Environment in whose lab this one is a tenant; empty for a lab of its own."""
     api_address: str = ""
-    """``address:port`` that the host's loopback port leads to; empty for nowhere."""
+    """``address:port`` to which the loopback port leads; empty for none."""
     port: int
     images: Mapping[str, str] = field(default_factory=dict)
-    """Image ids as the clouds' users name them, to root file systems."""
+    """Maps image ids, as the clouds' users name them, to root file systems."""
     tools: str = ""
     """Folder of the pinned tools, for the operator's PATH; empty for none."""
     cloud: str = "lab.cloud.app:Cloud"
-    """``module:class`` of the clouds; tests bring their own."""
+    """``module:class`` of the clouds; tests use their own."""
     boot_timeout_s: float = 600.0
 
     def plan(self, guest: str = "") -> Plan:
-        """The ranges, of the environment ``guest`` when the lab is another's; raises :class:`LabError` for a text that
-        is none."""
+        """Return the environment's ranges; ``guest`` is its name when it is a tenant. Raises :class:`LabError` for an
+        invalid range or address."""
         public = next((known for known in OPERATORS_PUBLIC if str(known) == self.operator_public), None)
         if public is None:
             places = f"{OPERATORS_PUBLIC[0]} to {OPERATORS_PUBLIC[-1]}"
@@ -66,7 +66,8 @@ class LabConfig:
         return plan
 
     def api(self) -> tuple[str, int] | None:
-        """Where the API is; raises :class:`LabError` for a text that is no ``address:port``."""
+        """Return the API's address and port; None when there is none. Raises :class:`LabError` for a text that is not
+        ``address:port``."""
         if not self.api_address:
             return None
         address, _, port = self.api_address.rpartition(":")
@@ -78,7 +79,7 @@ class LabConfig:
             ) from error
 
     def check(self) -> None:
-        """Raise :class:`LabError` for what cannot work."""
+        """Raise :class:`LabError` for a configuration that cannot work."""
         self.plan()
         self.api()
         for root in filter(None, (self.rootfs, self.bare_rootfs, self.gateway_rootfs, *self.images.values())):
@@ -98,7 +99,7 @@ class LabConfig:
 
     @classmethod
     def read(cls, state: LabState) -> LabConfig:
-        """The written parameters; raises :class:`LabError` when there are none."""
+        """Read the written configuration; raises :class:`LabError` when there is none."""
         value: dict[str, Any] | None = read_json(state.config_file)
         if value is None:
             raise LabError(

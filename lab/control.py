@@ -1,4 +1,4 @@
-"""The daemon's control socket: a unix socket in the state folder, for root alone."""
+"""Control socket of the daemon: a unix socket in the state folder, open to root only."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from lab.hypervisor import LabHypervisor
 from lab.state import LabError, LabState
 
 _ANSWER_S = 10.0
-"""What the daemon may take to tell."""
+"""Seconds that the daemon may take to answer a GET."""
 _ACT_S = 120.0
-"""And to act: what is ordered waits for what is under way."""
+"""Seconds that it may take for other requests: an order waits for the work in progress."""
 ACTIONS = ("off", "on", "cut", "reset")
 TUNNEL_ACTIONS = ("cut", "restore")
 
 
 @contextlib.contextmanager
 def short_path(path: Path) -> Iterator[str]:
-    """A name of ``path`` that fits a socket address (107 characters, unix(7)) however deep the folder is."""
+    """Yield a name of ``path`` that fits a socket address (107 characters, unix(7)), however deep the folder is."""
     descriptor = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
         yield f"/proc/self/fd/{descriptor}/{path.name}"
@@ -37,8 +37,8 @@ def short_path(path: Path) -> Iterator[str]:
 
 
 def request(state: LabState, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Ask the daemon of the lab that the environment is in. Raises OSError when nobody listens, :class:`LabError` with
-    the daemon's words when it refuses."""
+    """Send a request to the daemon of the lab that the environment is in. Raises OSError when no daemon listens, and
+    :class:`LabError` with the daemon's message when it refuses."""
     with socket.socket(socket.AF_UNIX) as connection, short_path(host_of(state).control_socket) as name:
         connection.settimeout(_ANSWER_S if method == "GET" else _ACT_S)
         connection.connect(name)
@@ -48,7 +48,7 @@ def request(state: LabState, method: str, path: str, body: dict[str, Any] | None
         try:
             answer = asked.getresponse()
             content = json.loads(answer.read())
-        except (http.client.HTTPException, ValueError) as error:  # it died over its answer
+        except (http.client.HTTPException, ValueError) as error:  # the daemon died while it answered
             raise ConnectionError("the daemon broke off its answer") from error
     if answer.status != 200:
         raise LabError(content.get("error", f"the daemon answered {answer.status}"))
@@ -56,7 +56,7 @@ def request(state: LabState, method: str, path: str, body: dict[str, Any] | None
 
 
 def listener(state: LabState) -> socket.socket:
-    """The daemon's end; replaces what a dead daemon left."""
+    """Make the daemon's listening socket; replaces the one of a dead daemon."""
     state.control_socket.unlink(missing_ok=True)
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
     with short_path(state.control_socket) as name:
@@ -67,8 +67,8 @@ def listener(state: LabState) -> socket.socket:
 
 
 def application(hypervisor: LabHypervisor, *, env: str, refresh: Callable[[], Awaitable[None]]) -> web.Application:
-    """``GET /status``, ``POST /power`` ({machine, action}), ``POST /tunnel`` ({name, action}) and ``POST /refresh``,
-    which reads the environment's racks again, and which environments are beside it."""
+    """Return the control application: ``GET /status``, ``POST /power`` ({machine, action}), ``POST /tunnel`` ({name,
+    action}), and ``POST /refresh``, which reads the environment's racks and the lab's tenants again."""
 
     async def status(_: web.Request) -> web.Response:
         return web.json_response({"ready": True, "env": env, "pid": os.getpid(), **hypervisor.report()})

@@ -1,4 +1,4 @@
-"""The lab's one asyncio process: the clouds, the hypervisor that follows them, and the sockets they are reached by."""
+"""The lab's one asyncio process: the clouds, the hypervisor that follows them, and their sockets."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LOG = logging.getLogger("lab.daemon")
 
 
 class CloudServices(Protocol):
-    """What the daemon needs of the clouds; :class:`lab.cloud.app.Cloud` is it."""
+    """Interface of the clouds that the daemon needs; :class:`lab.cloud.app.Cloud` implements it."""
 
     @property
     def ca_certificate(self) -> Path: ...
@@ -61,7 +61,7 @@ class CloudFactory(Protocol):
 
 
 class Sites:
-    """Serves the clouds inside each network: service endpoint over TLS, metadata and the depot in the clear."""
+    """Serves the clouds inside each network: the service endpoint over TLS, metadata and the depot unencrypted."""
 
     def __init__(self, depot: Path | None) -> None:
         self._depot = depot
@@ -69,11 +69,11 @@ class Sites:
         self._runners: dict[str, list[web.AppRunner]] = {}
 
     def attach(self, cloud: CloudServices) -> None:
-        """The clouds, which are made after the hypervisor that calls us."""
+        """Set the clouds, which are made after the hypervisor that calls this object."""
         self._cloud = cloud
 
     def ca(self) -> bytes:
-        """The clouds' CA certificate, PEM; none before there are clouds."""
+        """Return the clouds' CA certificate in PEM; empty before there are clouds."""
         return b"" if self._cloud is None else self._cloud.ca_certificate.read_bytes()
 
     async def network_up(self, network: Network, router: Namespace) -> None:
@@ -100,7 +100,7 @@ class Sites:
 
 
 def depot_app(root: Path) -> web.Application:
-    """What the depot serves; one application for each place that it is served at."""
+    """Return the depot's application; every place that serves the depot needs its own."""
     app: web.Application = importlib.import_module("longhaul.depot.app").depot_app(root)
     return app
 
@@ -114,7 +114,7 @@ async def serve(app: web.Application, listener: socket.socket, *, tls: ssl.SSLCo
 
 
 class Daemon:
-    """Puts the parts together."""
+    """Makes the parts of the lab, and connects them."""
 
     def __init__(self, state: LabState, config: LabConfig, host_net_fd: int) -> None:
         self._state = state
@@ -171,7 +171,7 @@ class Daemon:
         return Path(self._config.depot) if self._config.depot else None
 
     def _racks(self) -> World:
-        """What stands in the environment's racks, as its file says now."""
+        """Return the world of the environment's racks, as its file says now."""
         if not self._config.stack:
             return World()
         environment = load(Path(self._config.stack))

@@ -1,7 +1,7 @@
-"""The lab's depot, made of what is cached already: a folder of :mod:`longhaul.depot`, for any environment in a lab.
+"""The lab's depot, made from cached parts: a folder of :mod:`longhaul.depot`, for any environment in a lab.
 
-Its container images are made around tools, since a machine with a lab may reach no registry, and its packages are those
-that the lab's base image lacks.
+Its container images are made from tools, since a machine with a lab may reach no registry. Its packages are those that
+the lab's base image lacks.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from longhaul.toolchain.cache import Progress, cache_root, digest, ensure_folder
 from longhaul.toolchain.spec import machine_arch
 
 _LAYOUT = 2
-"""To be raised when the code makes something else of the same sources."""
+"""Version of the result. Raise it when the code makes a different result from the same sources."""
 _SPACE_MIB = 400
-"""What packages and images take while they are made."""
+"""Space in MiB that packages and images need while they are made."""
 
 
 def ensure(*, log_dir: Path, progress: Progress, wanted: Contents | None = None) -> Path:
-    """Have the depot's folder. Costs no network and no work when it is cached. Raises
+    """Make the depot's folder unless it is cached, and return it. A cached depot needs no network and no work. Raises
     :class:`longhaul.toolchain.errors.SetupError`."""
     wanted = wanted or contents.load()
     binaries = tools.ensure(
         {*wanted.node_tools, *wanted.host_tools, *wanted.gpu_tools}, log_dir=log_dir, progress=progress
     )
     under = base.ensure(wanted, log_dir=log_dir, progress=progress) / "rootfs"
-    # No name would mean all tools.
+    # Without a name, tools.ensure would make all tools.
     named = {image.tool for image in wanted.images}
     around = tools.ensure(named, log_dir=log_dir, progress=progress) if named else {}
     images = [
@@ -45,7 +45,7 @@ def ensure(*, log_dir: Path, progress: Progress, wanted: Contents | None = None)
     def make(into: Path) -> None:
         require_space(into, mib=_SPACE_MIB, doing="making the depot")
         parts = Parts(binaries=binaries, archives={wanted.suite: debs}, images=images)
-        # In the cache as its parts are, and as little written to.
+        # The depot is in the cache, like its parts, and is not written to either: its files can be links to them.
         fill(into, parts, place=lambda source, target: copy_of(source, into=target))
 
     if ensure_folder(place, make, what="depot", progress=progress):
@@ -54,7 +54,8 @@ def ensure(*, log_dir: Path, progress: Progress, wanted: Contents | None = None)
 
 
 def packages(wanted: Contents, *, log_dir: Path, progress: Progress) -> Path:
-    """The flat archive of what the roles install over the base image."""
+    """Make the flat archive of the packages that the roles install over the base image, unless it is cached; return its
+    folder."""
     under = base.ensure(wanted, log_dir=log_dir, progress=progress)
     names = sorted({*wanted.node, *wanted.gateway})
     place = cache_root() / "debs" / digest(_LAYOUT, under.name, names)

@@ -1,7 +1,8 @@
-"""What should exist in the lab, in the hypervisor's words.
+"""Desired state of the lab, in the hypervisor's terms.
 
-The cloud APIs hold the desired state; each cloud's translation (``lab/cloud/azure/world.py``, later AWS) turns its
-documents into one :class:`World`, and the hypervisor makes the machine agree with it. Nothing here knows of a cloud.
+The cloud APIs hold the desired state. Each cloud's translation (``lab/cloud/azure/world.py``,
+``lab/cloud/aws/world.py``) turns its state into one :class:`World`, and the hypervisor makes the lab agree with it.
+Nothing here depends on a cloud.
 """
 
 from __future__ import annotations
@@ -29,25 +30,25 @@ class Rule:
 
 @dataclass(frozen=True, kw_only=True)
 class Route:
-    """A way out of a subnet, to other sites."""
+    """A route out of a subnet, to other sites."""
 
     destination: IPv4Network
     via: str
-    """The id of a :class:`Gateway` or a :class:`Peering`."""
+    """Id of a :class:`Gateway` or a :class:`Peering`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Subnet:
-    """A range of a network. The router holds its first host address as the machines' gateway."""
+    """A range of a network. The router has its first host address, as the machines' gateway."""
 
     name: str
     range: IPv4Network
     egress: IPv4Address | None = None
-    """Public address of the NAT that this subnet leaves through; without one there is no way out."""
+    """Public address of the NAT for this subnet's traffic to the internet; without one the internet is out of reach."""
     routes: tuple[Route, ...] = ()
-    """Where packets of this subnet go besides the network itself and its NAT."""
+    """Routes of this subnet, besides those to the network itself and to its NAT."""
     service_endpoint: bool = False
-    """Whether the cloud's services (198.51.100.10) are reached inside the network, past any NAT."""
+    """True when the cloud's services (198.51.100.10) are reached inside the network, without any NAT."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,13 +57,13 @@ class Network:
 
     id: str
     name: str
-    """At most 15 characters are used for interface names; the hypervisor shortens."""
+    """Name of the network. Interface names use at most 15 characters of it; the hypervisor shortens."""
     ranges: tuple[IPv4Network, ...]
     subnets: tuple[Subnet, ...]
     names: dict[str, IPv4Address] = field(default_factory=dict)
-    """Private DNS: fully qualified name to address, answered inside this network."""
+    """Private DNS: fully qualified names and their addresses, answered inside this network."""
     metadata: bool = True
-    """Whether a cloud's instance metadata (169.254.169.254) answers inside."""
+    """True when a cloud's instance metadata (169.254.169.254) answers inside."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,24 +72,26 @@ class Machine:
 
     id: str
     name: str
-    """Host name and name on the lab: unique in the environment."""
+    """Host name, and name in the lab; unique in the environment."""
     generation: str
-    """Changes when the cloud made a new machine under the same name: disks and identity start afresh."""
+    """Changes when the cloud made a new machine under the same name; disks and identity then start afresh."""
     network: str
-    """The id of the :class:`Network`."""
+    """Id of the :class:`Network`."""
     address: IPv4Interface
     routed: tuple[IPv4Network, ...] = ()
-    """Ranges besides its address that the network delivers to this machine, and that it may send from: its pods' prefix
-    or secondary addresses; of a rack's gateway, the other sites' blocks. Rules apply to them as to the address."""
+    """Ranges besides its address that the network delivers to this machine, and that it may send from: the prefix or
+    secondary addresses of its pods; for a rack's gateway, the other sites' blocks. Rules apply to them as to the
+    address."""
     public: IPv4Address | None = None
-    """Address of a second interface, ``eth1``, on the internet itself: a rack's gateway has one."""
+    """Address of a second interface, ``eth1``, on the internet itself; a rack's gateway has one."""
     rules: tuple[Rule, ...]
-    """Everything that applies to this interface, subnet and interface groups and the cloud's defaults merged."""
+    """All rules that apply to this interface: those of its groups, its subnet's groups and the cloud's defaults,
+    merged."""
     image: str
     user_data: bytes
     running: bool = True
     deallocated: bool = False
-    """Of a machine that does not run: whether it has left its host, and so lost its local disks."""
+    """True when a machine that does not run has left its physical host, and so lost its local disks."""
     local_ssd_gib: int = 0
 
 
@@ -119,10 +122,10 @@ class LoadBalancer:
 
 @dataclass(frozen=True, kw_only=True)
 class Tunnel:
-    """One IPsec tunnel as a cloud's gateway holds it: IKEv2, a pre-shared key, identities are the public addresses."""
+    """One IPsec tunnel of a cloud's gateway: IKEv2 with a pre-shared key; its identities are the public addresses."""
 
     name: str
-    """Unique in its gateway."""
+    """Name, unique in its gateway."""
     local: IPv4Address
     """One of the gateway's public addresses."""
     remote: IPv4Address
@@ -130,13 +133,13 @@ class Tunnel:
     local_ranges: tuple[IPv4Network, ...]
     remote_ranges: tuple[IPv4Network, ...]
     ike_proposal: str
-    """In strongSwan's words."""
+    """Proposals in strongSwan's syntax."""
     esp_proposal: str
     ike_lifetime_s: int
     esp_lifetime_s: int
     dpd_s: int
     initiate: bool
-    """Whether this end dials."""
+    """True when this end initiates the tunnel."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,25 +149,25 @@ class Gateway:
     id: str
     name: str
     network: str
-    """The id of the :class:`Network`."""
+    """Id of the :class:`Network`."""
     addresses: tuple[IPv4Address, ...]
-    """Its public addresses, on the internet."""
+    """Public addresses of the gateway, on the internet."""
     tunnels: tuple[Tunnel, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Peering:
-    """Two networks of one cloud joined by its backbone; what is routed over it, the subnets' routes say."""
+    """Two networks of one cloud, joined by its backbone. The subnets' routes say what is routed over it."""
 
     id: str
     first: str
-    """The id of a :class:`Network`."""
+    """Id of a :class:`Network`."""
     second: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class World:
-    """All of it."""
+    """Everything that should exist."""
 
     networks: tuple[Network, ...] = ()
     machines: tuple[Machine, ...] = ()
@@ -173,7 +176,7 @@ class World:
     peerings: tuple[Peering, ...] = ()
 
     def __add__(self, other: World) -> World:
-        """Both worlds at once, of clouds and racks that share nothing."""
+        """Return both worlds as one; they share nothing (clouds and racks, for example)."""
         return World(
             networks=self.networks + other.networks,
             machines=self.machines + other.machines,
@@ -185,7 +188,7 @@ class World:
 
 @dataclass(frozen=True, kw_only=True)
 class MachineState:
-    """What the hypervisor sees of one machine."""
+    """State of one machine, as the hypervisor sees it."""
 
     phase: Literal["absent", "starting", "running", "stopped", "failed"]
     generation: str = ""
@@ -194,18 +197,18 @@ class MachineState:
 
 @dataclass(frozen=True, kw_only=True)
 class TunnelState:
-    """What the hypervisor sees of one tunnel of a gateway."""
+    """State of one tunnel of a gateway, as the hypervisor sees it."""
 
     up: bool
     since: float = 0.0
-    """When it last came up or went down, seconds since the epoch; 0 when never."""
+    """Time at which it last came up or went down, in seconds since the epoch; 0 when it never did."""
     bytes_in: int = 0
     bytes_out: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class CommandResult:
-    """What a command inside a machine answered."""
+    """Result of a command inside a machine."""
 
     exit_code: int
     stdout: str
@@ -213,25 +216,25 @@ class CommandResult:
 
 
 class Hypervisor(Protocol):
-    """What the cloud APIs ask of the hypervisor."""
+    """Interface of the hypervisor for the cloud APIs."""
 
     async def apply(self, world: World) -> None:
-        """Follow ``world``; returns once it has been looked at, machines may still be starting. Idempotent."""
+        """Follow ``world``; return once it has been handled, while machines may still be starting. Idempotent."""
 
     def machine_state(self, machine_id: str) -> MachineState:
-        """The state of one machine; ``running`` once its cloud-init has finished."""
+        """Return the state of one machine; it is ``running`` once its cloud-init has finished."""
 
     async def wait_settled(self, machine_id: str, *, timeout_s: float) -> MachineState:
-        """Await that one machine is what it should be (``running``, ``stopped`` or ``absent``) or ``failed``.
+        """Wait until one machine is as it should be (``running``, ``stopped`` or ``absent``) or ``failed``.
 
         Raises TimeoutError.
         """
 
     async def switch_on(self, machine_id: str) -> None:
-        """Have a machine run that is to run, whoever switched it off: a hand at its switch, or itself."""
+        """Start a machine that should run, even if it was switched off at its power switch or switched itself off."""
 
     def tunnel_states(self, gateway_id: str) -> Mapping[str, TunnelState]:
-        """Each tunnel of a gateway by its name; empty while there is no such gateway."""
+        """Return the state of each tunnel of a gateway by name; empty while there is no such gateway."""
 
     async def run(self, machine_id: str, script: str, *, timeout_s: float) -> CommandResult:
         """Run a shell script as root inside a machine, as the cloud's agent would."""

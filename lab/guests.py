@@ -1,8 +1,8 @@
-"""Environments beside another in that one's lab: one world, one subscription, one account, one internet.
+"""Tenants: environments in another one's lab, which share its world, subscription, account and internet.
 
-The first environment's lab holds the clouds, the machines and the process that all of it ends with. One that comes
-while it runs is its guest: it has a state folder, an operator's place and a loopback port of its own, and nothing else
-of its own but what it orders of the same clouds. Its folder's ``config.json`` names the lab it is in.
+The lab of the first environment holds the clouds, the machines and the process with which all of it ends. An
+environment that comes while it runs is its tenant. A tenant has its own state folder, operator namespace and loopback
+port; all else it orders from the same clouds. The ``config.json`` in its folder names the lab that it is in.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from lab.state import InitRecord, LabError, LabState, init_record, read_json, ru
 
 
 def host_of(state: LabState) -> LabState:
-    """The lab that an environment is in: another's, or its own."""
+    """Return the lab that an environment is in: another's, or its own."""
     beside = (read_json(state.config_file) or {}).get("beside", "")
     return LabState(root=state.root, env=str(beside)) if beside else state
 
 
 def guests_of(state: LabState) -> tuple[LabState, ...]:
-    """The environments that are in the lab ``state`` besides its own, by name."""
+    """Return the tenants of the lab ``state``, sorted by name."""
     found = (LabState(root=state.root, env=path.parent.name) for path in sorted(state.root.glob("*/config.json")))
     return tuple(one for one in found if one != state and host_of(one) == state)
 
 
 def lab_to_join(state: LabState) -> str:
-    """The environment in whose lab ``state`` is, or would be now; empty for a lab of its own. One that was made
-    keeps to its clouds, whether they run or not."""
+    """Return the environment whose lab ``state`` is in, or would join now; empty for a lab of its own. An environment
+    that was made stays with its clouds, whether they run or not."""
     if state.config_file.exists():
         return LabConfig.read(state).beside
     others = (LabState(root=state.root, env=path.parent.name) for path in sorted(state.root.glob("*/lab.json")))
@@ -39,7 +39,7 @@ def lab_to_join(state: LabState) -> str:
 
 
 def check_fits(config: LabConfig, host: LabConfig, *, env: str) -> None:
-    """Raise :class:`LabError` for a guest that the lab it would be in cannot carry, with everything that is missing."""
+    """Raise :class:`LabError` for a tenant that does not fit into its lab, naming everything that is missing."""
     whole = f"`make lab-down ENV={config.beside}` first, then `make lab ENV={env}` alone"
     wrong = []
     if missing := sorted(set(config.regions) - set(host.regions)):
@@ -54,7 +54,7 @@ def check_fits(config: LabConfig, host: LabConfig, *, env: str) -> None:
 
 
 def check_apart(config: LabConfig, others: dict[str, LabConfig], *, env: str) -> None:
-    """Raise :class:`LabError` where a guest is in the way of one of the ``others`` in the lab, by environment."""
+    """Raise :class:`LabError` when a tenant conflicts with one of the ``others`` in the lab, given by environment."""
     plan = config.plan()
     for name, other in others.items():
         theirs = other.plan()
@@ -68,11 +68,12 @@ def check_apart(config: LabConfig, others: dict[str, LabConfig], *, env: str) ->
 
 
 PLACES = "198.51.100.2 to 198.51.100.9"
-"""Where the lab's operators can be on its internet."""
+"""Addresses of the lab's operators on its internet."""
 
 
 def configs(states: tuple[LabState, ...]) -> dict[str, LabConfig]:
-    """What environments were started with, by name; one whose folder goes away at this moment is left out."""
+    """Return the configurations of environments, by name; an environment whose folder is just being removed is left
+    out."""
     found = {}
     for state in states:
         if Path(state.config_file).exists():
@@ -81,21 +82,21 @@ def configs(states: tuple[LabState, ...]) -> dict[str, LabConfig]:
 
 
 def take_in(state: LabState, config: LabConfig, host: InitRecord) -> InitRecord:
-    """Write that ``state`` is in the lab of process 1 ``host``; returns its own record."""
+    """Record that ``state`` is in the lab of process 1 ``host``; return its own record."""
     state.create()
     config.write(state)
     return renew(state, host, port=config.port)
 
 
 def renew(state: LabState, host: InitRecord, *, port: int) -> InitRecord:
-    """Write that a guest lives and ends with ``host``, which may be another since its lab was last started."""
+    """Record that a tenant lives as long as ``host``, which may be another process since its lab was last started."""
     record = InitRecord(pid=host.pid, started=host.started, boot_id=host.boot_id, port=port)
     record.write(state)
     return record
 
 
 def host_record(config: LabConfig, state: LabState) -> tuple[LabState, InitRecord]:
-    """The lab that a guest is to be in; raises :class:`LabError` when it does not run."""
+    """Return the lab that a tenant is to join, with its record; raises :class:`LabError` when it does not run."""
     host = LabState(root=state.root, env=config.beside)
     record = init_record(host)
     if record is None or not record.alive():
@@ -104,9 +105,9 @@ def host_record(config: LabConfig, state: LabState) -> tuple[LabState, InitRecor
 
 
 def part_of(report: Mapping[str, Any], supernet: IPv4Network) -> dict[str, Any]:
-    """Of what the daemon reports of a lab, the part of the environment whose whole private range is ``supernet``: the
-    ranges of two in a lab are disjoint. Left out are what is in no network any more, as a machine that is being
-    removed, and a load balancer as long as it has no backend."""
+    """Return the part of the daemon's report that belongs to the environment with the private range ``supernet``; the
+    ranges of environments in one lab are disjoint. Left out are things that are in no network any more, such as a
+    machine that is being removed, and a load balancer as long as it has no backend."""
     networks = [one for one in report["networks"] if IPv4Network(one["ranges"][0]).subnet_of(supernet)]
     ids = {one["id"] for one in networks}
     gateways = [one for one in report["gateways"] if one["network"] in ids]

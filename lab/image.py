@@ -1,9 +1,9 @@
-"""The lab's images: read-only root file systems, which every machine lies over one of.
+"""Images of the lab: read-only root file systems; every machine's root lies over one of them.
 
-``bare`` is Debian as a provisioner leaves it on a rack's host; ``node`` is that after ``playbooks/image.yml``, which
-cloud machines boot; ``gateway`` stands for the clouds' own VPN gateways. Made in layers, each cached by what it is made
-of, so that a changed unit file costs neither a new system nor its packages. ``manifest.json`` beside the node's root
-says what is in it.
+``bare`` is Debian as a provisioner leaves it on a rack's host. ``node`` is the same after ``playbooks/image.yml``;
+cloud machines boot it. ``gateway`` stands in for the clouds' own VPN gateways. Images are made in layers, each cached
+under a digest of its sources, so a changed unit file costs neither a new system nor its packages. ``manifest.json``
+beside the node's root lists its content.
 
 From Python: :func:`bake`. From a shell: ``python3 -m lab.image`` prints the paths.
 """
@@ -31,11 +31,11 @@ from longhaul.toolchain.spec import repository
 from longhaul.toolchain.trees import copy_system, describe, files_of, lay, link_system
 
 _LAYOUT = 2
-"""To be raised when the code below makes something else of the same sources."""
+"""Version of the result. Raise it when the code below makes a different result from the same sources."""
 _PLAYED_FILES = ("image.yml", "filter_plugins/images.py", "filter_plugins/pins.py", "lookup_plugins/tree.py")
-"""What the playbook's run depends on besides the roles."""
+"""Files on which the playbook's run depends, besides the roles."""
 _ROLES = {"images": "preloaded_images", "manifest": "image_manifest"}
-"""Roles by their tasks' tag, where that is not their name."""
+"""Names of roles by their tasks' tag, where the two differ."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,36 +46,37 @@ class Images:
     node: Path
     gateway: Path
     version: str
-    """Changes with the content of any: a package's version, a binary, a file."""
+    """Version; it changes with the content of any image: a package's version, a binary, a file."""
     manifest: Mapping[str, Any]
-    """Of ``node``: what it says of itself in usr/share/longhaul/image.json, with its ``suite`` and ``files`` (path to
-    what :func:`longhaul.toolchain.trees.describe` says)."""
+    """Manifest of ``node``: its usr/share/longhaul/image.json, with its ``suite`` and its ``files`` (path to the result
+    of :func:`longhaul.toolchain.trees.describe`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sources:
-    """What the images are made of."""
+    """Sources of the images."""
 
     contents: Contents
     project: Path
-    """A checkout: its playbooks and images are used."""
+    """A checkout, whose playbooks and images are used."""
     lab_tree: Path
-    """Laid over every image: what differs between a lab's machine and a real one."""
+    """Files that are laid over every image: the differences between a lab's machine and a real one."""
 
     @property
     def tree(self) -> Path:
-        """What ``playbooks/image.yml`` lays over a node."""
+        """Files that ``playbooks/image.yml`` lays over a node."""
         return self.project / "images" / "rootfs"
 
 
 def load_sources(root: Path | None = None) -> Sources:
-    """Those of a checkout (this one by default)."""
+    """Return the sources of a checkout (this one by default)."""
     root = root or repository()
     return Sources(contents=contents.load(root), project=root, lab_tree=root / "lab" / "rootfs")
 
 
 def bake(*, log_dir: Path, progress: Progress, sources: Sources | None = None) -> Images:
-    """Have the images of this checkout. Needs root where something has to be made. Raises :class:`SetupError`."""
+    """Make the images of this checkout, unless they are cached. Needs root if something has to be made. Raises
+    :class:`SetupError`."""
     maker = _Maker(sources=sources or load_sources(), log_dir=log_dir, progress=progress)
     bare, gateway = maker.bare(), maker.gateway()
     node = maker.node()
@@ -104,8 +105,8 @@ class _Maker:
         return self._with_lab_files("gateway", self._played("gateway-packages", ["packages"], {"kind": "gateway"}))
 
     def node(self) -> Path:
-        """The layers: packages, binaries and container images, which take long and change seldom; then the tree, the
-        other way about."""
+        """Make the node's layers: first packages, binaries and container images, which take long and change seldom;
+        then the files, which are laid quickly and change often."""
         under = self._played("node-packages", ["packages", "binaries", "images"], {})
         files = dict(files_of([self.sources.tree, self.sources.lab_tree]))
         described = {name: describe(path) for name, path in files.items()}
@@ -125,7 +126,7 @@ class _Maker:
         return place
 
     def _played(self, name: str, tags: list[str], variables: Mapping[str, object]) -> Path:
-        """The base and what the playbook's tasks with those tags make of it."""
+        """Make the base with the results of the playbook's tasks with those tags."""
         preloaded = self.sources.contents.preloaded if "images" in tags else ()
         place = self._place(name, self._base.name, self._depot_parts(tags), variables, preloaded, self._roles(*tags))
 
@@ -161,7 +162,7 @@ class _Maker:
         return cache_root() / "image" / f"{name}-{digest(_LAYOUT, *made_of)}"
 
     def _roles(self, *tags: str) -> dict[str, str]:
-        """What a layer depends on of the playbook."""
+        """Return the parts of the playbook on which a layer depends."""
         playbooks = self.sources.project / "playbooks"
         roles = (playbooks / "roles" / _ROLES.get(tag, tag) for tag in tags)
         files = [playbooks / name for name in _PLAYED_FILES] + [path for _, path in files_of(roles)]
@@ -169,7 +170,8 @@ class _Maker:
         return {"ansible": ansible_version(), **described}
 
     def _depot_parts(self, tags: list[str]) -> dict[str, str]:
-        """What tells the depot's parts that the tasks take from apart from others of the same kind."""
+        """Return digests of the depot's parts that the tasks use, which differ from those of other parts of the same
+        kind."""
         indexes = {"packages": f"debian/{self.sources.contents.suite}/Release", "binaries": "binaries/SHA256SUMS"}
         indexes["images"] = "images/index.json"
         return {tag: sha256_file(self._depot / indexes[tag]) for tag in tags}
@@ -180,7 +182,7 @@ class _Maker:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """The shell's side of this module."""
+    """Run the command line of this module."""
     parser = argparse.ArgumentParser(
         prog="python3 -m lab.image", description="Make the lab's images; prints where they are."
     )

@@ -1,8 +1,8 @@
 """Process 1 of a lab: everything of the lab lives below it and ends with it.
 
-Started by :mod:`lab.start` under ``unshare --mount --pid --fork --net --mount-proc``. It makes the lab's own ``/run``
-and its "internet", starts the daemon, starts it again when it dies, and reaps orphans. SIGTERM ends the daemon and then
-the lab; whatever else ends this process ends the lab too, because the kernel does it.
+:mod:`lab.start` starts it under ``unshare --mount --pid --fork --net --mount-proc``. It makes the lab's own ``/run``
+and its "internet", starts the daemon, restarts it when it dies, and reaps orphans. SIGTERM ends the daemon and then the
+lab. If this process ends in any other way, the kernel ends the lab too.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from lab.state import LabState
 
 _LOG = logging.getLogger("lab.init")
 _DAEMON_END_S = 5.0
-"""What the daemon gets to close its files before the lab ends under it."""
+"""Seconds that the daemon gets to close its files before the lab ends."""
 _LIVED_S = 60.0
-"""A daemon that lived this long is started again at once."""
+"""Seconds that a daemon must have lived to be restarted at once."""
 _LONGEST_WAIT_S = 10.0
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Be process 1."""
+    """Run as process 1."""
     parser = argparse.ArgumentParser(prog="lab.init")
     parser.add_argument("--env", required=True)
     parser.add_argument("--state-root", required=True, type=Path)
@@ -49,7 +49,7 @@ def main(argv: list[str] | None = None) -> int:
         complaint = (error.stderr or b"").decode() if isinstance(error, subprocess.CalledProcessError) else ""
         report.send(json.dumps({"error": f"{error} {complaint}".strip()}).encode())
         return 1
-    # The kernel adds our PID as the host sees it to the message.
+    # The kernel adds our PID, as the host sees it, to the message.
     report.send(json.dumps({"error": ""}).encode())
     report.close()
     return Keeper(state, options.host_net_fd).keep()
@@ -59,7 +59,7 @@ def _prepare(state: LabState) -> None:
     if os.getpid() != 1:
         raise OSError("lab.init must be process 1 of a PID namespace: use `python -m lab start`")
     # A /run of our own: nothing that systemd-nspawn or dnsmasq leave there reaches the host, and no service of the host
-    # (its systemd, its message bus, its resolver) is talked to.
+    # (its systemd, its message bus, its resolver) can be reached.
     _do("mount", "-t", "tmpfs", "-o", "mode=755,nosuid,nodev", "lab-run", "/run")
     (INTERNET.path.parent).mkdir(parents=True)
     INTERNET.path.touch()
@@ -82,7 +82,7 @@ def _do(*argv: str, stdin: str = "") -> None:
 
 
 class Keeper:
-    """Starts the daemon, waits for what happens, and ends."""
+    """Starts the daemon, restarts it when it dies, and ends it."""
 
     def __init__(self, state: LabState, host_net_fd: int) -> None:
         self._state = state
@@ -94,7 +94,7 @@ class Keeper:
         self._ending = False
 
     def keep(self) -> int:
-        """Until a signal says to end; returns the exit code."""
+        """Keep the daemon running until a signal says to end; return the exit code."""
         watched = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD}
         while True:
             if self._start_at is not None and time.monotonic() >= self._start_at:

@@ -1,6 +1,7 @@
-"""Whether ``longhaul up`` would read what it read when it last ended well, in the same lab and with the same state.
+"""Tells whether ``longhaul up`` would read what it read when it last succeeded, in the same lab and with the same
+state.
 
-As with any file that ``make`` makes: one who changed a resource by hand, and not these files, runs ``longhaul up``.
+As with any file that ``make`` makes: after a change of a resource by hand, and not of these files, run ``longhaul up``.
 """
 
 from __future__ import annotations
@@ -14,18 +15,19 @@ from lab.state import write_atomically
 from longhaul.toolchain.trees import describe, files_of
 
 READ = ("clouds", "components", "images", "lab", "longhaul", "playbooks")
-"""Folders of this checkout that it runs or reads; what is installed beside them is in the lock."""
+"""Folders of this checkout that ``longhaul up`` runs or reads; the lock names what is installed besides them."""
 PINS = ("Pulumi.yaml", "pyproject.toml", "requirements.lock", "tools.toml")
 
 
 def what_it_reads(project: LabProject) -> str:
-    """SHA-256 of it, in hexadecimal; taken before it begins, since files may change meanwhile."""
+    """Return the SHA-256 of all that ``longhaul up`` reads, in hexadecimal; taken before it begins, because files may
+    change meanwhile."""
     files = [path for _, path in files_of([*(PROJECT / name for name in READ), project.path / "stacks"])]
     return _digest([*files, *(PROJECT / name for name in PINS)])
 
 
 def is_done(project: LabProject) -> bool:
-    """Whether there is nothing for it to do, if all is well."""
+    """Return whether ``longhaul up`` has nothing to do, provided that the lab is healthy."""
     try:
         return _file(project).read_text() == _words(project, what_it_reads(project))
     except FileNotFoundError:
@@ -33,7 +35,7 @@ def is_done(project: LabProject) -> bool:
 
 
 def note_done(project: LabProject, read: str) -> None:
-    """It has just ended well; ``read`` is what it read."""
+    """Record that ``longhaul up`` has just succeeded; ``read`` is the digest of what it read."""
     write_atomically(_file(project), _words(project, read))
 
 
@@ -42,8 +44,8 @@ def _file(project: LabProject) -> Path:
 
 
 def _words(project: LabProject, read: str) -> str:
-    """What was read, and what it left: any run of the engine writes the stacks' states, and the lab's process has a
-    record of its own."""
+    """Return the digests of what was read and of what was left. Any run of the engine writes the stacks' states, and
+    each process 1 of the lab has its own record."""
     states = [path for _, path in files_of([project.state.directory / "pulumi/.pulumi/stacks"])]
     return f"{read} {_digest([*states, project.state.init_file])}\n"
 

@@ -1,4 +1,4 @@
-"""Taking an environment out of the lab of another, which goes on."""
+"""Takes a tenant out of the lab that it is in; the lab goes on."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ from lab.state import LabError, LabState, running_init
 from lab.steps import Steps
 
 _DELETED = re.compile(r"^-\s.*\bdeleted\b")
-"""The engine's line of a resource that is gone: `` -  azure-native:network:Subnet … deleted (1s)``."""
+"""Matches the engine's line of a deleted resource: `` -  azure-native:network:Subnet … deleted (1s)``."""
 _EACH = 5
-"""How many resources go between two lines of progress."""
+"""Number of deleted resources between two lines of progress."""
 
 
 def leave(state: LabState) -> None:
-    """Destroy what the environment has in the clouds of the lab that it is in, and have its operator's place taken
-    away. Nothing to do for an environment with a lab of its own; one whose lab has ended lost its clouds with it.
+    """Destroy the environment's resources in the clouds of the lab that it is in, and have its operator's namespace
+    removed. Does nothing for an environment with a lab of its own. If its lab has ended, its clouds ended with it.
 
-    Raises :class:`LabError` when the destruction fails: whatever it left would stay in the other's lab.
+    Raises :class:`LabError` when the destruction fails: the resources that are left would stay in the other's lab.
     """
     host = host_of(state)
     if host == state:
         return
     if running_init(state) is not None and state.enter.exists():
         _destroy(state, host)
-    # First its record: without its configuration the process that it names would be taken for its own, and ended.
+    # The record goes first: without the configuration, the process that it names would be taken for the tenant's own,
+    # and ended.
     state.init_file.unlink(missing_ok=True)
     state.config_file.unlink(missing_ok=True)
     if running_init(host) is not None:
@@ -37,12 +38,13 @@ def leave(state: LabState) -> None:
 
 @dataclass
 class Going:
-    """Counts what goes."""
+    """Counts deleted resources."""
 
     gone: int = 0
 
     def told(self, line: str) -> str:
-        """What is shown of a line of ``longhaul destroy``: its own lines, and how many resources are gone by now."""
+        """Return the text to show for a line of ``longhaul destroy``: its own lines, and the number of deleted
+        resources."""
         if line.startswith("longhaul: "):
             return line
         if not _DELETED.match(line):

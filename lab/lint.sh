@@ -1,5 +1,5 @@
 #!/bin/sh
-# Every check that runs nothing: `lab/lint.sh` all of them, also when one fails; `lab/lint.sh mypy yamllint` those named.
+# Static checks: `lab/lint.sh` runs all of them, even when one fails; `lab/lint.sh mypy yamllint` runs the named ones.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 bin=.venv/bin
@@ -8,9 +8,9 @@ programs=images/rootfs/usr/local/lib/longhaul
 ruff() { "$bin/ruff" check --quiet .; }
 format() { "$bin/ruff" format --quiet --check .; }
 mypy() { "$bin/mypy"; }
-# The machines' own programs: scripts beside each other, so apart from the packages.
+# The machines' own programs are scripts in one folder and no package, so they are checked separately.
 programs() { MYPYPATH=$programs "$bin/mypy" --strict --config-file= $programs/*.py; }
-# Every shell script git knows of, by its first line; new ones too.
+# Every shell script in git's list, new files included; recognized by its first line.
 shellcheck() {
   scripts=$(git ls-files --cached --others --exclude-standard | while read -r file; do
     if [ -f "$file" ] && head -c 64 "$file" | head -n 1 | grep -qE '^#!/(usr/)?bin/(env )?(ba|da)?sh'; then printf '%s\n' "$file"; fi
@@ -19,12 +19,12 @@ shellcheck() {
   "$bin/shellcheck" $scripts
 }
 yamllint() { "$bin/yamllint" --strict .; }
-# It runs ansible-playbook by that name, and keeps its caches where git looks away.
+# ansible-lint finds ansible-playbook on PATH, and keeps its caches in a folder that git ignores.
 ansible_lint() {
   PATH="$PWD/$bin:$PATH" ANSIBLE_HOME=.lab/ansible ANSIBLE_ROLES_PATH=playbooks/roles "$bin/ansible-lint" --offline -q playbooks
 }
 
-# The longest first: as tests they run beside each other.
+# The longest first: as tests they run in parallel.
 [ $# -gt 0 ] || set -- mypy ansible_lint programs shellcheck yamllint ruff format
 failed=
 for check; do

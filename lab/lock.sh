@@ -1,6 +1,6 @@
 #!/bin/sh
-# Write requirements.lock and requirements-dev.lock from pyproject.toml: every package with its version and hashes, and no registry's
-# address. Versions stay as they are; `lab/lock.sh --upgrade` or `--upgrade-package NAME` raises them. Needs uv.
+# Write requirements.lock and requirements-dev.lock from pyproject.toml: every package with its version and hashes, without any
+# registry's address. Versions stay as they are; `lab/lock.sh --upgrade` or `--upgrade-package NAME` raises them. Needs uv.
 set -eu
 cd "$(dirname "$0")/.."
 uv=$(command -v uv || echo .venv/bin/uv)

@@ -1,8 +1,8 @@
-"""The operator's place in the lab: a network namespace of its own, entered from the host.
+"""Operator's place in the lab: a network namespace of its own, entered from the host.
 
 ``enter CMD…`` runs a command as the operator: in the operator's network, with the lab's name server and the operator's
-environment, but with the host's files, processes and working directory. It becomes the command, so that terminal,
-signals and exit code are the command's own. What it runs is in the cgroup ``_operator``, so that teardown finds it.
+environment variables, but with the host's files, processes and working directory. It becomes the command, so terminal,
+signals and exit code are the command's own. The command is in the cgroup ``_operator``, so that teardown finds it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ exec nsenter --net="/proc/$pid/root{namespace}" unshare --mount --propagation pr
 
 
 def write_files(state: LabState, config: LabConfig, cloud_environment: Mapping[str, str], *, place: Namespace) -> None:
-    """Write ``enter``, ``operator.env`` and what they use, for an operator in the namespace ``place``. Idempotent."""
+    """Write ``enter``, ``operator.env`` and the files that they use, for an operator in the namespace ``place``.
+    Idempotent."""
     for folder in ("pulumi", "pulumi-home"):
         (state.directory / folder).mkdir(exist_ok=True)
     Group.of(state, OPERATOR).create()
@@ -78,7 +79,7 @@ def write_files(state: LabState, config: LabConfig, cloud_environment: Mapping[s
 
 
 def authorized_key(state: LabState) -> str:
-    """The public half of the operator's SSH key, as in ``authorized_keys``. The key is made when there is none."""
+    """Return the public half of the operator's SSH key, as in ``authorized_keys``; make the key when there is none."""
     if not state.ssh_key.exists():
         state.ssh_key.parent.mkdir(mode=0o700, exist_ok=True)
         write_atomically(state.ssh_key, private_text(Ed25519PrivateKey.generate()))
@@ -92,7 +93,7 @@ def _pulumi(state: LabState) -> dict[str, str]:
     return {
         "PULUMI_BACKEND_URL": f"file://{state.directory / 'pulumi'}",
         "PULUMI_HOME": str(state.directory / "pulumi-home"),
-        # The lab's secrets are thrown away with it; a real environment has a passphrase or a key of its own.
+        # The lab's secrets are removed with it; a real environment has a passphrase or a key of its own.
         "PULUMI_CONFIG_PASSPHRASE": "lab",
         "PULUMI_SKIP_UPDATE_CHECK": "true",
         "PULUMI_STACK": state.env,
@@ -107,13 +108,14 @@ def _path(config: LabConfig) -> list[str]:
 
 
 def name_services(path: Path = Path("/etc/nsswitch.conf")) -> str:
-    """The host's nsswitch.conf with names looked up in files and DNS alone (others would ask the host's resolver)."""
+    """Return the host's nsswitch.conf, changed to look names up in files and DNS only (other services would ask the
+    host's resolver)."""
     text = path.read_text() if path.exists() else ""
     return re.sub(r"(?m)^hosts:.*\n?", "", text).rstrip("\n") + "\nhosts: files dns\n"
 
 
 class Forwarder:
-    """Carries TCP connections of a listener to one address as the operator sees it."""
+    """Forwards TCP connections of a listener to one address, connecting from the operator's namespace."""
 
     def __init__(self, target: tuple[str, int] | None, *, place: Namespace) -> None:
         self._target = target
@@ -121,7 +123,7 @@ class Forwarder:
         self._connections: set[asyncio.Task[None]] = set()
 
     async def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve one connection; it is closed at once while the target is not there."""
+        """Serve one connection; close it at once if the target cannot be reached."""
         task = asyncio.current_task()
         if task is not None:
             self._connections.add(task)
@@ -142,7 +144,7 @@ class Forwarder:
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Carry one direction; its end is passed on, the other direction may go on."""
+    """Copy one direction; pass its end on, while the other direction may continue."""
     try:
         while data := await reader.read(65536):
             writer.write(data)

@@ -1,8 +1,8 @@
-"""The Debian packages that the lab needs on the host. None is fetched when all are there.
+"""Debian packages that the lab needs on the host. None is fetched when all are there.
 
-Only packages that start nothing: programs (mmdebstrap, git, ip, nft; dnsmasq-base is dnsmasq without its service) and
-systemd-nspawn. Debian ships nftables with its service off, and the units of systemd-container are started on demand.
-Packages that do start a service where they are installed (strongswan, haproxy, dnsmasq) belong in the machines' image,
+They start no service: programs (mmdebstrap, git, ip, nft; dnsmasq-base is dnsmasq without its service) and
+systemd-nspawn. Debian ships nftables with its service disabled, and the units of systemd-container start on demand.
+Packages that start a service when they are installed (strongswan, haproxy, dnsmasq) belong in the machines' image,
 never here.
 """
 
@@ -21,7 +21,7 @@ from longhaul.toolchain.process import run_logged
 
 @dataclass(frozen=True, kw_only=True)
 class Package:
-    """A package, and what shows on another system that its content is there."""
+    """A package, and the sign that its content is present, on systems without that package too."""
 
     name: str
     shows: str
@@ -40,13 +40,13 @@ HOST = (
     Package(name="git", shows="git"),
 )
 GO = (Package(name="golang-go", shows="go"),)
-"""Any Go: it fetches the pinned one. Wanted only where a tool has to be built and there is none."""
+"""Any Go, which then fetches the pinned one. Installed only when a tool has to be built and there is no Go."""
 C = (Package(name="gcc", shows="gcc"), Package(name="libc6-dev", shows="/usr/include/stdio.h"))
-"""A C compiler, for tools that are partly in C. Wanted only where one of those has to be built."""
+"""C compiler, for tools that are partly in C. Installed only when one of these has to be built."""
 
 
 def ensure(wanted: Iterable[Package] = HOST, *, log_dir: Path, progress: Progress) -> tuple[str, ...]:
-    """Install what is missing with apt, and return its names. Raises :class:`SetupError`."""
+    """Install the missing packages with apt, and return their names. Raises :class:`SetupError`."""
     lacking = missing(wanted)
     names = tuple(package.name for package in lacking)
     if not lacking:
@@ -69,7 +69,7 @@ def ensure(wanted: Iterable[Package] = HOST, *, log_dir: Path, progress: Progres
 
 
 def missing(wanted: Iterable[Package] = HOST) -> tuple[Package, ...]:
-    """Those of ``wanted`` whose content is not on this machine, from a package or otherwise."""
+    """Return the packages of ``wanted`` whose content is not on this machine, from a package or otherwise."""
     return tuple(package for package in wanted if not _is_there(package))
 
 
@@ -87,7 +87,7 @@ def _is_debian() -> bool:
 
 def _install(names: tuple[str, ...], *, log: Path) -> None:
     what = "installing " + " ".join(names)
-    # An unfinished installation (a killed run) makes apt refuse everything until it is finished.
+    # After a killed run, apt refuses everything until the unfinished installation is finished.
     steps = (
         ["dpkg", "--configure", "-a"],
         ["apt-get", "-q", "update"],

@@ -11,22 +11,22 @@ from pathlib import Path
 from lab.steps import Step
 
 INTERRUPTED = 130
-"""Exit code of what somebody interrupted."""
+"""Exit code of a command that was interrupted."""
 
 
 class TerminatedError(KeyboardInterrupt):
-    """This process alone was asked to end."""
+    """Raised when this process alone was asked to end."""
 
 
 class StepFailedError(Exception):
-    """A command of a step failed; its log says why."""
+    """Raised when a command of a step failed; its log says why."""
 
 
 def longhaul(path: Path, env: str, step: Step, command: str, *arguments: str, shown: Callable[[str], str]) -> str:
-    """Run a command of ``longhaul`` on an environment of the project ``path`` and return what it printed. What
-    ``shown`` makes of a line is shown as it comes, where that is anything; the step's log has all.
+    """Run a command of ``longhaul`` on an environment of the project ``path``, and return its output. ``shown`` turns a
+    line into the text that is shown as it comes, empty for none; the step's log has all lines.
 
-    Raises :class:`StepFailedError` with the end of what it printed, and KeyboardInterrupt once the engine has ended.
+    Raises :class:`StepFailedError` with the end of the output, and KeyboardInterrupt once the engine has ended.
     """
     executable = str(Path(sys.executable).with_name("longhaul"))
     words = [executable, command, "--project", str(path), "--env", env, *arguments]
@@ -60,8 +60,8 @@ def longhaul(path: Path, env: str, step: Step, command: str, *arguments: str, sh
 
 
 def _pass_on(interrupt: KeyboardInterrupt, process: subprocess.Popen[str], step: Step) -> None:
-    """The terminal's Ctrl-C has reached the engine by itself, and a second one would break it off; what ended this
-    process alone has not."""
+    """Pass an interrupt on to the engine, unless it already got it. Ctrl-C reaches the engine from the terminal, and a
+    second one would abort it; a signal to this process alone does not reach it."""
     step.say("interrupted: the engine finishes what it is doing")
     if isinstance(interrupt, TerminatedError):
         process.send_signal(signal.SIGINT)

@@ -1,4 +1,4 @@
-"""What the lab's commands share: which environment of which project, and what its lab is started with."""
+"""Parts that the lab's commands share: the chosen environment and project, and the configuration of its lab."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from lab.state import DEFAULT_ENV, LabError, LabState, loopback_port, running_in
 PROJECT = Path(__file__).resolve().parents[1]
 
 MACHINE, API_SERVER, NODE = 5, 7, 8
-"""Inotify instances: four of a machine's systemd and one of its message bus; those of kube-apiserver; five of a
-kubelet, two of containerd and one of kube-proxy. Counted in ``/proc/*/fd`` of a lab."""
+"""Numbers of inotify instances: four of a machine's systemd and one of its message bus; those of kube-apiserver; five
+of a kubelet, two of containerd and one of kube-proxy. Counted in ``/proc/*/fd`` of a lab."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,23 +33,23 @@ class LabProject:
 
     @property
     def state(self) -> LabState:
-        """Where the lab of this environment keeps its things."""
+        """State of this environment's lab."""
         return LabState.of(self.env, root=self.path / ".lab")
 
     @property
     def stack(self) -> Path:
-        """The environment's stack file."""
+        """Stack file of the environment."""
         return self.path / "stacks" / f"Pulumi.{self.env}.yaml"
 
     def load(self) -> Environment:
-        """The environment, checked; ``ConfigurationError`` with everything that is wrong."""
+        """Load and check the environment; raises ``ConfigurationError``, which lists everything that is wrong."""
         environment = load(self.stack)
         check_neighbours(environment, source=self.stack)
         return environment
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options that say which environment."""
+    """Add the options that choose an environment."""
     parser.add_argument("--env", default=DEFAULT_ENV, help="the environment (default: %(default)s)")
     parser.add_argument(
         "--project", type=Path, default=PROJECT, help="folder with Pulumi.yaml (default: this checkout)"
@@ -57,28 +57,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def chosen(options: argparse.Namespace) -> LabProject:
-    """The environment that the options say."""
+    """Return the environment that the options choose."""
     return LabProject(path=options.project.resolve(), env=options.env)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Parts:
-    """What machines are made of: root file systems, and what they load from the depot."""
+    """Parts of machines: root file systems, and the depot from which they load the rest."""
 
     node: Path
-    """The root file system of every image that a cloud site names."""
+    """Root file system of every image that a cloud site names."""
     bare: Path | None = None
-    """That of the racks' machines; ``node`` when left out."""
+    """Root file system of the racks' hosts; ``node`` when left out."""
     gateway: Path | None = None
-    """That of the clouds' VPN gateways; no tunnels without one."""
+    """Root file system of the clouds' VPN gateways; without one there are no tunnels."""
     depot: Path | None = None
-    """What the depot serves."""
+    """Folder that the depot serves."""
     tools: Path
-    """The pinned tools, for the operator's PATH."""
+    """Folder of the pinned tools, for the operator's PATH."""
 
 
 def config(environment: Environment, chosen: LabProject, parts: Parts) -> LabConfig:
-    """What the lab of ``environment`` is started with. A lab that runs keeps its port."""
+    """Return the configuration for the lab of ``environment``. A running lab keeps its port."""
     addresses = plan(environment)
     control = environment.control_plane
     frontend = addresses.sites[control.site].subnet("api")[FRONTEND]
@@ -110,13 +110,14 @@ def config(environment: Environment, chosen: LabProject, parts: Parts) -> LabCon
 
 
 def _public(environment: Environment) -> IPv4Address:
-    """Where the operator is on the lab's internet: the first place of those that the environment's vault admits."""
+    """Return the operator's address on the lab's internet: the first one that the environment's vault admits."""
     places = (place for place in OPERATORS_PUBLIC for range_ in environment.access.operators if place in range_)
     return next(places, OPERATOR_PUBLIC)
 
 
 def watchers(environment: Environment) -> int:
-    """Inotify instances that the machines of ``environment`` want, with its pools at their least."""
+    """Return the number of inotify instances that the machines of ``environment`` need, with its pools at their
+    minimum."""
     control = environment.control_plane
     gateways = sum(len(site.gateways) for site in environment.sites.values())
     nodes = len(environment.hosts) + sum(pool.min for pool in environment.pools.values())

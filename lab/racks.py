@@ -1,8 +1,8 @@
-"""The racks of an environment in the lab: what stands there before anyone has run anything on it. Pure.
+"""Racks of an environment in the lab, as they are before anything was run on them. Nothing here has side effects.
 
-Each on-prem site is one network: its router delivers pods' ranges to hosts and the other sites' blocks to the first
-gateway that runs, as a site's own routers would. Gateways and hosts run a bare Debian; like a bare-metal provisioner,
-the user-data gives each an SSH host key and lets the operator in, and nothing else.
+Each on-premises site is one network. Its router delivers pods' ranges to hosts, and the other sites' blocks to the
+first gateway that runs, as a site's own routers would. Gateways and hosts run a bare Debian. Like a bare-metal
+provisioner, the user-data gives each an SSH host key and admits the operator, and does nothing else.
 
 Host keys are derived from names, so that their public halves can be pinned in a committed hosts file. They protect
 nothing outside the lab.
@@ -25,7 +25,7 @@ from lab.hypervisor.addresses import RACKS_EGRESS
 from lab.ssh import private_text, public_text
 
 IMAGE = "bare"
-"""The image of every machine in a rack."""
+"""Image of every machine in a rack."""
 
 _ANYTHING = tuple(
     Rule(name=f"any-{direction}", priority=100, direction=direction, allow=True, protocol="any")
@@ -34,7 +34,7 @@ _ANYTHING = tuple(
 
 
 def racks_world(environment: Environment, addresses: AddressPlan, *, authorized_key: str) -> World:
-    """The racks of ``environment``; ``authorized_key`` is the operator's, as in ``authorized_keys``."""
+    """Return the racks of ``environment``; ``authorized_key`` is the operator's SSH key, as in ``authorized_keys``."""
     sites = [name for name, site in environment.sites.items() if not cloud_of(site).rents]
     return World(
         networks=tuple(_network(addresses, name, number) for number, name in enumerate(sites)),
@@ -43,12 +43,12 @@ def racks_world(environment: Environment, addresses: AddressPlan, *, authorized_
 
 
 def network_id(site: str) -> str:
-    """The id of a rack site's network."""
+    """Return the id of a rack site's network."""
     return f"/racks/{site}"
 
 
 def machine_name(environment: Environment, name: str) -> str:
-    """The machine of a host or gateway."""
+    """Return the machine name of a host or gateway."""
     return f"{environment.name}-{name}"
 
 
@@ -119,12 +119,12 @@ def _machine(
 
 
 def host_key(env: str, machine: str) -> Ed25519PrivateKey:
-    """The SSH host key of a machine in the lab ``env``."""
+    """Return the SSH host key of a machine in the lab ``env``."""
     return Ed25519PrivateKey.from_private_bytes(hashlib.sha256(f"longhaul lab host {env} {machine}".encode()).digest())
 
 
 def user_data(key: Ed25519PrivateKey, authorized_key: str) -> bytes:
-    """cloud-config (JSON is YAML) as a bare-metal provisioner would hand it out."""
+    """Return cloud-config (JSON is YAML) as a bare-metal provisioner would provide it."""
     content = {
         "ssh_deletekeys": True,
         "ssh_keys": {"ed25519_private": private_text(key), "ed25519_public": public_text(key)},

@@ -1,4 +1,4 @@
-"""The daemon's side of environments beside the lab's own: each one's operator, files and loopback port."""
+"""Tenants of the lab, as the daemon serves them: each one's operator, files and loopback port."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LOG = logging.getLogger("lab.reception")
 
 
 async def open_port(config: LabConfig, host_net: Path, *, guest: str = "") -> asyncio.Server:
-    """The host's loopback port of an environment, which leads to its API as its operator sees it."""
+    """Open the loopback port of an environment; it leads to the environment's API, as its operator reaches it."""
     forwarder = operator.Forwarder(config.api(), place=operator_of(config.plan(guest)))
     listener = await call_in(host_net, lambda: listening("127.0.0.1", config.port))
     return await asyncio.start_server(forwarder.accept, sock=listener)
@@ -28,18 +28,18 @@ async def open_port(config: LabConfig, host_net: Path, *, guest: str = "") -> as
 
 @dataclass(frozen=True, kw_only=True)
 class Reception:
-    """Follows the state folders of the environments that are in this lab besides its own."""
+    """Follows the state folders of the lab's tenants."""
 
     state: LabState
     hypervisor: LabHypervisor
     host_net: Path
-    """The host's network namespace."""
+    """Network namespace of the host, as a path."""
     cloud_environment: Mapping[str, str]
-    """What the clouds give an operator: one directory, one subscription and one account for all."""
+    """Variables that the clouds give an operator: one directory, one subscription and one account for all."""
     _ports: dict[str, asyncio.Server] = field(default_factory=dict, init=False)
 
     async def follow(self) -> None:
-        """Admit who has come, dismiss who has gone. Raises OSError for a port that is taken."""
+        """Admit tenants that have come, and dismiss those that have gone. Raises OSError for a port that is taken."""
         found = {state.env: state for state in guests_of(self.state)}
         for env in self._ports.keys() - found.keys():
             self._ports.pop(env).close()

@@ -1,4 +1,4 @@
-"""Bring up a lab: checks, process 1, and waiting until its daemon answers."""
+"""Brings up a lab: checks, process 1, and the wait until its daemon answers."""
 
 from __future__ import annotations
 
@@ -30,23 +30,24 @@ _COMMANDS = {
     "systemd-nspawn": "systemd-container",
     "openssl": "openssl",
 }
-"""Programs the lab runs on the host, and the Debian packages they are in."""
+"""Programs that the lab runs on the host, and the Debian packages that contain them."""
 _DISK_BYTES = 3 << 30
-"""Free space below which machines would soon fail with odd errors: images' package caches, logs, etcd's files."""
+"""Free space in bytes, below which machines would soon fail with odd errors: images' package caches, logs, etcd's
+files."""
 WATCHERS = 80
-"""Inotify instances of a hybrid lab with two nodes, when nobody counts."""
+"""Number of inotify instances of a hybrid lab with two nodes; used when the caller gives no number."""
 _REPORT_S = 60.0
 _READY_S = 180.0
-"""How long process 1 and the daemon may take; one that ends instead is noticed at once."""
+"""Seconds that process 1 and the daemon may take; if one ends instead, that is noticed at once."""
 
 
 def start(
     state: LabState, config: LabConfig, *, watchers: int = WATCHERS, say: Callable[[str], None] = print
 ) -> InitRecord:
-    """Have the lab up and answering, or the environment in the lab of the one it is beside. Idempotent: a running lab
-    with the same parameters is left alone. ``watchers``: inotify instances that its machines will want.
+    """Have the lab up and answering; a tenant joins the lab that it is in. Idempotent: a running lab with the same
+    parameters is left alone. ``watchers`` is the number of inotify instances that its machines will need.
 
-    Raises :class:`LabError` for whatever the user must put right.
+    Raises :class:`LabError` for everything that the user must correct.
     """
     check_host(state)
     config.check()
@@ -62,7 +63,7 @@ def start(
             f"processes of an earlier lab of environment {state.env} are left without a record of it: "
             f"`.venv/bin/python -m lab down --env {state.env}` ends them"
         )
-    # One that runs has what it needs: it must be found before its own use of them is counted.
+    # A running lab already has its inotify instances: it must be found before they are counted.
     _check_inotify(watchers)
     check_port_free(config.port)
     if config.beside:
@@ -79,13 +80,13 @@ def start(
 
 
 def _join(state: LabState, config: LabConfig, say: Callable[[str], None]) -> InitRecord:
-    """Have the environment in the lab of another."""
+    """Make the environment a tenant in another's lab."""
     host, running = guests.host_record(config, state)
     own = LabConfig.read(host)
     guests.check_fits(config, own, env=state.env)
     others = tuple(one for one in guests.guests_of(host) if one != state)
     guests.check_apart(config, {host.env: own, **guests.configs(others)}, env=state.env)
-    # Not under the other's lock, which is held until all of its environment is up: its clouds are there long before.
+    # Not under the other's lock, which is held until its whole environment is up: its clouds are up long before.
     record = guests.take_in(state, config, running)
     _await_ready(host, running)
     control.request(host, "POST", "/refresh")
@@ -94,7 +95,7 @@ def _join(state: LabState, config: LabConfig, say: Callable[[str], None]) -> Ini
 
 
 def check_host(state: LabState) -> None:
-    """Raise :class:`LabError` for a host that cannot carry a lab."""
+    """Raise :class:`LabError` for a host that cannot run a lab."""
     if os.geteuid() != 0:
         raise LabError("the lab needs root (namespaces, mounts, cgroups): run it again as root")
     os.environ["PATH"] = _with_system_folders(os.environ.get("PATH", os.defpath))
@@ -132,7 +133,8 @@ def _works(*argv: str) -> bool:
 
 
 def _check_inotify(wanted: int) -> None:
-    """Every machine's systemd, containerd and kubelet watch files, and all are root's on one kernel."""
+    """Check that enough inotify instances are free. Every machine's systemd, containerd and kubelet watch files, and
+    all of them belong to root on one kernel."""
     limit = int(Path("/proc/sys/fs/inotify/max_user_instances").read_text())
     used = _inotify_instances()
     if limit - used < wanted:
@@ -143,7 +145,7 @@ def _check_inotify(wanted: int) -> None:
 
 
 def _inotify_instances() -> int:
-    """Those that root has on this machine."""
+    """Return the number of inotify instances that root has on this machine."""
     count = 0
     for folder in Path("/proc").glob("[0-9]*/fd"):
         with contextlib.suppress(OSError):
@@ -153,7 +155,7 @@ def _inotify_instances() -> int:
 
 
 def _check_network_features() -> None:
-    """Try in a namespace that is thrown away what the routers need."""
+    """Try, in a temporary namespace, the features that the routers need."""
     rules = "table ip t { chain c { type nat hook prerouting priority dstnat; "
     rules += "tcp dport 1 dnat ip addr . port to jhash ip saddr mod 1 map { 0 : 192.0.2.1 . 1 }; }; }"
     script = 'ip link add v0 type veth peer name v1 || exit 3; printf "%s" "$1" | nft -f - || exit 4'
@@ -179,8 +181,8 @@ def _check_same(state: LabState, config: LabConfig) -> None:
 
 
 def _launch(state: LabState, config: LabConfig) -> InitRecord:
-    """Start process 1, detached from us, and hear from it that it is up."""
-    # What a lab that died left behind goes first: its sockets and its record would mislead.
+    """Start process 1, detached from this process, and wait until it reports that it is up."""
+    # What a dead lab left is removed first: its socket and its record would mislead.
     state.control_socket.unlink(missing_ok=True)
     state.init_file.unlink(missing_ok=True)
     group = cgroups.Group.of(state, cgroups.LAB)
@@ -207,12 +209,12 @@ def _launch(state: LabState, config: LabConfig) -> InitRecord:
         pid = _hear(ours, state)
     record = InitRecord.of(pid, port=config.port)
     record.write(state)
-    child.returncode = 0  # it is not ours to wait for: the lab outlives this command
+    child.returncode = 0  # never waited for: the lab outlives this command
     return record
 
 
 def _hear(report: socket.socket, state: LabState) -> int:
-    """The host's PID of process 1, which the kernel puts beside its message (SCM_CREDENTIALS, unix(7))."""
+    """Return the host's PID of process 1, which the kernel adds to its message (SCM_CREDENTIALS, unix(7))."""
     try:
         message, ancillary, _, _ = report.recvmsg(65536, socket.CMSG_SPACE(struct.calcsize("3i")))
     except TimeoutError:

@@ -1,4 +1,4 @@
-"""Where one lab keeps its things, who holds it, and whether its process 1 still lives.
+"""State of one lab: its files, its lock, and the record of its process 1.
 
 Everything of an environment lies in ``<root>/<env>/`` and its logs in ``<root>/log/<env>-*``; nothing else is written
 on the host but cgroup directories (:mod:`lab.cgroups`).
@@ -21,21 +21,21 @@ from typing import Any
 
 PORT_VARIABLE = "LONGHAUL_LAB_PORT"
 PORT_BASE = 21000
-"""Below Linux's ephemeral ports (32768 up) and Kubernetes' node ports (30000 up)."""
+"""First of the loopback ports: below Linux's ephemeral ports (32768 up) and Kubernetes' node ports (30000 up)."""
 PORT_COUNT = 8000
 
 DEFAULT_ENV = "lab"
-"""The environment of a ``make lab`` that names none, as the Makefile has it."""
+"""Environment of a ``make lab`` that names none, as in the Makefile."""
 
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,19}")
 
 
 class LabError(Exception):
-    """Something the user can put right; the text says what, where and how."""
+    """An error that the user can correct; the text says what, where and how."""
 
 
 def default_root() -> Path:
-    """``.lab`` in the project's root."""
+    """Return ``.lab`` in the project's root."""
     return Path(__file__).resolve().parent.parent / ".lab"
 
 
@@ -48,7 +48,7 @@ class LabState:
 
     @classmethod
     def of(cls, env: str, *, root: Path | None = None) -> LabState:
-        """The state of ``env``; raises :class:`LabError` for a name that cannot be one."""
+        """Return the state of ``env``; raises :class:`LabError` for an invalid name."""
         if not _NAME.fullmatch(env) or env == "log":
             raise LabError(
                 f"environment name {env!r}: write 1 to 20 lower-case letters, digits or dashes, "
@@ -62,7 +62,7 @@ class LabState:
 
     @property
     def unique_name(self) -> str:
-        """Its name where names are the whole host's: two checkouts may each have a lab of one environment."""
+        """Name that is unique on the host: two checkouts may each have a lab of the same environment."""
         return f"longhaul-{self.env}-{zlib.crc32(str(self.root).encode()):08x}"
 
     @property
@@ -91,7 +91,7 @@ class LabState:
 
     @property
     def ssh_key(self) -> Path:
-        """The operator's private SSH key, for the racks' machines."""
+        """Private SSH key of the operator, for the racks' machines."""
         return self.directory / "ssh" / "id_ed25519"
 
     @property
@@ -114,18 +114,18 @@ class LabState:
         return self.logs / f"{self.env}-{machine}-console.log"
 
     def make(self, target: str) -> str:
-        """The command of ``make`` for this environment, as one types it."""
+        """Return the command of ``make`` for this environment, as a user types it."""
         return f"make {target}" if self.env == DEFAULT_ENV else f"make {target} ENV={self.env}"
 
     def create(self) -> None:
-        """Make the folders, readable by root alone (they hold keys)."""
+        """Make the folders; only root can read the environment's own, which holds keys."""
         self.root.mkdir(parents=True, exist_ok=True)
         self.logs.mkdir(exist_ok=True)
         self.directory.mkdir(mode=0o700, exist_ok=True)
 
 
 def write_atomically(path: Path, content: str | bytes, *, mode: int = 0o600) -> None:
-    """Write ``path`` so that a reader, or a crash, sees the old content or the new and nothing between."""
+    """Write ``path`` so that a reader, even after a crash, sees either the old content or the new."""
     data = content.encode() if isinstance(content, str) else content
     temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
@@ -138,7 +138,7 @@ def write_atomically(path: Path, content: str | bytes, *, mode: int = 0o600) -> 
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """The object in ``path``, or None when it is absent or not one (half-written by an older crash)."""
+    """Return the object in ``path``; None when it is absent or not an object (half-written by an older crash)."""
     try:
         value = json.loads(path.read_bytes())
     except (FileNotFoundError, NotADirectoryError, ValueError):
@@ -147,7 +147,8 @@ def read_json(path: Path) -> dict[str, Any] | None:
 
 
 def start_time(pid: int) -> int | None:
-    """Start of a process in clock ticks since boot (field 22 of /proc/PID/stat); None when it is gone or a zombie."""
+    """Return the start of a process in clock ticks since boot (field 22 of /proc/PID/stat); None when it is gone or a
+    zombie."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -157,20 +158,21 @@ def start_time(pid: int) -> int | None:
 
 
 def boot_id() -> str:
-    """What the kernel calls this boot (random(4))."""
+    """Return the kernel's id of this boot (random(4))."""
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
 @dataclass(frozen=True, kw_only=True)
 class InitRecord:
-    """Process 1 of a lab as the host sees it, kept in ``lab.json``. A recycled PID or another boot is not it."""
+    """Process 1 of a lab as the host sees it, kept in ``lab.json``. Start time and boot id tell it from a process with
+    a recycled PID."""
 
     pid: int
     started: int
     """Start in clock ticks since boot (field 22 of /proc/PID/stat)."""
     boot_id: str
     port: int
-    """The lab's loopback port on the host."""
+    """Loopback port of the lab on the host."""
 
     @classmethod
     def of(cls, pid: int, *, port: int) -> InitRecord:
@@ -187,7 +189,7 @@ class InitRecord:
 
 
 def init_record(state: LabState) -> InitRecord | None:
-    """The recorded process 1, alive or not; None when none is recorded."""
+    """Return the recorded process 1, alive or not; None when none is recorded."""
     value = read_json(state.init_file)
     try:
         return None if value is None else InitRecord(**value)
@@ -196,13 +198,13 @@ def init_record(state: LabState) -> InitRecord | None:
 
 
 def running_init(state: LabState) -> InitRecord | None:
-    """The recorded process 1 if it lives."""
+    """Return the recorded process 1 if it is alive."""
     record = init_record(state)
     return record if record is not None and record.alive() else None
 
 
 def loopback_port(env: str, *, environment: Mapping[str, str] | None = None) -> int:
-    """The host's loopback port of an environment: a stable hash of its name, or ``LONGHAUL_LAB_PORT``."""
+    """Return the loopback port of an environment: a stable hash of its name, or ``LONGHAUL_LAB_PORT``."""
     text = (os.environ if environment is None else environment).get(PORT_VARIABLE, "")
     if not text:
         return PORT_BASE + zlib.crc32(env.encode()) % PORT_COUNT
@@ -212,7 +214,7 @@ def loopback_port(env: str, *, environment: Mapping[str, str] | None = None) -> 
 
 
 def check_port_free(port: int) -> None:
-    """Raise :class:`LabError` naming the process that listens on ``127.0.0.1:port``."""
+    """Raise :class:`LabError` when ``127.0.0.1:port`` is taken, naming the process that listens there."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -244,9 +246,10 @@ def _listener(port: int) -> str | None:
 
 @contextlib.contextmanager
 def lock(state: LabState) -> Iterator[None]:
-    """Hold the environment for one command; raises :class:`LabError` naming the holder when another has it.
+    """Hold the environment for one command; raises :class:`LabError` naming the holder when another command has it.
 
-    The file is removed afterwards, so whoever gets the lock checks that the name still means the file it locked.
+    The file is removed afterwards, so a command that gets the lock checks that the name still means the file that it
+    locked.
     """
     state.root.mkdir(parents=True, exist_ok=True)
     descriptor = _acquire(state)

@@ -1,4 +1,5 @@
-"""Shows what a long command is doing: one line a step with its elapsed time, the step's details in a log of its own."""
+"""Shows what a long command is doing: one line for each step with its elapsed time; a log of its own has the
+details."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ _CLEAR_LINE = "\r\x1b[K"
 
 @dataclass(frozen=True, kw_only=True)
 class Done:
-    """A step that is over."""
+    """A finished step."""
 
     title: str
     seconds: float
@@ -27,7 +28,7 @@ class Done:
 
 
 class Step:
-    """The step under way: where its log is, and how to tell of its progress."""
+    """The current step: its log, and the means to report progress."""
 
     def __init__(self, *, title: str, log: Path, screen: _Screen) -> None:
         self.title = title
@@ -38,20 +39,20 @@ class Step:
 
     @property
     def seconds(self) -> float:
-        """Time since the step began."""
+        """Seconds since the step began."""
         return time.monotonic() - self._began
 
     def say(self, line: str) -> None:
-        """Show a line of progress below the step, and keep it in the log."""
+        """Show a line of progress below the step, and write it to the log."""
         self.write(line)
         self.show(line)
 
     def show(self, line: str) -> None:
-        """Show a line of progress that the log has in its own words."""
+        """Show a line of progress without writing it to the log."""
         self._screen.show(f"[{self.seconds:6.1f} s]   {line}")
 
     def write(self, text: str) -> None:
-        """Keep ``text`` in the log only."""
+        """Write ``text`` to the log only."""
         self.log.parent.mkdir(parents=True, exist_ok=True)
         with self.log.open("a", encoding="utf-8") as file:
             file.write(text.rstrip("\n") + "\n")
@@ -59,7 +60,7 @@ class Step:
 
 @dataclass
 class _Screen:
-    """The output. On a terminal its last line tells the running step and its time."""
+    """Output of all steps. On a terminal its last line shows the running step and its time."""
 
     out: TextIO
     live: bool
@@ -77,10 +78,10 @@ class _Screen:
 
 
 class Steps:
-    """Runs steps one after the other, and remembers how long each took.
+    """Runs steps one after the other, and records how long each took.
 
-    ``log_dir`` gets one file a step, named ``prefix`` and the step, begun afresh. Output is plain where ``out`` is no
-    terminal.
+    ``log_dir`` gets one file for each step, named after ``prefix`` and the step; an older file is replaced. Output is
+    plain when ``out`` is not a terminal.
     """
 
     def __init__(self, *, log_dir: Path, prefix: str = "", out: TextIO | None = None) -> None:
@@ -93,7 +94,7 @@ class Steps:
 
     @contextmanager
     def step(self, title: str) -> Iterator[Step]:
-        """One step. Its line is printed when it is over; an exception marks it failed and goes on up."""
+        """Run one step. Its line is printed when it is over; an exception marks it as failed and is raised on."""
         log = self.log_dir / f"{self._prefix}{_file_name(title)}.log"
         log.unlink(missing_ok=True)
         step = Step(title=title, log=log, screen=self._screen)
@@ -116,7 +117,7 @@ class Steps:
             )
 
     def table(self) -> str:
-        """Every step with its time, and the whole."""
+        """Return a table of every step's time, and of the total."""
         rows = [(done.title + (" (failed)" if done.failed else ""), done.seconds) for done in self.done]
         rows.append(("in all", time.monotonic() - self._began))
         width = max(len(title) for title, _ in rows)

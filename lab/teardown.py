@@ -1,7 +1,7 @@
-"""Bring a lab down, from whatever state it is in, and prove that nothing is left.
+"""Brings a lab down, from whatever state it is in, and checks that nothing is left.
 
-Ending process 1 ends everything that lives in the lab. What remains are the commands run through ``enter`` (they live
-in the host's PID namespace, in the cgroup ``_operator``), the cgroup directories and the files.
+Ending process 1 ends everything that lives in the lab. The rest is removed here: the commands run through ``enter``
+(they live in the host's PID namespace, in the cgroup ``_operator``), the cgroup directories and the files.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from lab.leaving import leave
 from lab.state import InitRecord, LabError, LabState, init_record, lock
 
 _ORDERLY_S = 10.0
-"""What process 1 gets after SIGTERM; its daemon gets half of it."""
+"""Seconds that process 1 gets after SIGTERM; its daemon gets half of them."""
 _KILLED_S = 30.0
-"""What the kernel may take to end everything after SIGKILL."""
+"""Seconds that the kernel may take to end everything after SIGKILL."""
 _OPERATOR_S = 3.0
 _FS_IOC_GETFLAGS, _FS_IOC_SETFLAGS = 0x80086601, 0x40086602
 _FIXED = 0x10 | 0x20
-"""Immutable and append-only (ioctl_iflags(2)): root in a machine can set them."""
+"""Flags of immutable and append-only files (ioctl_iflags(2)): root in a machine can set them."""
 
 
 def down(state: LabState, *, logs: bool = False, say: Callable[[str], None] = print) -> None:
-    """End the lab and remove its state; with ``logs`` its logs too. Idempotent. Environments beside its own end with
-    it; one that is itself beside another is taken out of that one's lab.
+    """End the lab and remove its state; with ``logs`` its logs too. Idempotent. The lab's tenants end with it; an
+    environment that is itself a tenant is taken out of the other's lab.
 
-    Raises :class:`LabError` when something will not go, saying what and what to do; a second run goes on from there.
+    Raises :class:`LabError` when something cannot be removed, saying what to do; a second run continues from there.
     """
     beside = guests_of(state)
     for one in (state, *beside):
@@ -59,7 +59,7 @@ def down(state: LabState, *, logs: bool = False, say: Callable[[str], None] = pr
 
 
 def _clear(state: LabState, *, logs: bool) -> None:
-    """Remove what is left of an environment whose process 1 has ended, or which has left another's lab."""
+    """Remove the rest of an environment whose process 1 has ended, or that has left another's lab."""
     _end_group(state)
     _remove_state(state)
     if logs:
@@ -105,7 +105,7 @@ def _end(record: InitRecord) -> None:
 
 
 def _end_group(state: LabState) -> None:
-    """Kill what is in the lab's cgroups (a lab without a record ends this way) and remove them."""
+    """Kill everything in the lab's cgroups (a lab without a record ends this way), and remove them."""
     group = Group.of(state)
     deadline = time.monotonic() + _KILLED_S
     while group.members():
@@ -131,7 +131,7 @@ def _remove_state(state: LabState) -> None:
 
 
 def _remove_tree(path: Path) -> None:
-    """Remove a folder of machines' disks: no link is followed, no other file system is entered."""
+    """Remove a folder of machines' disks, without following links or entering other file systems."""
     parent = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
         _remove_entry(parent, path.name, os.stat(path.name, dir_fd=parent, follow_symlinks=False).st_dev)
@@ -169,7 +169,7 @@ def _remove_entry(parent: int, name: str, device: int) -> None:
 
 
 def _loosen(descriptor: int) -> None:
-    """Take away the flags that keep a file from being removed."""
+    """Remove the flags that keep a file from being removed."""
     try:
         flags = struct.unpack("l", fcntl.ioctl(descriptor, _FS_IOC_GETFLAGS, struct.pack("l", 0)))[0]
         if flags & _FIXED:
@@ -180,7 +180,7 @@ def _loosen(descriptor: int) -> None:
 
 
 def _log_files(state: LabState) -> Iterator[Path]:
-    """Logs of this environment and of no other whose name begins with its name."""
+    """Yield the logs of this environment, without those of others whose names begin with its name."""
     others = (
         {entry.name for entry in state.root.iterdir() if entry.is_dir()} - {state.env, "log"}
         if state.root.exists()
@@ -192,7 +192,7 @@ def _log_files(state: LabState) -> Iterator[Path]:
 
 
 def _remove_logs(state: LabState) -> None:
-    """The lab's logs; with the last lab also those of the tools and of the image."""
+    """Remove the lab's logs; with the last lab also those of the tools and of the image."""
     for path in _log_files(state):
         path.unlink()
     others = [path for path in state.root.glob("*") if path != state.logs and (path.is_dir() or path.suffix == ".json")]
@@ -207,7 +207,8 @@ def _mounts() -> list[str]:
 
 
 def leftovers(state: LabState, *, logs: bool = True) -> list[str]:
-    """What is left of a lab, one line each: processes, mounts in any namespace, cgroups, files. Empty means nothing."""
+    """Return what is left of a lab, one line each: processes, mounts in any namespace, cgroups, files; empty for
+    nothing."""
     group = Group.of(state)
     found = [f"process {pid} ({_words(pid)}) in a cgroup of the lab" for pid in sorted(group.members())]
     found += _processes_below(state, group.members())
@@ -236,7 +237,7 @@ def _words(pid: int) -> str:
 
 
 def _mounts_anywhere(state: LabState) -> Iterator[str]:
-    """Mounts that mention the state folder, in every mount namespace that a process lives in."""
+    """Yield the mounts that mention the state folder, in every mount namespace in which a process lives."""
     seen: set[str] = set()
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):

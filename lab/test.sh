@@ -1,11 +1,11 @@
 #!/bin/sh
-# The tests by what they need, one run of pytest a part, the cheap ones first; a part that fails ends it:
+# Run the tests in parts, by what they need: one run of pytest for each part, the cheap parts first. A part that fails ends the run.
 #   fast     lint, unit and golden tests, which need nothing
-#   engine   those that run the real Pulumi engine, or tools; most of their time is waiting, so several run at once
-#   machines those on real machines of the lab, in labs of their own
-#   cluster  those in a whole environment in the lab, most of which share one
-#   drill    those that kill, stall, roll or compile: `lab/test.sh drill tests/lab/test_killed.py` runs some of them
-# What has to be compiled is compiled meanwhile with low priority; a test that needs a tool waits for it.
+#   engine   tests with the real Pulumi engine, or with tools; most of their time is waiting, so several run at once
+#   machines tests on real machines of the lab, in labs of their own
+#   cluster  tests in a whole environment in the lab; most of them share one
+#   drill    tests that kill, stall, roll or compile: `lab/test.sh drill tests/lab/test_killed.py` runs some of them
+# Tools are compiled meanwhile with low priority; a test that needs a tool waits for it.
 set -eu
 cd "$(dirname "$0")/.."
 python=.venv/bin/python
@@ -26,7 +26,7 @@ compile() {
   tools=$!
 }
 
-# The time of each part, for who wonders where it goes. The last line is pytest's own.
+# Print the time at which each part begins. The last line of a part is pytest's own.
 part() {
   name=$1
   shift

@@ -1,8 +1,8 @@
-"""The pinned tools of ``tools.toml`` for the lab: :mod:`longhaul.toolchain.tools`, and Go installed where it is needed.
+"""Pinned tools of ``tools.toml`` for the lab: :mod:`longhaul.toolchain.tools`, with compilers installed when needed.
 
 From Python: :func:`ensure` and :func:`bin_dir`. From a shell::
 
-    python3 -m lab.tools ensure [NAME…]     # NAME: a tool, a binary or a release of tools.toml; all of them without
+    python3 -m lab.tools ensure [NAME…]     # NAME: a tool, a binary or a release of tools.toml; without it, all tools
     python3 -m lab.tools list [--json]
     python3 -m lab.tools bin-dir
 
@@ -30,7 +30,8 @@ __all__ = ["bin_dir", "ensure", "listing", "tool_dir"]
 def ensure(
     names: Iterable[str] = (), *, log_dir: Path, progress: Progress, spec: Spec | None = None
 ) -> dict[str, Path]:
-    """As :func:`longhaul.toolchain.tools.ensure`; a compiler that is missing is installed, which only root can."""
+    """Provide tools as :func:`longhaul.toolchain.tools.ensure` does; install a missing compiler, which only root
+    can."""
     return tools.ensure(
         names,
         log_dir=log_dir,
@@ -42,7 +43,7 @@ def ensure(
 
 
 def main(argv: list[str] | None = None) -> int:
-    """The shell's side of this module."""
+    """Run the command line of this module."""
     parser = argparse.ArgumentParser(prog="python3 -m lab.tools", description="The pinned tools of tools.toml.")
     verbs = parser.add_subparsers(dest="verb", required=True)
     get = verbs.add_parser("ensure", help="fetch or build what is not cached")

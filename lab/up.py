@@ -1,6 +1,6 @@
 """``make lab``: everything from a bare machine to a working control plane, a step at a time.
 
-Each step is idempotent, so the command can be interrupted anywhere and run again; where all is in place it says so
+Each step is idempotent, so the command can be interrupted anywhere and run again. When all is in place, it says so
 within seconds.
 """
 
@@ -25,12 +25,12 @@ from longhaul.depot import contents
 from longhaul.toolchain.errors import SetupError
 
 SETTLE_S = 60.0
-"""How long a control plane that was made may take to be well, seconds."""
+"""Seconds that a new control plane may take to become healthy."""
 
 
 def main(argv: list[str] | None = None) -> int:
-    """0 when the environment is up and well, 1 when a step failed, 2 when the environment's file is wrong, 130 when
-    interrupted."""
+    """Run the command. Return 0 when the environment is up and healthy, 1 when a step failed, 2 when the environment's
+    file is wrong, and 130 when interrupted."""
     parser = argparse.ArgumentParser(prog="python -m lab.up", description=(__doc__ or "").split("\n\n")[0])
     project.add_arguments(parser)
     chosen = project.chosen(parser.parse_args(argv))
@@ -56,12 +56,12 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def interrupted(state: LabState) -> str:
-    """The last word of what somebody interrupted."""
+    """Return the last line of output of a command that was interrupted."""
     return f"interrupted; `{state.make('lab')}` goes on where this stopped, `{state.make('lab-down')}` removes it"
 
 
 def bring_up(chosen: LabProject, steps: Steps) -> None:
-    """All steps, and a last word."""
+    """Run all steps, and print the result."""
     environment = chosen.load()
     with steps.step("packages") as step:
         packages.ensure(log_dir=steps.log_dir, progress=step.say)
@@ -91,7 +91,7 @@ def bring_up(chosen: LabProject, steps: Steps) -> None:
 
 
 def _status_of_what_stands(chosen: LabProject, steps: Steps) -> str:
-    """The status where all is well; nothing where not all is, which ``longhaul up`` may mend."""
+    """Return the status when all is healthy; empty when it is not, since ``longhaul up`` may repair it."""
     with steps.step("longhaul status") as step:
         try:
             status = _longhaul(chosen, step, "status")
@@ -103,7 +103,8 @@ def _status_of_what_stands(chosen: LabProject, steps: Steps) -> str:
 
 
 def _well(chosen: LabProject, step: Step) -> str:
-    """The status once all is well: a load balancer sends nothing to a new server before its probes have found it."""
+    """Wait until all is healthy, and return the status. A load balancer sends nothing to a new server before its probes
+    have found it."""
     deadline = time.monotonic() + SETTLE_S
     while True:
         try:
@@ -115,12 +116,12 @@ def _well(chosen: LabProject, step: Step) -> str:
 
 
 def _longhaul(chosen: LabProject, step: Step, command: str, *arguments: str) -> str:
-    """See :func:`lab.production.longhaul`; lines that tell of a machine's progress are shown."""
+    """Run :func:`lab.production.longhaul`; show the lines that tell of a machine's progress."""
     return longhaul(chosen.path, chosen.env, step, command, *arguments, shown=lambda line: line if _tells(line) else "")
 
 
 def _tells(line: str) -> bool:
-    """Whether a line is worth the user's eyes meanwhile: a phase begins or ends, a machine became ready."""
+    """Return whether to show a line to the user: a phase begins or ends, or a machine became ready."""
     if line.startswith("longhaul: "):
         return True
     return "longhaul:Readiness" in line and (" created" in line or " updated" in line)

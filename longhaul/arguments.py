@@ -1,4 +1,4 @@
-"""Values that options of several commands take, for argparse."""
+"""Types of options that several commands take, for argparse."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from longhaul.racks.selection import Share
 
 MAX_REMOVED = 0.1
-"""Share of the nodes that may go at once unless told otherwise: our own choice, a tenth."""
+"""Default share of the nodes that may be removed at once. A tenth is our own choice."""
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 def duration(text: str) -> timedelta:
-    """``90s``, ``30m``, ``6h`` or ``2d``; an argument error for anything else."""
+    """Parse ``90s``, ``30m``, ``6h`` or ``2d``; an argument error for anything else."""
     found = re.fullmatch(r"([0-9]{1,6})([smhd])", text)
     if not found:
         raise argparse.ArgumentTypeError(f"{text!r} is no time: 90s, 30m, 6h or 2d")
@@ -25,7 +25,7 @@ def duration(text: str) -> timedelta:
 
 
 def share(text: str) -> Share:
-    """``N`` or ``N%`` of the machines; an argument error for anything else."""
+    """Parse ``N`` or ``N%`` of the machines; an argument error for anything else."""
     from longhaul.racks.selection import share as parse
 
     try:
@@ -35,7 +35,7 @@ def share(text: str) -> Share:
 
 
 def some(text: str) -> Share:
-    """The same, and not none."""
+    """Parse a share as :func:`share` does, and refuse zero."""
     found = share(text)
     if found.number == 0:
         raise argparse.ArgumentTypeError(f"{text!r} is nobody's turn: one machine at least, 1 or 1%")
@@ -43,7 +43,7 @@ def some(text: str) -> Share:
 
 
 def add_max_removed(parser: argparse.ArgumentParser) -> None:
-    """The option by which more nodes may go at once than usual."""
+    """Add the option that allows more nodes to be removed at once than by default."""
     parser.add_argument(
         "--max-removed",
         metavar="PERCENT",
@@ -55,7 +55,7 @@ def add_max_removed(parser: argparse.ArgumentParser) -> None:
 
 
 def percent(text: str) -> float:
-    """A share out of a percentage such as ``10`` or ``2.5%``."""
+    """Convert a percentage such as ``10`` or ``2.5%`` to a share between 0 and 1."""
     try:
         percent = float(text.removesuffix("%"))
     except ValueError:

@@ -1,5 +1,5 @@
-"""What is done on racks while the clouds make an environment's infrastructure for the first time: the part of the
-racks' work that waits for nothing of it."""
+"""Preparation of the racks while the clouds make an environment's infrastructure for the first time: the part of the
+racks' work that does not depend on the infrastructure."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from longhaul.phases import Phase
 from longhaul.say import say
 
 NICE = 10
-"""It is the infrastructure that everything waits for."""
+"""Niceness of the preparation: the infrastructure is on the critical path and comes first."""
 
 
 @contextmanager
 def preparing(where: Context) -> Iterator[Callable[[], None]]:
-    """Prepare the racks' hosts during the block, which is given a way to end that early, and wait for it at its end.
-    How it went is shown then, and decides nothing: the racks' own phase does what is left."""
+    """Prepare the racks' hosts during the block and wait for that at its end. The block is given a function that ends
+    the preparation early. The result is shown but changes nothing: the racks' own phase does what is left."""
     words = ["up", "--env", where.env, "--project", str(where.project.root), "--yes", "--only", Phase.PREPARATION]
     say(f"{Phase.PREPARATION}: begins, beside the infrastructure")
     with tempfile.TemporaryFile() as output:

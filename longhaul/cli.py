@@ -1,4 +1,4 @@
-"""The command line: which commands there are, and how what goes wrong becomes a message and an exit code."""
+"""The command line: the list of commands, and the conversion of errors into a message and an exit code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from longhaul.invocation import Invocation
 
 
 class Command(Protocol):
-    """A module in :mod:`longhaul.commands`."""
+    """Interface of a module in :mod:`longhaul.commands`."""
 
     HELP: str
     TAKES_REST: bool
@@ -24,11 +24,11 @@ class Command(Protocol):
         """Declare the command's own options."""
 
     def run(self, invocation: Invocation, /) -> int:
-        """Do it, and return the exit code."""
+        """Run the command and return its exit code."""
 
 
 def commands() -> dict[str, Command]:
-    """Every command by name, in the order that ``--help`` shows."""
+    """Return every command by name, in the order that ``--help`` shows."""
     from longhaul.commands import (
         acceptance,
         ansible,
@@ -79,8 +79,8 @@ def commands() -> dict[str, Command]:
 
 
 def parser(first: str = "") -> argparse.ArgumentParser:
-    """The command line's grammar. Where its ``first`` word is a command, no other's options are in it: each start would
-    pay for them."""
+    """Return the parser of the command line. When ``first`` is a command, the other commands' options are left out:
+    building them would slow down each start."""
     top = argparse.ArgumentParser(
         prog="longhaul",
         description="Build, look at and take down the cluster that an environment file describes.",
@@ -109,7 +109,7 @@ def parser(first: str = "") -> argparse.ArgumentParser:
 
 
 def parse(argv: Sequence[str]) -> Invocation:
-    """The invocation that ``argv`` spells; exits with 2 and a message when it spells none."""
+    """Parse ``argv`` into an invocation; on wrong usage, exit with 2 and a message."""
     split = list(argv).index("--") if "--" in argv else len(argv)
     grammar = parser(*argv[:1])
     options, unknown = grammar.parse_known_args(argv[:split])
@@ -137,21 +137,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     except BrokenPipeError:
-        # The reader of our output is gone; nothing more can be said, not even at exit.
+        # The reader of our output is gone. Nothing more can be written, not even at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.FAILED
-    except Exception as error:  # noqa: BLE001 - nobody is shown a traceback
+    except Exception as error:  # noqa: BLE001 - users never see a traceback
         return _report(error)
 
 
 def _quieten() -> None:
-    """Azure's library logs pages about each credential that there is not; the error at the end says it in a line."""
+    """Silence Azure's library. It logs pages about each missing credential; the final error says the same in a line."""
     if os.environ.get("LONGHAUL_DEBUG") != "1":
         logging.getLogger("azure").setLevel(logging.CRITICAL)
 
 
 def _report(error: Exception) -> Exit:
-    """Say what went wrong; the traceback only for who asks, since a message of unknown origin may quote a secret."""
+    """Print the error. The traceback is shown only with LONGHAUL_DEBUG=1: an unknown message may quote a secret."""
     from components.model import ConfigurationError
 
     if os.environ.get("LONGHAUL_DEBUG") == "1":

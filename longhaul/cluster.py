@@ -1,4 +1,4 @@
-"""The cluster's API as the operator reaches it: by its load balancer's address, with the break-glass certificate."""
+"""Access to the cluster's API for the operator: its load balancer's address and the break-glass certificate."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from components.model import Environment
 
 GIVEN = "LONGHAUL_KUBECONFIG"
-"""Path of a kubeconfig that this command's parent made for the environment."""
+"""Variable with the path of a kubeconfig that the parent process made for the environment."""
 
 
 def fetch_identity(environment: Environment) -> dict[str, str]:
-    """The administrator's certificate, key and issuer, PEM; ``CommandError`` when the vault does not give them."""
+    """Return the administrator's certificate, key and issuer, PEM; ``CommandError`` when the vault does not give
+    them."""
     from clouds.base.errors import CloudError
     from clouds.registry import cloud_of
     from components.model.places import place_of
@@ -51,7 +52,7 @@ def fetch_identity(environment: Environment) -> dict[str, str]:
 
 
 def kubeconfig(*, name: str, server: str, server_name: str | None, identity: Mapping[str, str]) -> dict[str, Any]:
-    """The kubeconfig with everything embedded. JSON is YAML, and kubectl reads it so."""
+    """Return a kubeconfig with everything embedded. It is written as JSON, which kubectl reads as YAML."""
     cluster: dict[str, Any] = {"server": server, "certificate-authority-data": _base64(identity["issuer"])}
     if server_name is not None:
         cluster["tls-server-name"] = server_name
@@ -72,8 +73,8 @@ def kubeconfig(*, name: str, server: str, server_name: str | None, identity: Map
 
 @contextmanager
 def kubeconfig_file(where: Context, environment: Environment, environ: Mapping[str, str]) -> Iterator[Path]:
-    """A kubeconfig for programs that this process starts, gone afterwards; what killed processes left goes too. The
-    user's own ``KUBECONFIG`` is of no concern: it may be another cluster's."""
+    """Write a kubeconfig for programs that this process starts, and delete it after the block. Files that killed
+    processes left are deleted too. The user's own ``KUBECONFIG`` is ignored: it may be for another cluster."""
     from components.model import plan
     from components.model.nodes import api_url
 

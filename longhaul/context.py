@@ -1,4 +1,4 @@
-"""What most commands start from: the project, the environment's name, and the lab it may be."""
+"""The common start of most commands: the project, the environment's name, and the lab that stands for it, if any."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """Where a command works."""
+    """The project, environment and lab that a command works on."""
 
     project: Project
     env: str
@@ -29,7 +29,7 @@ class Context:
 
 
 def context(invocation: Invocation) -> Context:
-    """Project, environment and lab of an invocation that names an environment."""
+    """Return project, environment and lab of an invocation; ``CommandError`` when it names no environment."""
     project = find_project(invocation.options.project)
     env = invocation.options.env
     if not env:
@@ -39,8 +39,8 @@ def context(invocation: Invocation) -> Context:
 
 
 def state_folder(where: Context, environ: Mapping[str, str]) -> Path:
-    """The folder, of this user alone, for what is kept of an environment between runs: with its lab, or in the user's
-    own by the checkout's path."""
+    """Return the private folder for files that are kept of an environment between runs: the lab's folder, or one below
+    the user's state directory, named after the checkout's path."""
     if where.lab is not None:
         return where.lab.folder
     base = environ.get("XDG_STATE_HOME") or str(Path(environ.get("HOME", str(Path.home()))) / ".local" / "state")
@@ -49,7 +49,7 @@ def state_folder(where: Context, environ: Mapping[str, str]) -> Path:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Write a file that only its owner reads, whole or not at all."""
+    """Write a file that only its owner can read, completely or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     temporary.unlink(missing_ok=True)
@@ -63,9 +63,9 @@ def write_private(path: Path, text: str) -> None:
 
 
 def enter_lab(where: Context, environment: Environment, invocation: Invocation) -> None:
-    """Go on as the lab's operator when the environment is a lab: this process becomes the same command inside it.
+    """Continue as the lab's operator when the environment is a lab: this process becomes the same command inside it.
 
-    Returns when the environment is no lab, or the process is inside already.
+    Return when the environment is no lab, or the process is inside already.
     """
     if where.lab is None:
         require_cloud(environment)
@@ -78,7 +78,8 @@ def enter_lab(where: Context, environment: Environment, invocation: Invocation) 
 
 
 def _located(where: Context, invocation: Invocation) -> list[str]:
-    """The command line with environment and project spelt out, since neither directory nor variables need survive."""
+    """Return the command line with environment and project spelt out: directory and variables may be different
+    inside."""
     name, *others = _without_location(invocation)
     tail = ["--", *invocation.rest] if invocation.rest else []
     return [name, "--env", where.env, "--project", str(where.project.root), *others, *tail]

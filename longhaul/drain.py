@@ -1,5 +1,5 @@
-"""What counts as work on a node, and how a node is emptied: cordoned, then each pod asked to leave by the Eviction API,
-which keeps to disruption budgets. For whatever takes nodes out of service: cloud pools and racks alike."""
+"""Work on a node, and how a node is emptied: it is cordoned, then each pod is evicted by the Eviction API, which obeys
+disruption budgets. For everything that takes nodes out of service: cloud pools and racks alike."""
 
 from __future__ import annotations
 
@@ -16,40 +16,40 @@ NODES = "/api/v1/nodes"
 PODS = "/api/v1/pods"
 
 CHECKPOINT = "longhaul.dev/checkpointed-at"
-"""Annotation by which a pod announces that it has written down all that it would need to go on elsewhere: when it did,
-RFC 3339."""
+"""Annotation by which a pod announces that it has saved everything it needs to continue elsewhere: the time of the
+checkpoint, RFC 3339."""
 DISPOSABLE = "cluster-autoscaler.kubernetes.io/safe-to-evict"
-"""Annotation, ``true``, of a pod that may be moved whenever it suits: the cluster autoscaler's own
+"""Annotation, ``true``, of a pod that may be moved at any time. It is the cluster autoscaler's own
 (github.com/kubernetes/autoscaler, cluster-autoscaler/FAQ.md, "What types of pods can prevent CA from removing a
-node?"), so that pods need not say it twice."""
+node?"), so pods need only this one."""
 SYSTEM = "kube-system"
-"""What runs here is the cluster's own, and made to move."""
+"""Namespace of the cluster's own pods. Those with a controller may be moved."""
 
 MIRROR = "kubernetes.io/config.mirror"
-"""Annotation of a static pod's image in the API (k8s.io/api/core/v1, ``MirrorPodAnnotationKey``)."""
+"""Annotation of the API object that mirrors a static pod (k8s.io/api/core/v1, ``MirrorPodAnnotationKey``)."""
 OVER = ("Succeeded", "Failed")
 
 LOOK_S = 5.0
-"""How often a node that is being drained is looked at, besides whenever a pod on it changes, seconds."""
+"""Longest time between two looks at a node that is being drained, seconds, when no change of a pod is reported."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pod:
-    """A pod as far as emptying its node is concerned."""
+    """The properties of a pod that matter when its node is emptied."""
 
     namespace: str
     name: str
     uid: str
     stays: bool
-    """Whether it has no part in a drain: a daemon set's, a static pod's, or over."""
+    """True when it has no part in a drain: it belongs to a daemon set, is a static pod, or is over."""
     work: bool
-    """Whether somebody would lose something if it were ended."""
+    """True when something would be lost if it ended."""
     leaving: bool
-    """Whether it is being ended already."""
+    """True when it is being ended already."""
     ends_at: datetime | None = None
-    """When it should be gone then, its grace period included."""
+    """Time at which it should be gone, including its grace period; only when it is being ended."""
     checkpointed_at: datetime | None = None
-    """When it last announced a checkpoint."""
+    """Time at which it last announced a checkpoint."""
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
@@ -60,8 +60,8 @@ class DrainError(Exception):
 
 
 def pod_of(item: Mapping[str, Any]) -> Pod:
-    """One Pod object. Work is what is left when these are taken away: pods of daemon sets, static pods, pods that are
-    over or being ended, the cluster's own that a controller makes anew, and those that say they are disposable."""
+    """Convert a Pod object. Every pod is work except: pods of daemon sets, static pods, pods that are over or being
+    ended, the cluster's own that a controller recreates, and pods that declare themselves disposable."""
     metadata = item["metadata"]
     annotations = metadata.get("annotations") or {}
     owner = next((one for one in metadata.get("ownerReferences") or () if one.get("controller")), None)
@@ -83,29 +83,30 @@ def pod_of(item: Mapping[str, Any]) -> Pod:
 
 
 def pods_on(api: Api, node: str) -> list[Pod]:
-    """Every pod of a node. The API servers keep an index for this question (k8s.io/kubernetes,
-    pkg/registry/core/pod/strategy.go, ``NodeNameTriggerFunc``): it costs a node's pods, not the cluster's."""
+    """Return every pod of a node. The API servers keep an index for this query (k8s.io/kubernetes,
+    pkg/registry/core/pod/strategy.go, ``NodeNameTriggerFunc``): its cost depends on the node's pods, not the
+    cluster's."""
     return [pod_of(item) for item in api.items(PODS, fieldSelector=f"spec.nodeName={node}")]
 
 
 def work_on(pods: Iterable[Pod]) -> list[Pod]:
-    """Those that would lose something."""
+    """Return the pods that would lose something."""
     return [pod for pod in pods if pod.work]
 
 
 def cordon(api: Api, node: Object, *, annotations: Mapping[str, str]) -> bool:
-    """Let no further pod onto a node, and note on it why. False when the node was changed since ``node`` was read: it
-    has to be looked at again, since somebody else may have cordoned it."""
+    """Keep further pods off a node, and annotate it with the reason. Return False when the node has changed since
+    ``node`` was read, or is gone: it must be read again, since somebody else may have cordoned it."""
     return _change(api, node, unschedulable=True, annotations=annotations)
 
 
 def uncordon(api: Api, node: Object, *, annotations: Iterable[str]) -> bool:
-    """Take a cordon back, and the notes; False as in :func:`cordon`."""
+    """Remove a cordon and its annotations; False as in :func:`cordon`."""
     return _change(api, node, unschedulable=None, annotations=dict.fromkeys(annotations))
 
 
 def annotate(api: Api, node: Object, annotations: Mapping[str, str | None]) -> bool:
-    """Write notes on a node, or take them away; False as in :func:`cordon`."""
+    """Write annotations on a node, or remove those that are None; False as in :func:`cordon`."""
     return _patch(api, node, {"metadata": {"annotations": dict(annotations)}})
 
 
@@ -127,8 +128,8 @@ def _patch(api: Api, node: Object, body: Object) -> bool:
 
 
 def evict(api: Api, pod: Pod, *, grace_s: int | None = None) -> str:
-    """Ask one pod to leave, with its own grace period or ``grace_s`` seconds. Why it may not yet; empty when it leaves,
-    or is gone."""
+    """Ask one pod to leave, with its own grace period or ``grace_s`` seconds. Return why it may not leave yet; empty
+    when it leaves or is gone."""
     options: Object = {"preconditions": {"uid": pod.uid}}
     if grace_s is not None:
         options["gracePeriodSeconds"] = grace_s
@@ -137,7 +138,7 @@ def evict(api: Api, pod: Pod, *, grace_s: int | None = None) -> str:
     try:
         api.post(path_of("api", "v1", "namespaces", pod.namespace, "pods", pod.name, "eviction"), body)
     except ApiError as error:
-        # 404: it is gone. 409: another of its name is there, or the budget was just changed. 429: the budget says no.
+        # 404: it is gone. 409: another pod of its name exists, or the budget just changed. 429: the budget forbids it.
         if error.status == 404:
             return ""
         if error.status not in (409, 429):
@@ -147,8 +148,8 @@ def evict(api: Api, pod: Pod, *, grace_s: int | None = None) -> str:
 
 
 def let_go(api: Api, pods: Iterable[Pod], *, grace_s: int | None = None) -> dict[Pod, str]:
-    """One step of a drain: ask everything to leave that was not asked yet. What is still there, with the reason of
-    whatever may not leave; call it again with what is seen then, until it returns nothing."""
+    """Make one step of a drain: evict every pod that is not leaving yet. Return the pods that are still there, each
+    with the reason why it may not leave. Call it again with the current pods until it returns nothing."""
     there = [pod for pod in pods if not pod.stays]
     return {pod: "" if pod.leaving else evict(api, pod, grace_s=grace_s) for pod in there}
 
@@ -161,8 +162,8 @@ def drain(
     grace_s: int | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Empty a node that is cordoned, and return when nothing is left on it but what stays. It takes work like anything
-    else: ask :func:`work_on` first. ``DrainError`` after ``limit_s`` seconds."""
+    """Empty a cordoned node, and return when only pods that stay are left. Work is evicted like anything else: check
+    :func:`work_on` first. ``DrainError`` after ``limit_s`` seconds."""
     until = clock() + limit_s
     while True:
         selector = f"spec.nodeName={node}"
@@ -179,5 +180,5 @@ def drain(
 
 
 def told(left: Mapping[Pod, str]) -> str:
-    """What is left of a drain, in a line."""
+    """Return the pods that are left of a drain, in a line."""
     return "; ".join(f"{pod}: {reason}" if reason else f"{pod} is ending" for pod, reason in left.items())

@@ -1,4 +1,4 @@
-"""Exit codes and the errors that carry them: the one place that says what a code means."""
+"""Exit codes and the error that carries them. The meaning of each code is defined here only."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class Exit(IntEnum):
-    """What the command's exit status says."""
+    """Exit codes of the command."""
 
     OK = 0
     FAILED = 1
@@ -24,7 +24,7 @@ MEANINGS = {
     Exit.REFUSED: "refused (plan, review, up, acceptance): the change must not go in, or nothing was done",
     Exit.INTERRUPTED: "interrupted",
 }
-"""For ``--help``, of any command."""
+"""Meanings for ``--help``, the same for every command."""
 
 _REFUSALS = {
     "plan": "refused: the change must not go in, since it loses what cannot be had back or breaks a policy",
@@ -32,11 +32,11 @@ _REFUSALS = {
     "review": "refused: the change must not go in, since a plan is refused or a file is wrong",
     "acceptance": "refused: nothing was done, since the terms do not allow it or what is there does not fit",
 }
-"""Of the commands that end with it, what :attr:`Exit.REFUSED` says."""
+"""Meaning of :attr:`Exit.REFUSED`, for each command that ends with it."""
 
 
 class CommandError(Exception):
-    """Ends the command with a message for people, which says what is wrong and what to do, and an exit code."""
+    """Ends the command with an exit code and a message, which says what is wrong and what to do."""
 
     def __init__(self, message: str, *, code: Exit = Exit.FAILED) -> None:
         super().__init__(message)
@@ -44,12 +44,12 @@ class CommandError(Exception):
 
 
 def help_text(command: str | None = None) -> str:
-    """The exit codes as ``--help`` shows them: all, or those that ``command`` ends with."""
+    """Return the exit codes as ``--help`` shows them: all, or those that ``command`` ends with."""
     return "exit codes:\n" + "\n".join(f"  {code:>3}  {meaning}" for code, meaning in meanings(command).items())
 
 
 def meanings(command: str | None = None) -> dict[Exit, str]:
-    """What each code says, of any command or of one."""
+    """Return the meaning of each code, for any command or for one."""
     if command is None:
         return dict(MEANINGS)
     own = {**MEANINGS, Exit.REFUSED: _REFUSALS.get(command, "")}

@@ -1,7 +1,7 @@
-"""What ``longhaul up`` would do, judged before it does: it refuses what ``longhaul plan`` refuses, in the same words.
+"""Judges ``longhaul up`` before it runs: ``up`` refuses what ``longhaul plan`` refuses, with the same text.
 
-Not where the engine is told to skip its preview, which leaves the engine's own guards, nor of a new stack, of which
-nothing is there to be lost; the program's policies hold there, too.
+Two cases are not judged: when the engine is told to skip its preview, its own guards remain; and a new stack has
+nothing to lose. The program's policies apply in both.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ if TYPE_CHECKING:
     from longhaul.plan.document import Document
 
 SKIP = "--skip-preview"
-"""The engine's option by which nobody looks beforehand."""
+"""The engine's option that skips the preview."""
 
 ONLY_OF_UP = ("--yes", "-y", "--json", "-j", "--continue-on-error", "--suppress-outputs")
-"""Options of the engine's ``up`` that its ``preview`` has not, or has from here."""
+"""Options of the engine's ``up`` that its ``preview`` does not have, or that this module passes itself."""
 
 NAMING = ("--replace", "--target-replace")
-"""Options whose resource is meant to be made anew: the operator wrote its name."""
+"""Options that name a resource which the operator wants replaced."""
 
 _STREAMING = "PULUMI_ENABLE_STREAMING_JSON_PREVIEW"
-"""Makes the engine write events instead of the document (``pulumi preview --help``)."""
+"""Makes the engine write events instead of one document (``pulumi preview --help``)."""
 
 
 def is_judged(engine: Engine, words: Sequence[str]) -> bool:
-    """Whether there is something that could be lost, and somebody wants to look. A run that died half-way is finished
-    first: what it was making is in no state yet."""
+    """Return whether the stack exists and the preview is not skipped. After a run that died half-way, nothing is
+    judged: that run is finished first, since what it was making is in no state yet."""
     return not {SKIP, "-f"} & set(words) and not engine.is_new() and not pending_creates(engine)
 
 
 def refused(engine: Engine, environment: Environment, words: Sequence[str], *, max_removed: float) -> bool:
-    """Whether the engine's ``up WORDS`` is refused, which is said then."""
+    """Return whether the engine's ``up WORDS`` is refused, and say so."""
     from longhaul.plan.changes import read_changes
     from longhaul.plan.plan import Terms, make_plan
     from longhaul.plan.policies import policies
@@ -65,12 +65,12 @@ def refused(engine: Engine, environment: Environment, words: Sequence[str], *, m
 
 
 def seen(words: Sequence[str]) -> list[str]:
-    """What the engine's ``up`` is told once that is done: whoever is not asked needs no second preview."""
+    """Return the words for the engine's ``up`` after the judgement: with ``--yes`` it needs no second preview."""
     return [*words, SKIP] if "--yes" in words and "--json" not in words else list(words)
 
 
 def previewed(engine: Engine, rest: Iterable[str]) -> Document:
-    """One stack's preview, which nobody else judges."""
+    """Run the preview of one stack, without the program's own judgement, and return its document."""
     from longhaul.plan.document import read_document
 
     run = new_run("preview")
@@ -97,7 +97,7 @@ def previewed(engine: Engine, rest: Iterable[str]) -> Document:
 
 
 def _named(words: Sequence[str]) -> list[str]:
-    """Names, or patterns of them, of what is meant to be made anew."""
+    """Return names, or patterns of names, of the resources that are meant to be replaced."""
     given = [value for word, value in pairwise(words) if word in NAMING]
     given += [word.partition("=")[2] for word in words if word.startswith(tuple(f"{one}=" for one in NAMING))]
     return [urn.rpartition("::")[2] for urn in given]

@@ -1,7 +1,7 @@
-"""The one place where the operator's command knows of the lab: whether there is one, how to get in, where its API is.
+"""The one place where the operator's command knows of the lab: whether it exists, how to enter it, the port of its API.
 
-A lab keeps its state under ``.lab/<env>/``, whose ``enter`` runs a command as the lab's operator: in its network, with
-its names, credentials and backend, among the host's processes.
+A lab keeps its state under ``.lab/<env>/``. The program ``enter`` there runs a command as the lab's operator: in the
+lab's network, with its names, credentials and backend, among the host's processes.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from lab.state import LabState
 
 INSIDE = "LONGHAUL_LAB"
-"""Set to the environment's name for what runs as the lab's operator."""
+"""Variable that holds the environment's name in processes that run as the lab's operator."""
 
 PASSED = ("LONGHAUL_DEBUG", "LONGHAUL_PULUMI", "NO_COLOR", "TERM", "XDG_STATE_HOME")
-"""The user's variables that hold for the lab's operator too."""
+"""The user's variables that are passed on to the lab's operator."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,17 +34,17 @@ class Lab:
     folder: Path
 
     def inside(self) -> bool:
-        """Whether this process is the lab's operator already."""
+        """Return whether this process already runs as the lab's operator."""
         return os.environ.get(INSIDE) == self.env
 
     def is_up(self) -> bool:
-        """Whether the lab's process 1 runs."""
+        """Return whether the lab's process 1 runs."""
         from lab.state import running_init
 
         return running_init(self._state()) is not None
 
     def port(self) -> int:
-        """The loopback port of the host at which the lab's API answers."""
+        """Return the host's loopback port at which the lab's API answers."""
         from lab.state import init_record
 
         record = init_record(self._state())
@@ -53,14 +53,14 @@ class Lab:
         return record.port
 
     def enter(self, arguments: Sequence[str], *, environ: Mapping[str, str]) -> NoReturn:
-        """Become ``longhaul ARGUMENTS`` run as the lab's operator."""
+        """Replace this process by ``longhaul ARGUMENTS``, run as the lab's operator."""
         passed = [f"{name}={environ[name]}" for name in PASSED if name in environ]
         path = str(self.folder / "enter")
         command = [path, "env", f"{INSIDE}={self.env}", *passed, sys.executable, "-m", "longhaul", *arguments]
         _become(path, command)
 
     def image_manifest(self) -> Path:
-        """The manifest of the image that the lab's cloud machines boot, beside it."""
+        """Return the path of the manifest of the image that the lab's cloud machines boot."""
         from lab.config import LabConfig
         from lab.state import LabError
 
@@ -73,7 +73,7 @@ class Lab:
         return path
 
     def shell(self, machine: str, command: Sequence[str]) -> NoReturn:
-        """Become a shell, or a command, in one of the lab's machines."""
+        """Replace this process by a shell, or a command, in one of the lab's machines."""
         lab = [sys.executable, "-m", "lab", "shell", "--env", self.env, "--state-root", str(self.folder.parent)]
         _become(sys.executable, [*lab, machine, *(["--", *command] if command else [])])
 
@@ -90,7 +90,7 @@ def _become(path: str, command: list[str]) -> NoReturn:
 
 
 def require_cloud(environment: Environment) -> None:
-    """Refuse an environment whose Azure subscription is none that exists: only a lab can stand for it."""
+    """Refuse an environment whose Azure subscription is imaginary: only a lab can stand in for it."""
     from clouds.base.section import IMAGINARY
 
     for name, site in environment.sites.items():
@@ -105,17 +105,17 @@ def require_cloud(environment: Environment) -> None:
 
 
 def lab_down(env: str) -> CommandError:
-    """What to say when a lab is needed and not there."""
+    """Return the error for a lab that is needed and is down."""
     return CommandError(f"the lab {env!r} is down; `{lab_command(env)}` brings it up", code=Exit.UNREACHABLE)
 
 
 def lab_command(env: str) -> str:
-    """What brings a lab up."""
+    """Return the command that brings a lab up."""
     return "make lab" if env == "lab" else f"make lab ENV={env}"
 
 
 def find_lab(project: Path, env: str) -> Lab | None:
-    """The lab of ``env``, or None when there is none, not even one that is down."""
+    """Return the lab of ``env``, whether it is up or down; None when there is none."""
     folder = project / ".lab" / env
     try:
         found = (folder / "enter").exists()
@@ -125,12 +125,12 @@ def find_lab(project: Path, env: str) -> Lab | None:
 
 
 def stand_ins() -> Path:
-    """The folder of the provider plugins' stand-ins: beside this program, whatever project it works on."""
+    """Return the folder of the stand-ins for provider plugins. It lies beside this program, whatever the project is."""
     return Path(__file__).resolve().parents[1] / "lab" / "providers" / "bin"
 
 
 def pinned_tools() -> Path | None:
-    """The folder of the pinned tools, whether they are there or not; None when the list of them cannot be read."""
+    """Return the folder of the pinned tools, whether it exists or not; None when their list cannot be read."""
     from longhaul.toolchain.errors import SetupError
     from longhaul.toolchain.tools import bin_dir
 

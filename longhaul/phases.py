@@ -1,5 +1,5 @@
-"""The phases of ``longhaul up``: the infrastructure first, then racks and objects side by side, since each waits for
-something of the other: nodes for the right to join, DNS for nodes to run on."""
+"""The phases of ``longhaul up``: the infrastructure first, then racks and objects side by side. These two wait for each
+other: nodes need the permission to join, DNS needs nodes to run on."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
 
 
 REFRESH = "--refresh"
-"""The engine's option to read the clouds first."""
+"""The engine's option that reads the clouds first."""
 DRAIN_S = 5.0
-"""How long the output of a phase that has ended may take to be shown, seconds."""
+"""Time to wait for the rest of a phase's output after the phase has ended, seconds."""
 
 
 class Phase(StrEnum):
-    """A part of ``up`` that can be run by itself."""
+    """A part of ``up`` that can run by itself."""
 
     INFRASTRUCTURE = "infrastructure"
     """The stack ``<env>``: networks, vault, control plane, pools, links."""
     PREPARATION = "preparation"
-    """What gateways and bare-metal hosts hold whatever the infrastructure says, by Ansible: packages, binaries, units.
-    Beside the first infrastructure; hosts that are nodes already are left alone."""
+    """The part of gateways and bare-metal hosts that does not depend on the infrastructure, by Ansible: packages,
+    binaries, units. It runs beside the first infrastructure; hosts that are nodes already are left alone."""
     RACKS = "racks"
     """Gateways and bare-metal hosts, by Ansible."""
     OBJECTS = "objects"
@@ -48,7 +48,7 @@ class Phase(StrEnum):
 
 
 def phases(environment: Environment) -> tuple[Phase, ...]:
-    """Those that an environment has."""
+    """Return the phases that an environment has."""
     from longhaul.racks.inventory import has_racks
 
     return tuple(Phase) if has_racks(environment) else (Phase.INFRASTRUCTURE, Phase.OBJECTS)
@@ -62,12 +62,12 @@ def run_phase(
     *,
     max_removed: float,
 ) -> Exit:
-    """One phase on this terminal; ``words`` are for the engine. ``max_removed``: the share of the nodes that may go at
-    once."""
+    """Run one phase on this terminal; ``words`` are for the engine. ``max_removed`` is the share of the nodes that may
+    be removed at once."""
     match phase:
         case Phase.INFRASTRUCTURE:
             engine = engine_for(where)
-            # Not before: another run that is alive may be at the machines.
+            # Recovery comes first: another run that is alive may be working on the machines.
             recover(engine)
             if is_judged(engine, words):
                 if refused(engine, environment, words, max_removed=max_removed):
@@ -91,7 +91,7 @@ def run_phase(
 
 
 def _make(engine: Engine, words: Sequence[str]) -> Exit:
-    """Make a stack what the program says."""
+    """Create the stack if needed, and change it to what the program declares."""
     ensure_stack(engine)
     return exit_code(change_with_pending(engine, "up", words))
 
@@ -99,8 +99,8 @@ def _make(engine: Engine, words: Sequence[str]) -> Exit:
 def run_side_by_side(
     side: Sequence[Phase], where: Context, environment: Environment, words: Sequence[str]
 ) -> dict[Phase, Exit]:
-    """Several phases at once, each as a command of its own with the options ``words``, every line with its phase before
-    it. Nobody is asked. With ``--json``, what goes to stdout is the objects' engine's alone."""
+    """Run several phases at once, each as its own command with the options ``words``. Every line of output begins with
+    the phase's name. Nothing is asked. With ``--json``, only the objects' engine writes to stdout."""
     up = [sys.executable, "-m", "longhaul", "up", "--env", where.env, "--project", str(where.project.root), "--yes"]
     commands = [[*up, "--only", phase, *words] for phase in side]
     json = "--json" in words
@@ -115,13 +115,13 @@ def run_side_by_side(
 
 
 def _as_exit(code: int, otherwise: Exit) -> Exit:
-    """What the phase's own command says of it."""
+    """Return the exit code of the phase's own command, or ``otherwise`` when its code is none of ours."""
     return Exit(code) if code in set(Exit) else otherwise
 
 
 @contextmanager
 def _shown(side: Sequence[Phase], children: Sequence[subprocess.Popen[bytes]], *, json: bool) -> Iterator[None]:
-    """Copy the children's output to ours, line by line, until its end."""
+    """Copy the children's output to ours, line by line, until it ends."""
     width, begun, lock = max(map(len, side)), time.monotonic(), threading.Lock()
     copies: list[tuple[IO[bytes] | None, TextIO, str, Phase | None]] = []
 
@@ -143,12 +143,12 @@ def _shown(side: Sequence[Phase], children: Sequence[subprocess.Popen[bytes]], *
         thread.start()
     yield
     for thread in threads:
-        # What a child left behind may hold its output open; it is not waited for.
+        # A process that a child left behind may hold its output open; it is not waited for.
         thread.join(DRAIN_S)
 
 
 def summed_up(codes: dict[Phase, Exit]) -> Exit:
-    """One exit code for all: interrupted before failed, whatever the other did."""
+    """Return one exit code for all phases: interrupted comes before failed, whatever the other phase did."""
     for code in (Exit.INTERRUPTED, Exit.USAGE, Exit.UNREACHABLE, Exit.FAILED):
         if code in codes.values():
             return code
@@ -156,7 +156,7 @@ def summed_up(codes: dict[Phase, Exit]) -> Exit:
 
 
 def timed(phase: Phase, work: Callable[[], Exit]) -> Exit:
-    """Announce a phase, run it, and say how it went."""
+    """Announce a phase, run it, and say how it ended."""
     say(f"{phase}: begins")
     begun = time.monotonic()
     code = work()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 PROJECT_FILE = "Pulumi.yaml"
 STACKS = "stacks"
 OBJECTS = "-objects"
-"""What the name of an environment's second stack ends with."""
+"""Suffix of the name of an environment's second stack."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,20 +25,20 @@ class Project:
 
     @property
     def stacks(self) -> Path:
-        """The folder of the environment files and of the program."""
+        """Return the folder of the environment files and of the program."""
         return self.root / STACKS
 
     def stack_file(self, env: str) -> Path:
-        """The environment file of ``env``, whether it exists or not."""
+        """Return the path of the environment file of ``env``, whether it exists or not."""
         return self.stacks / f"Pulumi.{env}.yaml"
 
     def environments(self) -> list[str]:
-        """Names of the environments that have a file, sorted."""
+        """Return the names of the environments that have a file, sorted."""
         names = (path.name.split(".")[1] for path in self.stacks.glob("Pulumi.*.yaml"))
         return sorted(name for name in names if not name.endswith(OBJECTS))
 
     def definition(self) -> dict[str, Any]:
-        """The content of ``Pulumi.yaml``; ``CommandError`` when it is not a mapping."""
+        """Return the content of ``Pulumi.yaml``; ``CommandError`` when it cannot be read or has no name."""
         import yaml
 
         path = self.root / PROJECT_FILE
@@ -51,7 +51,8 @@ class Project:
         return content
 
     def load(self, env: str) -> Environment:
-        """The environment ``env``, checked with its neighbours; ``ConfigurationError`` with all that is wrong."""
+        """Load the environment ``env`` and check it against its neighbours; ``ConfigurationError`` with every problem,
+        ``CommandError`` when it has no file."""
         from components.model import load
         from components.model.load import check_neighbours
 
@@ -65,7 +66,7 @@ class Project:
 
 
 def find_project(given: str | None) -> Project:
-    """The project in ``given``, or the first one from the current directory upwards."""
+    """Return the project in ``given``, or the first one found from the current directory upwards."""
     if given is not None:
         root = Path(given).resolve()
         if not (root / PROJECT_FILE).is_file():

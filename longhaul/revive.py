@@ -1,5 +1,5 @@
-"""Machines of the control plane that stand still are started again before the engine looks: the engine knows whether a
-machine exists, not whether it runs."""
+"""Starts control-plane machines that are switched off, before the engine runs: the engine knows whether a machine
+exists, not whether it runs."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def revive(environment: Environment) -> None:
-    """Start every machine of the control plane that is switched off, all at once: a store that has lost its quorum gets
-    it back so. A machine that comes up without its disk joins its store anew, as a replaced one does. What cannot be
-    started is said, and left to the engine and its guards."""
+    """Start every control-plane machine that is switched off, all at once, so that an etcd cluster without quorum
+    regains it. A machine that starts without its disk joins its etcd cluster anew, as a replacement does. A machine
+    that cannot be started is reported and left to the engine and its guards."""
     place = place_of(environment, environment.control_plane.site)
     control = cloud_of(place.site).control
     if control is None:

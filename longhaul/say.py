@@ -1,4 +1,4 @@
-"""Lines about what the command itself does; they go to stderr, so that what a program reads stays clean."""
+"""Lines about what the command itself does. They go to stderr, so that stdout stays clean for programs."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ import sys
 
 
 def say(line: str) -> None:
-    """One line for people."""
+    """Print one line for people."""
     print(f"longhaul: {line}", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""One of an environment's two stacks, from its configuration: load, build, export."""
+"""Program of an environment's two stacks: load the configuration, declare resources, export outputs."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ STACKS = Path(__file__).resolve().parent
 
 
 def main() -> None:
-    """Build what the selected stack configures."""
+    """Declare the resources of the selected stack."""
     config, stack = pulumi.Config("longhaul"), pulumi.get_stack()
     if name := config.get("objects-of"):
         from components.objects.cluster import declare
@@ -28,7 +28,7 @@ def main() -> None:
     from components.held import keeps
 
     source = STACKS / f"Pulumi.{stack}.yaml"
-    # From the file: the engine's configuration sorts keys, and the order of sites gives them their blocks.
+    # Loaded from the file: the engine's configuration sorts keys, and sites get their blocks in the file's order.
     environment = load(source)
     if environment.destroyable and confirmed(environment.name):
         # The engine deletes what the state holds; of the program it needs only the hooks that it looks up by name.

@@ -1,4 +1,4 @@
-"""What every test has."""
+"""Settings, options and fixtures for all tests."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# A property is true or not; how long an example takes on a busy machine says nothing. The same examples each time: a
-# failure on one machine is a failure on every machine.
+# No deadline: the time that an example takes on a busy machine proves nothing. The examples are the same each time, so
+# that a failure on one machine is a failure on every machine.
 settings.register_profile("longhaul", deadline=None, derandomize=True, database=None)
 settings.load_profile("longhaul")
 
@@ -24,7 +24,7 @@ def root() -> Path:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest checks first, then what needs nothing, then what needs the engine, then whole labs."""
+    """Run the longest checks first, then tests that need nothing, then those that need the engine, then whole labs."""
     items.sort(key=_cost)
 
 

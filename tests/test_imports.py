@@ -15,12 +15,12 @@ PACKAGES = ("clouds", "components", "images", "lab", "longhaul", "playbooks", "s
 """Folders with code of the project, tests left out."""
 
 PLUGINS = ("playbooks.inventory", "playbooks.lookup_plugins", "playbooks.filter_plugins")
-"""What Ansible loads of ours: the command knows what they say."""
+"""Plugins of the project that Ansible loads: the command knows their messages."""
 
 SUPPLY = ("longhaul.depot", "longhaul.kubernetes", "longhaul.toolchain")
-"""How pinned things are had and kept in a folder, and how a cluster is asked: the lab, whose depot is one such folder
-and whose plugin is one such client, has them so as well. They know nothing of the rest of the command, nor does the
-lab."""
+"""Modules of the command that the lab uses as well: they fetch pinned things and keep them in a folder, and they ask a
+cluster. The lab's depot is such a folder, and its plugin is such a client. These modules know nothing of the rest of
+the command, nor of the lab."""
 
 LAB_SEAM = "longhaul.lab_seam"
 """The one module of the command that knows the lab."""
@@ -33,7 +33,7 @@ class Import:
     module: str
     line: int
     target: str
-    """What is imported, down to the name after ``import``."""
+    """Name that is imported, including the name after ``import``."""
     at_run_time: bool
     """False below ``if TYPE_CHECKING``."""
 
@@ -42,7 +42,7 @@ class Import:
 
 
 def modules() -> dict[str, Path]:
-    """Every module of the project by its name."""
+    """Return every module of the project by its name."""
     found = {}
     for package in PACKAGES:
         for path in sorted((ROOT / package).rglob("*.py")):
@@ -55,7 +55,7 @@ MODULES = modules()
 
 
 def imports(source: str, module: str, *, package: bool = False) -> Iterator[Import]:
-    """Every import in ``source``, also those inside functions; relative ones resolved."""
+    """Yield every import in ``source``, including those inside functions; relative ones are resolved."""
     tree = ast.parse(source)
     typing_only = {
         inner
@@ -85,12 +85,12 @@ def all_imports() -> list[Import]:
 
 
 def within(name: str, *packages: str) -> bool:
-    """Whether ``name`` is one of ``packages`` or inside it."""
+    """Return whether ``name`` is one of ``packages`` or inside one."""
     return any(name == package or name.startswith(f"{package}.") for package in packages)
 
 
 def own(name: str) -> str | None:
-    """The project's module that an import of ``name`` loads."""
+    """Return the project's module that an import of ``name`` loads, or None."""
     return name if name in MODULES else name.rpartition(".")[0] if name.rpartition(".")[0] in MODULES else None
 
 
@@ -99,7 +99,7 @@ def is_pulumi(name: str) -> bool:
 
 
 PULUMI_KNOWN = ("components", "lab", "longhaul", "stacks")
-"""Who may import Pulumi, but for those within that are free of it."""
+"""Packages that may import Pulumi, except for their parts that must stay free of it."""
 
 MAY_IMPORT = {
     "clouds.base": ("clouds.base",),
@@ -126,11 +126,12 @@ MAY_IMPORT = {
     "playbooks": ("playbooks", "components.model", "components.render"),
     "images": ("images", "components.model", "components.render"),
 }
-"""Of the project, by who imports it; the first that fits counts. A cloud imports itself and what clouds share."""
+"""Packages of the project that each importer may import; the first that matches counts. A cloud may import itself and
+``clouds.base``."""
 
 
 def forbidden(found: Import) -> bool:
-    """Whether an import goes against the way through the house."""
+    """Return whether an import breaks the one-way order of the packages."""
     module, target = found.module, found.target
     if not within(target, *PACKAGES):
         free = within(module, "components.model", "components.render") or not within(module, *PULUMI_KNOWN)
@@ -196,7 +197,7 @@ def test_the_model_and_the_components_are_looked_at() -> None:
 
 
 def loaded(start: str) -> set[str]:
-    """Every module of the project that importing ``start`` loads, and what these import from outside."""
+    """Return every module of the project that importing ``start`` loads, and what these import from outside."""
     seen: set[str] = set()
     outside: set[str] = set()
     waiting = [start]
@@ -227,7 +228,7 @@ def test_pulumi_is_seen_where_it_is() -> None:
 
 
 def circles(edges: dict[str, set[str]]) -> dict[str, set[str]]:
-    """Modules that import themselves by way of others, with the imports that are part of a circle."""
+    """Return the modules that import themselves through others, each with the imports that are part of a circle."""
     while True:
         free = {target for targets in edges.values() for target in targets} - set(edges)
         emptied = {module for module, targets in edges.items() if not targets - free}
@@ -237,7 +238,8 @@ def circles(edges: dict[str, set[str]]) -> dict[str, set[str]]:
 
 
 def test_there_is_no_circle_of_imports() -> None:
-    """A circle has no order in which it can be read; imports inside functions and for types alone count as well."""
+    """Modules in a circle have no order in which they can be read. Imports inside functions and for types count as
+    well."""
     edges: dict[str, set[str]] = {}
     for found in all_imports():
         target = own(found.target)

@@ -1,4 +1,4 @@
-"""Every check that runs nothing, each of them a test: beside the others, they cost no time of their own."""
+"""Every static check as a test. They run beside the other tests, so they add no time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 SCRIPT = Path(__file__).parents[1] / "lab" / "lint.sh"
 TEXT = SCRIPT.read_text(encoding="utf-8")
 CHECKS = re.findall(r"\|\| set -- (.+)", TEXT)[0].split()
-"""Those that it runs when none is named."""
+"""Checks that the script runs when none is named."""
 
 SDKS = ("pulumi_aws", "pulumi_azure_native")
 
@@ -31,7 +31,7 @@ def test_these_are_all() -> None:
 
 
 def test_what_is_used_of_the_clouds_sdks_is_checked_by_type(root: Path) -> None:
-    """Of their 2,600 modules mypy reads those named; anything in the others would be of any type."""
+    """Of the SDKs' 2,600 modules mypy reads only those named; anything from the others would have type ``Any``."""
     settings = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["mypy"]["overrides"]
     read = {name.removesuffix(".*") for one in settings if one["follow_imports"] == "normal" for name in one["module"]}
     used = {name for path in (root / "components").rglob("*.py") for name in _of_the_sdks(path)}
@@ -40,7 +40,7 @@ def test_what_is_used_of_the_clouds_sdks_is_checked_by_type(root: Path) -> None:
 
 
 def _of_the_sdks(path: Path) -> Iterator[str]:
-    """Modules of the clouds' SDKs that a file uses: imported by name, or as attributes of a package."""
+    """Yield the modules of the clouds' SDKs that a file uses: imported by name, or as attributes of a package."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     packages = {}
     for node in ast.walk(tree):

@@ -1,4 +1,4 @@
-"""Outside ``clouds`` and each cloud's own folders nobody asks which cloud a site is in: clouds are asked instead.
+"""Outside ``clouds`` and each cloud's own folders, no code asks which cloud a site is in; it asks the cloud instead.
 
 Held on the syntax: no ``isinstance`` and no ``case`` of a cloud's site, no import of one cloud, and no text that is a
 cloud's kind or begins as its types do. :data:`KNOWN` lists the files that still name a cloud, with what for.
@@ -29,8 +29,8 @@ OF_A_CLOUD = (
     "lab/cloud/",
     "lab/providers/",
 )
-"""Folders of a cloud, which know it: where it is made, the control plane, which is in Azure, and in the lab what stands
-for them."""
+"""Folders that may know one cloud: its components, the control plane, which is in Azure, and the lab's stand-ins for
+clouds."""
 
 KNOWN = {
     "components/model/traffic.py": "flows to a cloud's own interfaces, which Azure and AWS each need",
@@ -42,7 +42,7 @@ KNOWN = {
     "longhaul/commands/destroy.py": "what a killed destruction leaves",
     "longhaul/init/": "questions about our own three",
 }
-"""What a cloud of a package has no part in."""
+"""Files and folders that still name a cloud, with the reason. A cloud of a package has no part in them."""
 
 
 def faults(source: str) -> Iterator[str]:
@@ -69,7 +69,7 @@ def _faults(node: ast.AST) -> Iterator[str]:
 
 
 def _sites(types: ast.AST) -> bool:
-    """Whether a type of ``types`` is a cloud's site."""
+    """Return whether ``types`` contains a cloud's site type."""
     names = {node.id for node in ast.walk(types) if isinstance(node, ast.Name)}
     names |= {node.attr for node in ast.walk(types) if isinstance(node, ast.Attribute)}
     return bool(names & {f"{kind.capitalize()}Site" for kind in KINDS})

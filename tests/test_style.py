@@ -1,9 +1,11 @@
-"""Habits that a linter does not know."""
+"""Rules of style that a linter does not know."""
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 LINES = 450
-"""A Python file that is longer asks to be two. Below it concerns decide, not the count; most files have a third."""
+"""Maximum number of lines in a Python file. A longer file should be split. Below the limit, files are divided by
+concern, not by length; most have a third of it."""
 
 REGISTRIES = [
     ".".join(parts)
@@ -26,14 +29,17 @@ REGISTRIES = [
         ("registry", "npmjs", "org"),
     )
 ]
-"""Which registry or mirror is asked is the machine's own setting, never the project's. Put together here, so that this
-file does not name them."""
+"""Package registries and mirrors. The machine's own settings choose between them, never the project. The names are put
+together here, so that this file does not contain them."""
 
 HOME = re.compile(r"(?<![\w.}-])/(home|Users)/[a-z]")
 
+QUESTIONS = frozenset(("how", "what", "when", "where", "whether", "which", "who", "whom", "whose", "why"))
+"""First words that no docstring has: it begins with a verb or a noun."""
+
 
 def tracked() -> list[Path]:
-    """Every file that git knows, and those it would be given."""
+    """Return every file that git tracks, and those that ``git add`` would add."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0")
     return [ROOT / name for name in names if name and (ROOT / name).is_file()]
@@ -43,7 +49,7 @@ FILES = tracked()
 
 
 def lines() -> list[tuple[str, str]]:
-    """Every line of every text file, with where it is."""
+    """Return every line of every text file, with its place."""
     found = []
     for path in FILES:
         try:
@@ -73,6 +79,31 @@ def test_no_package_registry_is_named(host: str) -> None:
 
 
 def test_no_path_of_the_machine_is_named() -> None:
-    """Neither where this checkout lies, nor anybody's home."""
+    """Neither the path of this checkout nor a home folder is named."""
     here = re.compile(rf"(?<![\w.}}-]){re.escape(str(ROOT))}(?![\w-])")
     assert [place for place, line in LINES_OF_TEXT if here.search(line) or HOME.search(line)] == []
+
+
+def docstrings(source: str) -> Iterator[tuple[int, str]]:
+    """Line and text of the docstrings of a module, its classes and functions, and of those below attributes."""
+    for node in ast.walk(ast.parse(source)):
+        body = getattr(node, "body", None)
+        for statement in body if isinstance(body, list) else ():
+            match statement:
+                case ast.Expr(value=ast.Constant(value=str(text))):
+                    yield statement.lineno, text
+
+
+def questions(source: str) -> list[int]:
+    """Lines of the docstrings that begin with a question."""
+    first = ((line, re.search(r"\w+", text)) for line, text in docstrings(source))
+    return [line for line, word in first if word is not None and word[0].lower() in QUESTIONS]
+
+
+def test_a_docstring_that_begins_with_a_question_is_found() -> None:
+    assert questions('"""Return it."""\nON = True\n"""Whether it is on."""\n') == [3]
+
+
+def test_no_docstring_begins_with_a_question() -> None:
+    sources = {path: path.read_text(encoding="utf-8") for path in FILES if path.suffix == ".py"}
+    assert {str(path.relative_to(ROOT)): found for path, text in sources.items() if (found := questions(text))} == {}

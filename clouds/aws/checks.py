@@ -1,4 +1,4 @@
-"""Parts in AWS that are named instead of made, as far as the file alone tells."""
+"""Checks of existing parts in AWS that a site names, as far as the file alone tells."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from clouds.base.words import choices
 
 
 def network(site: AwsSite) -> tuple[str, str] | None:
-    """Key and id of the VPC that is named."""
+    """Return the key and the id of the VPC that the site names; None when it names none."""
     named = site.existing.vpc
     return None if named is None else ("vpc", named)
 
 
 def faults(place: Place[AwsSite], earlier: Sequence[Place[AwsSite]], /) -> Iterator[Fault]:
-    """Parts of a VPC that is not named, zones that the site has not, and accounts: one provider serves all sites."""
+    """Yield faults of the parts that a site names: parts of a VPC without the VPC's id, zones that the site does not
+    have, one subnet for two zones. Also yield a fault when its account differs from an earlier site's, because one
+    provider serves all AWS sites."""
     yield from _named(place.name, place.site)
     first = next((other for other in earlier if other.site.account is not None), None)
     if first is not None and place.site.account not in (None, first.site.account):

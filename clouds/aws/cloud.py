@@ -1,4 +1,4 @@
-"""What there is to know of AWS, aspect by aspect."""
+"""AWS, with one module for each aspect."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Aws(Aspects):
 
     @property
     def picture(self) -> Picture:
-        """How its sites are drawn."""
+        """Appearance of its sites on the map."""
         from clouds.aws.picture import PICTURE
 
         return PICTURE

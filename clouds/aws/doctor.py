@@ -1,4 +1,4 @@
-"""What has to be there, and allowed, before anything is made in AWS."""
+"""Checks, before anything is made in AWS, that everything needed is there and is allowed."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from clouds.base.findings import Finding, ok, problem, warning
 from clouds.base.outside import clock
 
 SERVICES = ("sts", "ec2", "autoscaling", "iam")
-"""Those that are needed in each region."""
+"""AWS services that are needed in each region."""
 
 NONE = ("InvalidAMIID.NotFound", "InvalidAMIID.Unavailable", "InvalidAMIID.Malformed")
-"""Codes with which EC2 says that there is no such image (EC2 API, "Error codes")."""
+"""Error codes with which EC2 says that an image does not exist (EC2 API, "Error codes")."""
 
 
 def services(share: Share[AwsSite]) -> dict[str, tuple[str, ...]]:
-    """Addresses of services, by the sites that need them."""
+    """Return the URLs of the services that are needed, each with the names of the sites that need it."""
     found: dict[str, tuple[str, ...]] = {}
     regions = share.regions()
     for region, urls in endpoints(SERVICES, regions).items():
@@ -36,7 +36,7 @@ def services(share: Share[AwsSite]) -> dict[str, tuple[str, ...]]:
 
 
 def questions(share: Share[AwsSite], reader: Reader | None = None) -> Iterator[Question]:
-    """By account, by region, by site."""
+    """Yield the questions for the account, for each region and for each site."""
     reader = reader or Reader()
     regions, everywhere = share.regions(), share.sites(*share.places)
     yield Question(name="clock", where=("this machine",), run=partial(_clock, share, next(iter(regions))))
@@ -60,7 +60,8 @@ def _clock(share: Share[AwsSite], region: str) -> Iterator[Finding]:
 
 
 def credentials(share: Share[AwsSite], reader: Reader) -> Iterator[Finding]:
-    """Whose account it is, and whether that is the one that the file may say."""
+    """Report the account of the credentials. It is a problem when a site declares another account, and a warning when
+    the caller is the account's root user."""
     caller = reader.caller(next(iter(share.regions())))
     sites = share.sites(*share.places)
     accounts = {name: place.site.account for name, place in share.places.items()}
@@ -78,7 +79,7 @@ def credentials(share: Share[AwsSite], reader: Reader) -> Iterator[Finding]:
 
 
 def addresses(share: Share[AwsSite], reader: Reader, region: str) -> Iterator[Finding]:
-    """Whether the address plan overlaps VPCs of a region: EC2's ``DescribeVpcs`` (``CidrBlockAssociationSet``)."""
+    """Report VPCs of a region that overlap the address plan: EC2's ``DescribeVpcs`` (``CidrBlockAssociationSet``)."""
     others: list[tuple[str, list[str]]] = []
     named = {place.site.existing.vpc for place in share.places.values()}
     ec2 = reader.client("ec2", region)
@@ -92,7 +93,7 @@ def addresses(share: Share[AwsSite], reader: Reader, region: str) -> Iterator[Fi
 
 
 def image(share: Share[AwsSite], reader: Reader, name: str) -> Iterator[Finding]:
-    """An AMI of the site's region: EC2's ``DescribeImages`` (``State``)."""
+    """Check a site's AMI in its region: EC2's ``DescribeImages`` (``State``)."""
     site, key = share.places[name].site, share.at("sites", name, "image")
     if stands_for_none(site):
         yield unbaked(share, name)

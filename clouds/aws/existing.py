@@ -1,4 +1,4 @@
-"""What a company has in AWS already: parts of a site that the environment names, so that they are not made."""
+"""Existing parts of a site in AWS, which the environment names so that Longhaul does not make them."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ ZoneLetter = Annotated[str, Field(pattern=r"^[a-z]$", examples=["a"])]
 
 
 class AwsNodeSubnet(Section):
-    """A subnet of nodes that is there already, and what its packets follow."""
+    """An existing subnet for nodes, and its route table."""
 
     subnet: str = Field(
         pattern=r"^subnet-[0-9a-f]{8,17}$",
         examples=["subnet-0123456789abcdef0"],
         json_schema_extra={"patternErrorMessage": "a subnet's id"},
     )
-    """Id of the subnet; its range is the one that the address plan gives the zone's pods."""
+    """Id of the subnet. Its range must be the range that the address plan gives the zone's pods."""
     route_table: str = Field(
         pattern=r"^rtb-[0-9a-f]{8,17}$",
         examples=["rtb-0123456789abcdef0"],
         json_schema_extra={"patternErrorMessage": "a route table's id"},
     )
-    """Id of the route table that the subnet is associated with. It has the subnet's way out; routes to the other sites'
-    blocks are added to it."""
+    """Id of the route table that the subnet is associated with. It must contain the subnet's route for outbound
+    traffic. Longhaul adds routes to the other sites' blocks."""
 
 
 class AwsExisting(Section):
-    """What is in AWS already. Longhaul neither makes nor tags nor deletes it."""
+    """Existing parts of a site in AWS. Longhaul neither makes nor tags nor deletes them."""
 
     vpc: str | None = Field(
         default=None,
@@ -39,20 +39,22 @@ class AwsExisting(Section):
         examples=["vpc-0123456789abcdef0"],
         json_schema_extra={"patternErrorMessage": "a VPC's id"},
     )
-    """Id of the site's VPC. It holds the site's `range`."""
+    """Id of the site's VPC. Its ranges must contain the site's `range`."""
     internet_gateway: str | None = Field(
         default=None,
         pattern=r"^igw-[0-9a-f]{8,17}$",
         examples=["igw-0123456789abcdef0"],
         json_schema_extra={"patternErrorMessage": "an internet gateway's id"},
     )
-    """Id of the VPC's internet gateway, of which it can have one: the way out of the zones whose subnets are made."""
+    """Id of the internet gateway of the VPC, which can have only one. Zones whose subnets Longhaul makes reach the
+    internet through it."""
     node_subnets: dict[ZoneLetter, AwsNodeSubnet] = Field(default_factory=dict)
-    """Subnets of nodes by the letter of their zone. For zones that are left out, subnets and a NAT gateway are made."""
+    """Subnets for nodes, by the letter of their zone. For every other zone, Longhaul makes subnets and a NAT
+    gateway."""
     vpn_gateway: str | None = Field(
         default=None,
         pattern=r"^vgw-[0-9a-f]{8,17}$",
         examples=["vgw-0123456789abcdef0"],
         json_schema_extra={"patternErrorMessage": "a virtual private gateway's id"},
     )
-    """Id of the virtual private gateway that is attached to the VPC. Connections are made to it."""
+    """Id of the virtual private gateway that is attached to the VPC. Longhaul makes VPN connections to it."""

@@ -1,4 +1,4 @@
-"""Whether subnets, route tables and gateways that are there already fit the address plan."""
+"""Checks that existing subnets, route tables and gateways fit the address plan."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from clouds.base.fitting import FoundSubnet, listed
 
 
 def subnet_faults(found: FoundSubnet, wanted: IPv4Network, site: AwsSite, *, zone: str) -> Iterator[str]:
-    """Why a subnet cannot be that of a zone's nodes."""
+    """Yield the reasons why a subnet cannot be the subnet of a zone's nodes."""
     if found.ranges != (wanted,):
         yield f"it has {listed(found.ranges)}, and the address plan {wanted}; they are to be equal"
     if found.network != site.existing.vpc:
@@ -20,12 +20,14 @@ def subnet_faults(found: FoundSubnet, wanted: IPv4Network, site: AwsSite, *, zon
 
 
 def table_faults(associated: Iterable[str], subnet: str) -> Iterator[str]:
-    """Why a route table, to be known by the subnets that are associated with it, is not that of ``subnet``."""
+    """Yield a reason when a route table is not associated with ``subnet``. ``associated`` holds the subnets that it is
+    associated with."""
     if subnet not in associated:
         yield f"{subnet} is not associated with it; associate it, or name the table that it is associated with"
 
 
 def attachment_faults(attached: str, vpc: str) -> Iterator[str]:
-    """Why a gateway, to be known by the VPC that it is attached to, is not that of ``vpc``."""
+    """Yield a reason when a gateway is not attached to ``vpc``. ``attached`` is the VPC that it is attached to, empty
+    for none."""
     if attached != vpc:
         yield f"it is attached to {attached or 'no VPC'}, not to {vpc}; attach it to that one"

@@ -1,8 +1,8 @@
 """A pool on AWS: an auto scaling group. Fields and errors: docs.aws.amazon.com, Auto Scaling API,
 ``DescribeAutoScalingGroups``, ``TerminateInstanceInAutoScalingGroup`` and ``SetDesiredCapacity``.
 
-Not by an instance refresh: that ends instances by health and time alone, and knows neither what runs on them nor when
-it has reached a checkpoint.
+An instance refresh is not used. It terminates instances by health and time alone, and does not know which workload runs
+on them or when it has reached a checkpoint.
 """
 
 from __future__ import annotations
@@ -19,22 +19,24 @@ from clouds.base.fleet import Group, Life, Machine
 from clouds.base.place import Place
 
 LIVES = {"Terminat": Life.GOING, "Pending": Life.CHANGING, "ReplacingRootVolume": Life.CHANGING}
-"""How the names of states begin."""
+"""Life of a machine by the first letters of its lifecycle state."""
 
 
 class AwsGroup:
-    """An auto scaling group. Its machines are ended one by one and it makes others by itself, at the same size."""
+    """An auto scaling group. Its machines are terminated one by one; the group replaces each with a new one and keeps
+    its size."""
 
     in_place = False
 
     def __init__(self, name: str, *, region: str, client: Callable[[str], Any] | None = None) -> None:
-        """``client`` makes the SDK's client of a service."""
+        """``client`` returns the SDK's client of a service."""
         self._name, self._region = name, region
         self._client = client or partial(shared().client, region=region)
         self._said = f"AWS {region}, {name}"
 
     def look(self) -> Group:
-        """One call for all machines, and another where the group does not name its template's version."""
+        """Return the group. This takes one call for the group and its machines, and another when the group does not
+        state its template's version."""
         with asked(f"{self._said}, what it is"):
             group = self._group()
             template, version = self._template(group)
@@ -45,27 +47,27 @@ class AwsGroup:
         )
 
     def replace(self, machine: Machine) -> None:
-        """End it; the group makes another one from what it now makes them from."""
+        """Terminate the machine. The group makes another one from its present template."""
         with asked(f"{self._said}, the end of {machine.id}"):
             self._client("autoscaling").terminate_instance_in_auto_scaling_group(
                 InstanceId=machine.id, ShouldDecrementDesiredCapacity=False
             )
 
     def rebuild(self, machine: Machine) -> None:
-        """There is no such step here."""
+        """Raise ``NotImplementedError``: AWS does not replace a machine in place."""
         raise NotImplementedError(f"{machine.id}: AWS makes another machine, and nothing of an old one anew")
 
     def remake(self, machine: Machine) -> None:
-        """The same as :meth:`replace`."""
+        """Replace the machine, in the same way as :meth:`replace`."""
         self.replace(machine)
 
     def size(self) -> int:
-        """Its desired capacity."""
+        """Return the desired capacity."""
         with asked(self._said):
             return int(self._group()["DesiredCapacity"])
 
     def resize(self, count: int) -> None:
-        """Set it."""
+        """Set the desired capacity."""
         with asked(self._said):
             self._client("autoscaling").set_desired_capacity(AutoScalingGroupName=self._name, DesiredCapacity=count)
 
@@ -76,7 +78,7 @@ class AwsGroup:
         raise CloudError(f"AWS {self._region} has no auto scaling group {self._name}: `longhaul up` makes it")
 
     def _template(self, group: Mapping[str, Any]) -> tuple[str, str]:
-        """Id and version of the launch template that the group's next machine is made from."""
+        """Return the id and the version of the launch template for the group's next machine."""
         named = group.get("LaunchTemplate")
         if not named:
             raise CloudError(
@@ -92,12 +94,12 @@ class AwsGroup:
 
 
 def of_pool(place: Place[AwsSite], name: str) -> dict[str, AwsGroup]:
-    """Its one group."""
+    """Return the pool's only group, by its name."""
     return {group.name: AwsGroup(group.name, region=place.site.region) for group in groups.of_pool(place, name)}
 
 
 def machines(group: Mapping[str, Any], template: str, version: str) -> Iterator[Machine]:
-    """The group's instances. States: docs.aws.amazon.com, "Amazon EC2 Auto Scaling instance lifecycle"."""
+    """Yield the group's instances. States: docs.aws.amazon.com, "Amazon EC2 Auto Scaling instance lifecycle"."""
     for item in group.get("Instances", []):
         made_from = item.get("LaunchTemplate") or {}
         state = str(item.get("LifecycleState", ""))

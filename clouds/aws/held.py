@@ -1,4 +1,4 @@
-"""Facts of a site in AWS that stay as they are while it is in use."""
+"""Immutable settings of a site in AWS."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from clouds.base.held import MADE
 
 
 def facts(site: AwsSite, ranges: SiteRanges) -> dict[str, str]:
-    """Where it is, in what it was made, and its zones' ranges: a subnet is one zone's, and the plan goes by their
-    order."""
+    """Return the region, the VPC, the account if the file names it, and the range of each zone. Zones are included
+    because a subnet belongs to one zone, and the address plan assigns ranges in the zones' order."""
     return {
         "region": site.region,
         "existing.vpc": site.existing.vpc or MADE,

@@ -1,4 +1,4 @@
-"""Looks at AWS's roles, policies and keys for who may do what: no wildcards, no standing keys.
+"""Checks of AWS's roles, policies and keys: no wildcards, no long-lived keys.
 
 Grammar of policy documents: docs.aws.amazon.com, "Grammar of the IAM JSON policy language".
 """
@@ -25,21 +25,21 @@ GRANTS = frozenset(
         "aws:iam/groupPolicy:GroupPolicy",
     }
 )
-"""Kinds whose ``policy`` says what an identity may do."""
+"""Kinds of resources whose ``policy`` states the permissions of an identity."""
 
 ADMITS = frozenset(
     {"aws:s3/bucketPolicy:BucketPolicy", "aws:kms/key:Key", "aws:secretsmanager/secretPolicy:SecretPolicy"}
 )
-"""Kinds whose ``policy`` says whom a resource lets in."""
+"""Kinds of resources whose ``policy`` states who may use the resource."""
 
 WIDE_MANAGED = ("AdministratorAccess", "PowerUserAccess", "FullAccess", "ReadOnlyAccess")
-"""Ends of the names of AWS's managed policies that span services, or all of one (docs.aws.amazon.com, "AWS managed
-policies for job functions"). ReadOnlyAccess reads buckets and user data too."""
+"""Endings of the names of AWS's managed policies that cover several services, or all of one (docs.aws.amazon.com, "AWS
+managed policies for job functions"). ReadOnlyAccess reads buckets and user data too."""
 
 RESOURCELESS = frozenset({"ec2:DescribeInstances"})
-"""Actions in use that can be limited to no resource (docs.aws.amazon.com, Service Authorization Reference, "Actions,
-resources, and condition keys for Amazon EC2": their column of resource types is empty). What is added is looked up
-there first."""
+"""Actions in use that cannot be limited to a resource (docs.aws.amazon.com, Service Authorization Reference, "Actions,
+resources, and condition keys for Amazon EC2": their column of resource types is empty). Look there before you add an
+action."""
 
 _SERVICE_WIDE = re.compile(r"^(\*|[^:]+:\*+)$")
 _ANY_RESOURCE = re.compile(r"^(\*|arn:[^:]*:[^:]*:[^:]*:[^:]*:\*)$")
@@ -47,21 +47,21 @@ _ANY_RESOURCE = re.compile(r"^(\*|arn:[^:]*:[^:]*:[^:]*:[^:]*:\*)$")
 
 @dataclass(frozen=True, kw_only=True)
 class Statement:
-    """One statement that allows."""
+    """One statement of a policy document that allows something."""
 
     place: str
-    """Such as ``policy, statement 1``."""
+    """Place of the statement, such as ``policy, statement 1``."""
     content: Mapping[str, Any]
 
     def list(self, key: str) -> list[str]:
-        """What ``key`` holds; a lone text counts as one."""
+        """Return the values of ``key``. A single text counts as a list of one."""
         value = self.content.get(key)
         return [] if value is None else [str(one) for one in value] if isinstance(value, list) else [str(value)]
 
 
 def allowing(place: str, document: Any) -> Iterator[Statement]:
-    """The statements of ``document`` that allow; nothing of one that is known only later. ``ValueError`` when it is no
-    policy document."""
+    """Yield the statements of ``document`` that allow something; none when the document is known only later. Raise
+    ``ValueError`` when it is not a policy document."""
     if document is None or is_unknown(document):
         return
     content = json.loads(document) if isinstance(document, str) else document
@@ -76,7 +76,7 @@ def allowing(place: str, document: Any) -> Iterator[Statement]:
 
 
 def wide_actions(statement: Statement) -> Iterator[str]:
-    """What it allows too many actions by."""
+    """Yield the ways in which a statement allows too many actions."""
     if "NotAction" in statement.content:
         yield "allows all actions but some (NotAction)"
     for action in statement.list("Action"):
@@ -85,7 +85,7 @@ def wide_actions(statement: Statement) -> Iterator[str]:
 
 
 def wide_resources(statement: Statement) -> Iterator[str]:
-    """What it allows on too many resources."""
+    """Yield the ways in which a statement allows actions on too many resources."""
     if "NotResource" in statement.content:
         yield "allows it on all resources but some (NotResource)"
     limitable = sorted(set(statement.list("Action")) - RESOURCELESS)
@@ -95,7 +95,7 @@ def wide_resources(statement: Statement) -> Iterator[str]:
 
 
 def wide_principals(statement: Statement) -> Iterator[str]:
-    """Whom it lets in without knowing them."""
+    """Yield the ways in which a statement admits unknown principals."""
     if "NotPrincipal" in statement.content:
         yield "lets in everyone but some (NotPrincipal)"
     principal = statement.content.get("Principal")
@@ -109,7 +109,8 @@ def wide_principals(statement: Statement) -> Iterator[str]:
 
 
 def _federated(statement: Statement) -> Iterator[str]:
-    """Whoever trusts a provider of identities says which audience and whose: others have identities there too."""
+    """Yield a reason when a statement trusts an identity provider without naming the audience and the subject. Other
+    customers have identities at the same provider."""
     named = dict(_conditions(statement.content.get("Condition") or {}))
     for part, what in (("aud", "audience"), ("sub", "subject")):
         values = named.get(part)
@@ -120,7 +121,7 @@ def _federated(statement: Statement) -> Iterator[str]:
 
 
 def _conditions(condition: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
-    """By the last part of its key, what a positive comparison of texts wants."""
+    """Yield the values that string comparisons in a condition require, by the last part of the condition key."""
     for operator, keys in condition.items():
         if re.match(r"^(ForAnyValue:)?String(Equals|Like)$", operator) and isinstance(keys, Mapping):
             for key, value in keys.items():

@@ -12,23 +12,23 @@ from clouds.base.baking import Asked, Recipe
 from clouds.base.errors import CloudError
 
 PLACEHOLDER = "ami-" + 17 * "0"
-"""Id of no image."""
+"""Image id that no image has."""
 
 _SUBNET = re.compile(r"subnet-[0-9a-f]{8,17}")
 
 
 def stands_for_none(site: AwsSite) -> bool:
-    """Whether the id that a site's file gives stands for an image that is still to be baked."""
+    """Return whether the image id in a site's section is the placeholder."""
     return site.image == PLACEHOLDER
 
 
 def placeholder(_account: str, *, kind: str) -> str:  # noqa: ARG001 - one for all kinds
-    """The id that stands for the first image."""
+    """Return the placeholder id, which is the same for all accounts and kinds."""
     return PLACEHOLDER
 
 
 def recipe(_site: AwsSite, asked: Asked, _version: str, /) -> Recipe:
-    """How an image is baked as it is asked for; ``ValueError`` with what is wrong."""
+    """Return the settings with which Packer bakes the image. Raise ``ValueError`` when an option cannot be used."""
     if asked.subnet and not _SUBNET.fullmatch(asked.subnet):
         raise ValueError(f"--subnet {asked.subnet}: on AWS the subnet's id, subnet-…")
     if asked.base and not asked.base.startswith("ami-"):
@@ -37,7 +37,8 @@ def recipe(_site: AwsSite, asked: Asked, _version: str, /) -> Recipe:
 
 
 def credentials(_environ: Mapping[str, str], /, *, needed: bool) -> dict[str, str]:
-    """AWS's plugin looks for them as every AWS program does."""
+    """Return no variables, because Packer's plugin finds AWS credentials itself. Raise ``CloudError`` when they are
+    ``needed`` and there are none."""
     if not needed:
         return {}
     with session.asked("no AWS credentials"):
@@ -48,7 +49,7 @@ def credentials(_environ: Mapping[str, str], /, *, needed: bool) -> dict[str, st
 
 
 def leftovers(name: str, _image: str, variables: Mapping[str, Any], /) -> list[str]:
-    """Commands that tell whether anything is left of a bake that was killed."""
+    """Return commands that show what a killed bake left behind."""
     region = variables["region"]
     tagged = f"--filters Name=tag:longhaul-bake,Values={name}"
     return [

@@ -1,7 +1,7 @@
-"""What AWS itself lists of an environment: public addresses, and whatever is left of it.
+"""Resources of an environment that AWS itself lists: public addresses, and everything that is left of it.
 
-Fields: docs.aws.amazon.com, EC2 API, ``DescribeAddresses``, ``DescribeNatGateways`` and so on. All that is made is
-tagged (components/aws/account.py).
+Fields: docs.aws.amazon.com, EC2 API, ``DescribeAddresses``, ``DescribeNatGateways`` and so on. Every resource that
+Longhaul makes is tagged (components/aws/account.py).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from clouds.base.place import Place
 from clouds.base.tagging import ENVIRONMENT
 
 GONE = ("deleted", "terminated", "shutting-down", "deleting")
-"""States in which AWS still lists what is gone, or going."""
+"""States of resources that AWS still lists although they are deleted or are being deleted."""
 LISTED = (
     ("describe_instances", "Reservations", "InstanceId"),
     ("describe_addresses", "Addresses", "PublicIp"),
@@ -28,11 +28,12 @@ LISTED = (
     ("describe_launch_templates", "LaunchTemplates", "LaunchTemplateId"),
     ("describe_vpcs", "Vpcs", "VpcId"),
 )
-"""EC2's lists: method, key and id. Nothing else costs anything, or outlives the VPC that it is in."""
+"""EC2's lists: method, key of the list, key of the id. All other resources cost nothing and do not outlive their
+VPC."""
 
 
 def public_addresses(place: Place[AwsSite]) -> Iterator[PublicAddress]:
-    """Addresses of ours in the region, and those that instances have of their own."""
+    """Yield the environment's Elastic IPs in the region, and the public addresses of its instances."""
     ec2, wanted, region = _asked_of(place)
     gateways = _ask(region, lambda: ec2.describe_nat_gateways(Filter=wanted))["NatGateways"]
     own = {
@@ -50,7 +51,7 @@ def public_addresses(place: Place[AwsSite]) -> Iterator[PublicAddress]:
 
 
 def left(place: Place[AwsSite]) -> list[str]:
-    """All in the region that has our tag and is not going."""
+    """Return all resources in the region that have the environment's tag and are not being deleted."""
     ec2, wanted, region = _asked_of(place)
     found = []
     for method, key, id_ in LISTED:
@@ -64,13 +65,13 @@ def left(place: Place[AwsSite]) -> list[str]:
 
 
 def _asked_of(place: Place[AwsSite]) -> tuple[Any, list[Mapping[str, Any]], str]:
-    """The client of EC2, the filter that finds what is ours, and the region."""
+    """Return EC2's client, the filter for the environment's own resources, and the region."""
     region = place.site.region
     return shared().client("ec2", region), [{"Name": f"tag:{ENVIRONMENT}", "Values": [place.environment]}], region
 
 
 def _listed(ec2: Any, method: str, wanted: Sequence[Mapping[str, Any]]) -> Any:
-    """One list; NAT gateways' alone takes its filters under another name."""
+    """Return one list. The method for NAT gateways has another name for its filter argument."""
     word = "Filter" if method == "describe_nat_gateways" else "Filters"
     return getattr(ec2, method)(**{word: wanted})
 

@@ -1,5 +1,5 @@
-"""Parts of a site that the environment names instead of having them made, as AWS tells of them. Every preview looks
-them up as well (components/aws/existing.py); both judge by :mod:`clouds.aws.fitting`."""
+"""Checks existing parts of a site that the environment names, by asking AWS. Every preview looks them up as well
+(components/aws/existing.py); both use the verdicts of :mod:`clouds.aws.fitting`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from clouds.base.fitting import FoundNetwork, FoundSubnet, network_faults, range
 
 
 def named_parts(share: Share[AwsSite], reader: Reader, name: str) -> Iterator[Finding]:
-    """VPC, node subnets with their route tables, and gateways of a site, by EC2's ``Describe`` operations."""
+    """Check a site's VPC, node subnets with their route tables, and gateways, by EC2's ``Describe`` operations."""
     site, ranges = share.places[name].site, share.ranges[name]
     there, key = site.existing, f"sites.{name}.existing"
     if there.vpc is None:
@@ -58,7 +58,7 @@ def _node_subnet(
 
 
 def _described(ec2: Any, what: str, filter_: str, id_: str) -> dict[str, Any] | None:
-    """What EC2 tells of one thing; None when there is no such thing in the region."""
+    """Return EC2's description of one resource; None when the region does not have it."""
     list_ = what.title().replace("_", "")
     with asked(id_, needs=f"ec2:Describe{list_}"):
         answer = getattr(ec2, f"describe_{what}")(Filters=[{"Name": filter_, "Values": [id_]}])
@@ -67,7 +67,8 @@ def _described(ec2: Any, what: str, filter_: str, id_: str) -> dict[str, Any] | 
 
 
 def _attached(gateway: dict[str, Any]) -> str:
-    """The VPC that a gateway of either kind is attached to; empty for none. One that lets go of a VPC has none."""
+    """Return the VPC that a gateway of either kind is attached to; empty for none. A VPC that is being detached does
+    not count."""
     attachments = gateway.get("VpcAttachments") or gateway.get("Attachments") or []
     held = [one["VpcId"] for one in attachments if one.get("State") not in ("detaching", "detached")]
     return str(held[0]) if held else ""

@@ -1,4 +1,4 @@
-"""Identities that machines of AWS have, by which others know them: none outside AWS."""
+"""Identities of machines in AWS. Nothing outside AWS verifies them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from clouds.aws.site import AwsSite
 
 
 def issuer(_site: AwsSite, /) -> str | None:
-    """None."""
+    """Return None."""
     return None
 
 
 def scope(site: AwsSite) -> str:
-    """All of AWS."""
+    """Return the cloud's kind, the same for all accounts."""
     return site.kind

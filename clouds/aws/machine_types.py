@@ -13,7 +13,7 @@ _type = partial(built_in, "aws")
 
 
 def known() -> dict[str, MachineType]:
-    """Every built-in type by the name that AWS gives it."""
+    """Return every built-in type by AWS's own name."""
     return {
         "m7i.xlarge": _type(4, 16),
         "m7i.4xlarge": _type(16, 64),

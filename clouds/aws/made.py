@@ -1,4 +1,4 @@
-"""Parts of a site that are made in AWS, and parts that are there already."""
+"""Parts of a site in AWS that Longhaul makes, and parts that exist already."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from clouds.base.words import listed
 
 
 def made_zones(site: AwsSite) -> tuple[str, ...]:
-    """Zones whose subnets, with their NAT gateway, are made."""
+    """Return the zones for which Longhaul makes subnets and a NAT gateway."""
     return tuple(zone for zone in site.zones if zone not in site.existing.node_subnets)
 
 
 def charged(place: Place[AwsSite], remote: int, /) -> Iterator[tuple[Part, int]]:
-    """Parts that AWS charges for by the hour: a NAT gateway with an address in each zone
-    (``components/aws/network.py``), and the VPN connections, one for each address of remote gateways
-    (``components/links.py``), each with an address for each tunnel. AWS charges for every public IPv4 address that it
-    gives but those brought along (aws.amazon.com/blogs, "Identify and optimize public IPv4 address usage on AWS"), and
-    counts a VPN's among them (``IpamPublicAddressAwsService``, ``site-to-site-vpn``)."""
+    """Yield the parts that AWS charges for by the hour. These are a NAT gateway with an address in each zone
+    (``components/aws/network.py``), and one VPN connection for each address of remote gateways
+    (``components/links.py``), with an address for each tunnel. AWS charges for every public IPv4 address except those
+    that a customer brings (aws.amazon.com/blogs, "Identify and optimize public IPv4 address usage on AWS"). It counts a
+    VPN's addresses too (``IpamPublicAddressAwsService``, ``site-to-site-vpn``)."""
     zones = len(made_zones(place.site))
     yield "nat-gateway", zones
     yield "public-address", zones + remote * TUNNELS
@@ -29,7 +29,7 @@ def charged(place: Place[AwsSite], remote: int, /) -> Iterator[tuple[Part, int]]
 
 
 def there_already(site: AwsSite) -> tuple[str, ...]:
-    """What the site has already, in words."""
+    """Return a phrase for each existing part that the site names."""
     existing, zones = site.existing, list(site.existing.node_subnets)
     said = (
         ("VPC", existing.vpc),

@@ -1,4 +1,4 @@
-"""Names of an environment's resources in AWS, and how long AWS lets them be."""
+"""Names of an environment's resources in AWS, and their largest lengths."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from clouds.base.names import Main, Sized
 from clouds.base.place import Place
 
 ROLE = 64
-"""Characters of a role (docs.aws.amazon.com, "IAM and AWS STS quotas")."""
+"""Largest number of characters of a role's name (docs.aws.amazon.com, "IAM and AWS STS quotas")."""
 
 
 def node_role(place: Place[AwsSite]) -> str:
-    """The role, and instance profile, of a site's nodes: who has it is one of them."""
+    """Return the name of the role, and of the instance profile, of a site's nodes. A machine with this role counts as
+    one of them."""
     return place.cloud_name(f"{place.environment}-{place.name}-node")
 
 
 def main(place: Place[AwsSite]) -> Iterator[Main]:
-    """Its network, and its nodes' role."""
+    """Yield the names of the site's VPC and of its nodes' role."""
     vpc = place.site.existing.vpc
     made = place.cloud_name(f"{place.environment}-{place.name}-network-vpc")
     yield Main(what="VPC", name=vpc or made, existing=vpc is not None)
@@ -26,16 +27,16 @@ def main(place: Place[AwsSite]) -> Iterator[Main]:
 
 
 def of_site(place: Place[AwsSite]) -> Iterator[Sized]:
-    """The roles of its nodes and of the node controller, which works in every site."""
+    """Yield the names of the roles of its nodes and of the node controller, which works in every site."""
     controller = place.cloud_name(f"{place.environment}-node-controller")
     yield from (Sized(what="a role", name=name, most=ROLE) for name in (node_role(place), controller))
 
 
 def of_pool(_place: Place[AwsSite], _pool: str, /) -> Iterator[Sized]:
-    """None: an auto scaling group's has 255 characters, and nodes are called by their instances' ids."""
+    """Yield nothing: an auto scaling group's name may have 255 characters, and nodes are named by instance ids."""
     yield from ()
 
 
 def of_link(_place: Place[AwsSite], _link: str, _end: str, /) -> Iterator[Sized]:
-    """None: connections are known by ids, their names are tags."""
+    """Yield nothing: connections are identified by ids, and their names are tags."""
     yield from ()

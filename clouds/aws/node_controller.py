@@ -1,4 +1,5 @@
-"""Machines in AWS to the node controller, which asks EC2 for them with a role that its machine's identity becomes."""
+"""Access of the node controller to machines in AWS. It lists them in EC2, with a role that it assumes by its own
+machine's identity."""
 
 from __future__ import annotations
 
@@ -8,10 +9,10 @@ from clouds.base.place import Place
 
 
 def takes_role() -> bool:
-    """Yes: it comes from elsewhere."""
+    """Return true: the node controller runs outside AWS, so it needs a role there."""
     return True
 
 
 def source(place: Place[AwsSite]) -> dict[str, str]:
-    """The region that it lists, and the role that machines prove themselves by."""
+    """Return the region in which it lists machines, and the role by which machines prove their identity."""
     return {"region": place.site.region, "node_role": node_role(place)}

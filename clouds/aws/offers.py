@@ -1,4 +1,4 @@
-"""Do AWS's zones have the machine types, and are these what Longhaul takes them for."""
+"""Checks that AWS's zones offer the machine types, with the number of cores that Longhaul expects."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from clouds.base.findings import Finding, ok, problem, warning
 
 
 def offers(share: Share[AwsSite], reader: Reader, name: str) -> Iterator[Finding]:
-    """The zones of one site (EC2's ``DescribeAvailabilityZones``), the types that each of them offers
+    """Check a site's zones (EC2's ``DescribeAvailabilityZones``), the types that each of them offers
     (``DescribeInstanceTypeOfferings`` by zone), and their cores (``DescribeInstanceTypes``)."""
     site = share.places[name].site
     ec2 = reader.client("ec2", site.region)
@@ -53,7 +53,7 @@ def _zones(ec2: Any) -> set[str]:
 
 
 def _offered(ec2: Any, types: list[str]) -> dict[str, set[str]]:
-    """Zones by type."""
+    """Return the zones that offer each type."""
     found: dict[str, set[str]] = {}
     if not types:
         return found

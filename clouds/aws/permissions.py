@@ -1,4 +1,4 @@
-"""May these credentials do on AWS what `longhaul up` does: asked of IAM, which simulates and does nothing."""
+"""Checks that the credentials may do on AWS what `longhaul up` does. IAM simulates the actions and executes none."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ EXAMPLES = {
     "ec2:Describe*": ("ec2:DescribeVpcs", "ec2:DescribeInstances", "ec2:DescribeImages"),
     "autoscaling:Describe*": ("autoscaling:DescribeAutoScalingGroups",),
 }
-"""What stands for a pattern: IAM simulates single actions."""
+"""Actions that represent a pattern, because IAM simulates single actions only."""
 
 ONCE = "iam:CreateServiceLinkedRole"
-"""Needed only where nobody ever made an auto scaling group, or used spot capacity, in the account."""
+"""Action that is needed only when the account has never had an auto scaling group or spot capacity."""
 
 SERVICE_ROLE = "aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Statement:
-    """One statement of the policy."""
+    """One statement of the documented policy."""
 
     actions: tuple[str, ...]
     resources: tuple[str, ...]
     conditions: dict[str, tuple[str, ...]]
-    """Values by context key, all of them to be equal."""
+    """Required values by context key (``StringEquals``)."""
 
 
 def statements() -> tuple[Statement, ...]:
-    """The policy's statements, as docs/getting-started.md has them."""
+    """Return the statements of the policy in docs/getting-started.md."""
     return tuple(
         Statement(
             actions=several(entry["Action"]),
@@ -53,19 +53,19 @@ def statements() -> tuple[Statement, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class _Who:
-    """Who is asked about, and for where."""
+    """Principal whose permissions are simulated, with the data for resource names."""
 
     client: Any
     principal: str
     caller: Caller
     names: str
-    """What the clouds' names begin with."""
+    """First part of the environment's names in the cloud."""
 
 
 def permissions(share: Share[AwsSite], reader: Reader) -> Iterator[Finding]:
-    """The actions of docs/getting-started.md, by IAM's ``SimulatePrincipalPolicy``; where that is not allowed, one of
-    them by EC2's ``DryRun``, which "checks whether you have the required permissions for the action, without actually
-    making the request, and provides an error response" (EC2 API, ``CreateVpc``)."""
+    """Check the actions of docs/getting-started.md by IAM's ``SimulatePrincipalPolicy``. If that is not allowed, check
+    one of them by EC2's ``DryRun``, which "checks whether you have the required permissions for the action, without
+    actually making the request, and provides an error response" (EC2 API, ``CreateVpc``)."""
     regions, sites = list(share.regions()), share.sites(*share.places)
     caller = reader.caller(regions[0])
     if caller.arn.endswith(":root"):
@@ -97,8 +97,8 @@ def _said(missing: dict[str, list[str]], sites: tuple[str, ...]) -> Iterator[Fin
 
 
 def _principal(iam: Any, caller: Caller) -> str:
-    """The user or role to simulate. A session's ARN names its role without the path, so IAM is asked for that; where
-    it may not be, the path is taken to be none."""
+    """Return the ARN of the user or role to simulate. A session's ARN lacks the role's path, so IAM is asked for the
+    role. If that is not allowed, the role is assumed to have no path."""
     kind, _, rest = caller.arn.split(":", 5)[5].partition("/")
     if kind == "user":
         return caller.arn
@@ -114,7 +114,7 @@ def _principal(iam: Any, caller: Caller) -> str:
 
 
 def _missing(who: _Who, regions: list[str]) -> dict[str, list[str]]:
-    """Actions that are not allowed, with the regions that this is so for."""
+    """Return the actions that are not allowed, each with the regions in which it is not."""
     missing: dict[str, list[str]] = {}
     for statement in statements():
         everywhere = REGION_KEY not in statement.conditions
@@ -125,7 +125,8 @@ def _missing(who: _Who, regions: list[str]) -> dict[str, list[str]]:
 
 
 def _denied(who: _Who, statement: Statement, region: str) -> Iterator[str]:
-    """An action is allowed when it is for one of the statement's resources: each takes another kind of them."""
+    """Yield the actions of a statement that are not allowed. An action counts as allowed when it is allowed on one of
+    the statement's resources, because each action takes another kind of resource."""
     actions = [single for action in statement.actions for single in EXAMPLES.get(action, (action,))]
     values = {key: [region] if key == REGION_KEY else list(given[:1]) for key, given in statement.conditions.items()}
     request: dict[str, Any] = {"PolicySourceArn": who.principal, "ActionNames": actions}
@@ -148,7 +149,8 @@ def _denied(who: _Who, statement: Statement, region: str) -> Iterator[str]:
 
 
 def _arn(pattern: str, who: _Who, region: str) -> str:
-    """A resource that the pattern fits: `E` is the environment, with its prefix of names."""
+    """Return the ARN of a resource that fits the pattern. `E` in the pattern stands for the environment's name with its
+    prefix."""
     _, _, service, in_region, account, resource = pattern.split(":", 5)
     resource = resource.replace("aws-service-role/*", SERVICE_ROLE).replace("E-*", f"{who.names}-node")
     parts = (
@@ -163,7 +165,8 @@ def _arn(pattern: str, who: _Who, region: str) -> str:
 
 
 def _dry_run(reader: Reader, region: str, sites: tuple[str, ...]) -> Finding:
-    """Whether a VPC might be made; none is: with ``DryRun`` the answer is always an error, of one code or another."""
+    """Check by a dry run whether the caller may make a VPC. With ``DryRun`` EC2 makes none and always answers with an
+    error, whose code is the result."""
     ec2, what = reader.client("ec2", region), "a dry run of ec2:CreateVpc"
     with asked(what, needs="ec2:CreateVpc"):
         try:

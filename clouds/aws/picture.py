@@ -1,4 +1,4 @@
-"""How AWS's sites are drawn."""
+"""Appearance of AWS's sites on the map."""
 
 from __future__ import annotations
 

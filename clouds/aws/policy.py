@@ -1,4 +1,4 @@
-"""Looks at AWS's resources for what breaks a rule (docs/policy.md), by the types of pulumi-aws."""
+"""Checks of AWS's resources against the rules of docs/policy.md, by pulumi-aws's types."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LISTENER: Final = "aws:lb/listener:Listener"
 ROUTE: Final = "aws:ec2/route:Route"
 
 WHOLE = ("aws:ebs/volume:Volume", "aws:efs/fileSystem:FileSystem")
-"""Kinds that are encrypted as a whole or not."""
+"""Kinds of resources with one setting for encryption."""
 
 _GROUP_RULE = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
 _OLD_GROUP_RULE = "aws:ec2/securityGroupRule:SecurityGroupRule"
@@ -36,24 +36,25 @@ _GROUPS = ("aws:ec2/securityGroup:SecurityGroup", "aws:ec2/defaultSecurityGroup:
 _BLOCK = "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock"
 
 TARGETS = ("destinationCidrBlock", "destinationIpv6CidrBlock", "cidrBlock", "ipv6CidrBlock")
-"""Where a route leads, in a resource of its own and in a table."""
+"""Properties that hold a route's destination, in a route of its own and in a route table."""
 
 NO_GATEWAY = ("vgw-", "local")
-"""How a route's ``gatewayId`` begins when it is no internet gateway: a virtual private gateway, or the VPC itself."""
+"""First letters of a route's ``gatewayId`` that is not an internet gateway: a virtual private gateway, or the VPC
+itself."""
 
 _BLOCKED = ("blockPublicAcls", "blockPublicPolicy", "ignorePublicAcls", "restrictPublicBuckets")
-"""The four halves of S3's Block Public Access (docs.aws.amazon.com, "Blocking public access to your Amazon S3
+"""The four settings of S3's Block Public Access (docs.aws.amazon.com, "Blocking public access to your Amazon S3
 storage")."""
 
 OPEN_ACLS = ("public-read", "public-read-write", "authenticated-read")
-"""Canned lists that admit more than an account's own (docs.aws.amazon.com, "Access control list (ACL) overview")."""
+"""Canned ACLs that admit others than the account itself (docs.aws.amazon.com, "Access control list (ACL) overview")."""
 
 MODERN_POLICY = re.compile(r"-TLS13-1-[23]-|-TLS-1-2-")
-"""Predefined policies whose oldest protocol is TLS 1.2 (docs.aws.amazon.com, "Security policies for your Network Load
-Balancer"); unless one is named, a listener takes ELBSecurityPolicy-2016-08, which has TLS 1.0."""
+"""Predefined security policies whose oldest protocol is TLS 1.2 (docs.aws.amazon.com, "Security policies for your
+Network Load Balancer"). A listener without a named policy uses ELBSecurityPolicy-2016-08, which allows TLS 1.0."""
 
 USER_DATA: Mapping[str, tuple[str, ...]] = {INSTANCE: ("userData", "userDataBase64"), LAUNCH_TEMPLATE: ("userData",)}
-"""By kind, where what a machine starts with is."""
+"""Properties that hold user data, by kind."""
 
 NO_SITE = frozenset(
     {
@@ -65,10 +66,10 @@ NO_SITE = frozenset(
         "aws:ec2/vpcPeeringConnectionAccepter:VpcPeeringConnectionAccepter",
     }
 )
-"""Kinds that may be of the whole environment: the account's, and those between two sites."""
+"""Kinds that may belong to the whole environment: those of the account, and those between two sites."""
 
 MORE_TAGS: Mapping[str, tuple[str, ...]] = {LAUNCH_TEMPLATE: (POOL,), GROUP: (POOL,)}
-"""By kind, what it is to say besides."""
+"""Tags that a kind must have besides the usual ones, by kind."""
 
 TAGGED = (
     NO_SITE
@@ -99,7 +100,7 @@ TAGGED = (
         "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule",
     }
 )
-"""Kinds that take tags (the SDK's `tags`; tests compare)."""
+"""Kinds that can have tags (the SDK's `tags`; a test compares the two)."""
 
 
 def _interface(resource: Resource, _: Declared) -> Iterator[Breach]:
@@ -140,8 +141,8 @@ def _route(resource: Resource, declared: Declared) -> Iterator[Breach]:
 
 
 def _private(target: object) -> bool:
-    """Whether it can be another site: an internet gateway's id is not known before it is made, so what such a route is
-    is told by where it leads."""
+    """Return whether a route's destination can be another site. An internet gateway's id is unknown before it is made,
+    so such a route is recognised by its destination."""
     network = parse_range(str(target))
     return isinstance(network, IPv4Network) and any(network.subnet_of(range_) for range_ in PRIVATE)
 
@@ -158,7 +159,7 @@ def _ingress(resource: Resource, declared: Declared) -> Iterator[Breach]:
 
 
 def _rules(resource: Resource) -> Iterator[Ingress]:
-    """Every rule of ``resource`` that lets something in."""
+    """Yield every rule of ``resource`` that allows inbound traffic."""
     inputs = resource.inputs
     if resource.kind == _GROUP_RULE:
         yield _rule("", inputs, protocol="ipProtocol", ranges=("cidrIpv4", "cidrIpv6", "prefixListId"))
@@ -179,7 +180,7 @@ def _rule(place: str, rule: Mapping[str, Any], *, protocol: str, ranges: tuple[s
 
 
 def _number(port: object) -> str:
-    """JSON's numbers come without a kind: 500 and 500.0 are the same port."""
+    """Return a port as text. JSON does not distinguish 500 and 500.0."""
     return str(int(port)) if isinstance(port, float) else str(port)
 
 
@@ -197,7 +198,7 @@ def _disk(resource: Resource, _: Declared) -> Iterator[Breach]:
     if resource.kind in WHOLE:
         places = [("", inputs)]
     elif resource.kind == INSTANCE:
-        # An instance of a template takes its disks from there.
+        # An instance with a launch template takes its disks from the template.
         root = [] if inputs.get("launchTemplate") and not inputs.get("rootBlockDevice") else ["rootBlockDevice"]
         places = [(name, at(inputs, name)) for name in root] + sections(inputs, "ebsBlockDevices")
     else:
@@ -225,7 +226,8 @@ def _tls(resource: Resource, _: Declared) -> Iterator[Breach]:
 
 
 def _has_metadata(resource: Resource) -> bool:
-    """Not where the service is off, nor where an instance takes the options of its template."""
+    """Return whether the resource has metadata options of its own: not when the metadata service is off, nor when an
+    instance takes the options of its template."""
     if at(resource.inputs, "metadataOptions.httpEndpoint") == "disabled":
         return False
     from_template = resource.kind == INSTANCE and resource.inputs.get("launchTemplate")
@@ -259,7 +261,7 @@ def _tags(resource: Resource, declared: Declared) -> Iterator[Breach]:
 
 
 def _group_tags(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """A group's own tags reach its machines only if they are told to."""
+    """Return the group's tags that are propagated to its machines; the other tags do not reach them."""
     return {
         str(tag.get("key")): tag.get("value")
         for _, tag in sections(inputs, "tags")
@@ -274,14 +276,14 @@ _BUCKETS = frozenset({_BLOCK, "aws:s3/bucketAcl:BucketAcl", "aws:s3/bucketAclV2:
 
 
 def public(place: Place[AwsSite], /) -> frozenset[str]:
-    """Names of the site's egress, a route and addresses, as `components/aws/network.py` gives them."""
+    """Return the names of the site's egress, a route and addresses, as `components/aws/network.py` names them."""
     network, zones = f"{place.environment}-{place.name}-network", made_zones(place.site)
     routes = {f"{network}-public-default"} if zones else set()
     return frozenset({*routes, *(f"{network}-egress-{zone}" for zone in zones)})
 
 
 def checks() -> tuple[Check, ...]:
-    """Every look at a resource."""
+    """Return every check of AWS's resources."""
     return (
         Check(rule=rules.PUBLIC_ADDRESS, kinds=frozenset({"aws:ec2/eip:Eip"}), look=unaccounted_address),
         Check(rule=rules.PUBLIC_INTERFACE, kinds=_MACHINES, look=_interface),

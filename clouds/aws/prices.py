@@ -1,12 +1,12 @@
-"""AWS's list prices, by the Price List Bulk API's files: no account is needed.
+"""AWS's list prices, from the files of the Price List Bulk API. No account is needed.
 
 docs.aws.amazon.com/awsaccountbilling/latest/aboutv2: "Service Region index file for AWS services" (``regions``, by
-region code, with ``currentVersionUrl``, relative to the same machine), "Getting price list files manually" (the
+region code, with ``currentVersionUrl``, relative to the same host), "Getting price list files manually" (the
 addresses), "Reading the service price list file" (as CSV: five rows about the file, a sixth with the columns' names,
-then product and price in one row each). A region's file of Amazon EC2 has hundreds of megabytes: it is read line by
-line, and only lines that name something wanted are taken apart.
+then product and price in one row each). A region's file of Amazon EC2 has hundreds of megabytes. It is read line by
+line, and only lines that contain a wanted name are parsed.
 
-The query API (``pricing:GetProducts``) would answer such questions one by one, and wants credentials.
+The query API (``pricing:GetProducts``) would answer such questions one by one, and needs credentials.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ URL = "https://pricing.us-east-1.amazonaws.com"
 EC2, VPC = "AmazonEC2", "AmazonVPC"
 
 PREAMBLE = 5
-"""Rows about the file itself."""
+"""Number of rows about the file itself."""
 
 COLUMNS = ("TermType", "Unit", "PricePerUnit", "Currency", "Region Code", "usageType")
-"""Without these a file is not what it was."""
+"""Columns that a file must have. If one is missing, AWS has changed the format."""
 
 Row = Mapping[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:
-    """How a part of a network is called in the price list."""
+    """Identification of a part of a network in the price list."""
 
     offer: str
     usage_type: str
-    """Behind the region's own prefix, which some have (`USE1-`, `EU-`)."""
+    """Usage type without the region's prefix, which some regions have (`USE1-`, `EU-`)."""
 
 
 def usages() -> dict[Part, Usage]:
-    """Each part's usage type, charged by the hour."""
+    """Return the usage type of each part, charged by the hour."""
     return {
         "nat-gateway": Usage(offer=EC2, usage_type="NatGateway-Hours"),
         "public-address": Usage(offer=VPC, usage_type="PublicIPv4:InUseAddress"),
@@ -56,12 +56,12 @@ def usages() -> dict[Part, Usage]:
 
 
 def published(source: str, url: str) -> bool:
-    """Whether a price was read from these files, from their mirror at ``url``, or of EC2."""
+    """Return whether a price was read from these files, from their mirror at ``url``, or from EC2."""
     return source == spot.SOURCE or source.startswith(tuple(f"{place}/" for place in (URL, url) if place))
 
 
 def batches(keys: tuple[Key, ...], asking: Asking[AwsSite]) -> list[Batch]:
-    """Quick questions first, large files last."""
+    """Return the batches to read: quick requests first, large files last."""
     return [
         *spot.batches(keys, asking),
         *files(keys, web=asking.web, today=asking.today, url=asking.url or URL),
@@ -69,7 +69,7 @@ def batches(keys: tuple[Key, ...], asking: Asking[AwsSite]) -> list[Batch]:
 
 
 def files(keys: tuple[Key, ...], *, web: Web, today: date, url: str = URL) -> list[Batch]:
-    """One file for each offer and region of the AWS keys among ``keys``; spot prices are in no file."""
+    """Return one batch for each offer and region of the AWS keys among ``keys``. Spot prices are in no file."""
     ours = [
         key
         for key in keys
@@ -88,7 +88,7 @@ def files(keys: tuple[Key, ...], *, web: Web, today: date, url: str = URL) -> li
 
 
 def _file(key: MachineKey | PartKey) -> tuple[str, str]:
-    """Region and offer."""
+    """Return the region and the offer of a key."""
     return key.region, EC2 if isinstance(key, MachineKey) else usages()[key.part].offer
 
 
@@ -104,7 +104,8 @@ def _reader(
 
 
 def _address(offer: str, region: str, *, web: Web, url: str) -> str:
-    """Where the region's current file of an offer is; the index names the JSON one, the CSV one lies beside it."""
+    """Return the address of the region's present file of an offer. The index names the JSON file; the CSV file is next
+    to it."""
     index = f"{url}/offers/v1.0/aws/{offer}/current/region_index.json"
     regions = web.document(index).get("regions")
     entry = regions.get(region) if isinstance(regions, dict) else None
@@ -117,7 +118,7 @@ def _address(offer: str, region: str, *, web: Web, url: str) -> str:
 def _amounts(
     lines: Iterator[str], keys: tuple[MachineKey | PartKey, ...], address: str
 ) -> dict[MachineKey | PartKey, set[Decimal]]:
-    """What each key may cost, by the rows that fit it."""
+    """Return the possible prices of each key, from the rows that fit it."""
     found: dict[MachineKey | PartKey, set[Decimal]] = {key: set() for key in keys}
     for row in _rows(lines, tuple({_needle(key) for key in keys}), address):
         amount = _amount(row)
@@ -129,7 +130,7 @@ def _amounts(
 
 
 def _needle(key: MachineKey | PartKey) -> str:
-    """A text that every line about ``key`` has in it."""
+    """Return a text that every line about ``key`` contains."""
     return key.machine_type if isinstance(key, MachineKey) else usages()[key.part].usage_type
 
 
@@ -145,12 +146,12 @@ def _rows(lines: Iterator[str], needles: tuple[str, ...], address: str) -> Itera
 
 
 def _plain(name: str) -> str:
-    """A column's name in any of its spellings: ``usageType``, ``Usage Type``."""
+    """Return a column's name in one form for all its spellings: ``usageType``, ``Usage Type``."""
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
 def _amount(row: Row) -> Decimal | None:
-    """The price of an hour that anyone pays; None for any other row."""
+    """Return the on-demand price of an hour in US dollars, from its first tier; None for any other row."""
     if (
         row.get("termtype") != "OnDemand"
         or row.get("currency") != "USD"
@@ -167,8 +168,9 @@ def _amount(row: Row) -> Decimal | None:
 
 
 def _fits(key: MachineKey | PartKey, row: Row) -> bool:
-    """A machine's row is that of Linux on shared hardware, running, nothing installed, bought as it is used: there are
-    others for reserved capacity that is not used, for capacity blocks, and for other systems."""
+    """Return whether a row is about ``key``. A machine's row must be for Linux on shared hardware, running, without
+    preinstalled software, on demand. Other rows are for unused reserved capacity, for capacity blocks and for other
+    systems."""
     if row.get("regioncode") != key.region:
         return False
     if isinstance(key, PartKey):

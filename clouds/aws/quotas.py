@@ -1,4 +1,5 @@
-"""AWS's quotas, by Service Quotas' ``ListServiceQuotas``, found by their names; their codes come with the answer."""
+"""Checks AWS's quotas by Service Quotas' ``ListServiceQuotas``. Quotas are found by their names; the answer contains
+their codes."""
 
 from __future__ import annotations
 
@@ -27,12 +28,12 @@ CLASSES = {
     "trn": "Trn",
     "x": "X",
 }
-"""Of what family each quota is, by how the type's name begins (docs.aws.amazon.com, EC2 user guide, "Spot Instance
-quotas" and "Amazon EC2 On-Demand Instances quotas")."""
+"""Family of each quota, by the first letters of the machine type's name (docs.aws.amazon.com, EC2 user guide, "Spot
+Instance quotas" and "Amazon EC2 On-Demand Instances quotas")."""
 
 _OLDER = "All P4, P3 and P2 Spot Instance Requests"
 OLDER_SPOT = {"p2": _OLDER, "p3": _OLDER, "p4": _OLDER, "p5": "All P5 Spot Instance Requests"}
-"""How the first of these pages had P's before it was one quota."""
+"""Former names of the quotas of family P, on the first of these pages, before they became one quota."""
 
 ADDRESSES = "EC2-VPC Elastic IPs"
 VPCS = "VPCs per Region"
@@ -40,7 +41,7 @@ VPCS = "VPCs per Region"
 
 @dataclass(frozen=True, kw_only=True)
 class _Applied:
-    """A quota as the account has it."""
+    """A quota with the value that applies to the account."""
 
     service: str
     code: str
@@ -49,22 +50,22 @@ class _Applied:
 
 @dataclass(frozen=True, kw_only=True)
 class _Region:
-    """What is known of one region."""
+    """Quotas and machines of one region."""
 
     name: str
     quotas: dict[str, _Applied]
-    """By name."""
+    """Quotas by name."""
     machines: tuple[Machines, ...]
-    """The environment's."""
+    """Machines that the environment needs in the region."""
 
     def quota(self, machine_type: str, *, spot: bool) -> str:
-        """Name of the quota that a type counts against; empty when the account's answer has none for it."""
+        """Return the name of the quota that a type counts against; empty when the account's answer has none for it."""
         names = quota_names(machine_type, spot=spot)
         return next((name for name in names if name in self.quotas), "")
 
 
 def quotas(share: Share[AwsSite], reader: Reader, region: str) -> Iterator[Finding]:
-    """Cores by family, Elastic IPs and VPCs of one region."""
+    """Check one region's quotas of cores by family, of Elastic IPs and of VPCs."""
     names = share.regions()[region]
     found = _Region(name=region, quotas=_applied(reader, region), machines=share.machines_in(*names))
     yield from _cores(share, reader.client("ec2", region), found)
@@ -72,7 +73,7 @@ def quotas(share: Share[AwsSite], reader: Reader, region: str) -> Iterator[Findi
 
 
 def quota_names(machine_type: str, *, spot: bool) -> tuple[str, ...]:
-    """Names that the quota of a type may have, the likeliest first; none when its family is not known."""
+    """Return the names that the quota of a type may have, the likeliest first; none when its family is unknown."""
     begin = re.match(r"[a-z]+", machine_type)
     family = CLASSES.get(begin[0]) if begin else None
     if family is None:
@@ -84,8 +85,8 @@ def quota_names(machine_type: str, *, spot: bool) -> tuple[str, ...]:
 
 
 def _applied(reader: Reader, region: str) -> dict[str, _Applied]:
-    """The quotas of EC2 and VPC. "If the applied quota value is not available for a quota, the quota is not
-    retrieved" (Service Quotas API, ``ListServiceQuotas``)."""
+    """Return the quotas of EC2 and VPC, by name. "If the applied quota value is not available for a quota, the quota is
+    not retrieved" (Service Quotas API, ``ListServiceQuotas``)."""
     found: dict[str, _Applied] = {}
     with asked(f"the quotas of {region}", needs="servicequotas:ListServiceQuotas"):
         for service in ("ec2", "vpc"):
@@ -120,8 +121,9 @@ def _words(one: Machines) -> str:
 
 
 def _cores_in_use(ec2: Any, environment: str) -> dict[tuple[str, bool], int]:
-    """Virtual cores by type, and whether they are spot, of others' instances: EC2's ``DescribeInstances`` (pending and
-    running), ``DescribeInstanceTypes``. Another ``InstanceLifecycle``, such as a capacity block's, does not count."""
+    """Return the virtual cores of others' instances, by type and whether they are spot: EC2's ``DescribeInstances``
+    (pending and running), ``DescribeInstanceTypes``. Instances of another ``InstanceLifecycle``, such as a capacity
+    block's, do not count."""
     counts: dict[tuple[str, bool], int] = {}
     running = [{"Name": "instance-state-name", "Values": ["pending", "running"]}]
     with asked("the instances that run", needs="ec2:DescribeInstances"):
@@ -136,7 +138,7 @@ def _cores_in_use(ec2: Any, environment: str) -> dict[tuple[str, bool], int]:
 
 
 def instance_vcpus(ec2: Any, types: Iterable[str]) -> dict[str, int]:
-    """Virtual cores of types that the region knows."""
+    """Return the virtual cores of each type that the region has."""
     wanted = sorted(types)
     if not wanted:
         return {}
@@ -152,7 +154,8 @@ def instance_vcpus(ec2: Any, types: Iterable[str]) -> dict[str, int]:
 
 
 def _networks(share: Share[AwsSite], ec2: Any, region: _Region, names: list[str]) -> Iterator[Finding]:
-    """An Elastic IP for each zone, and a VPC for each site, but for what is there (components/aws/network.py)."""
+    """Check the quotas of Elastic IPs, one for each zone, and of VPCs, one for each site. Existing parts do not count
+    (components/aws/network.py)."""
     sites = [share.places[name].site for name in names]
     addresses, networks = sum(len(made_zones(site)) for site in sites), sum(not site.existing.vpc for site in sites)
     with asked("the Elastic IPs that there are", needs="ec2:DescribeAddresses"):

@@ -1,4 +1,5 @@
-"""Reading from AWS: clients of its SDK, with the user's own credentials, and every error as a reason for no answer."""
+"""Reads from AWS through its SDK, with the user's own credentials. Every error becomes a reason why a question has no
+answer."""
 
 from __future__ import annotations
 
@@ -14,32 +15,32 @@ from clouds.base.tagging import ENVIRONMENT
 
 @dataclass(frozen=True, kw_only=True)
 class Caller:
-    """Whose the credentials are."""
+    """Identity of the credentials."""
 
     account: str
     arn: str
 
 
 class Reader:
-    """Clients, made when they are first asked for."""
+    """Clients of AWS's services, made when they are first used."""
 
     def __init__(self, clients: Callable[[str, str], Any] | None = None) -> None:
-        """``clients`` makes the SDK's client of a service in a region."""
+        """``clients`` returns the SDK's client of a service in a region."""
         self._clients = clients or _signed_in
 
     def client(self, service: str, region: str) -> Any:
-        """A client of its own; ``NotAskedError`` where there are no credentials."""
+        """Return the client of a service in a region. Raise ``NotAskedError`` when there are no credentials."""
         return self._clients(service, region)
 
     def caller(self, region: str) -> Caller:
-        """STS's ``GetCallerIdentity``, which nobody is refused."""
+        """Return the account and ARN of the credentials, by STS's ``GetCallerIdentity``, which needs no permission."""
         with asked("who the credentials are of", needs="sts:GetCallerIdentity"):
             answer = self.client("sts", region).get_caller_identity()
             return Caller(account=str(answer["Account"]), arn=str(answer["Arn"]))
 
 
 def _signed_in(service: str, region: str) -> Any:
-    """The client of who is signed in."""
+    """Return the client of a service with the user's credentials."""
     try:
         with session.asked("AWS's SDK"):
             if session.shared().signed_in():
@@ -50,8 +51,8 @@ def _signed_in(service: str, region: str) -> Any:
 
 
 def endpoints(services: tuple[str, ...], regions: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """The addresses of services in each region, by the SDK's own data: no credentials are looked for, since clients
-    are made with some that are none, and never used."""
+    """Return the addresses of services in each region, from the SDK's own data. No credentials are looked up: the
+    clients are made with dummy ones and are never used."""
     from botocore.session import Session
 
     nobody: Any = {"aws_access_key_id": "-", "aws_secret_access_key": "-"}
@@ -68,7 +69,7 @@ def endpoints(services: tuple[str, ...], regions: Iterable[str]) -> dict[str, tu
 
 @contextmanager
 def asked(what: str, *, needs: str) -> Iterator[None]:
-    """Turn what the SDK raises into ``NotAskedError``; ``needs`` is the action to be allowed."""
+    """Turn the SDK's errors into ``NotAskedError``. ``needs`` is the action that must be allowed."""
     try:
         with session.asked(what):
             yield
@@ -84,7 +85,8 @@ def asked(what: str, *, needs: str) -> Iterator[None]:
 
 
 def vpc_blocks(vpc: dict[str, Any]) -> list[str]:
-    """Every range that a VPC has or is about to have (EC2 API, ``VpcCidrBlockState``), as ``DescribeVpcs`` tells."""
+    """Return every range that a VPC has or is about to have (EC2 API, ``VpcCidrBlockState``), from the answer of
+    ``DescribeVpcs``."""
     more = [
         str(one["CidrBlock"])
         for one in vpc.get("CidrBlockAssociationSet") or []
@@ -94,6 +96,6 @@ def vpc_blocks(vpc: dict[str, Any]) -> list[str]:
 
 
 def tagged(resource: dict[str, Any], environment: str) -> bool:
-    """Whether a resource is the environment's own (components/tags.py)."""
+    """Return whether a resource belongs to the environment (components/tags.py)."""
     tags = {tag.get("Key"): tag.get("Value") for tag in resource.get("Tags", [])}
     return tags.get(ENVIRONMENT) == environment

@@ -1,4 +1,4 @@
-"""Types of the program's resources in AWS, to whoever judges a change."""
+"""Types of the program's resources in AWS, for the plan and for previews."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from clouds.base.kinds import Kind, Lasting
 
 
 def kinds() -> Mapping[str, Kind]:
-    """Every type that the program makes and that matters to a verdict, and what holds data besides."""
+    """Return the kind of every type that the program makes and that matters to a verdict, and of further types that
+    hold data."""
     return {
         "aws:autoscaling/group:Group": Kind.POOL,
         "aws:ebs/volume:Volume": Kind.DATA,
@@ -44,7 +45,7 @@ def kinds() -> Mapping[str, Kind]:
 
 
 def ranges() -> Mapping[str, tuple[str, ...]]:
-    """Where ranges are."""
+    """Return the paths of properties that hold ranges, by type."""
     return {
         "aws:ec2/vpc:Vpc": ("cidrBlock",),
         "aws:ec2/vpcIpv4CidrBlockAssociation:VpcIpv4CidrBlockAssociation": ("cidrBlock",),

@@ -1,7 +1,8 @@
-"""Asking AWS by its SDK: one session with the user's own credentials, clients by service and region, one kind of error.
+"""Requests to AWS through its SDK: one session with the user's own credentials, clients by service and region, one
+class of error.
 
-Operations and fields are those of botocore's service models, with which every request is checked before it is sent.
-Nothing of the SDK is loaded before the first request.
+Operations and fields are those of botocore's service models, which check every request before it is sent. The SDK is
+not loaded before the first request.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from clouds.base.errors import CloudError
 
 CONNECT_S = 10.0
 READ_S = 20.0
-"""How long one answer may take, seconds."""
+"""Time limit of one answer, in seconds."""
 ATTEMPTS = 5
-"""At one request, those after throttling among them (botocore's mode ``standard``)."""
+"""Largest number of tries of one request, including those after throttling (botocore's mode ``standard``)."""
 CONNECTIONS = 64
-"""Connections that many threads may have at a time to one service."""
+"""Largest number of simultaneous connections to one service."""
 
 DENIED = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation")
-"""Codes of a refusal (docs.aws.amazon.com, EC2 API, "Error codes"; IAM and Service Quotas, "Common errors")."""
+"""Error codes of a refusal (docs.aws.amazon.com, EC2 API, "Error codes"; IAM and Service Quotas, "Common errors")."""
 
 STALE = (
     "AuthFailure",
@@ -34,7 +35,7 @@ STALE = (
     "RequestExpired",
     "UnrecognizedClientException",
 )
-"""Codes of credentials that are none, or no longer (same pages)."""
+"""Error codes of credentials that are invalid or have expired (same pages)."""
 
 PASSING = (
     "InternalFailure",
@@ -45,34 +46,35 @@ PASSING = (
     "Throttling",
     "ThrottlingException",
 )
-"""Refusals after which the same may be asked again (Auto Scaling API, "Common errors" and the actions' own)."""
+"""Error codes after which a retry may succeed (Auto Scaling API, "Common errors" and the actions' own)."""
 
 SIGN_IN = "sign in (`aws sso login`), or set AWS_PROFILE, or AWS_ACCESS_KEY_ID and what belongs to it"
 
 
 class AwsError(CloudError):
-    """AWS refused or did not answer; the message says what was asked and why there is no answer."""
+    """Raised when AWS refuses a request or does not answer. The message says what was requested, and why there is no
+    answer."""
 
     def __init__(self, message: str, *, code: str = "", said: str = "", answered: bool = True) -> None:
-        """``code`` and ``said`` are AWS's own words, empty where the SDK found no way to ask; ``answered`` is false
-        where nobody was reached."""
+        """``code`` and ``said`` are AWS's own words, empty when no request was sent or answered. ``answered`` is false
+        when no server was reached."""
         passing = not answered or code.removesuffix("Fault") in PASSING
         super().__init__(message, passing=passing, answered=answered)
         self.code, self.said = code, said
 
     @property
     def denied(self) -> bool:
-        """Whether these credentials may not do it."""
+        """Return whether the credentials do not allow the request."""
         return self.code in DENIED
 
     @property
     def stale(self) -> bool:
-        """Whether the credentials are none, or no longer."""
+        """Return whether the credentials are invalid or have expired."""
         return self.code in STALE
 
 
 class Session:
-    """Clients with the credentials that boto3 finds, made when they are first asked for; safe for many threads."""
+    """Clients with the credentials that boto3 finds, made when they are first used; safe for several threads."""
 
     def __init__(self, *, read_s: float = READ_S) -> None:
         self._read_s = read_s
@@ -81,16 +83,16 @@ class Session:
         self._made: dict[tuple[str, str], Any] = {}
 
     def client(self, service: str, region: str) -> Any:
-        """The client of a service in a region."""
+        """Return the client of a service in a region."""
         place = (service, region)
-        # Neither a session nor the search for its credentials is made for several threads.
+        # boto3's sessions, and its search for credentials, are not safe for several threads.
         with self._lock:
             if place not in self._made:
                 self._made[place] = self._found().client(service, region_name=region, config=self._config())
             return self._made[place]
 
     def signed_in(self) -> bool:
-        """Whether there are credentials."""
+        """Return whether there are credentials."""
         with self._lock:
             return self._found().get_credentials() is not None
 
@@ -113,7 +115,8 @@ class Session:
 
 
 def shared() -> Session:
-    """One session for all who ask with the same credentials: a client's making costs far more than what is asked."""
+    """Return one session for all callers with the same credentials, because it takes far longer to make a client than
+    to send a request."""
     return _shared(_who())
 
 
@@ -123,13 +126,13 @@ def _shared(_credentials: tuple[tuple[str, str], ...]) -> Session:
 
 
 def _who() -> tuple[tuple[str, str], ...]:
-    """What the credentials come from, as far as it can change while a program runs."""
+    """Return the environment variables that determine the credentials, which may change while a program runs."""
     return tuple(sorted((name, value) for name, value in os.environ.items() if name.startswith("AWS_")))
 
 
 @contextmanager
 def asked(what: str) -> Iterator[None]:
-    """Turn what the SDK raises into :class:`AwsError`, whose message begins with ``what``."""
+    """Turn the SDK's errors into :class:`AwsError`, whose message begins with ``what``."""
     from botocore.exceptions import BotoCoreError, ClientError, ConnectionError, HTTPClientError
 
     try:

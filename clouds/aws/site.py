@@ -12,10 +12,10 @@ from clouds.base.site import ZONES, SiteBase
 
 
 class AwsSite(SiteBase):
-    """A region of AWS: one VPC."""
+    """A site in AWS: a region with one VPC."""
 
     kind: Literal["aws"]
-    """AWS."""
+    """Always `aws`."""
     region: str = Field(
         pattern=r"^[a-z]{2}(-[a-z]+)+-\d$",
         examples=["us-east-1"],
@@ -28,15 +28,16 @@ class AwsSite(SiteBase):
         examples=["123456789012"],
         json_schema_extra={"patternErrorMessage": "an account's id, 12 digits in quotes"},
     )
-    """The account, the same for every AWS site. With credentials of another one nothing is made."""
+    """Id of the account, the same for every AWS site. Longhaul makes nothing when the credentials belong to another
+    account."""
     zones: tuple[ZoneLetter, ...] = Field(default=("a", "b"), min_length=2, max_length=ZONES)
     """Letters of the availability zones, at least two."""
     image: str = Field(pattern=r"^ami-[0-9a-f]{8,17}$", examples=["ami-0123456789abcdef0"])
     """Id of the node image in this region."""
     existing: AwsExisting = Field(default_factory=AwsExisting)
-    """What is there already, and so is not made."""
+    """Existing parts of the site, which Longhaul does not make."""
 
     @property
     def gateways(self) -> tuple[Gateway, ...]:
-        """None of the operator's own."""
+        """Empty, because AWS has a gateway of its own."""
         return ()

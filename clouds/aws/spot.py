@@ -1,8 +1,8 @@
-"""AWS's spot prices, which are in no public file: EC2 is asked, with the user's credentials where there are any.
+"""AWS's spot prices. They are in no public file, so EC2 is asked, with the user's credentials if there are any.
 
-docs.aws.amazon.com/AWSEC2/latest/APIReference, DescribeSpotPriceHistory: between two times it gives changes of prices,
-and "also returns the last price change before the start time, which is the effective price as of the start time". So
-with this moment as both, the price in effect in each zone comes back. It needs the right
+docs.aws.amazon.com/AWSEC2/latest/APIReference, DescribeSpotPriceHistory: for a period it returns changes of prices, and
+"also returns the last price change before the start time, which is the effective price as of the start time". With the
+present time as both start and end, it returns the price in effect in each zone. It needs the permission
 ``ec2:DescribeSpotPriceHistory``. Azure's spot prices are in its price list.
 """
 
@@ -22,36 +22,37 @@ from clouds.base.prices import Answer, Asking, Batch, Key, MachineKey, Price, Sa
 SOURCE = "ec2:DescribeSpotPriceHistory"
 
 SYSTEMS = ("Linux/UNIX", "Linux/UNIX (Amazon VPC)")
-"""What EC2 calls plain Linux; which of the two depends on the account's age."""
+"""EC2's names for plain Linux. The account's age decides which of the two applies."""
 
 NO_CREDENTIALS = f"AWS says spot prices ({SOURCE}) to accounts only, and there are no AWS credentials here"
 
 Client = Callable[[str], Any]
-"""A client of EC2 in a region."""
+"""Returns EC2's client for a region."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Spot:
-    """How to ask for spot prices."""
+    """Settings for reading spot prices."""
 
     client: Client | None
-    """None where there are no credentials."""
+    """None when there are no credentials."""
     zones: Mapping[str, tuple[str, ...]]
     """Zones in use by region, such as ``us-east-1a``."""
     now: datetime
-    """With its time zone."""
+    """Present time, with its time zone."""
 
 
 def client() -> Client | None:
-    """Clients with the user's own credentials; None when there are none."""
+    """Return a function that makes EC2's client for a region with the user's own credentials; None when there are
+    none."""
     session = shared()
     return partial(session.client, "ec2") if session.signed_in() else None
 
 
 def batches(keys: tuple[Key, ...], asking: Asking[AwsSite]) -> list[Batch]:
-    """One question for each region with AWS spot keys among ``keys``."""
+    """Return one batch for each region with AWS spot keys among ``keys``."""
     ours = [key for key in keys if isinstance(key, MachineKey) and key.cloud == "aws" and key.spot]
-    # Looking for credentials may take seconds, and is of use for nothing else here.
+    # The search for credentials may take seconds, and only spot prices need them.
     spot = Spot(client=client() if ours else None, zones=_zones(asking.sites), now=asking.now)
     return [
         Batch(
@@ -94,7 +95,7 @@ def _reader(keys: tuple[MachineKey, ...], region: str, spot: Spot) -> Callable[[
 
 
 def _history(ec2: Any, keys: tuple[MachineKey, ...], now: datetime) -> dict[tuple[str, str], Decimal]:
-    """The price in effect by type and zone: of several, the latest."""
+    """Return the price in effect by type and zone: the latest, if there are several."""
     latest: dict[tuple[str, str], tuple[datetime, Decimal]] = {}
     pages = ec2.get_paginator("describe_spot_price_history").paginate(
         InstanceTypes=[key.machine_type for key in keys],
@@ -112,7 +113,7 @@ def _history(ec2: Any, keys: tuple[MachineKey, ...], now: datetime) -> dict[tupl
 
 
 def _highest(amounts: list[Decimal], region: str, zones: tuple[str, ...], now: datetime) -> Price:
-    """A pool's machines may be in any zone of its site, so the dearest counts."""
+    """Return the highest price, because a pool's machines may be in any zone of its site."""
     letters = ", ".join(zone.removeprefix(region) for zone in zones)
     return Price(
         amount=max(amounts),

@@ -1,4 +1,4 @@
-"""Tags that AWS takes."""
+"""Limits of tags in AWS."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from clouds.base.place import Place
 from clouds.base.tags import OF_A_RESOURCE, Most
 
 NAME = 128
-"""Characters of a name in AWS ("Tag restrictions")."""
+"""Largest number of characters of a tag's name in AWS ("Tag restrictions")."""
 
 MARKS = "_.:/=+-@"
-"""What names and values in AWS may hold besides letters, digits and spaces of Unicode (docs.aws.amazon.com, IAM API,
-``Tag``: roles have them too, and EC2 takes more)."""
+"""Characters that names and values in AWS may contain besides letters, digits and spaces of Unicode
+(docs.aws.amazon.com, IAM API, ``Tag``). Roles have tags too, and EC2 would accept more characters."""
 
 RESERVED = "aws:"
-"""How a name in AWS cannot begin, in either case ("Tag restrictions")."""
+"""Prefix that a tag's name in AWS must not have, in upper or lower case ("Tag restrictions")."""
 
 
 def fault(key: str, value: str, _places: Sequence[Place[AwsSite]], /) -> tuple[str, str] | None:
-    """What is wrong with a name or its value, and what to write."""
+    """Return what is wrong with a tag's name or value, and what to write; None when nothing is."""
     if len(key) > NAME:
         return f"has {len(key)} characters", f"a name of at most {NAME}"
     if key.lower().startswith(RESERVED):
@@ -33,10 +33,11 @@ def fault(key: str, value: str, _places: Sequence[Place[AwsSite]], /) -> tuple[s
 
 
 def most(_places: Sequence[Place[AwsSite]], /) -> Most:
-    """As many as a resource has."""
+    """Return the limit of a resource."""
     return OF_A_RESOURCE
 
 
 def _takes(character: str) -> bool:
-    """Letters, separators and numbers by their category, as AWS's pattern has them."""
+    """Return whether AWS accepts a character: letters, separators and numbers by their Unicode category, as in AWS's
+    pattern."""
     return character in MARKS or unicodedata.category(character)[0] in "LZN"

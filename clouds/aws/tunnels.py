@@ -13,16 +13,18 @@ from clouds.base.tagging import ENVIRONMENT, SITE
 from clouds.base.tunnels import TunnelView, link_of
 
 TUNNELS = 2
-"""Tunnels of one connection, each with an address of its own; a connection is to one address of the other side."""
+"""Number of tunnels of one connection, each with an address of its own. A connection leads to one address of the other
+site."""
 
 
 def ends(_site: AwsSite, /) -> tuple[str, ...]:
-    """Both tunnels of the connection to an address of the other side: the first of a gateway's is ``0-0``."""
+    """Return the labels of a connection's two tunnels, ``0-0`` and ``0-1``. The first digit is the index of the other
+    site's address."""
     return tuple(f"0-{tunnel}" for tunnel in range(TUNNELS))
 
 
 def seen(place: Place[AwsSite], links: Sequence[str]) -> list[TunnelView]:
-    """One request for all connections of the site."""
+    """Return the tunnels of all connections of the site, by one request."""
     wanted = {f"tag:{ENVIRONMENT}": place.environment, f"tag:{SITE}": place.name}
     filters = [{"Name": name, "Values": [value]} for name, value in wanted.items()]
     with asked(f"AWS {place.site.region}"):
@@ -36,7 +38,7 @@ def seen(place: Place[AwsSite], links: Sequence[str]) -> list[TunnelView]:
 
 
 def seen_of(place: Place[AwsSite], connection: Mapping[str, Any], links: Sequence[str]) -> Iterator[TunnelView]:
-    """A connection's two tunnels as AWS's gateway sees them; none for a connection that is not ours."""
+    """Yield a connection's two tunnels as AWS's gateway sees them; none for a connection that Longhaul did not make."""
     tags = {str(tag["Key"]): str(tag["Value"]) for tag in connection.get("Tags", [])}
     link = link_of(place, f"{tags.get('Name', '')}-", links)
     if link is None:
@@ -54,5 +56,5 @@ def seen_of(place: Place[AwsSite], connection: Mapping[str, Any], links: Sequenc
 
 
 def addresses(_site: AwsSite, /) -> int:
-    """Public addresses of a connection."""
+    """Return the number of public addresses of a connection."""
     return TUNNELS

@@ -1,4 +1,4 @@
-"""Azure's REST interfaces as far as Longhaul asks them itself, without Pulumi: run command, machine states, the vault.
+"""Azure's REST interfaces, as far as Longhaul uses them without Pulumi: run command, states of machines, the vault.
 Names and versions are from learn.microsoft.com, "Azure REST API reference" (Compute 2024-07-01, Key Vault 7.5)."""
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ COMPUTE_VERSION = "2024-07-01"
 VAULTS_VERSION = "2023-07-01"
 VAULT_VERSION = "7.5"
 PURGE_S = 300.0
-"""How long to wait for a vault's purge, seconds."""
+"""Time limit for the purge of a vault, in seconds."""
 CONFLICT_S = 120.0
-"""How long a write may find its secret being deleted or recovered, seconds."""
+"""Time limit for a write while its secret is being deleted or recovered, in seconds."""
 START_S = 600.0
-"""How long a machine may take to run again, seconds."""
+"""Time limit for a machine to run again, in seconds."""
 
 BUSY = "Conflict"
-"""Code with which Azure refuses a run command while another one runs in the machine (learn.microsoft.com, "Run
-scripts in your Linux VM by using action Run Commands": one at a time; Azure/azure-cli issue 32305 has the answer)."""
+"""Error code with which Azure refuses a run command while another one runs on the machine (learn.microsoft.com, "Run
+scripts in your Linux VM by using action Run Commands": one at a time; Azure/azure-cli issue 32305 shows the answer)."""
 
 BUSY_S = 2.0
-"""Between tries, seconds."""
+"""Pause between tries, in seconds."""
 
 
 class AzureApi:
-    """The management interface for one subscription. Machines go by their host names, before which Azure's names of
-    them have ``prefix``."""
+    """The management interface for one subscription. Machines are named by their host names; their names in Azure have
+    ``prefix`` before that."""
 
     def __init__(self, *, subscription: str, prefix: str = "") -> None:
         self._subscription = f"/subscriptions/{subscription}"
@@ -38,7 +38,8 @@ class AzureApi:
         self._prefix = prefix
 
     def machines(self, resource_group: str) -> list[MachineView]:
-        """Every virtual machine of a group whose name has the prefix; empty when the group does not exist."""
+        """Return every virtual machine of a group whose name has the prefix; an empty list when the group does not
+        exist."""
         try:
             found = list(self._manager.pages(self._path(resource_group), version=COMPUTE_VERSION))
         except AzureError as error:
@@ -50,24 +51,25 @@ class AzureApi:
         return [view for name in own if (view := self.machine(resource_group, name)) is not None]
 
     def machine(self, resource_group: str, machine: str) -> MachineView | None:
-        """One virtual machine, or None when there is none."""
+        """Return one virtual machine; None when it does not exist."""
         path = self._path(resource_group, machine)
         found = self._manager.find(path, version=COMPUTE_VERSION, expand="instanceView")
         return None if found is None else _view(machine, found.get("properties", {}))
 
     def run_command(self, resource_group: str, machine: str, script: str, *, timeout_s: float = 120.0) -> CommandOutput:
-        """Run a shell script as root in a machine through the cloud's agent: no route to the machine is needed."""
+        """Run a shell script as root on a machine through Azure's agent, and return its output. No network route to the
+        machine is needed."""
         path = self._path(resource_group, machine, "runCommand")
         body = {"commandId": "RunShellScript", "script": [script]}
         return _command_output(self._finished(path, body, what=f"{machine}: the run command", limit_s=timeout_s).json())
 
     def start(self, resource_group: str, machine: str) -> None:
-        """Switch a machine on, and wait until it runs."""
+        """Start a machine, and return when it runs."""
         path = self._path(resource_group, machine, "start")
         self._finished(path, {}, what=f"{machine}: its start", limit_s=START_S)
 
     def restart(self, resource_group: str, machine: str) -> None:
-        """Switch a machine off and on again, and wait until it runs."""
+        """Restart a machine, and return when it runs again."""
         path = self._path(resource_group, machine, "restart")
         self._finished(path, {}, what=f"{machine}: its restart", limit_s=START_S)
 
@@ -76,14 +78,14 @@ class AzureApi:
         return "/".join(filter(None, (group, machine and f"{self._prefix}{machine}", action)))
 
     def _finished(self, path: str, body: dict[str, Any], *, what: str, limit_s: float) -> Any:
-        """The answer of an action once it has ended."""
+        """Post an action, and return its answer when the action has ended."""
         started = time.monotonic()
         begun = self._begin(path, body, until=started + limit_s)
         return self._manager.finished(begun, what=what, limit_s=limit_s, since=started)
 
     def _begin(self, path: str, body: dict[str, Any], *, until: float) -> Any:
-        """Post an action once the one before it has ended: Azure runs one command at a time in a machine and answers
-        409 meanwhile."""
+        """Post an action as soon as the previous one has ended: Azure runs one command at a time on a machine and
+        answers 409 meanwhile."""
         while True:
             try:
                 return self._manager.ask("POST", path, version=COMPUTE_VERSION, body=body)
@@ -93,10 +95,9 @@ class AzureApi:
             time.sleep(BUSY_S)
 
     def purge_vault(self, name: str, *, region: str) -> None:
-        """Give up a deleted vault for good, with its secrets, so that its name is free; none there is no error.
-
-        ``AzureError`` when it is protected from that, or the right to is missing (Key Vault Purge Operator).
-        """
+        """Delete a deleted vault and its secrets permanently, so that its name is free. Do nothing when there is none.
+        Raise ``AzureError`` when it has purge protection, or when the caller lacks the role Key Vault Purge
+        Operator."""
         path = f"{self._subscription}/providers/Microsoft.KeyVault/locations/{region}/deletedVaults/{name}"
         try:
             self._manager.ask("POST", f"{path}/purge", version=VAULTS_VERSION)
@@ -120,7 +121,7 @@ def _view(name: str, properties: Mapping[str, Any]) -> MachineView:
 
 
 def _command_output(body: Mapping[str, Any]) -> CommandOutput:
-    """Split the message of a Linux run command, which carries both streams under headings."""
+    """Split the message of a Linux run command, which contains both streams under headings."""
     values = body.get("value") or body.get("properties", {}).get("output", {}).get("value") or []
     message = str(values[0].get("message", "")) if values else ""
     _, _, rest = message.partition("[stdout]\n")
@@ -136,7 +137,7 @@ class Vault:
         self._session = shared("https://vault.azure.net")
 
     def get(self, name: str) -> str | None:
-        """The newest value, or None when there is no such secret."""
+        """Return the newest value of a secret; None when there is no such secret."""
         try:
             return str(self._session.request("GET", self._address(f"secrets/{name}")).json()["value"])
         except AzureError as error:
@@ -145,7 +146,7 @@ class Vault:
             raise
 
     def set(self, name: str, value: str, *, content_type: str = "") -> str:
-        """Write a new version and return its id; a secret that was deleted earlier is recovered first."""
+        """Write a new version of a secret and return the version's id. A deleted secret is recovered first."""
         body = {"value": value, "contentType": content_type}
         deadline = time.monotonic() + CONFLICT_S
         while True:
@@ -153,7 +154,7 @@ class Vault:
                 url = self._address(f"secrets/{name}")
                 return str(self._session.request("PUT", url, body=body).json()["id"])
             except AzureError as error:
-                # A secret that is being deleted, or recovered, cannot be written for some seconds.
+                # For some seconds, a secret that is being deleted or recovered cannot be written.
                 if error.status != 409 or time.monotonic() > deadline:
                     raise
                 if error.code == "ObjectIsDeletedButRecoverable":
@@ -161,7 +162,7 @@ class Vault:
             time.sleep(1.0)
 
     def delete(self, name: str) -> None:
-        """Delete a secret; one that is gone already is no error."""
+        """Delete a secret. Do nothing when it does not exist."""
         try:
             self._session.request("DELETE", self._address(f"secrets/{name}"))
         except AzureError as error:
@@ -169,7 +170,7 @@ class Vault:
                 raise
 
     def _recover(self, name: str) -> None:
-        """Ask for the recovery of a deleted secret; one that is under way already, or done, is no error."""
+        """Request the recovery of a deleted secret. Do nothing when it is recovered already, or is being recovered."""
         try:
             self._session.request("POST", self._address(f"deletedsecrets/{name}/recover"))
         except AzureError as error:

@@ -1,4 +1,4 @@
-"""Parts in Azure that are named instead of made, as far as the file alone tells."""
+"""Checks of existing parts in Azure that a site names, as far as the file alone tells."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from clouds.base.place import Place
 from clouds.base.ranges import PRIVATE
 
 SHARED = IPv4Network("100.64.0.0/10")
-"""Addresses behind a carrier's translation (RFC 6598)."""
+"""Addresses behind a carrier's address translation (RFC 6598)."""
 
 
 def network(site: AzureSite) -> tuple[str, str] | None:
-    """Key and id of the virtual network that is named."""
+    """Return the key and the id of the virtual network that the site names; None when it names none."""
     named = site.existing.network
     return None if named is None else ("network", named)
 
 
 def faults(place: Place[AzureSite], _earlier: Sequence[Place[AzureSite]], /) -> Iterator[Fault]:
-    """Ids of another subscription, parts of a network that is not named, and what only the control plane's site has."""
+    """Yield faults of the parts that a site names: ids of another subscription, parts of a network without the
+    network's id, one subnet for two parts, and parts that only the control plane's site can have."""
     name, site = place.name, place.site
     there, at = site.existing, ("sites", name, "existing")
     gateway = there.vpn_gateway
@@ -51,7 +52,8 @@ def faults(place: Place[AzureSite], _earlier: Sequence[Place[AzureSite]], /) -> 
 
 
 def _is_public(address: IPv4Address) -> bool:
-    """Whether the internet may know it; ranges kept for documentation stand for such ones in examples and labs."""
+    """Return whether the address can be public. Ranges reserved for documentation count as public, because examples and
+    labs use them."""
     kept = address.is_loopback or address.is_link_local or address.is_multicast or address.is_unspecified
     return not kept and not any(address in range_ for range_ in (*PRIVATE, SHARED))
 
@@ -86,5 +88,5 @@ def _zone(place: Place[AzureSite], at: Location) -> Iterator[Fault]:
 
 
 def _is_elsewhere(place: Place[AzureSite]) -> bool:
-    """Whether the control plane has a site, and it is not this one."""
+    """Return whether the control plane is in another site."""
     return place.control not in ("", place.name)

@@ -1,4 +1,4 @@
-"""What there is to know of Azure, aspect by aspect."""
+"""Azure, with one module for each aspect."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Azure(Aspects):
 
     @property
     def picture(self) -> Picture:
-        """How its sites are drawn."""
+        """Appearance of its sites on the map."""
         from clouds.azure.picture import PICTURE
 
         return PICTURE

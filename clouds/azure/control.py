@@ -1,4 +1,4 @@
-"""Control planes in Azure: their machines, by the resource manager and its run command, and their vault."""
+"""Control planes in Azure: their machines, through the resource manager and its run command, and their vault."""
 
 from __future__ import annotations
 
@@ -12,33 +12,34 @@ from clouds.base.place import Place
 
 
 def machines(place: Place[AzureSite]) -> list[MachineView]:
-    """Every virtual machine of the site's group; none when there is no group."""
+    """Return every virtual machine of the site's group whose name has the prefix; an empty list when there is no
+    group."""
     return _api(place).machines(resource_group(place))
 
 
 def run_command(place: Place[AzureSite], machine: str, script: str, *, timeout_s: float = 120.0) -> CommandOutput:
-    """What a shell script wrote that Azure's agent ran as root."""
+    """Run a shell script as root through Azure's agent, and return its output."""
     return _api(place).run_command(resource_group(place), machine, script, timeout_s=timeout_s)
 
 
 def start(place: Place[AzureSite], machine: str) -> None:
-    """Switch a machine on, and wait until it runs."""
+    """Start a machine, and return when it runs."""
     _api(place).start(resource_group(place), machine)
 
 
 def restart(place: Place[AzureSite], machine: str) -> None:
-    """Switch a machine off and on again, and wait until it runs."""
+    """Restart a machine, and return when it runs again."""
     _api(place).restart(resource_group(place), machine)
 
 
 def secret(_place: Place[AzureSite], vault: str, name: str, /) -> str | None:
-    """The newest value in a Key Vault."""
+    """Return the newest value of a secret in a Key Vault; None when there is no such secret."""
     return Vault(f"https://{vault}.vault.azure.net").get(name)
 
 
 def free_vault(place: Place[AzureSite], vault: str) -> None:
-    """Purge the deleted vault, which Azure keeps with its name for a week, in which the environment could not be made
-    again. Where the right to it is missing, the error says what to do for whoever has it."""
+    """Purge the deleted vault. Azure keeps it and its name for a week, and the environment could not be made again
+    before that. If the caller may not purge it, the error contains the command for a user who may."""
     try:
         _api(place).purge_vault(vault, region=place.site.region)
     except AzureError as error:

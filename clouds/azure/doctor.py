@@ -1,4 +1,4 @@
-"""What has to be there, and allowed, before anything is made in Azure."""
+"""Checks, before anything is made in Azure, that everything needed is there and is allowed."""
 
 from __future__ import annotations
 
@@ -22,18 +22,19 @@ from clouds.base.findings import Finding, ok, problem, warning
 from clouds.base.outside import clock
 
 SIGN_IN = "https://login.microsoftonline.com"
-"""Where Azure's tokens come from."""
+"""Address at which Azure issues tokens."""
 
 GALLERY_VERSION = "2023-07-03"
 
 
 def services(share: Share[AzureSite]) -> dict[str, tuple[str, ...]]:
-    """Addresses of services, by the sites that need them."""
+    """Return the URLs of the services that are needed, each with the names of the sites that need it."""
     return dict.fromkeys((MANAGEMENT, SIGN_IN), tuple(share.places))
 
 
 def questions(share: Share[AzureSite], reader: Reader | None = None) -> Iterator[Question]:
-    """By subscription, by region in it, by site; an example's subscription is nobody's to ask."""
+    """Yield the questions for each subscription, for each region in it and for each site. Nothing is asked about an
+    example's subscription, because it does not exist."""
     reader = reader or Reader()
     yield Question(name="credentials", where=(share.file,), run=partial(imaginary, share))
     yield Question(name="durations", where=(share.file,), run=partial(durations, share))
@@ -59,13 +60,13 @@ def questions(share: Share[AzureSite], reader: Reader | None = None) -> Iterator
 
 
 def real(share: Share[AzureSite]) -> Share[AzureSite]:
-    """Of ``share`` the sites whose subscription may exist."""
+    """Return the share with only the sites whose subscription may exist."""
     kept = {name: place for name, place in share.places.items() if share.lab or not is_imaginary(place.site)}
     return replace(share, places=kept)
 
 
 def imaginary(share: Share[AzureSite]) -> Iterator[Finding]:
-    """Subscriptions that no cloud has."""
+    """Report subscriptions that exist in no cloud."""
     there = real(share).places
     for name, place in share.places.items():
         if name not in there:
@@ -77,7 +78,7 @@ def imaginary(share: Share[AzureSite]) -> Iterator[Finding]:
 
 
 def credentials(share: Share[AzureSite], reader: Reader, subscription: str) -> Iterator[Finding]:
-    """Whether a subscription can be seen, is in use, and trusts the tenant that the file says: learn.microsoft.com,
+    """Check that a subscription is visible and enabled, and that it trusts the tenant in the file: learn.microsoft.com,
     "Subscriptions - Get" (``displayName``, ``state``, ``tenantId``)."""
     names = by_subscription(share)[subscription]
     found = reader.get(f"/subscriptions/{subscription}", version=RESOURCES_VERSION)
@@ -102,7 +103,7 @@ def credentials(share: Share[AzureSite], reader: Reader, subscription: str) -> I
 
 
 def addresses(share: Share[AzureSite], reader: Reader, subscription: str) -> Iterator[Finding]:
-    """Whether the address plan overlaps virtual networks of the subscription, in whatever region: learn.microsoft.com,
+    """Report virtual networks of the subscription, in any region, that overlap the address plan: learn.microsoft.com,
     "Virtual Networks - List All" (``properties.addressSpace.addressPrefixes``)."""
     names = by_subscription(share)[subscription]
     made = [name for name in names if share.places[name].site.existing.network is None]
@@ -119,8 +120,8 @@ def addresses(share: Share[AzureSite], reader: Reader, subscription: str) -> Ite
 
 
 def image(share: Share[AzureSite], reader: Reader, name: str) -> Iterator[Finding]:
-    """A version in a gallery: learn.microsoft.com, "Gallery Image Versions - Get" (``properties.provisioningState``,
-    ``properties.publishingProfile.targetRegions``)."""
+    """Check an image version in a gallery: learn.microsoft.com, "Gallery Image Versions - Get"
+    (``properties.provisioningState``, ``properties.publishingProfile.targetRegions``)."""
     site, key = share.places[name].site, share.at("sites", name, "image")
     if stands_for_none(site):
         yield unbaked(share, name)
@@ -144,8 +145,9 @@ def image(share: Share[AzureSite], reader: Reader, name: str) -> Iterator[Findin
 
 
 def durations(share: Share[AzureSite]) -> Iterator[Finding]:
-    """What takes long, as far as a figure has a source: VPN gateways (components/azure/vpn.py, docs/getting-started.md,
-    7) and role assignments (components/control_plane/secrets.py, by learn.microsoft.com, "Troubleshoot Azure RBAC")."""
+    """Report operations that take long, if the time has a source: VPN gateways (components/azure/vpn.py,
+    docs/getting-started.md, 7) and role assignments (components/control_plane/secrets.py, by learn.microsoft.com,
+    "Troubleshoot Azure RBAC")."""
     gateways = [name for name, place in share.places.items() if place.has_tunnels]
     if gateways:
         what = "making a VPN gateway takes Azure half an hour or more; everything else goes on meanwhile"
@@ -157,6 +159,6 @@ def durations(share: Share[AzureSite]) -> Iterator[Finding]:
 
 
 def _group(resource: str) -> str:
-    """The resource group in a resource's id."""
+    """Return the resource group in a resource's id."""
     parts = resource.split("/")
     return parts[4] if len(parts) > 4 else ""

@@ -1,4 +1,4 @@
-"""What a company has in Azure already: parts of a site that the environment names, so that they are not made."""
+"""Existing parts of a site in Azure, which the environment names so that Longhaul does not make them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from clouds.base.section import Section
 _UUID = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _GROUP = r"[A-Za-z0-9._()-]{0,89}[A-Za-z0-9_()-]"
 _NAME = r"[A-Za-z0-9]([A-Za-z0-9._-]{0,78}[A-Za-z0-9_])?"
-"""A group's name and a network part's (learn.microsoft.com, "Naming rules and restrictions for Azure resources")."""
+"""Names of resource groups, and of parts of networks (learn.microsoft.com, "Naming rules and restrictions for Azure
+resources")."""
 
 
 def _network_id(kind: str, name: str = _NAME) -> str:
@@ -37,22 +38,22 @@ SubnetName = Annotated[
 
 
 class AzureSubnets(Section):
-    """Subnets of a virtual network that is there already, by what stands in them. Each has exactly the range that the
-    address plan gives it. What is left out is made in the network."""
+    """Existing subnets of a virtual network, by the part of the site that uses them. Each has exactly the range that
+    the address plan gives it. Longhaul makes the subnets that are left out."""
 
     gateway: Literal["GatewaySubnet"] | None = None
-    """The subnet of the VPN gateway, which Azure knows by this name alone."""
+    """Subnet for the VPN gateway. Azure requires this name."""
     etcd: SubnetName | None = None
-    """Members of the main store; where the control plane is."""
+    """Subnet for members of the etcd cluster `etcd`; only in the control plane's site."""
     events: SubnetName | None = None
-    """Members of the store for events; where the control plane is."""
+    """Subnet for members of the etcd cluster `events`; only in the control plane's site."""
     api: SubnetName | None = None
-    """API servers and their load balancer; where the control plane is."""
+    """Subnet for API servers and their load balancer; only in the control plane's site."""
     nodes: SubnetName | None = None
-    """Nodes and pods of the site's pools: the plan's pod range."""
+    """Subnet for nodes and pods of the site's pools; its range is the address plan's pod range."""
 
     def named(self) -> dict[str, str]:
-        """Names by part, of those that are named."""
+        """Return the names of the subnets that the file names, by part."""
         return {part: name for part in type(self).model_fields if (name := getattr(self, part))}
 
 
@@ -63,22 +64,22 @@ PublicAddress = Annotated[
 
 
 class AzureVpn(Section):
-    """A VPN gateway that is there already: route-based, of a generation and size that take IPsec policies."""
+    """An existing VPN gateway. It must be route-based, and its generation and size must support IPsec policies."""
 
     id: str = Field(
         pattern=_network_id("virtualNetworkGateways"),
         examples=[f"{_EXAMPLE}/virtualNetworkGateways/vgw-hub"],
         json_schema_extra={"patternErrorMessage": "the resource id of a virtual network gateway"},
     )
-    """Resource id of the virtual network gateway, which stands in the site's `network`."""
+    """Resource id of the virtual network gateway. It must be in the site's `network`."""
     addresses: tuple[PublicAddress, ...] = Field(
         min_length=1, max_length=2, examples=[["198.51.100.10", "198.51.100.11"]]
     )
-    """Its public addresses, in the order of its IP configurations: two where both instances are active."""
+    """Public addresses of the gateway, in the order of its IP configurations: two when both instances are active."""
 
 
 class AzureExisting(Section):
-    """What is in Azure already. Longhaul neither makes nor changes nor tags nor deletes it."""
+    """Existing parts of a site in Azure. Longhaul neither makes nor changes nor tags nor deletes them."""
 
     resource_group: str | None = Field(
         default=None,
@@ -86,42 +87,43 @@ class AzureExisting(Section):
         examples=["rg-training"],
         json_schema_extra={"patternErrorMessage": "a resource group's name"},
     )
-    """Group that the site's resources are made in."""
+    """Resource group for the resources that Longhaul makes for the site."""
     network: str | None = Field(
         default=None,
         pattern=_network_id("virtualNetworks"),
         examples=[f"{_EXAMPLE}/virtualNetworks/vnet-training"],
         json_schema_extra={"patternErrorMessage": "the resource id of a virtual network"},
     )
-    """Resource id of the site's virtual network, in any group of the subscription. It holds the site's `range`."""
+    """Resource id of the site's virtual network, in any group of the subscription. Its ranges must contain the site's
+    `range`."""
     subnets: AzureSubnets = Field(default_factory=AzureSubnets)
-    """Subnets of that network."""
+    """Existing subnets of that network."""
     dns_zone: str | None = Field(
         default=None,
         pattern=_network_id("privateDnsZones", r"[a-z0-9.-]+"),
         examples=[f"{_EXAMPLE}/privateDnsZones/lab.longhaul.internal"],
         json_schema_extra={"patternErrorMessage": "the resource id of a private DNS zone"},
     )
-    """Resource id of the private DNS zone of the environment's `domain`, in any group of the subscription; where the
-    control plane is. Records are made in it, and a link to the site's network."""
+    """Resource id of the private DNS zone for the environment's `domain`, in any group of the subscription; only in the
+    control plane's site. Longhaul makes records in it, and a link to the site's network."""
     dns_zone_linked: bool = False
-    """Whether the zone is linked to the site's network already: Azure refuses a second link."""
+    """True when the zone is already linked to the site's network, because Azure refuses a second link."""
     vpn_gateway: AzureVpn | None = None
-    """The site's VPN gateway. Connections are made to it."""
+    """VPN gateway of the site. Longhaul makes connections to it."""
 
 
 def group_of(resource_id: str) -> str:
-    """The resource group in a resource's id."""
+    """Return the resource group in a resource's id."""
     return resource_id.split("/")[4]
 
 
 def name_of(resource_id: str) -> str:
-    """The resource's own name in its id."""
+    """Return the resource's own name in its id."""
     return resource_id.rsplit("/", 1)[1]
 
 
 def subscription_of(resource_id: str) -> str:
-    """The subscription in a resource's id; ``ValueError`` when it has none."""
+    """Return the subscription in a resource's id. Raise ``ValueError`` when there is none."""
     found = re.match(r"/subscriptions/([^/]+)/", resource_id)
     if found is None:
         raise ValueError(f"{resource_id} is in no subscription")

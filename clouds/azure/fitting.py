@@ -1,4 +1,4 @@
-"""Whether a network and a gateway that are there already fit the address plan."""
+"""Checks that an existing network and an existing gateway fit the address plan."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from clouds.base.fitting import FoundNetwork, FoundSubnet, SiteRanges, listed
 from clouds.base.place import Place
 
 VAULT_ENDPOINT = "Microsoft.KeyVault"
-"""Service endpoint that lets a subnet reach vaults without leaving Azure's network."""
+"""Service endpoint through which a subnet reaches vaults without leaving Azure's network."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FoundGateway:
-    """A virtual network gateway as Azure has it."""
+    """An existing virtual network gateway, as Azure reports it."""
 
     gateway_type: str
     vpn_type: str
@@ -29,11 +29,11 @@ class FoundGateway:
     addresses: tuple[str, ...]
     """Public addresses, in the order of its IP configurations."""
     subnets: tuple[str, ...]
-    """Resource ids of the subnets that it stands in."""
+    """Resource ids of the subnets that it is in."""
 
 
 def network_faults(found: FoundNetwork, place: Place[AzureSite], ranges: SiteRanges) -> Iterator[str]:
-    """Why a virtual network and its named subnets cannot be those of a site."""
+    """Yield the reasons why a virtual network and its named subnets cannot be those of a site."""
     yield from fitting.network_faults(found, ranges, region=place.site.region)
     wanted, named = ranges.parts, place.site.existing.subnets.named()
     for part, name in named.items():
@@ -45,14 +45,15 @@ def network_faults(found: FoundNetwork, place: Place[AzureSite], ranges: SiteRan
     for part, range_ in wanted.items():
         if part not in named and part in made_parts(place):
             for name, subnet in found.subnets.items():
-                # By its name, an earlier `up` has made it.
+                # A subnet with this name and range was made by an earlier `longhaul up`.
                 ours = name == subnet_name(place, part).lower() and subnet.ranges == (range_,)
                 if not ours and any(one.overlaps(range_) for one in subnet.ranges):
                     yield f"its subnet {name} is in the way of {range_}, where the subnet for {part} is to be made"
 
 
 def made_parts(place: Place[AzureSite]) -> tuple[str, ...]:
-    """Parts of a site that have a subnet: its gateway only where it has tunnels, and is not named itself."""
+    """Return the parts of a site that need a subnet. The gateway is one of them only when the site has tunnels and
+    names no VPN gateway."""
     return (
         *(("gateway",) if place.has_tunnels and makes_vpn_gateway(place.site) else ()),
         *(CONTROL_PLANE_SUBNETS if place.is_control else ()),
@@ -70,7 +71,8 @@ def _subnet(found: FoundSubnet, part: str, wanted: IPv4Network) -> Iterator[str]
 
 
 def gateway_faults(found: FoundGateway, vpn: AzureVpn, *, network: str) -> Iterator[str]:
-    """Why a gateway cannot end the tunnels of the site whose network has the id ``network``."""
+    """Yield the reasons why a gateway cannot end the tunnels of the site. ``network`` is the id of the site's
+    network."""
     if found.gateway_type != "Vpn" or found.vpn_type != "RouteBased":
         yield (
             f"it is {found.gateway_type}, {found.vpn_type}; only route-based VPN gateways take the tunnels' policies"

@@ -1,8 +1,8 @@
-"""A pool on Azure: a scale set in uniform orchestration, whose upgrade policy leaves its machines to us.
+"""A pool on Azure: a scale set in uniform orchestration. Its upgrade policy does not replace machines by itself.
 
-A machine is made anew in its place: it takes over the scale set's model, and is reimaged, without which its system
-disk and custom data would stay (learn.microsoft.com, "Reimage a virtual machine in a scale set"). Deleting it would
-make room too, but for anybody: who gives a GPU machine back may wait long for the next. Names: "Azure REST API
+A machine is replaced in place: it is updated to the scale set's model, and then reimaged, because otherwise its system
+disk and custom data would not change (learn.microsoft.com, "Reimage a virtual machine in a scale set"). Deleting it
+would free its capacity for other customers, and the next GPU machine may take long to get. Names: "Azure REST API
 reference", Virtual Machine Scale Sets (2024-07-01), `manualupgrade` and `virtualMachines/{id}/reimage`.
 """
 
@@ -24,9 +24,9 @@ from clouds.base.place import Place
 
 COMPUTE_VERSION = "2024-07-01"
 LOOK_S = 5.0
-"""How often a machine is looked at that takes over a model, seconds."""
+"""Pause between two looks at a machine that is being updated to a model, in seconds."""
 TAKES_OVER_S = 900.0
-"""How long that may take, seconds."""
+"""Time limit of that update, in seconds."""
 LIVES = {"deleting": Life.GOING, "creating": Life.CHANGING, "updating": Life.CHANGING, "migrating": Life.CHANGING}
 
 
@@ -44,13 +44,13 @@ class AzureGroup:
         clock: Callable[[], float] = time.monotonic,
         wait: Callable[[float], None] = time.sleep,
     ) -> None:
-        """``resource_group`` is its path."""
+        """``resource_group`` is the path of the resource group."""
         self._name, self._clock, self._wait = name, clock, wait
         self._manager = ResourceManager(session)
         self._path = f"{resource_group}/providers/Microsoft.Compute/virtualMachineScaleSets/{name}"
 
     def look(self) -> Group:
-        """The scale set, and its machines page by page."""
+        """Return the scale set and its machines, which are read page by page."""
         document = self._document()
         items = list(self._manager.pages(f"{self._path}/virtualMachines", version=COMPUTE_VERSION))
         return Group(
@@ -60,16 +60,16 @@ class AzureGroup:
         )
 
     def replace(self, machine: Machine) -> None:
-        """Let it take over the model; its disk is still the old one then."""
-        # Never without ids: that would mean every machine of the set.
+        """Update the machine to the model. Its disk is still the old one afterwards."""
+        # Without ids, Azure would update every machine of the scale set.
         self._post("manualupgrade", {"instanceIds": [machine.id]})
 
     def rebuild(self, machine: Machine) -> None:
-        """Give it a new system disk, and its custom data once more."""
+        """Give the machine a new system disk, and its custom data again."""
         self._post(f"virtualMachines/{machine.id}/reimage", {})
 
     def remake(self, machine: Machine) -> None:
-        """Both, one after the other."""
+        """Do both steps, and wait between them. Raise ``CloudError`` when the first one takes too long."""
         self.replace(machine)
         until = self._clock() + TAKES_OVER_S
         while True:
@@ -86,11 +86,11 @@ class AzureGroup:
         self.rebuild(machine)
 
     def size(self) -> int:
-        """Its capacity (learn.microsoft.com, "Virtual Machine Scale Sets - Update": the SKU's ``capacity``)."""
+        """Return the capacity (learn.microsoft.com, "Virtual Machine Scale Sets - Update": the SKU's ``capacity``)."""
         return int(self._document()["sku"]["capacity"])
 
     def resize(self, count: int) -> None:
-        """Change it, and nothing else of the SKU."""
+        """Set the capacity, and leave the rest of the SKU as it is."""
         body = {"sku": {**self._document()["sku"], "capacity": count}}
         self._manager.ask("PATCH", self._path, version=COMPUTE_VERSION, body=body)
 
@@ -102,13 +102,13 @@ class AzureGroup:
 
 
 def of_pool(place: Place[AzureSite], name: str) -> dict[str, AzureGroup]:
-    """Its scale sets."""
+    """Return the pool's scale sets by name."""
     where = resource_group_path(place)
     return {group.name: AzureGroup(group.name, resource_group=where) for group in groups.of_pool(place, name)}
 
 
 def target(document: Mapping[str, Any]) -> str:
-    """What machines are made from: the image's version, and a digest of all the rest, since Azure numbers no models."""
+    """Return the image's version and a digest of the rest of the model, because Azure does not number models."""
     profile = document["properties"].get("virtualMachineProfile") or {}
     image = str(profile.get("storageProfile", {}).get("imageReference", {}).get("id") or "")
     model = json.dumps([document["sku"].get("name"), profile], sort_keys=True)
@@ -116,7 +116,7 @@ def target(document: Mapping[str, Any]) -> str:
 
 
 def machine_of(item: Mapping[str, Any]) -> Machine | None:
-    """One machine; None while it has no name yet. A scale set's machine calls itself by its computer name."""
+    """Return one machine; None while it has no name yet. A scale set's machine is named by its computer name."""
     properties = item.get("properties") or {}
     name = str((properties.get("osProfile") or {}).get("computerName") or "").lower()
     if not name:

@@ -1,4 +1,4 @@
-"""Scale sets: how many machines one holds, and so how many of them a pool takes."""
+"""Scale sets: how many machines one can hold, and so how many scale sets a pool needs."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from clouds.base.kinds import without_version
 from clouds.base.place import Place
 
 SCALE_SET = "azure-native:compute:VirtualMachineScaleSet"
-"""The type of the program's resource."""
+"""Type of a scale set's resource in the program."""
 
 LARGEST_SET = 1000
-"""Machines in one scale set from a gallery image (learn.microsoft.com, "Virtual Machine Scale Sets and placement
-groups")."""
+"""Largest number of machines in one scale set from a gallery image (learn.microsoft.com, "Virtual Machine Scale Sets
+and placement groups")."""
 
 LARGEST_PLACEMENT_GROUP = 100
-"""Machines in one placement group (same page), which InfiniBand does not leave."""
+"""Largest number of machines in one placement group (same page). InfiniBand works only inside one placement group."""
 
 
 def has_infiniband(machine_type: str) -> bool:
-    """Whether a type's machines are joined by InfiniBand: an ``r`` among the features in its name (learn.microsoft.com,
-    "Azure virtual machine sizes naming conventions")."""
+    """Return whether InfiniBand connects machines of a type: its name has an ``r`` among the features
+    (learn.microsoft.com, "Azure virtual machine sizes naming conventions")."""
     features = re.fullmatch(r"Standard_[A-Z]+\d+(?:-\d+)?([a-z]*)(?:_.*)?", machine_type)
     return features is not None and "r" in features[1]
 
 
 def largest_set(machine_type: str) -> int:
-    """Machines that one scale set of a type can hold."""
+    """Return the number of machines that one scale set of a type can hold."""
     return LARGEST_PLACEMENT_GROUP if has_infiniband(machine_type) else LARGEST_SET
 
 
 def of_pool(place: Place[AzureSite], name: str) -> tuple[PoolGroup, ...]:
-    """As many scale sets as hold the pool's ``max``.
+    """Return as many scale sets as are needed for the pool's ``max``.
 
-    The first has the pool's own name, further ones a number; each is filled before the next. So none changes when
-    ``max`` grows but the last, and what is added has a new name.
+    The first has the pool's own name; further ones have a number after it. Each is filled before the next. When ``max``
+    grows, only the last scale set changes, and added ones have new names.
     """
     pool, own = place.pools[name], place.pool_resource(name)
     most = largest_set(pool.machine_type)
@@ -53,17 +53,18 @@ def of_pool(place: Place[AzureSite], name: str) -> tuple[PoolGroup, ...]:
 
 
 def may_name(place: Place[AzureSite], pool: str, machine: str) -> bool:
-    """A scale set's machines begin as its first set does."""
+    """Return whether the name begins with the name of the pool's first scale set, as all of its machines' names do."""
     return machine.startswith(place.cloud_name(place.pool_resource(pool)))
 
 
 def nobody(place: Place[AzureSite], pool: str) -> str:
-    """Uniform scale sets add six characters to their name (learn.microsoft.com, "osProfile.computerNamePrefix")."""
+    """Return the first scale set's name with six letters after it. Uniform scale sets add six characters to their name
+    (learn.microsoft.com, "osProfile.computerNamePrefix")."""
     return f"{of_pool(place, pool)[0].name}zzzzzz"
 
 
 def word() -> str:
-    """What a pool becomes, in words."""
+    """Return ``scale set``."""
     return "scale set"
 
 

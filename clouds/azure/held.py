@@ -1,4 +1,4 @@
-"""Facts of a site in Azure that stay as they are while it is in use."""
+"""Immutable settings of a site in Azure."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from clouds.base.held import MADE
 
 
 def facts(site: AzureSite, _ranges: SiteRanges, /) -> dict[str, str]:
-    """Where it is, and in what it was made."""
+    """Return the region, the subscription, the tenant, and the existing parts that the site is in."""
     there = {key: getattr(site.existing, key) for key in ("resource_group", "network", "dns_zone")}
     return {
         "region": site.region,
         "subscription": str(site.subscription),
         "tenant": str(site.tenant),
-        # Azure's names and ids differ in their letters' case alone and are the same.
+        # Azure's names and ids are not case-sensitive.
         **{f"existing.{key}": value.lower() if value else MADE for key, value in there.items()},
     }

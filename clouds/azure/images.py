@@ -12,10 +12,10 @@ from clouds.base.baking import Asked, Recipe
 from clouds.base.errors import CloudError
 
 PLACEHOLDER_VERSION = "0.0.0"
-"""Version of no image: `longhaul image build` makes versions of the date."""
+"""Version that no image has: `longhaul image build` uses the date as version."""
 
 GALLERY_GROUP, GALLERY = "longhaul-images", "longhaul"
-"""Resource group and gallery that docs/getting-started.md makes."""
+"""Resource group and gallery that docs/getting-started.md creates."""
 
 _GALLERY = re.compile(
     r"/subscriptions/([^/]+)/resourceGroups/([^/]+)/providers/Microsoft\.Compute/galleries/([^/]+)/images/([^/]+)/versions/"
@@ -24,20 +24,20 @@ _SUBNET = re.compile(
     r"/subscriptions/[^/]+/resourceGroups/([^/]+)/providers/Microsoft\.Network/virtualNetworks/([^/]+)/subnets/([^/]+)"
 )
 _GPU = "-gpu"
-"""What the name of a gallery's image definition ends with, if it is for machines with GPUs."""
+"""Ending of the name of an image definition for machines with GPUs."""
 
 _SECRET = "PKR_VAR_azure_client_secret"  # noqa: S105 - a variable's name
 _CLIENT = "PKR_VAR_azure_client_id"
 
 
 def stands_for_none(site: AzureSite) -> bool:
-    """Whether the id that a site's file gives stands for an image that is still to be baked."""
+    """Return whether the image id in a site's section is a placeholder."""
     return site.image.endswith(f"/versions/{PLACEHOLDER_VERSION}")
 
 
 def placeholder(subscription: str, *, kind: str) -> str:
-    """The id that the first image of this kind would have, but for its version: it says which gallery the baked one
-    goes into."""
+    """Return the id of the first image of this kind, with the placeholder's version. It tells the gallery for the baked
+    image."""
     definition = "node-gpu" if kind == "gpu" else "node"
     return (
         f"/subscriptions/{subscription}/resourceGroups/{GALLERY_GROUP}/providers/Microsoft.Compute/galleries/{GALLERY}"
@@ -46,8 +46,8 @@ def placeholder(subscription: str, *, kind: str) -> str:
 
 
 def recipe(site: AzureSite, asked: Asked, version: str) -> Recipe:
-    """How an image is baked as it is asked for; ``ValueError`` with what is wrong. The gallery is that of the image
-    which the site has now."""
+    """Return the settings with which Packer bakes the image, in the gallery of the site's present image id. Raise
+    ``ValueError`` when an option or that id cannot be used."""
     found = _GALLERY.match(site.image)
     if found is None:
         raise ValueError(f"sites.{asked.site}.image is in no compute gallery: {site.image}")
@@ -84,7 +84,8 @@ def _network(subnet: str) -> dict[str, str]:
 
 
 def credentials(environ: Mapping[str, str], *, needed: bool) -> dict[str, str]:
-    """A service principal's secret, or who is signed in with the Azure CLI: what Packer's plugin can be."""
+    """Return Packer's variables with a service principal's secret, or empty ones, with which Packer's plugin uses the
+    Azure CLI's credentials. Raise ``CloudError`` when credentials are ``needed`` and there are neither."""
     if environ.get("AZURE_CLIENT_ID") and environ.get("AZURE_CLIENT_SECRET"):
         return {_CLIENT: environ["AZURE_CLIENT_ID"], _SECRET: environ["AZURE_CLIENT_SECRET"]}
     if needed and shutil.which("az", path=environ.get("PATH")) is None:
@@ -96,7 +97,7 @@ def credentials(environ: Mapping[str, str], *, needed: bool) -> dict[str, str]:
 
 
 def leftovers(name: str, image: str, variables: Mapping[str, Any]) -> list[str]:
-    """Commands that tell whether anything is left of a bake that was killed."""
+    """Return commands that show what a killed bake left behind."""
     subscription = variables["azure_subscription"]
     return [
         f"az group show --subscription {subscription} --name {name}-bake",

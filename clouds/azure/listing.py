@@ -1,4 +1,4 @@
-"""What Azure itself lists of an environment: public addresses, and whatever is left of it.
+"""Resources of an environment that Azure itself lists: public addresses, and everything that is left of it.
 
 Fields: learn.microsoft.com, "Public IP Addresses - List". All that is made is tagged (components/tags.py).
 """
@@ -18,11 +18,12 @@ from clouds.base.tagging import ENVIRONMENT
 NETWORK_VERSION = "2024-05-01"
 GROUPS_VERSION = "2021-04-01"
 GATEWAYS = ("natgateways", "virtualnetworkgateways", "bastionhosts")
-"""What may hold a public address on Azure: ways out, tunnels, and the cloud's own way in."""
+"""Types of resources that may hold a public address: NAT gateways, VPN gateways and Azure's bastion."""
 
 
 def public_addresses(place: Place[AzureSite]) -> Iterator[PublicAddress]:
-    """Of a group that is somebody else's, the addresses with our tag alone."""
+    """Yield the public addresses in the site's resource group. In a group that is not the environment's own, only those
+    with its tag."""
     manager, group = ResourceManager(), resource_group_path(place)
     own = _tagged(manager.find(group, version=GROUPS_VERSION) or {}, place.environment)
     for item in manager.pages(f"{group}/providers/Microsoft.Network/publicIPAddresses", version=NETWORK_VERSION):
@@ -41,7 +42,7 @@ def public_addresses(place: Place[AzureSite]) -> Iterator[PublicAddress]:
 
 
 def left(place: Place[AzureSite]) -> list[str]:
-    """The group, or what is ours in a group that is somebody else's."""
+    """Return the resource group, or the environment's resources in a group that is not its own."""
     manager, group = ResourceManager(), resource_group_path(place)
     found = manager.find(group, version=GROUPS_VERSION)
     if found is None:

@@ -1,5 +1,5 @@
-"""Parts of a site that the environment names instead of having them made, as Azure tells of them. Every preview looks
-them up as well (components/azure/existing.py); both judge by :mod:`clouds.azure.fitting`."""
+"""Checks existing parts of a site that the environment names, by asking Azure. Every preview looks them up as well
+(components/azure/existing.py); both use the verdicts of :mod:`clouds.azure.fitting`."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from clouds.base.fitting import FoundNetwork, FoundSubnet, ranges_of
 
 
 def named_parts(share: Share[AzureSite], reader: Reader, name: str) -> Iterator[Finding]:
-    """Group, network with its subnets, DNS zone and gateway of a site: learn.microsoft.com, "Resource Groups - Get",
-    "Virtual Networks - Get", "Private Zones - Get", "Virtual Network Gateways - Get"."""
+    """Check a site's resource group, network with its subnets, DNS zone and gateway: learn.microsoft.com, "Resource
+    Groups - Get", "Virtual Networks - Get", "Private Zones - Get", "Virtual Network Gateways - Get"."""
     site = share.places[name].site
     there, key = site.existing, f"sites.{name}.existing"
     if there.resource_group is not None:
@@ -36,7 +36,7 @@ def named_parts(share: Share[AzureSite], reader: Reader, name: str) -> Iterator[
 
 
 def _gateway(share: Share[AzureSite], reader: Reader, vpn: AzureVpn, key: str, *, network: str) -> Iterator[Finding]:
-    """A VPN gateway, and its public addresses ("Public IP Addresses - Get")."""
+    """Check a VPN gateway and its public addresses ("Public IP Addresses - Get")."""
     document = reader.find(vpn.id, version=NETWORK_VERSION)
     faults: Iterable[str] = ()
     if document is not None:

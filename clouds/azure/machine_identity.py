@@ -1,18 +1,18 @@
-"""Identities that machines in Azure have, by which others know them."""
+"""Identities of machines in Azure, which other clouds can verify."""
 
 from __future__ import annotations
 
 from clouds.azure.site import AzureSite
 
 HOST = "sts.windows.net"
-"""Where Entra's tokens say that they come from (their claim ``iss``)."""
+"""Host of the issuer in Entra's tokens (their claim ``iss``)."""
 
 
 def issuer(site: AzureSite) -> str:
-    """The issuer of the tokens of machines at ``site``, as AWS names it: without the scheme."""
+    """Return the issuer of the tokens of machines at ``site``, without the scheme, as AWS names it."""
     return f"{HOST}/{site.tenant}/"
 
 
 def scope(site: AzureSite) -> str:
-    """The subscription."""
+    """Return the subscription's id."""
     return site.subscription

@@ -14,7 +14,7 @@ _type = partial(built_in, "azure")
 
 
 def known() -> dict[str, MachineType]:
-    """Every built-in type by the name that Azure gives it."""
+    """Return every built-in type by Azure's own name."""
     return {
         "Standard_D4s_v5": _type(4, 16),
         "Standard_D8s_v5": _type(8, 32),

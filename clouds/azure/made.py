@@ -1,4 +1,4 @@
-"""Parts of a site that are made in Azure, and parts that are there already."""
+"""Parts of a site in Azure that Longhaul makes, and parts that exist already."""
 
 from __future__ import annotations
 
@@ -13,32 +13,33 @@ from clouds.base.words import listed
 
 
 def makes_egress(place: Place[AzureSite]) -> bool:
-    """Whether a NAT gateway is made: not when all the site's subnets are there already."""
+    """Return whether Longhaul makes a NAT gateway: not when all subnets of the site exist already."""
     parts = {"nodes", *(CONTROL_PLANE_SUBNETS if place.is_control else ())}
     return not parts <= place.site.existing.subnets.named().keys()
 
 
 def makes_vpn_gateway(site: AzureSite) -> bool:
-    """Whether the site gets a VPN gateway of its own, if it has tunnels."""
+    """Return whether Longhaul makes a VPN gateway for the site when the site has tunnels."""
     return site.existing.vpn_gateway is None
 
 
 def public_addresses(place: Place[AzureSite]) -> int:
-    """How many are made: the NAT gateway's, and those of a VPN gateway."""
+    """Return the number of public addresses that Longhaul makes: for the NAT gateway and for the VPN gateway."""
     gateway = place.has_tunnels and makes_vpn_gateway(place.site)
     return int(makes_egress(place)) + (ADDRESSES if gateway else 0)
 
 
 def charged(place: Place[AzureSite], _remote: int, /) -> Iterator[tuple[Part, int]]:
-    """Parts that Azure charges for by the hour: one NAT gateway with one address (``components/azure/network.py``), and
-    a VPN gateway where there is a tunnel, with both instances active (``components/azure/vpn.py``)."""
+    """Yield the parts that Azure charges for by the hour: one NAT gateway with one address
+    (``components/azure/network.py``), and a VPN gateway with two active instances where there is a tunnel
+    (``components/azure/vpn.py``)."""
     yield "nat-gateway", int(makes_egress(place))
     yield "public-address", public_addresses(place)
     yield "vpn-gateway", int(place.has_tunnels and makes_vpn_gateway(place.site))
 
 
 def there_already(site: AzureSite) -> tuple[str, ...]:
-    """What the site has already, in words."""
+    """Return a phrase for each existing part that the site names."""
     existing, named = site.existing, list(site.existing.subnets.named())
     said = (
         ("resource group", existing.resource_group),

@@ -1,4 +1,4 @@
-"""Names of an environment's resources in Azure, and how long Azure lets them be (learn.microsoft.com, "Naming rules and
+"""Names of an environment's resources in Azure, and their largest lengths (learn.microsoft.com, "Naming rules and
 restrictions for Azure resources")."""
 
 from __future__ import annotations
@@ -12,37 +12,39 @@ from clouds.base.names import NODE, Main, Sized
 from clouds.base.place import Place
 
 GATEWAY_SUBNET = "GatewaySubnet"
-"""The one name by which Azure knows a gateway's subnet."""
+"""Name that Azure requires for a VPN gateway's subnet."""
 
 NETWORK_PART = 80
-"""Characters of a connection, a local network gateway and most other parts of networks."""
+"""Largest number of characters of a connection, a local network gateway and most other parts of networks."""
 
 NETWORK = 64
-"""Of a virtual network."""
+"""Largest number of characters of a virtual network."""
 
 GROUP = 90
-"""Of a resource group."""
+"""Largest number of characters of a resource group."""
 
 MACHINE = 64
-"""Of a Linux machine and of a scale set."""
+"""Largest number of characters of a Linux machine and of a scale set."""
 
 INSTANCE = 6
-"""Characters that a scale set puts after its machines' prefix (learn.microsoft.com, "Learn about instance IDs and VM
-names for Virtual Machine Scale Sets")."""
+"""Number of characters that a scale set adds to the prefix of its machines' names (learn.microsoft.com, "Learn about
+instance IDs and VM names for Virtual Machine Scale Sets")."""
 
 
 def resource_group(place: Place[AzureSite]) -> str:
-    """The resource group that holds everything of a site; the one that is there already, where one is."""
+    """Return the resource group that holds everything of a site: the existing one that the site names, if it names
+    one."""
     return place.site.existing.resource_group or place.cloud_name(f"{place.environment}-{place.name}")
 
 
 def resource_group_path(place: Place[AzureSite]) -> str:
-    """Its path in the resource manager."""
+    """Return the path of that resource group in the resource manager."""
     return f"/subscriptions/{place.site.subscription}/resourceGroups/{resource_group(place)}"
 
 
 def subnet_name(place: Place[AzureSite], part: str) -> str:
-    """The subnet of a part of a site, where it is made: in a company's network, ``api`` may be the name of anything."""
+    """Return the name of the subnet that Longhaul makes for a part of a site. In an existing network it contains the
+    environment and the site, because a name such as ``api`` may be in use there."""
     if part == "gateway":
         return GATEWAY_SUBNET
     in_one_of_theirs = place.site.existing.network is not None
@@ -50,7 +52,7 @@ def subnet_name(place: Place[AzureSite], part: str) -> str:
 
 
 def main(place: Place[AzureSite]) -> Iterator[Main]:
-    """Its group and its network."""
+    """Yield the names of the site's resource group and virtual network."""
     there = place.site.existing
     yield Main(what="resource group", name=resource_group(place), existing=there.resource_group is not None)
     network = name_of(there.network) if there.network else place.cloud_name(f"{place.environment}-{place.name}")
@@ -58,20 +60,20 @@ def main(place: Place[AzureSite]) -> Iterator[Main]:
 
 
 def of_site(place: Place[AzureSite]) -> Iterator[Sized]:
-    """Its group and its network."""
+    """Yield the names of the site's resource group and virtual network."""
     network = place.cloud_name(f"{place.environment}-{place.name}")
     yield Sized(what="a resource group", name=resource_group(place), most=GROUP)
     yield Sized(what="a virtual network", name=network, most=NETWORK)
 
 
 def of_pool(place: Place[AzureSite], pool: str) -> Iterator[Sized]:
-    """Scale sets, and the nodes in them."""
+    """Yield the names of the pool's scale sets, and of the nodes in them."""
     for group in groups.of_pool(place, pool):
         yield Sized(what="a scale set", name=group.name, most=MACHINE)
         yield Sized(what="a node", name=f"{group.name}-{'0' * INSTANCE}", most=NODE)
 
 
 def of_link(place: Place[AzureSite], link: str, end: str) -> Iterator[Sized]:
-    """The connection to an end of another site, as ``components/links.py`` calls it."""
+    """Yield the name of the connection to an end of another site, as ``components/links.py`` makes it."""
     name = place.cloud_name(f"{place.environment}-links-{link}-{end}")
     yield Sized(what="a connection", name=name, most=NETWORK_PART)

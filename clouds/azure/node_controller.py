@@ -1,4 +1,5 @@
-"""Machines in Azure to the node controller, which asks the resource manager for them with its machine's identity."""
+"""Access of the node controller to machines in Azure. It lists them in the resource manager, with its own machine's
+identity."""
 
 from __future__ import annotations
 
@@ -8,12 +9,13 @@ from clouds.base.place import Place
 
 
 def takes_role() -> bool:
-    """No: it is in Azure itself."""
+    """Return false: the node controller runs in Azure itself."""
     return False
 
 
 def source(place: Place[AzureSite]) -> dict[str, str]:
-    """The group that it lists, and whose tokens machines prove themselves by."""
+    """Return the resource group in which it lists machines, and the tenant whose tokens prove the machines'
+    identity."""
     site = place.site
     return {
         "region": site.region,

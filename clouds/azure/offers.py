@@ -1,7 +1,8 @@
-"""Do Azure's zones have the machine types, may this subscription have them, and is there local SSD where stores are.
+"""Checks that Azure's zones offer the machine types to this subscription, and that types for etcd clusters have local
+SSD.
 
 learn.microsoft.com, "Resource Skus - List": ``locationInfo`` has the zones, ``restrictions`` what the subscription may
-not have (of type ``Location`` or ``Zone``), ``capabilities`` the cores and disks.
+not use (of type ``Location`` or ``Zone``), ``capabilities`` the cores and disks.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from clouds.base.findings import Finding, ok, problem, unknown, warning
 NVME = "NvmeDiskSizeInMiB"
 """Capability of types with local NVMe disks."""
 TEMPORARY = "MaxResourceVolumeMB"
-"""Capability of types with a temporary disk, of whatever kind."""
+"""Capability of types with a temporary disk of any kind."""
 
 
 def offers(share: Share[AzureSite], reader: Reader, name: str) -> Iterator[Finding]:
-    """The types of one site."""
+    """Check the machine types of one site."""
     site, wanted = share.places[name].site, share.machines_in(name)
     skus = reader.skus(site.subscription, site.region) if wanted else {}
     for one in wanted:
@@ -40,7 +41,7 @@ def _judged(share: Share[AzureSite], one: Machines, sku: dict[str, Any] | None) 
     if barred:
         what = f"{one.machine_type} is not for this subscription in {site.region} ({barred})"
         return problem(what, key, do="ask Azure's support for it, or take another type or region")
-    # components/azure/pools.py: a placement group is in one place, which Azure chooses.
+    # A placement group is in one place, which Azure chooses (components/azure/pools.py).
     zonal = not (one.pooled and has_infiniband(one.machine_type))
     zones = _zones(sku, site.region)
     missing = [zone for zone in site.zones if zone not in zones] if zonal else []
@@ -53,7 +54,7 @@ def _judged(share: Share[AzureSite], one: Machines, sku: dict[str, Any] | None) 
 
 
 def _disks(one: Machines, sku: dict[str, Any], key: str) -> Finding:
-    """Members of stores write to local SSD."""
+    """Judge a type's local disks, because members of etcd clusters write to local SSD."""
     nvme, temporary = _capability(sku, NVME), _capability(sku, TEMPORARY)
     if nvme:
         return ok(f"{one.machine_type} is offered in every zone, with local NVMe disks", key)
@@ -66,13 +67,13 @@ def _disks(one: Machines, sku: dict[str, Any], key: str) -> Finding:
 
 
 def _capability(sku: dict[str, Any], name: str) -> int | None:
-    """A capability that is a number."""
+    """Return a capability that is a number; None when the type does not state it."""
     found = {str(each.get("name")): str(each.get("value")) for each in sku.get("capabilities") or []}
     return int(found[name]) if found.get(name, "").isdecimal() else None
 
 
 def _barred(sku: dict[str, Any], region: str) -> str:
-    """Why a subscription may not have a type in a region; empty when it may."""
+    """Return the reason why the subscription may not use a type in a region; empty when it may."""
     for restriction in sku.get("restrictions") or []:
         info = restriction.get("restrictionInfo") or {}
         places = [*(info.get("locations") or []), *(restriction.get("values") or [])]
@@ -82,7 +83,7 @@ def _barred(sku: dict[str, Any], region: str) -> str:
 
 
 def _zones(sku: dict[str, Any], region: str) -> set[str]:
-    """Zones of a region in which a subscription may have a type."""
+    """Return the zones of a region in which the subscription may use a type."""
     offered = {
         str(zone)
         for info in sku.get("locationInfo") or []

@@ -1,4 +1,4 @@
-"""May these credentials do on Azure what `longhaul up` does, and is the subscription prepared."""
+"""Checks that the credentials may do on Azure what `longhaul up` does, and that the subscription is prepared."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ FEATURES_VERSION = "2021-07-01"
 
 
 def actions() -> tuple[str, ...]:
-    """The actions of the role, as docs/getting-started.md has them."""
+    """Return the actions of the role in docs/getting-started.md."""
     return several(document("azure-role")["Actions"])
 
 
 def providers() -> tuple[str, ...]:
-    """The resource providers that have to be registered in a subscription."""
+    """Return the resource providers that must be registered in a subscription."""
     found = re.findall(r"az provider register --namespace ([\w.]+)", text())
     return tuple(dict.fromkeys(found))
 
 
 def features() -> tuple[tuple[str, str], ...]:
-    """The features that have to be registered, each with its provider."""
+    """Return the features that must be registered, each after its provider."""
     return tuple(re.findall(r"az feature register --namespace ([\w.]+) --name (\w+)", text()))
 
 
 def permissions(share: Share[AzureSite], reader: Reader, subscription: str) -> Iterator[Finding]:
-    """The actions of docs/getting-started.md against those that are granted at the subscription and above it:
-    learn.microsoft.com, "Permissions - List" of the Authorization API, which "Resource Manager authentication API"
-    asks at a subscription. One is granted when it is among the ``actions`` of any entry, and not among the
+    """Check that the actions of docs/getting-started.md are granted at the subscription or above it:
+    learn.microsoft.com, "Permissions - List" of the Authorization API, which "Resource Manager authentication API" asks
+    at a subscription. An action is granted when it is among the ``actions`` of any entry and not among the
     ``notActions`` of the same entry."""
     path = f"/subscriptions/{subscription}/providers/Microsoft.Authorization/permissions"
     granted = list(reader.pages(path, version=PERMISSIONS_VERSION))
@@ -59,17 +59,18 @@ def _granted(action: str, permissions: Sequence[dict[str, Any]]) -> bool:
 
 
 def _covers(pattern: str, action: str) -> bool:
-    """Whether a granted pattern is all of an action, which may be a pattern too. Azure's are not case-sensitive."""
+    """Return whether a granted pattern covers all of an action, which may be a pattern too. Azure's actions are not
+    case-sensitive."""
     return fnmatchcase(action.lower(), pattern.lower())
 
 
 def _touches(pattern: str, action: str) -> bool:
-    """Whether an exception takes anything of an action away."""
+    """Return whether an exception removes any part of an action."""
     return _covers(pattern, action) or ("*" in action and _covers(action, pattern))
 
 
 def registrations(share: Share[AzureSite], reader: Reader, subscription: str) -> Iterator[Finding]:
-    """The resource providers and features that docs/getting-started.md has registered: learn.microsoft.com,
+    """Check that the resource providers and features of docs/getting-started.md are registered: learn.microsoft.com,
     "Providers - Get" (``registrationState``) and "Features - Get" (``properties.state``)."""
     root, sites = f"/subscriptions/{subscription}", share.sites(*by_subscription(share)[subscription])
     good: list[str] = []

@@ -1,4 +1,4 @@
-"""How Azure's sites are drawn."""
+"""Appearance of Azure's sites on the map."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looks at Azure's resources for what breaks a rule (docs/policy.md), by the types of azure-native."""
+"""Checks of Azure's resources against the rules of docs/policy.md, by azure-native's types."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ VAULT: Final = "azure-native:keyvault:Vault"
 VIRTUAL_MACHINE: Final = "azure-native:compute:VirtualMachine"
 
 ADDRESS_KEYS = ("publicIPAddress", "publicIPAddressConfiguration", "publicIPPrefix")
-"""How interfaces and frontends are given public addresses (azure-native SDK, network and compute)."""
+"""Properties that give interfaces and frontends public addresses (azure-native SDK, network and compute)."""
 
 OWN_TAGS = ("VirtualNetwork", "AzureLoadBalancer")
-"""Service tags that stand for nobody's addresses but the network's and its probes' (learn.microsoft.com, "Virtual
-network service tags"); `AzureCloud` and its like are other customers' machines too."""
+"""Service tags that contain only addresses of the network itself and of its probes (learn.microsoft.com, "Virtual
+network service tags"). `AzureCloud` and similar tags contain other customers' machines too."""
 
 WITHOUT_RULES = ("GatewaySubnet",)
-"""Subnets that take no security group (learn.microsoft.com, "About VPN Gateway configuration settings", Gateway
+"""Subnets that cannot have a security group (learn.microsoft.com, "About VPN Gateway configuration settings", Gateway
 subnet)."""
 
 MODERN_TLS = ("TLS1_2", "TLS1_3")
@@ -46,10 +46,10 @@ PRIVILEGED: Mapping[str, str] = {
     "18d7d88d-d35e-4fb5-a5c3-7773c20a72d9": "User Access Administrator",
     "f58310d9-a9f6-439a-9e8d-f62e7b41a168": "Role Based Access Control Administrator",
 }
-"""The roles over everything (learn.microsoft.com, "Azure built-in roles", Privileged)."""
+"""Roles that grant everything (learn.microsoft.com, "Azure built-in roles", Privileged)."""
 
 _WIDE_SCOPE = re.compile(r"^/?(|subscriptions/[^/]+|providers/Microsoft\.Management/managementGroups/[^/]+)/?$", re.I)
-"""The tenant, a management group or a subscription; anything longer is a resource group or less."""
+"""A tenant, a management group or a subscription. A longer scope is a resource group or less."""
 
 _WIDE_ACTION = re.compile(r"^(\*(/.*)?|[^/*]+/\*)$")
 """``*``, ``*/read``, ``Microsoft.Compute/*``: all services, or all of one."""
@@ -58,10 +58,10 @@ USER_DATA: Mapping[str, tuple[str, ...]] = {
     VIRTUAL_MACHINE: ("osProfile.customData", "userData"),
     SCALE_SET: ("virtualMachineProfile.osProfile.customData", "virtualMachineProfile.userData"),
 }
-"""By kind, where what a machine starts with is."""
+"""Properties that hold user data, by kind."""
 
 MORE_TAGS: Mapping[str, tuple[str, ...]] = {SCALE_SET: (POOL,), VIRTUAL_MACHINE: (MACHINE,)}
-"""By kind, what it is to say besides its site."""
+"""Tags that a kind must have besides the site's, by kind."""
 
 TAGGED = frozenset(
     {
@@ -84,7 +84,7 @@ TAGGED = frozenset(
         "azure-native:resources:ResourceGroup",
     }
 )
-"""Kinds that take tags (the SDK's `tags`; tests compare)."""
+"""Kinds that can have tags (the SDK's `tags`; a test compares the two)."""
 
 
 def _addresses(resource: Resource, _: Declared) -> Iterator[Breach]:
@@ -175,7 +175,7 @@ def _tls(resource: Resource, _: Declared) -> Iterator[Breach]:
     oldest = resource.inputs.get("minimumTlsVersion")
     if oldest not in MODERN_TLS:
         yield Breach(what=f"minimumTlsVersion is {shown(oldest)}", write="minimumTlsVersion: TLS1_2")
-    # Left out, it is on (azure-native SDK, StorageAccountArgs.enable_https_traffic_only).
+    # The default is true (azure-native SDK, StorageAccountArgs.enable_https_traffic_only).
     if resource.inputs.get("enableHttpsTrafficOnly", True) is not True:
         yield Breach(what="enableHttpsTrafficOnly is false", write="enableHttpsTrafficOnly: true")
 
@@ -234,7 +234,7 @@ _ASSIGNMENT = frozenset({"azure-native:authorization:RoleAssignment"})
 
 
 def public(place: Place[AzureSite], /) -> frozenset[str]:
-    """Names of the site's public addresses, as `components/azure/network.py` and `vpn.py` give them."""
+    """Return the names of the site's public addresses, as `components/azure/network.py` and `vpn.py` name them."""
     egress = {f"{place.environment}-{place.name}-egress"} if makes_egress(place) else set()
     gateway = place.has_tunnels and makes_vpn_gateway(place.site)
     numbers = range(ADDRESSES) if gateway else ()
@@ -242,7 +242,7 @@ def public(place: Place[AzureSite], /) -> frozenset[str]:
 
 
 def checks() -> tuple[Check, ...]:
-    """Every look at a resource."""
+    """Return every check of Azure's resources."""
     return (
         Check(rule=rules.PUBLIC_ADDRESS, kinds=_ADDRESSES, look=unaccounted_address),
         Check(rule=rules.PUBLIC_INTERFACE, kinds=_MACHINES | {INTERFACE}, look=_addresses),

@@ -1,14 +1,14 @@
-"""Azure's list prices, by the Retail Prices API: no account is needed.
+"""Azure's list prices, from the Retail Prices API. No account is needed.
 
 learn.microsoft.com/rest/api/cost-management/retail-prices/azure-retail-prices, "Azure Retail Prices overview": the
 address, the filters and their case (``serviceName eq 'Virtual Machines'``; ``priceType`` filters what an item calls
 ``type``), an answer's ``Items`` and ``NextPageLink``, an item's ``retailPrice`` (without discount), ``unitOfMeasure``,
-``type``, ``tierMinimumUnits``, ``isPrimaryMeterRegion``, and that prices are in US dollars unless asked otherwise.
+``type``, ``tierMinimumUnits``, ``isPrimaryMeterRegion``, and that prices are in US dollars by default.
 
-A machine type has several items that differ in prose only: ``productName`` ends in `Windows`, or names Cloud Services;
-``meterName`` and ``skuName`` end in `Spot` or `Low Priority`. Product names follow no one pattern (`Virtual Machines
-Dsv5 Series`, `NCads A100 v4 Series Linux`), so what is not wanted is left out. NAT gateways and load balancers are
-listed under the region `Global`.
+A machine type has several items that differ only in their descriptions: ``productName`` ends in `Windows`, or names
+Cloud Services; ``meterName`` and ``skuName`` end in `Spot` or `Low Priority`. Product names follow no single pattern
+(`Virtual Machines Dsv5 Series`, `NCads A100 v4 Series Linux`), so unwanted items are excluded. NAT gateways and load
+balancers are listed under the region `Global`.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ URL = "https://prices.azure.com/api/retail/prices"
 GLOBAL = "Global"
 
 VPN_SKU = "VpnGw2AZ"
-"""What ``components/azure/vpn.py`` makes."""
+"""SKU of the VPN gateway that ``components/azure/vpn.py`` makes."""
 
 PAGES = 100
-"""More pages than any of these questions has, at up to 1,000 items each: a chain of links that does not end is an
+"""Limit of pages, at up to 1,000 items each. No request here has so many; a chain of links that does not end is an
 error."""
 
 Item = Mapping[str, Any]
@@ -39,16 +39,17 @@ Item = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Meter:
-    """How a part of a network is called in the price list."""
+    """Identification of a part of a network in the price list."""
 
     service: str
     product: str = ""
-    """Empty: any."""
+    """Name of the product; empty for any."""
     meter: str
 
 
 def meters() -> dict[Part, Meter]:
-    """Each part's meter, charged by the hour. A load balancer's has its first five rules in it; Longhaul's has two."""
+    """Return the meter of each part, charged by the hour. A load balancer's price includes five rules; Longhaul's has
+    two."""
     return {
         "load-balancer": Meter(service="Load Balancer", meter="Standard Included LB Rules and Outbound Rules"),
         "nat-gateway": Meter(service="NAT Gateway", meter="Standard Gateway"),
@@ -60,12 +61,12 @@ def meters() -> dict[Part, Meter]:
 
 
 def published(source: str, url: str) -> bool:
-    """Whether a price was read from the Retail Prices API, or from its mirror at ``url``."""
+    """Return whether a price was read from the Retail Prices API, or from its mirror at ``url``."""
     return source.startswith(tuple(f"{place}?" for place in (URL, url) if place))
 
 
 def batches(keys: tuple[Key, ...], asking: Asking[AzureSite]) -> list[Batch]:
-    """One question for each of the Azure keys among ``keys``."""
+    """Return one batch for each of the Azure keys among ``keys``."""
     url = asking.url or URL
     return [
         Batch(name=key.named("Azure"), keys=(key,), read=_reader(key, web=asking.web, today=asking.today, url=url))
@@ -84,7 +85,7 @@ def _reader(key: MachineKey | PartKey, *, web: Web, today: date, url: str) -> Ca
 
 
 def _filter(key: MachineKey | PartKey) -> str:
-    """The question in OData."""
+    """Return the filter for a key, in OData."""
     if isinstance(key, MachineKey):
         words = {"serviceName": "Virtual Machines", "armSkuName": key.machine_type, "armRegionName": key.region}
         return _all({**words, "priceType": "Consumption"})
@@ -98,12 +99,12 @@ def _all(words: Mapping[str, str]) -> str:
 
 
 def _text(value: str) -> str:
-    """OData doubles a quote inside a text."""
+    """Return a text in OData's quotes; a quote inside it is doubled."""
     return "'" + value.replace("'", "''") + "'"
 
 
 def _items(address: str, web: Web) -> Iterator[Item]:
-    """Every item of an answer, page by page. A next page on another machine is not asked for."""
+    """Yield every item of an answer, page by page. Raise ``WebError`` when the next page is on another server."""
     following: str | None = address
     for _ in range(PAGES):
         if following is None:
@@ -120,13 +121,13 @@ def _items(address: str, web: Web) -> Iterator[Item]:
 
 
 def _place(address: str) -> tuple[str, str | None, int | None]:
-    """Scheme, host and port; links spell the port out."""
+    """Return scheme, host and port; links contain the port explicitly."""
     parts = urlsplit(address)
     return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
 
 
 def _is_list_price(item: Item) -> bool:
-    """Whether it is what anyone pays for an hour, from the first one on."""
+    """Return whether an item is the hourly list price, from the first hour on."""
     amount = item.get("retailPrice")
     return (
         item.get("type") == "Consumption"
@@ -152,6 +153,7 @@ def _fits(key: MachineKey | PartKey, item: Item) -> bool:
 
 
 def _nearest(key: MachineKey | PartKey, items: list[Item]) -> list[Item]:
-    """The region's own before those of all regions, and primary meters, by which Azure bills, before others."""
+    """Prefer items of the region itself to those of all regions, then primary meters, by which Azure bills, to
+    others."""
     own = [item for item in items if item.get("armRegionName") == key.region] or items
     return [item for item in own if item.get("isPrimaryMeterRegion")] or own

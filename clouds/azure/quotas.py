@@ -1,5 +1,5 @@
-"""Azure's quotas: learn.microsoft.com, "Usage - List" (Compute) and "Usages - List" (Network): ``currentValue`` and
-``limit`` of each ``name.value`` in a region."""
+"""Checks Azure's quotas: learn.microsoft.com, "Usage - List" (Compute) and "Usages - List" (Network): ``currentValue``
+and ``limit`` of each ``name.value`` in a region."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from clouds.base.quotas import Quota, judge
 
 REGION, SPOT = "cores", "lowPriorityCores"
 """Names of the quotas over all families, which `az vm list-usage` shows as "Total Regional vCPUs" and "Total Regional
-Low-priority vCPUs": the latter is that of spot machines, of every family."""
+Low-priority vCPUs". The latter is the quota of spot machines of every family."""
 
 ADDRESSES = ("IPv4StandardSkuPublicIpAddresses", "StandardSkuPublicIpAddresses", "PublicIPAddresses")
-"""Names of the quotas that public addresses count against; a region tells of some of them."""
+"""Names of the quotas that public addresses count against. A region reports some of them."""
 
 NETWORKS = "VirtualNetworks"
 
@@ -28,13 +28,14 @@ RAISE = "ask for {} in the portal, Quotas"
 
 
 class _Usages:
-    """What a region tells, by name without case: Compute spells families otherwise than its list of types does."""
+    """Usages that a region reports, by name in lower case without spaces: Compute spells families differently here and
+    in its list of types."""
 
     def __init__(self, entries: Iterator[dict[str, Any]]) -> None:
         self._found = {_plain((entry.get("name") or {}).get("value", "")): entry for entry in entries}
 
     def find(self, name: str) -> dict[str, Any] | None:
-        """The usage called so."""
+        """Return the usage with this name; None when the region reports none."""
         return self._found.get(_plain(name))
 
 
@@ -43,7 +44,7 @@ def _plain(name: str) -> str:
 
 
 def quotas(share: Share[AzureSite], reader: Reader, subscription: str, region: str) -> Iterator[Finding]:
-    """Cores by family and over all, public addresses and networks of one region."""
+    """Check one region's quotas of cores by family and in total, of public addresses and of networks."""
     names = by_region(share)[subscription, region]
     mixed = any(_has_something(share, reader, subscription, name) for name in names)
     root = f"/subscriptions/{subscription}/providers"
@@ -60,9 +61,9 @@ def quotas(share: Share[AzureSite], reader: Reader, subscription: str, region: s
 
 
 def _has_something(share: Share[AzureSite], reader: Reader, subscription: str, site: str) -> bool:
-    """Whether there is something of the environment already: what it uses is counted as in use. A group that the file
-    names says nothing about that, so what is tagged in it is asked for: learn.microsoft.com, "Resources - List By
-    Resource Group" (``$filter``)."""
+    """Return whether resources of the environment exist already. Azure then counts their usage as in use. The existence
+    of a resource group that the file names says nothing about that, so its tagged resources are listed:
+    learn.microsoft.com, "Resources - List By Resource Group" (``$filter``)."""
     path = f"/subscriptions/{subscription}/resourcegroups/{resource_group(share.places[site])}"
     if reader.find(path, version=RESOURCES_VERSION) is None:
         return False
@@ -73,7 +74,8 @@ def _has_something(share: Share[AzureSite], reader: Reader, subscription: str, s
 
 
 def _groups(reader: Reader, subscription: str, region: str, wanted: tuple[Machines, ...]) -> dict[str, list[Machines]]:
-    """Machines by the quotas that they count against: their family's and the region's, or that of all spot ones."""
+    """Return the machines by the quotas that they count against: the family's and the region's quota, or the one for
+    all spot machines."""
     skus = reader.skus(subscription, region) if wanted else {}
     found: dict[str, list[Machines]] = {}
     for one in wanted:
@@ -90,7 +92,7 @@ def _groups(reader: Reader, subscription: str, region: str, wanted: tuple[Machin
 def _networks(
     share: Share[AzureSite], usages: _Usages, region: str, names: list[str], *, mixed: bool
 ) -> Iterator[Finding]:
-    """A network for each site; addresses of NAT and VPN gateways."""
+    """Check the quotas of networks, one for each site, and of addresses of NAT and VPN gateways."""
     where = share.sites(*names)
     addresses = sum(public_addresses(share.places[name]) for name in names)
     networks = sum(share.places[name].site.existing.network is None for name in names)

@@ -1,4 +1,5 @@
-"""Reading from Azure's resource manager: GET requests only, page by page, and every error as a reason for no answer.
+"""Reads from Azure's resource manager: GET requests only, page by page. Every error becomes a reason why a question has
+no answer.
 
 Formats: learn.microsoft.com, "Azure REST API reference"; each caller names its operation.
 """
@@ -14,18 +15,18 @@ from clouds.azure.session import MANAGEMENT, AzureError, Requests, ResourceManag
 from clouds.base.findings import NotAskedError, RefusedError
 
 RESOURCES_VERSION = "2022-12-01"
-"""Of subscriptions, resource groups and providers."""
+"""API version of subscriptions, resource groups and providers."""
 COMPUTE_VERSION = "2024-07-01"
 SKUS_VERSION = "2021-07-01"
 NETWORK_VERSION = "2024-05-01"
 ZONES_VERSION = "2024-06-01"
-"""Of private DNS zones."""
+"""API version of private DNS zones."""
 
 SIGN_IN = "sign in (`az login`), or set AZURE_CLIENT_ID and what belongs to it"
 
 
 class Reader:
-    """The resource manager, for many threads."""
+    """Reader of the resource manager; safe for several threads."""
 
     def __init__(self, session: Requests | None = None, *, root: str = MANAGEMENT) -> None:
         self._manager = ResourceManager(_OneFirst(session), root=root)
@@ -34,22 +35,23 @@ class Reader:
         self._skus_locks: dict[tuple[str, str], Lock] = {}
 
     def get(self, path: str, *, version: str) -> dict[str, Any]:
-        """A document; ``NotAskedError`` when it cannot be had, also when it is not there."""
+        """Return a document. Raise ``NotAskedError`` when it cannot be read or does not exist."""
         with _asked():
             return self._manager.get(path, version=version)
 
     def find(self, path: str, *, version: str) -> dict[str, Any] | None:
-        """A document; None when Azure says that there is no such thing."""
+        """Return a document; None when Azure says that it does not exist."""
         with _asked():
             return self._manager.find(path, version=version)
 
     def pages(self, path: str, *, version: str, filter: str = "") -> Iterator[dict[str, Any]]:
-        """Every entry of a list."""
+        """Yield every entry of a list."""
         with _asked():
             yield from self._manager.pages(path, version=version, **({"filter": filter} if filter else {}))
 
     def skus(self, subscription: str, region: str) -> dict[str, dict[str, Any]]:
-        """The machine types that a subscription sees in a region, by name: "Resource Skus - List", asked once."""
+        """Return the machine types that a subscription sees in a region, by name: "Resource Skus - List", requested
+        once."""
         place = (subscription, region)
         with self._lock:
             lock = self._skus_locks.setdefault(place, Lock())
@@ -64,14 +66,14 @@ class Reader:
 
 
 class _OneFirst:
-    """Requests of which the first goes alone: where nobody is signed in, looking for credentials takes seconds each."""
+    """Sends the first request alone, because each search for missing credentials takes seconds."""
 
     def __init__(self, given: Requests | None) -> None:
         self._given, self._first, self._signed_in = given, Lock(), False
         self._refusal: AzureError | None = None
 
     def request(self, method: str, url: str, *, body: Mapping[str, Any] | None = None) -> Any:
-        """One request; ``AzureError`` for anything but success."""
+        """Send one request. Raise ``AzureError`` for any answer but success."""
         with self._first:
             if self._refusal is not None:
                 raise self._refusal
@@ -97,7 +99,7 @@ class _OneFirst:
 
 @contextmanager
 def _asked() -> Iterator[None]:
-    """Turn what the manager raises into ``NotAskedError``."""
+    """Turn the resource manager's errors into ``NotAskedError``."""
     try:
         yield
     except AzureError as error:
@@ -107,5 +109,5 @@ def _asked() -> Iterator[None]:
 
 
 def region_name(text: str) -> str:
-    """A region's name of its display name, which some answers give: ``West Europe`` is ``westeurope``."""
+    """Return a region's name for its display name, which some answers contain: ``westeurope`` for ``West Europe``."""
     return text.replace(" ", "").lower()

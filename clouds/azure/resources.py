@@ -1,4 +1,4 @@
-"""Types of the program's resources in Azure, to whoever judges a change."""
+"""Types of the program's resources in Azure, for the plan and for previews."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from clouds.base.kinds import Kind, Lasting
 
 
 def kinds() -> Mapping[str, Kind]:
-    """Every type that the program makes and that matters to a verdict, and what holds data besides."""
+    """Return the kind of every type that the program makes and that matters to a verdict, and of further types that
+    hold data."""
     return {
         "azure-native:compute:VirtualMachine": Kind.MACHINE,
         "azure-native:compute:VirtualMachineScaleSet": Kind.POOL,
@@ -39,7 +40,7 @@ def kinds() -> Mapping[str, Kind]:
 
 
 def ranges() -> Mapping[str, tuple[str, ...]]:
-    """Where ranges are."""
+    """Return the paths of properties that hold ranges, by type."""
     return {
         "azure-native:network:VirtualNetwork": ("addressSpace.addressPrefixes",),
         "azure-native:network:Subnet": ("addressPrefix",),

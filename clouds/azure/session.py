@@ -1,8 +1,8 @@
-"""Authorised requests to Azure, and its resource manager by them. Credentials are those of ``azure-identity``'s default
-chain: environment variables, workload identity, managed identity, the Azure CLI.
+"""Authorised requests to Azure, and its resource manager. Credentials come from the default chain of
+``azure-identity``: environment variables, workload identity, managed identity, the Azure CLI.
 
-Formats: learn.microsoft.com, "Azure REST API reference"; each caller names its operation. Nothing of an SDK is loaded
-before the first request.
+Formats: learn.microsoft.com, "Azure REST API reference"; each caller names its operation. No SDK is loaded before the
+first request.
 """
 
 from __future__ import annotations
@@ -21,19 +21,20 @@ if TYPE_CHECKING:
 
 MANAGEMENT = "https://management.azure.com"
 TIMEOUT_S = 60.0
-"""How long one request may take, seconds."""
+"""Time limit of one request, in seconds."""
 BUSY = (408, 429, 500, 502, 503, 504)
-"""Statuses after which the same is asked again (azure-core, ``RetryPolicy``)."""
+"""Status codes after which the same request is sent again (azure-core, ``RetryPolicy``)."""
 PASSING = (0, 409, *BUSY)
-"""Statuses after which it may be otherwise in a moment; 409 is another operation on the same."""
+"""Status codes after which a later try may succeed; 409 means another operation on the same resource."""
 CONNECTIONS = 64
-"""Connections that many threads may have at a time to one host."""
+"""Largest number of simultaneous connections to one host."""
 LONGEST_PAUSE_S = 10.0
-"""Between two looks at something that is under way, seconds, however seldom Azure wants to be asked."""
+"""Longest pause between two looks at a running operation, in seconds, even if Azure requests a longer one."""
 
 
 class AzureError(CloudError):
-    """Azure refused or did not answer; the message says which resource and what to do where that is known."""
+    """Raised when Azure refuses a request or does not answer. The message says which resource, and what to do where
+    that is known."""
 
     def __init__(self, message: str, *, status: int = 0, code: str = "", said: str = "") -> None:
         """``status`` is 0 when there was no answer; ``code`` and ``said`` are Azure's own words."""
@@ -42,10 +43,10 @@ class AzureError(CloudError):
 
 
 class Requests(Protocol):
-    """What authorised requests go through."""
+    """Sender of authorised requests."""
 
     def request(self, method: str, url: str, *, body: Mapping[str, Any] | None = None) -> Any:
-        """One request; ``AzureError`` for anything but success."""
+        """Send one request. Raise ``AzureError`` for any answer but success."""
 
 
 class Session:
@@ -54,7 +55,8 @@ class Session:
     def __init__(
         self, audience: str, *, credential: Callable[[], Any] | None = None, headers: Mapping[str, str] | None = None
     ) -> None:
-        """``credential`` makes one of azure-identity's at the first request; ``headers`` go with each."""
+        """``credential`` returns a credential of azure-identity at the first request; ``headers`` go with each
+        request."""
         self._scope = f"{audience}/.default"
         self._made = credential or _default_credential
         self._headers = dict(headers or {})
@@ -65,7 +67,7 @@ class Session:
         from urllib3.util import Retry
 
         session = requests.Session()
-        # What passes by itself is waited for, as long as the answer says; any other refusal is final.
+        # Temporary errors are retried after the pause that the answer requests; any other refusal is final.
         retry = Retry(
             total=5,
             backoff_factor=1,
@@ -81,7 +83,7 @@ class Session:
         return self._made()
 
     def request(self, method: str, url: str, *, body: Mapping[str, Any] | None = None) -> requests.Response:
-        """One request; ``AzureError`` for anything but success."""
+        """Send one request. Raise ``AzureError`` for any answer but success."""
         import requests
         from azure.core.exceptions import AzureError as CoreError
         from azure.core.exceptions import ClientAuthenticationError
@@ -105,7 +107,7 @@ class Session:
         return response
 
     def token(self) -> str:
-        """What says who asks; errors are azure-identity's."""
+        """Return a bearer token. Raise azure-identity's own errors."""
         return str(self._credential.get_token(self._scope).token)
 
 
@@ -127,8 +129,8 @@ def _refusal(method: str, url: str, response: requests.Response) -> AzureError:
 
 
 def shared(audience: str) -> Session:
-    """One session for all who ask with the same credentials: signing in and opening connections cost far more than what
-    is asked, and an environment has dozens of secrets."""
+    """Return one session for all callers with the same credentials. Signing in and opening connections take far longer
+    than a request, and an environment has dozens of secrets."""
     return _shared(audience, _who())
 
 
@@ -138,22 +140,22 @@ def _shared(audience: str, _credentials: tuple[str | None, ...]) -> Session:
 
 
 def _who() -> tuple[str | None, ...]:
-    """What the credentials come from, as far as it can change while a program runs."""
+    """Return the environment variables that determine the credentials, which may change while a program runs."""
     return tuple(os.environ.get(f"AZURE_{name}") for name in ("TENANT_ID", "CLIENT_ID", "CLIENT_SECRET"))
 
 
 class ResourceManager:
-    """Azure's resource manager: documents and lists by their path. Everything raises :class:`AzureError`."""
+    """Azure's resource manager: documents and lists by their path. Every method raises :class:`AzureError`."""
 
     def __init__(self, session: Requests | None = None, *, root: str = MANAGEMENT) -> None:
         self._given, self._root = session, root
 
     def get(self, path: str, *, version: str, **query: str) -> dict[str, Any]:
-        """A document. ``query`` names options of OData, without their ``$``."""
+        """Return a document. ``query`` holds options of OData, without their ``$``."""
         return self._document(self._url(path, version, query))
 
     def find(self, path: str, *, version: str, **query: str) -> dict[str, Any] | None:
-        """A document; None when Azure says that there is no such thing."""
+        """Return a document; None when Azure says that it does not exist."""
         try:
             return self.get(path, version=version, **query)
         except AzureError as error:
@@ -162,7 +164,8 @@ class ResourceManager:
             raise
 
     def pages(self, path: str, *, version: str, **query: str) -> Iterator[dict[str, Any]]:
-        """Every entry of a list. A page that is said to be elsewhere is not asked for: it would be given the token."""
+        """Yield every entry of a list. Raise ``AzureError`` when the next page is on another server, because the token
+        would be sent to it."""
         url = self._url(path, version, query)
         while url:
             page = self._document(url)
@@ -172,7 +175,7 @@ class ResourceManager:
                 raise AzureError(f"{path}: its next page is at another address: {url.partition('?')[0]}")
 
     def ask(self, method: str, path: str, *, version: str, body: Mapping[str, Any] | None = None) -> Any:
-        """Any other request and its answer, which may be the beginning of something that :meth:`finished` awaits."""
+        """Send any other request and return its answer. It may start an operation that :meth:`finished` waits for."""
         return self._session.request(method, self._url(path, version, {}), body=body)
 
     def finished(
@@ -185,11 +188,12 @@ class ResourceManager:
         held: bool = False,
         wait: Callable[[float], None] = time.sleep,
     ) -> Any:
-        """The last answer of what an answer has begun, once it has ended (learn.microsoft.com, "Track asynchronous
-        Azure operations"). ``AzureError`` when it failed, or did not end in time.
+        """Wait for the operation that the answer ``begun`` has started, and return its last answer
+        (learn.microsoft.com, "Track asynchronous Azure operations"). Raise ``AzureError`` when it fails or does not end
+        in time.
 
-        ``since`` is when that time began, by the monotonic clock. ``held``: the server may hold an answer back until
-        something has changed (RFC 7240, ``Prefer: wait``), so that nothing is waited for here.
+        ``since`` is the start of the time limit, by the monotonic clock. ``held``: the server may delay an answer until
+        something has changed (RFC 7240, ``Prefer: wait``), so no pause is made here.
         """
         until, answer = (time.monotonic() if since is None else since) + limit_s, begun
         location = begun.headers.get("Location", "") if begun.status_code == 202 else ""
@@ -227,7 +231,7 @@ def _pause(answer: Any) -> float:
 
 
 def _in_progress(answer: Any, what: str) -> bool:
-    """Whether a status says that it has not ended; ``AzureError`` when it has ended badly."""
+    """Return whether an operation has not ended yet. Raise ``AzureError`` when it has failed."""
     body = answer.json() if answer.content else {}
     state, error = body.get("status"), body.get("error") or {}
     if state in ("Failed", "Canceled"):
@@ -237,6 +241,6 @@ def _in_progress(answer: Any, what: str) -> bool:
 
 
 def _server(url: str) -> tuple[str, str | None, int]:
-    """Where a request goes; Azure writes the port of HTTPS in some of its links."""
+    """Return the server of a URL. Azure writes the port of HTTPS in some of its links."""
     parts = urlsplit(url)
     return parts.scheme, parts.hostname, parts.port or 443

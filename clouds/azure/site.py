@@ -13,10 +13,10 @@ from clouds.base.site import ZONES, SiteBase
 
 
 class AzureSite(SiteBase):
-    """A region of Azure: one resource group, one virtual network."""
+    """A site in Azure: a region with one resource group and one virtual network."""
 
     kind: Literal["azure"]
-    """Azure."""
+    """Always `azure`."""
     region: str = Field(
         pattern=r"^[a-z0-9]+$",
         examples=["westeurope"],
@@ -24,13 +24,13 @@ class AzureSite(SiteBase):
     )
     """Azure's name of the region, such as `westeurope`."""
     subscription: Uuid
-    """The subscription's id."""
+    """Id of the subscription."""
     tenant: Uuid
-    """The Entra tenant that the subscription trusts."""
+    """Id of the Entra tenant that the subscription trusts."""
     zones: tuple[Annotated[str, Field(pattern=r"^[1-9]$", examples=["1"])], ...] = Field(
         default=("1", "2", "3"), min_length=1, max_length=ZONES
     )
-    """Availability zones that machines are spread over, in this order."""
+    """Availability zones over which machines are spread, in this order."""
     image: str = Field(
         pattern=r"^/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.Compute/galleries/[^/]+/images/[^/]+/versions/[^/]+$",
         examples=[
@@ -41,9 +41,9 @@ class AzureSite(SiteBase):
     )
     """Resource id of the node image's version in an Azure compute gallery."""
     existing: AzureExisting = Field(default_factory=AzureExisting)
-    """What is there already, and so is not made."""
+    """Existing parts of the site, which Longhaul does not make."""
 
     @property
     def gateways(self) -> tuple[Gateway, ...]:
-        """None of the operator's own."""
+        """Empty, because Azure has a gateway of its own."""
         return ()

@@ -8,12 +8,12 @@ from clouds.base.section import IMAGINARY
 
 
 def is_imaginary(site: AzureSite) -> bool:
-    """Whether a site is in an example's subscription, for which only a lab can stand."""
+    """Return whether a site is in an example's subscription, which exists only in a lab."""
     return site.subscription.startswith(IMAGINARY)
 
 
 def by_subscription(share: Share[AzureSite]) -> dict[str, list[str]]:
-    """Names of the sites in each subscription."""
+    """Return the names of the sites in each subscription."""
     found: dict[str, list[str]] = {}
     for name, place in share.places.items():
         found.setdefault(place.site.subscription, []).append(name)
@@ -21,7 +21,7 @@ def by_subscription(share: Share[AzureSite]) -> dict[str, list[str]]:
 
 
 def by_region(share: Share[AzureSite]) -> dict[tuple[str, str], list[str]]:
-    """Names of the sites by subscription and region."""
+    """Return the names of the sites by subscription and region."""
     found: dict[tuple[str, str], list[str]] = {}
     for name, place in share.places.items():
         found.setdefault((place.site.subscription, place.site.region), []).append(name)

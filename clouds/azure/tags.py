@@ -1,4 +1,4 @@
-"""Tags that Azure takes."""
+"""Limits of tags in Azure."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from clouds.base.place import Place
 from clouds.base.tags import MOST_OF_A_ZONE, OF_A_RESOURCE, ZONES_OWN, Most
 
 NAME = 512
-"""Characters of a name in Azure (learn.microsoft.com, "Use tags to organize your Azure
+"""Largest number of characters of a tag's name in Azure (learn.microsoft.com, "Use tags to organize your Azure
 resources", Limitations)."""
 
 FORBIDDEN = r"<>%&\?/"
-"""What a name in Azure cannot hold (same page)."""
+"""Characters that a tag's name in Azure must not contain (same page)."""
 
 RESERVED = ("microsoft", "azure", "windows")
-"""How a name in Azure cannot begin, in either case (learn.microsoft.com, REST API, "Tags - Create
-Or Update")."""
+"""Prefixes that a tag's name in Azure must not have, in upper or lower case (learn.microsoft.com, REST API, "Tags -
+Create Or Update")."""
 
 ZONE_NAME = r"[A-Za-z_][A-Za-z0-9_.-]*"
-"""What Azure's DNS zones take: no space, no parenthesis, no digit first, nothing special, ASCII (same page). Others,
-such as a colon, may be dropped without an error (hashicorp/terraform-provider-azurerm, issue 6129), and every `up`
-would add them again."""
+"""Tag names that Azure's DNS zones accept: no space, no parenthesis, no digit first, no special characters, ASCII (same
+page). Other characters, such as a colon, may be dropped without an error (hashicorp/terraform-provider-azurerm, issue
+6129), and every `longhaul up` would add them again."""
 
 
 def fault(key: str, _value: str, places: Sequence[Place[AzureSite]], /) -> tuple[str, str] | None:
-    """What is wrong with a name, and what to write."""
+    """Return what is wrong with a tag's name, and what to write; None when nothing is."""
     if len(key) > NAME:
         return f"has {len(key)} characters", f"a name of at most {NAME}"
     if set(key) & set(FORBIDDEN):
@@ -41,7 +41,7 @@ def fault(key: str, _value: str, places: Sequence[Place[AzureSite]], /) -> tuple
 
 
 def most(places: Sequence[Place[AzureSite]]) -> Most:
-    """Fewer where a DNS zone is made, which then has the tags too."""
+    """Return the limit of a resource, or the lower limit of a DNS zone when Longhaul makes one."""
     if _makes_zone(places):
         return Most(count=MOST_OF_A_ZONE - ZONES_OWN, whose="a private DNS zone of Azure")
     return OF_A_RESOURCE

@@ -15,16 +15,17 @@ from clouds.base.tunnels import TunnelView, link_of
 NETWORK_VERSION = "2024-05-01"
 
 ADDRESSES = 2
-"""Public addresses of a site's gateway, one for each of its instances, both of them active."""
+"""Number of public addresses of a site's gateway, one for each of its two active instances."""
 
 
 def ends(_site: AzureSite, /) -> tuple[str, ...]:
-    """Both instances of the gateway."""
+    """Return the numbers of the gateway's two instances, as texts."""
     return tuple(map(str, range(ADDRESSES)))
 
 
 def seen(place: Place[AzureSite], links: Sequence[str]) -> list[TunnelView]:
-    """A request for the list, which leaves out what changes by itself, and one for each of our connections."""
+    """Return the site's connections. This takes one request for the list, which omits changing values, and one for each
+    connection of the environment."""
     manager, base = ResourceManager(), f"{resource_group_path(place)}/providers/Microsoft.Network/connections"
     return [
         seen_of(link, place.name, manager.get(f"{base}/{name}", version=NETWORK_VERSION))
@@ -34,7 +35,8 @@ def seen(place: Place[AzureSite], links: Sequence[str]) -> list[TunnelView]:
 
 
 def seen_of(link: str, site: str, connection: Mapping[str, Any]) -> TunnelView:
-    """A connection as Azure's gateway sees it: of its two instances one is enough, AWS expects only one."""
+    """Return a connection as Azure's gateway sees it. It is up when one of its two instances is connected, because AWS
+    expects only one."""
     properties = connection.get("properties", {})
     status = str(properties.get("connectionStatus", "Unknown"))
     established = [
@@ -56,6 +58,6 @@ def seen_of(link: str, site: str, connection: Mapping[str, Any]) -> TunnelView:
 
 
 def addresses(site: AzureSite, /) -> int:
-    """Public addresses of the site's gateway, be it made or named."""
+    """Return the number of public addresses of the site's gateway, made or existing."""
     named = site.existing.vpn_gateway
     return len(named.addresses) if named else ADDRESSES

@@ -1,1 +1,1 @@
-"""Terms that every cloud shares, and the protocol that each cloud answers."""
+"""Types and functions that all clouds share, and the protocols that each cloud implements."""

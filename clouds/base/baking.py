@@ -1,4 +1,4 @@
-"""What a cloud is told of an image that is to be baked for one of its sites, and what it answers."""
+"""Input and output of a cloud when an image is baked for one of its sites."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ KINDS = ("node", "gpu")
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What the command line says."""
+    """Options of `longhaul image build`. An empty option means the default."""
 
     site: str
     kind: str = KINDS[0]
@@ -24,14 +24,14 @@ class Asked:
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """How a cloud's images are baked."""
+    """Settings with which Packer bakes an image in a cloud."""
 
     builder: str
-    """Packer's builder; images/packer has a source of it."""
+    """Name of Packer's builder. images/packer defines a source of that builder."""
     machine_type: str
-    """What to bake on unless one is asked for: four processors, for NVIDIA's modules are compiled. A GPU is not
+    """Default machine type to bake on. It has four processors, because NVIDIA's modules are compiled. A GPU is not
     needed."""
     image: str
-    """Id of the image where it is known before there is one; else empty."""
+    """Id of the image, if it is known before the image exists; else empty."""
     variables: Mapping[str, Any]
-    """Packer's, those that only this cloud has."""
+    """Packer variables that only this cloud has."""

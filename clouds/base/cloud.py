@@ -1,5 +1,8 @@
-"""What every cloud answers. An aspect is a protocol that a module of each cloud implements, under the same file name in
-each; the cloud loads the module when it is asked for the aspect, so that nobody pays for one that he does not use.
+"""Protocols that every cloud implements.
+
+An aspect is a protocol, such as :class:`Tunnels`. In each cloud, one module implements one aspect, under the same file
+name in each cloud; its functions are the protocol's methods. A cloud imports the module only when the aspect is used,
+so unused aspects cost no start-up time.
 """
 
 from __future__ import annotations
@@ -30,195 +33,222 @@ SiteT_contra = TypeVar("SiteT_contra", bound=SiteBase, contravariant=True)
 
 
 class Checks(Protocol[SiteT_contra]):
-    """Parts that are named instead of made, as far as the file alone tells."""
+    """Checks of existing parts that a site names, as far as the file alone tells."""
 
     def faults(self, place: Place[SiteT_contra], earlier: Sequence[Place[SiteT_contra]], /) -> Iterator[Fault]:
-        """Everything wrong with a site's parts, also beside those of the cloud's sites before it in the file."""
+        """Yield every fault of the parts that a site names; nothing when all is correct. The cloud is not asked.
+        ``earlier`` holds the cloud's sites that come before this one in the file, for faults between two sites."""
 
     def network(self, site: SiteT_contra, /) -> tuple[str, str] | None:
-        """Key below ``existing`` and id of the network that is named."""
+        """Return the key below ``existing`` and the id of the network that the site names; None when it names none."""
 
 
 class Control(Protocol[SiteT_contra]):
-    """Machines of a control plane, and its vault. Machines go by their host names; everything raises ``CloudError``."""
+    """Machines of a control plane, and its vault. Methods take and return host names of machines, without the prefix of
+    the environment's names in the cloud. Every method raises ``CloudError`` when the cloud refuses or does not
+    answer."""
 
     def machines(self, place: Place[SiteT_contra], /) -> list[MachineView]:
-        """Every one that there is."""
+        """Return all virtual machines of the control plane's site; an empty list when there are none."""
 
     def run_command(
         self, place: Place[SiteT_contra], machine: str, script: str, /, *, timeout_s: float = 120.0
     ) -> CommandOutput:
-        """Run a shell script as root in a machine through the cloud's agent: no route to the machine is needed."""
+        """Run a shell script as root on a machine through the cloud's agent, and return its output. No network route to
+        the machine is needed. Raise ``CloudError`` when the script does not end within ``timeout_s`` seconds."""
 
     def start(self, place: Place[SiteT_contra], machine: str, /) -> None:
-        """Switch a machine on, and wait until it runs."""
+        """Start a machine, and return when it runs."""
 
     def restart(self, place: Place[SiteT_contra], machine: str, /) -> None:
-        """Switch a machine off and on again, and wait until it runs."""
+        """Restart a machine, and return when it runs again."""
 
     def secret(self, place: Place[SiteT_contra], vault: str, name: str, /) -> str | None:
-        """The value of a secret in the vault; None when there is no such secret."""
+        """Return the newest value of a secret in the vault; None when there is no such secret."""
 
     def free_vault(self, place: Place[SiteT_contra], vault: str, /) -> None:
-        """Let the name of a vault that was destroyed be used again; the error says what somebody has to do."""
+        """Purge a deleted vault, so that its name can be used again. Do nothing when there is no deleted vault of that
+        name. The message of the ``CloudError`` says what the user has to do."""
 
 
 class Doctor(Protocol[SiteT_contra]):
-    """Looks whether what an environment needs of a cloud is there and allowed, before anything is made."""
+    """Checks, before anything is made, that what an environment needs of a cloud is there and is allowed."""
 
     def services(self, share: Share[SiteT_contra], /) -> dict[str, tuple[str, ...]]:
-        """Addresses of the cloud's own services that are needed, by the sites that need each."""
+        """Return the URLs of the cloud's own services that are needed, each with the names of the sites that need
+        it."""
 
     def questions(self, share: Share[SiteT_contra], /) -> Iterator[Question]:
-        """What is asked of a share that has sites."""
+        """Yield the questions to ask about a share. It is called only for a share that has sites. ``run`` of a question
+        may raise ``NotAskedError``; the finding is then ``unknown``."""
 
 
 class Fleet(Protocol[SiteT_contra]):
-    """Pools as the cloud has them."""
+    """Running groups of pools, as the cloud lists them."""
 
     def of_pool(self, place: Place[SiteT_contra], name: str, /) -> Mapping[str, LiveGroup]:
-        """A pool's groups by name, each to be filled before the next."""
+        """Return a pool's groups by their names in the cloud, in the order in which they are filled; empty where no
+        pool can be."""
 
 
 class Groups(Protocol[SiteT_contra]):
-    """Groups of like machines that pools become."""
+    """Groups of like machines that pools become, such as scale sets."""
 
     def word(self) -> str:
-        """What one is called, in words."""
+        """Return the cloud's word for one group, a singular noun such as ``scale set``."""
 
     def of_pool(self, place: Place[SiteT_contra], name: str, /) -> tuple[PoolGroup, ...]:
-        """A pool's groups, each to be filled before the next."""
+        """Return a pool's groups in the order in which they are filled: each is filled before the next."""
 
     def largest(self, type_: str, machine_type: str, /) -> int | None:
-        """Machines that a group of a type of the program's resources can hold; None where the group says so itself, or
-        is another cloud's."""
+        """Return the number of machines that a group can hold. ``type_`` is the type of a resource of the program, such
+        as ``aws:autoscaling/group:Group``. Return None when the group has a maximum of its own, or when the type
+        belongs to another cloud."""
 
     def may_name(self, place: Place[SiteT_contra], pool: str, machine: str, /) -> bool:
-        """Whether a pool's machine may be called so."""
+        """Return whether a machine of the pool may have this name."""
 
     def nobody(self, place: Place[SiteT_contra], pool: str, /) -> str:
-        """A name as a pool's machines have, of no machine."""
+        """Return a name in the form of the pool's machine names that no machine has."""
 
 
 class Held(Protocol[SiteT_contra]):
-    """Facts that stay as they are while an environment is in use."""
+    """Immutable settings of a site."""
 
     def facts(self, site: SiteT_contra, ranges: SiteRanges, /) -> dict[str, str]:
-        """Those of a site besides its kind and range, by key below the site's in the file."""
+        """Return a site's immutable settings besides its kind and its range: key below the site's own in the file, and
+        value as text."""
 
 
 class Images(Protocol[SiteT_contra]):
     """Images that machines boot."""
 
     def stands_for_none(self, site: SiteT_contra, /) -> bool:
-        """Whether the id that a site's file gives stands for an image that is still to be baked."""
+        """Return whether the image id in a site's section is the placeholder of an image that is still to be baked."""
 
     def placeholder(self, account: str, /, *, kind: str) -> str:
-        """The id to give until the first image of a kind is baked; ``account`` is whose it will be, where ids tell."""
+        """Return the id to write until the first image of a kind (``node`` or ``gpu``) is baked. ``account`` is the
+        account that will hold the image; a cloud whose image ids name no account ignores it."""
 
     def recipe(self, site: SiteT_contra, asked: Asked, version: str, /) -> Recipe:
-        """How an image is baked as it is asked for; ``ValueError`` with what is wrong."""
+        """Return the settings with which Packer bakes the requested image. Raise ``ValueError`` when an option cannot
+        be used; the message names the option and says what is wrong."""
 
     def credentials(self, environ: Mapping[str, str], /, *, needed: bool) -> dict[str, str]:
-        """Variables by which Packer is who all of the commands are; ``CloudError`` when there is nobody to be, and one
-        is ``needed``."""
+        """Return environment variables with which Packer uses the same credentials as all commands. Raise
+        ``CloudError`` when ``needed`` is true and there are no credentials."""
 
     def leftovers(self, name: str, image: str, variables: Mapping[str, Any], /) -> list[str]:
-        """Commands that tell whether anything is left of a bake that was killed."""
+        """Return shell commands that show what a killed bake left behind, one command for each entry. ``name`` is the
+        name of the bake, ``image`` is :attr:`Recipe.image` and ``variables`` holds all Packer variables."""
 
 
 class Listing(Protocol[SiteT_contra]):
-    """What the cloud itself lists of an environment, of a site or of the site's region."""
+    """Resources of an environment that the cloud itself lists, in a site or in the site's region. Every method raises
+    ``CloudError`` when the cloud refuses or does not answer."""
 
     def public_addresses(self, place: Place[SiteT_contra], /) -> Iterable[PublicAddress]:
-        """Public addresses that are the environment's."""
+        """Return the public addresses of the environment. Two sites of one region may return the same address."""
 
     def left(self, place: Place[SiteT_contra], /) -> list[str]:
-        """All that is there of it, in words."""
+        """Return one text for each resource of the environment that is still there, such as ``vpc-… in us-east-1``; an
+        empty list when nothing is left."""
 
 
 class MachineIdentity(Protocol[SiteT_contra]):
-    """Identities that the cloud gives its machines, by which others know them."""
+    """Identities that the cloud gives its machines, and that other clouds can verify."""
 
     def issuer(self, site: SiteT_contra, /) -> str | None:
-        """The issuer of their tokens, without the scheme; None where nobody else believes these."""
+        """Return the issuer of the machines' tokens, without the scheme; None when no other cloud accepts these
+        tokens."""
 
     def scope(self, site: SiteT_contra, /) -> str:
-        """What the site's accounts are told apart by, in names that have to differ the world over."""
+        """Return the text that distinguishes the cloud's accounts, such as a subscription's id. A vault's name, which
+        must be unique worldwide, contains a digest of it. A cloud that holds no control plane may return its kind."""
 
 
 class MachineTypes(Protocol):
-    """Machine types that a cloud rents."""
+    """Machine types that a cloud offers."""
 
     def known(self) -> dict[str, MachineType]:
-        """Every type that needs no declaration, by the name its cloud gives it."""
+        """Return the built-in machine types by the cloud's own names. They need no declaration in the file."""
 
 
 class Made(Protocol[SiteT_contra]):
-    """Parts of a site that are made, and parts that are there already."""
+    """Parts of a site that Longhaul makes, and parts that exist already."""
 
     def charged(self, place: Place[SiteT_contra], remote: int, /) -> Iterator[tuple[Part, int]]:
-        """How many parts of its network the cloud charges for by the hour; ``remote``: addresses of the gateways at the
-        other ends of its tunnels."""
+        """Yield the parts of the site's network that the cloud charges for by the hour, each with its number. The
+        number may be 0. ``remote`` is the number of public addresses of the gateways at the other ends of its
+        tunnels."""
 
     def there_already(self, site: SiteT_contra, /) -> tuple[str, ...]:
-        """What the site has already, in words."""
+        """Return a phrase for each existing part that the site names, such as ``VPC``; empty when it names none."""
 
 
 class Names(Protocol[SiteT_contra]):
-    """Names that could become too long, with the most that the cloud takes; of many alike the longest suffices."""
+    """Names that could become too long, with the maximum length in the cloud. Of several names of one kind, the longest
+    is enough."""
 
     def main(self, place: Place[SiteT_contra], /) -> Iterator[Main]:
-        """The main things of a site, its pools apart, whatever their length: to be seen before anything is made."""
+        """Yield the names of a site's main resources, without its pools, of any length. The user sees them before
+        anything is made."""
 
     def of_site(self, place: Place[SiteT_contra], /) -> Iterator[Sized]:
-        """Those of the site's own."""
+        """Yield names of the site's own resources."""
 
     def of_pool(self, place: Place[SiteT_contra], pool: str, /) -> Iterator[Sized]:
-        """Those of one of its pools."""
+        """Yield names of resources and nodes of one of the site's pools."""
 
     def of_link(self, place: Place[SiteT_contra], link: str, end: str, /) -> Iterator[Sized]:
-        """Those of a tunnel to ``end``, one of the other site's (:class:`Tunnels`)."""
+        """Yield names of the resources of one tunnel. ``link`` is the link's name and ``end`` is an end of the other
+        site (:meth:`Tunnels.ends`)."""
 
 
 class NodeController(Protocol[SiteT_contra]):
-    """Machines as the node controller asks for them, to judge who may be a node."""
+    """Access of the node controller to the cloud. The node controller lists machines there, and decides which of them
+    may become nodes."""
 
     def takes_role(self) -> bool:
-        """Whether it asks with a role of the cloud's that the program makes."""
+        """Return whether the node controller needs a role in the cloud that the program makes."""
 
     def source(self, place: Place[SiteT_contra], /) -> dict[str, str]:
-        """What it asks with, for its document (images/rootfs, controller/environment.py)."""
+        """Return the site's settings in the node controller's document: key and value (images/rootfs,
+        controller/environment.py). The caller adds ``kind``."""
 
 
 class Policy(Protocol[SiteT_contra]):
-    """Looks at a cloud's resources for what breaks a rule of docs/policy.md."""
+    """Checks of a cloud's resources against the rules of docs/policy.md."""
 
     def checks(self) -> tuple[Check, ...]:
-        """Every look that there is."""
+        """Return every check of the cloud's resources."""
 
     def public(self, place: Place[SiteT_contra], /) -> frozenset[str]:
-        """Names of the site's own resources that have to be at the internet: its egress and its IPsec gateway."""
+        """Return the names of the site's own resources that must be reachable from the internet: its egress and its
+        IPsec gateway."""
 
 
 class Prices(Protocol[SiteT_contra]):
     """Prices that a cloud publishes."""
 
     def published(self, source: str, url: str, /) -> bool:
-        """Whether a price that says it is from ``source`` was read from the cloud, or its mirror at ``url``."""
+        """Return whether a price with this ``source`` was read from the cloud, or from its mirror at ``url``. ``url``
+        is empty when there is no mirror."""
 
     def batches(self, keys: tuple[Key, ...], asking: Asking[SiteT_contra], /) -> list[Batch]:
-        """The questions that answer those of ``keys`` that are the cloud's."""
+        """Return batches that read the prices of the cloud's own ``keys``. Leave out keys of other clouds, and keys for
+        which the cloud publishes no price."""
 
 
 class Resources(Protocol):
-    """Types of the program's resources, to whoever judges a change."""
+    """Types of the program's resources in the cloud, for the plan and for previews."""
 
     def kinds(self) -> Mapping[str, Kind]:
-        """What a type's resources are to the cluster; of types that are not there, nothing that matters."""
+        """Return the kind of each resource type. The plan treats any other type as ``Kind.OTHER``."""
 
     def ranges(self) -> Mapping[str, tuple[str, ...]]:
-        """Where a type's resources have their ranges, as dotted paths; whole networks first."""
+        """Return, for each resource type, the dotted paths of the properties that hold its ranges. Types of whole
+        networks come first."""
 
     def lasting(self) -> Mapping[str, Lasting]:
         """Types whose resources are not deleted while the environment is in use. A resource that goes with its site
@@ -232,26 +262,30 @@ class Resources(Protocol):
 
 
 class Tags(Protocol[SiteT_contra]):
-    """Tags that the cloud takes."""
+    """Tags that the cloud accepts."""
 
     def fault(self, key: str, value: str, places: Sequence[Place[SiteT_contra]], /) -> tuple[str, str] | None:
-        """What is wrong with a tag on everything at ``places``, all that the environment has there; what to write."""
+        """Return two phrases when the cloud does not accept a tag: what is wrong, and what to write instead. Return
+        None when it accepts the tag. ``places`` holds all sites of the environment in this cloud. The first phrase
+        follows the tag's name in a sentence, such as ``has 130 characters``."""
 
     def most(self, places: Sequence[Place[SiteT_contra]], /) -> Most | None:
-        """How many tags an environment may declare; None for any number."""
+        """Return the largest number of tags that an environment may declare; None when there is no limit."""
 
 
 class Tunnels(Protocol[SiteT_contra]):
     """Tunnels to a site."""
 
     def ends(self, site: SiteT_contra, /) -> tuple[str, ...]:
-        """What each end of the other site has a tunnel to, as connections to it are called."""
+        """Return the labels of the site's tunnel ends. Each end of the other site has a tunnel to each of them. The
+        names of connections contain these labels."""
 
     def seen(self, place: Place[SiteT_contra], links: Sequence[str], /) -> list[TunnelView]:
-        """Tunnels of these links as the site's own gateway sees them; ``CloudError`` when the cloud does not say."""
+        """Return the tunnels of these links as the site's own gateway sees them; an empty list when no cloud knows this
+        gateway. Raise ``CloudError`` when the cloud does not answer."""
 
     def addresses(self, site: SiteT_contra, /) -> int:
-        """How many public addresses the other site's gateways call it at."""
+        """Return the number of public addresses at which the other site's gateways reach this site."""
 
 
 class Cloud(Protocol[SiteT_contra]):
@@ -260,30 +294,31 @@ class Cloud(Protocol[SiteT_contra]):
 
     @property
     def kind(self) -> str:
-        """The word that files have for it."""
+        """Name of the cloud in files, such as ``aws``; the value of a site's ``kind``."""
 
     @property
     def title(self) -> str:
-        """Its name in a sentence."""
+        """Name of the cloud in sentences, such as ``AWS``."""
 
     @property
     def site_type(self) -> type[SiteBase]:
-        """The section that a site of it is declared by."""
+        """Pydantic model of a site's section in the environment file."""
 
     @property
     def holds_control_plane(self) -> bool:
-        """Whether a control plane can stand there."""
+        """Return whether a control plane can be in this cloud."""
 
     @property
     def rents(self) -> bool:
-        """Whether it makes machines when asked, so that pools stand there; racks have hosts instead."""
+        """Return whether the cloud makes machines on request, so that pools can be there. On-premises sites have hosts
+        instead."""
 
     @property
     def checks(self) -> Checks[SiteT_contra]: ...
 
     @property
     def control(self) -> Control[SiteT_contra] | None:
-        """None where no control plane can be asked yet."""
+        """None when no control plane can be in this cloud yet."""
 
     @property
     def doctor(self) -> Doctor[SiteT_contra]: ...
@@ -329,7 +364,7 @@ class Cloud(Protocol[SiteT_contra]):
 
     @property
     def provider(self) -> str:
-        """The engine's provider of what is made in it; empty where what is made needs none."""
+        """Name of the Pulumi provider package; empty when the program makes no resources in this cloud."""
 
     @property
     def resources(self) -> Resources: ...

@@ -1,4 +1,4 @@
-"""Single machines as their cloud sees them: those of the control plane."""
+"""Views of single machines of the control plane, as their cloud reports them."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class MachineView:
-    """One virtual machine as the cloud sees it."""
+    """One virtual machine, as its cloud reports it."""
 
     name: str
     provisioning: str
-    """The cloud's own word for how its making went, such as ``Succeeded``."""
+    """The cloud's own word for the state of its creation, such as ``Succeeded``."""
     power: str
-    """``running``, ``stopped``, ``deallocated`` or what else the cloud says; empty when unknown."""
+    """``running``, ``stopped``, ``deallocated`` or another word of the cloud; empty when unknown."""
     id: str = ""
-    """The cloud's own id of the machine: another one under the same name has another."""
+    """The cloud's own id of the machine. A new machine under the same name has a new id."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CommandOutput:
-    """What a script run in a machine wrote."""
+    """Output of a script that ran on a machine."""
 
     stdout: str
     stderr: str

@@ -1,4 +1,4 @@
-"""What a cloud's doctor is told of an environment, what it asks, and what is judged alike in all clouds."""
+"""Input of a cloud's doctor, the questions that it asks, and verdicts that all clouds share."""
 
 from __future__ import annotations
 
@@ -20,75 +20,75 @@ PIN = "read it at the console, or scan it (`ssh-keyscan`), and write it as `host
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """One question, or a few that belong together, about some places."""
+    """One question about some places, or a few questions that belong together."""
 
     name: str
     where: tuple[str, ...]
-    """What it is about, for the case that it has no answer."""
+    """Keys or machines that the question is about. They are the place of the finding when there is no answer."""
     run: Callable[[], Iterable[Finding]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Machines:
-    """Machines of one type that a part of the environment wants in one site."""
+    """Machines of one type that a part of the environment needs in one site."""
 
     site: str
     key: tuple[str, ...]
-    """Where the file asks for them."""
+    """Key in the environment file that requests them."""
     machine_type: str
     vcpus: int
-    """Virtual cores of each."""
+    """Number of virtual cores of each machine."""
     least: int
     most: int
     spot: bool = False
     store: bool = False
-    """Whether they keep data on local SSD."""
+    """True when they are members of an etcd cluster, which write to local SSD."""
     pooled: bool = False
-    """Whether they are a pool's, and so of a group."""
+    """True when they belong to a pool, and so to a group."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Share(Generic[SiteT_co]):
-    """What of an environment is in one cloud."""
+    """Part of an environment that is in one cloud."""
 
     environment: str
-    """The environment's name."""
+    """Name of the environment."""
     file: str
-    """The stack file as the user would write its path."""
+    """Path of the stack file, as the user would write it."""
     lab: bool
-    """Whether a lab stands for the clouds."""
+    """True when a lab stands in for the clouds."""
     here: Outside
     supernet: IPv4Network
     places: Mapping[str, Place[SiteT_co]]
-    """The cloud's sites, by name."""
+    """Sites in this cloud, by name."""
     ranges: Mapping[str, SiteRanges]
-    """Theirs, by name."""
+    """Ranges of these sites, by the site's name."""
     machines: tuple[Machines, ...]
-    """What is wanted in them."""
+    """Machines that the environment needs in these sites."""
 
     def at(self, *key: object) -> str:
-        """A key of the environment, with its file."""
+        """Return a key of the environment together with its file, as text."""
         return f"{'.'.join(map(str, key))} in {self.file}"
 
     def sites(self, *names: str) -> tuple[str, ...]:
-        """These sites, with their file."""
+        """Return the keys of these sites together with their file, as texts."""
         return tuple(self.at("sites", name) for name in names)
 
     def regions(self) -> dict[str, list[str]]:
-        """Names of the sites in each region."""
+        """Return the names of the sites in each region."""
         found: dict[str, list[str]] = {}
         for name, place in self.places.items():
             found.setdefault(place.site.region, []).append(name)
         return found
 
     def machines_in(self, *names: str) -> tuple[Machines, ...]:
-        """What is wanted in these sites."""
+        """Return the machines that the environment needs in these sites."""
         return tuple(one for one in self.machines if one.site in names)
 
 
 def compared(share: Share[Any], others: list[tuple[str, list[str]]], what: str) -> Iterator[Finding]:
-    """Whether the address plan overlaps what is in an account already, each thing with its ranges: such networks can
-    never be joined to this one."""
+    """Warn about networks in an account that overlap the address plan. ``others`` holds the name and the ranges of each
+    network. Such a network can never be connected to the environment."""
     supernet, clash = share.supernet, False
     for name, blocks in others:
         for block in blocks:
@@ -101,7 +101,8 @@ def compared(share: Share[Any], others: list[tuple[str, list[str]]], what: str) 
 
 
 def cores_differ(share: Share[Any], machines: Iterable[Machines], vcpus: Mapping[str, int]) -> Iterator[Finding]:
-    """Whether a cloud says other cores of a type than the address and capacity plans count with."""
+    """Report machine types for which the cloud states another number of cores than the address and capacity plans
+    use."""
     for machine_type, known in sorted({(one.machine_type, one.vcpus) for one in machines}):
         if vcpus.get(machine_type, known) != known:
             key, said = share.at("machine_types", machine_type, "vcpus"), vcpus[machine_type]
@@ -111,7 +112,8 @@ def cores_differ(share: Share[Any], machines: Iterable[Machines], vcpus: Mapping
 def fitted(
     share: Share[Any], key: str, what: str, named: str, found: object | None, faults: Iterable[str]
 ) -> Iterator[Finding]:
-    """The verdict on a part that the environment names, None when it is not there."""
+    """Judge an existing part that the environment names. ``found`` is None when the part does not exist; ``faults`` say
+    why it does not fit."""
     where = share.at(key)
     if found is None:
         yield problem(f"the {what} {named} is not there", where, do=MAKE_IT)
@@ -121,11 +123,11 @@ def fitted(
 
 
 def unbaked(share: Share[Any], name: str) -> Finding:
-    """The verdict on an image that is still to be baked."""
+    """Return the finding for an image that is still to be baked."""
     key = share.at("sites", name, "image")
     return problem("no image is baked yet: this id stands for the first", key, do=bake(share, name))
 
 
 def bake(share: Share[Any], name: str) -> str:
-    """What to do where a site's image is none."""
+    """Return the advice for a site without a baked image."""
     return f"`longhaul image build --env {share.environment} --site {name}` ends with the id to write here"

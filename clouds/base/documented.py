@@ -1,4 +1,5 @@
-"""The permissions that docs/getting-started.md lists: written there once, for people and for this command.
+"""Reads the permissions that docs/getting-started.md lists. The page is their only source, for readers and for
+``doctor``.
 
 A test of that page keeps its lists equal to what the program makes.
 """
@@ -17,7 +18,7 @@ NAME = "docs/getting-started.md"
 
 
 def document(marker: str) -> Any:
-    """The JSON of the page that stands below a marker."""
+    """Return the JSON below a marker of the page. Raise ``NotAskedError`` when the page has no such marker."""
     found = re.search(rf"<!-- {marker} -->\n+```json\n(.*?)\n```", text(), re.DOTALL)
     if found is None:
         raise NotAskedError(f"{NAME} has no list {marker!r}")
@@ -25,7 +26,7 @@ def document(marker: str) -> Any:
 
 
 def text() -> str:
-    """The page."""
+    """Return the text of the page. Raise ``NotAskedError`` when it cannot be read."""
     try:
         return PAGE.read_text(encoding="utf-8")
     except OSError as error:
@@ -33,5 +34,5 @@ def text() -> str:
 
 
 def several(value: str | list[str]) -> tuple[str, ...]:
-    """The values of a key that has one or a list of them."""
+    """Return the values of a key that has either one value or a list."""
     return (value,) if isinstance(value, str) else tuple(value)

@@ -1,12 +1,12 @@
-"""Errors of asking a cloud."""
+"""Errors of requests to a cloud."""
 
 from __future__ import annotations
 
 
 class CloudError(Exception):
-    """A cloud refused or did not answer."""
+    """Raised when a cloud refuses a request or does not answer."""
 
     def __init__(self, message: str, *, passing: bool = False, answered: bool = True) -> None:
-        """``passing``: it may be otherwise in a moment; ``answered`` is false where nobody was reached."""
+        """``passing`` is true when a retry may succeed; ``answered`` is false when no server was reached."""
         super().__init__(message)
         self.passing, self.answered = passing, answered

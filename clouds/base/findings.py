@@ -1,4 +1,4 @@
-"""Findings: what is said of an environment by whoever looks at it, be it a check of a cloud, a policy or a plan."""
+"""Findings: messages about an environment, from a cloud's check, a policy or a plan."""
 
 from __future__ import annotations
 
@@ -8,43 +8,43 @@ from enum import StrEnum
 
 
 class Severity(StrEnum):
-    """How grave something is, the least first."""
+    """Severity of a finding, the lowest first."""
 
     OK = "ok"
     UNKNOWN = "unknown"
-    """It could not be asked."""
+    """The question could not be answered."""
     WARNING = "warning"
-    """It works, and somebody should know."""
+    """It works, but the user should know about it."""
     PROBLEM = "problem"
-    """It would fail, must not be, or would make what does not work."""
+    """It would fail, is not allowed, or would produce something that does not work."""
 
     @property
     def weight(self) -> int:
-        """A number to sort by; words would sort by the alphabet."""
+        """Number to sort by, because the words would sort alphabetically."""
         return tuple(Severity).index(self)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One answer, or one reason."""
+    """One message of a check: an answer, or a reason."""
 
     severity: Severity
     what: str
-    """In one sentence; never a secret."""
+    """The message, in one sentence. It never contains a secret."""
     where: tuple[str, ...] = ()
-    """Keys with their file, names of resources, or what else it is about."""
+    """Keys with their file, names of resources, or other places that the finding is about."""
     why: str = ""
-    """A reason that holds wherever the same is found, and where it comes from."""
+    """A reason that is the same wherever this is found, with its source."""
     do: str = ""
-    """What to do, or to write instead."""
+    """Advice: what to do, or what to write instead."""
     lines: tuple[str, ...] = ()
-    """What it is about in full, where a sentence does not hold it: keys of a file, security rules."""
+    """Full content that is too long for a sentence: keys of a file, security rules."""
     check: str = ""
-    """Name of the check or rule that found it."""
+    """Name of the check or rule that reported it."""
 
 
 class NotAskedError(Exception):
-    """The question has no answer; the message says why, ``do`` what would help."""
+    """Raised when a question has no answer. The message says why; ``do`` says what would help."""
 
     def __init__(self, why: str, *, do: str = "") -> None:
         super().__init__(why)
@@ -52,41 +52,41 @@ class NotAskedError(Exception):
 
 
 class RefusedError(NotAskedError):
-    """These credentials may not ask."""
+    """Raised when the credentials do not allow the request."""
 
 
 def problem(what: str, *where: str, do: str) -> Finding:
-    """Something that has to change first."""
+    """Return a finding about something that must be changed first."""
     return Finding(severity=Severity.PROBLEM, what=what, where=where, do=do)
 
 
 def warning(what: str, *where: str, do: str) -> Finding:
-    """Something to know, or to change later."""
+    """Return a finding that the user should know about, or change later."""
     return Finding(severity=Severity.WARNING, what=what, where=where, do=do)
 
 
 def unknown(what: str, *where: str, do: str = "") -> Finding:
-    """Something that nobody answered."""
+    """Return a finding about a question without an answer."""
     return Finding(severity=Severity.UNKNOWN, what=what, where=where, do=do)
 
 
 def ok(what: str, *where: str) -> Finding:
-    """Something that is as it should be."""
+    """Return a finding about something that is correct."""
     return Finding(severity=Severity.OK, what=what, where=where)
 
 
 def gravest(findings: Iterable[Finding]) -> Severity:
-    """The worst of all; well when there are none."""
+    """Return the highest severity; ``OK`` when there are no findings."""
     return max((finding.severity for finding in findings), key=lambda severity: severity.weight, default=Severity.OK)
 
 
 def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """The gravest first, else as they came."""
+    """Sort findings by severity, highest first; the order is otherwise kept."""
     return tuple(sorted(findings, key=lambda finding: -finding.severity.weight))
 
 
 def folded(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """The gravest first; those that say the same of several places become one."""
+    """Merge findings that differ only in their places, and sort them by severity, highest first."""
     merged: dict[Finding, tuple[str, ...]] = {}
     for finding in findings:
         said = replace(finding, where=())

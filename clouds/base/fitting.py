@@ -1,4 +1,5 @@
-"""Whether what is there already fits the address plan: asked of a cloud by whoever builds or looks, judged here."""
+"""Checks that an existing network fits the address plan. The program and ``doctor`` ask the cloud; the verdict is
+here."""
 
 from __future__ import annotations
 
@@ -9,51 +10,53 @@ from ipaddress import IPv4Network, collapse_addresses, ip_network
 
 @dataclass(frozen=True, kw_only=True)
 class SiteRanges:
-    """Ranges that the address plan gives a site, as its cloud is told of them."""
+    """Ranges that the address plan gives a site, in the form that clouds use."""
 
     supernet: IPv4Network
-    """The environment's."""
+    """Supernet of the environment."""
     block: IPv4Network
-    """The site's."""
+    """Block of the site."""
     parts: Mapping[str, IPv4Network]
-    """Ranges of subnets by what stands in them."""
+    """Range of each subnet, by the part of the site that uses it."""
     zones: tuple[IPv4Network, ...]
-    """Ranges of nodes and pods in each zone, where a zone has a subnet of its own, in the order of the site's."""
+    """Ranges for nodes and pods of each zone, where a zone has a subnet of its own. The order is that of the site's
+    zones."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FoundSubnet:
-    """A subnet as its cloud has it."""
+    """An existing subnet, as its cloud reports it."""
 
     ranges: tuple[IPv4Network, ...]
     endpoints: tuple[str, ...] = ()
     """Azure: service endpoints."""
     delegated: str = ""
-    """Azure: the service that it is delegated to, which machines cannot stand in."""
+    """Azure: service that the subnet is delegated to; machines cannot be in such a subnet. Empty when it is not
+    delegated."""
     network: str = ""
-    """AWS: the VPC."""
+    """AWS: id of the VPC."""
     zone: str = ""
-    """AWS: the availability zone with its region."""
+    """AWS: name of the availability zone, including its region."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FoundNetwork:
-    """A virtual network or VPC as its cloud has it."""
+    """An existing virtual network or VPC, as its cloud reports it."""
 
     region: str
     ranges: tuple[IPv4Network, ...]
     subnets: Mapping[str, FoundSubnet] = field(default_factory=dict)
-    """Azure: by name, without case."""
+    """Azure: subnets by name in lower case."""
 
 
 def ranges_of(texts: Iterable[str]) -> tuple[IPv4Network, ...]:
-    """The IPv4 ranges among what a cloud lists."""
+    """Return the IPv4 ranges among ``texts``; others are left out."""
     found = (ip_network(text) for text in texts)
     return tuple(one for one in found if isinstance(one, IPv4Network))
 
 
 def network_faults(found: FoundNetwork, ranges: SiteRanges, *, region: str) -> Iterator[str]:
-    """Why a network cannot be that of the site in ``region`` that has ``ranges``."""
+    """Yield the reasons why a network cannot be the network of the site with ``ranges`` in ``region``."""
     block = ranges.block
     if found.region.replace(" ", "").lower() != region:
         yield f"it is in {found.region}, and the site in {region}; name one in the site's region"
@@ -72,12 +75,12 @@ def network_faults(found: FoundNetwork, ranges: SiteRanges, *, region: str) -> I
 
 
 def _without(held: IPv4Network, block: IPv4Network) -> list[IPv4Network]:
-    """What of ``held`` is not the block's."""
+    """Return the ranges of ``held`` that are outside ``block``."""
     if not held.overlaps(block):
         return [held]
     return [] if held.subnet_of(block) else list(held.address_exclude(block))
 
 
 def listed(ranges: Sequence[IPv4Network]) -> str:
-    """Ranges for a sentence."""
+    """Return ranges as text for a sentence."""
     return ", ".join(map(str, ranges)) or "none"

@@ -1,4 +1,4 @@
-"""Pools' groups as their clouds have them: auto scaling groups and scale sets, told in the same words."""
+"""Pools' groups as their clouds report them: auto scaling groups and scale sets, described in the same terms."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Protocol
 
 
 class Life(StrEnum):
-    """Where the cloud is with a machine."""
+    """Stage of a machine's life, as the cloud reports it."""
 
     THERE = "there"
     CHANGING = "changing"
-    """The cloud makes it, or makes it anew."""
+    """The cloud is making the machine, or replacing it in place."""
     GOING = "going"
-    """On its way out: whatever comes in its place is another machine."""
+    """The machine is being removed. Its replacement is another machine."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,56 +22,60 @@ class Machine:
     """One machine of a group."""
 
     id: str
-    """What the cloud calls it."""
+    """The cloud's id of the machine."""
     node: str
     """Name of its Node."""
     current: bool
-    """Whether it was made from what the group's machines are made from now."""
+    """True when the machine was made from the group's present model or template."""
     life: Life = Life.THERE
     held: str = ""
-    """Why somebody wants it left alone; empty when nobody said so in the cloud."""
+    """Reason why the machine must be left alone; empty when the cloud records none."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """A pool's group."""
+    """Present state of a pool's group."""
 
     target: str
-    """What its machines are made from now, as people may compare it."""
+    """Text that identifies the model or template of new machines. Two texts are equal when it is the same."""
     wanted: int
-    """Machines that it should have."""
+    """Number of machines that the group should have."""
     machines: tuple[Machine, ...]
 
 
 class Rolled(Protocol):
-    """Machines that are looked at and replaced together. Everything raises :class:`CloudError`."""
+    """Machines that are observed and replaced together. Every method raises :class:`CloudError` when the cloud refuses
+    or does not answer."""
 
     in_place: bool
-    """Whether a machine is made anew under its own name, rather than ended and followed by another. Then its
-    replacement has a second step, :meth:`rebuild`, and its old Node is in the new one's way."""
+    """True when a machine is replaced under its own name; false when it is terminated and another machine follows. In
+    place, the replacement has a second step, :meth:`rebuild`, and the old Node must be deleted before the machine joins
+    again."""
 
     def look(self) -> Group:
-        """The group and all its machines, asked for together."""
+        """Return the group and all of its machines, read at the same time."""
 
     def replace(self, machine: Machine) -> None:
-        """Begin to replace a machine on which nothing runs; the group keeps its size."""
+        """Start to replace a machine on which no workload runs. The group keeps its size."""
 
     def rebuild(self, machine: Machine) -> None:
-        """The second step, once the machine is current by the cloud's account."""
+        """Do the second step of a replacement in place, once the cloud reports the machine as current. A group that
+        does not replace in place raises ``NotImplementedError``."""
 
     def remake(self, machine: Machine) -> None:
-        """Replace a machine that has no Node on which the steps could be noted: all of it, awaiting what has to be."""
+        """Replace a machine that has no Node on which the steps could be recorded. Do all steps, and wait between them
+        where necessary."""
 
 
 class Scaled(Protocol):
-    """A group, as far as its size goes. Everything raises :class:`CloudError`."""
+    """Size of a group. Every method raises :class:`CloudError` when the cloud refuses or does not answer."""
 
     def size(self) -> int:
-        """Machines that it should have."""
+        """Return the number of machines that the group should have."""
 
     def resize(self, count: int) -> None:
-        """Ask for another number of them, as an autoscaler does; the group makes or ends machines itself."""
+        """Set the number of machines, as an autoscaler does. The group itself makes or terminates machines."""
 
 
 class LiveGroup(Rolled, Scaled, Protocol):
-    """A pool's group as the cloud has it."""
+    """A pool's group in the cloud, which can be observed, replaced and resized."""

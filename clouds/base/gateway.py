@@ -13,8 +13,8 @@ class Gateway(Section):
     """A machine that ends the site's IPsec tunnels."""
 
     name: Name = Field(examples=["gw-0"])
-    """Host name's last part; the machine is `<env>-<name>`."""
+    """Last part of its host name; the machine is called `<env>-<name>`."""
     public_address: IPv4Address = Field(examples=["198.51.100.20"])
-    """The static address that the other sites' gateways reach."""
+    """Static public address at which the other sites' gateways reach it."""
     host_key: HostKey | None = None
-    """The machine's SSH host key, pinned; left out until the rack is prepared."""
+    """The machine's SSH host key, which connections must match. Leave it out until the machine is prepared."""

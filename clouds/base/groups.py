@@ -1,4 +1,4 @@
-"""Groups of like machines, which a cloud makes more or fewer of: scale sets, auto scaling groups."""
+"""Groups of like machines, which a cloud scales: scale sets and auto scaling groups."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ class PoolGroup:
     """One group of a pool."""
 
     name: str
-    """What the cloud calls it, and what its machines' names begin with on Azure."""
+    """Name of the group in the cloud. On Azure, the names of its machines begin with it."""
     resource: str
-    """What the program calls it."""
+    """Name of the group's resource in the program."""
     min: int
-    """Machines that it begins with."""
+    """Number of machines that the group starts with."""
     max: int
-    """Machines that it may have."""
+    """Largest number of machines in the group."""

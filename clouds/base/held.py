@@ -1,6 +1,6 @@
-"""Facts that stay as they are while an environment is in use."""
+"""Immutable settings of an environment."""
 
 from __future__ import annotations
 
 MADE = "made by Longhaul"
-"""Of what a site could have had already."""
+"""Value of an immutable setting whose part Longhaul makes, instead of an existing part that the file names."""

@@ -1,4 +1,5 @@
-"""What comes in comes from the environment's own addresses or from its operators', whichever cloud's rule admits it."""
+"""Checks that inbound traffic is allowed only from the environment's own addresses or from its operators', in every
+cloud."""
 
 from __future__ import annotations
 
@@ -10,29 +11,30 @@ from clouds.base.policy import Breach, Declared, Resource
 from clouds.base.ranges import parse_range
 
 ANYONE = ("*", "any", "internet", "0.0.0.0/0", "::/0")
-"""Sources that are the whole internet, in small letters."""
+"""Sources that mean the whole internet, in lower case."""
 
 IPSEC_PORTS = frozenset({"500", "4500"})
-"""UDP ports of IKE and of ESP behind NAT (RFC 7296, 2; RFC 3948, 2.1)."""
+"""UDP ports of IKE, and of ESP behind NAT (RFC 7296, 2; RFC 3948, 2.1)."""
 
 ESP = ("esp", "50")
-"""The protocol by its name in Azure and by its number (IANA, "Protocol Numbers")."""
+"""Protocol ESP, by its name in Azure and by its number (IANA, "Protocol Numbers")."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ingress:
-    """One rule that lets something in."""
+    """One rule that allows inbound traffic."""
 
     place: str
-    """Where it is in its resource; empty when it is a resource of its own."""
+    """Path of the rule in its resource; empty when the rule is a resource of its own."""
     sources: tuple[str, ...]
     protocol: str
     ports: frozenset[str]
-    """Ports or ranges of them as they are written."""
+    """Ports or port ranges, as they are written."""
 
     @property
     def is_ipsec(self) -> bool:
-        """Whether it admits nothing but IKE and ESP, which end in a gateway that knows its peers by their keys."""
+        """Return whether the rule allows only IKE and ESP. These end at a gateway that authenticates its peers by their
+        keys."""
         if self.protocol.lower() in ESP:
             return True
         return self.protocol.lower() == "udp" and bool(self.ports) and self.ports <= IPSEC_PORTS
@@ -41,8 +43,9 @@ class Ingress:
 def ingress_breaches(
     resource: Resource, declared: Declared, rules: Iterable[Ingress], *, key: str, own: Container[str] = ()
 ) -> Iterator[Breach]:
-    """Sources in ``rules`` that the environment does not declare. ``key``: where a resource lists its rules; ``own``:
-    names in the place of a source that stand for nobody's addresses but the environment's."""
+    """Yield a breach for each source in ``rules`` that the environment does not declare. ``key`` is the property in
+    which a resource lists its rules. ``own`` holds source names, such as service tags, that mean only the environment's
+    own addresses."""
     if unseen(resource.inputs, key):
         yield Breach(what=f"{key} cannot be judged before it is made", write="rules that do not wait for anything")
     for rule in rules:
@@ -56,7 +59,7 @@ def ingress_breaches(
 
 
 def _wrong(source: str, declared: Declared, own: Container[str]) -> str:
-    """What is wrong with a source; empty when nothing is."""
+    """Return what is wrong with a source; empty when nothing is."""
     if source.lower() in ANYONE:
         return f"lets in {source}, which is everyone"
     if is_unknown(source):

@@ -1,4 +1,4 @@
-"""Reading inputs as the engine writes them into a preview: nested, partly unknown, partly secret."""
+"""Reads inputs of resources as the engine writes them into a preview: nested, partly unknown, partly secret."""
 
 from __future__ import annotations
 
@@ -6,34 +6,34 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
-"""Stands for a value that is known only once something is made (pulumi, ``pkg/resource/stack/deployment.go``,
+"""Placeholder for a value that is known only after something is made (pulumi, ``pkg/resource/stack/deployment.go``,
 ``computedValuePlaceholder``)."""
 
 MASKED = "[secret]"
-"""Stands for a secret where the engine writes for people (pulumi, ``pkg/backend/display/json.go``)."""
+"""Placeholder for a secret in the engine's output for people (pulumi, ``pkg/backend/display/json.go``)."""
 
 SIGNATURE = "4dabf18193072939515e22adb298388d"
-"""Key of the mapping that a secret is wrapped in (pulumi, ``sdk/python/lib/pulumi/runtime/rpc.py``)."""
+"""Key of the mapping that wraps a secret (pulumi, ``sdk/python/lib/pulumi/runtime/rpc.py``)."""
 
 
 def is_unknown(value: object) -> bool:
-    """Whether ``value`` is known only later."""
+    """Return whether ``value`` is known only later."""
     return value == UNKNOWN
 
 
 def is_secret(value: object) -> bool:
-    """Whether ``value`` is marked as secret, so that the engine encrypts and masks it."""
+    """Return whether ``value`` is marked as secret, so that the engine encrypts and masks it."""
     return value == MASKED or (isinstance(value, Mapping) and SIGNATURE in value)
 
 
 def is_true(value: object) -> bool:
-    """Whether ``value`` says yes: the clouds' interfaces have some booleans as text."""
+    """Return whether ``value`` is true. The clouds' interfaces return some booleans as text."""
     return value is True or (isinstance(value, str) and value.lower() == "true")
 
 
 def at(value: Any, path: str) -> Any:
-    """The value at a dotted ``path``; None where there is nothing, :data:`MASKED` where it is inside of a secret that
-    nobody can look into."""
+    """Return the value at a dotted ``path``: None when there is none, :data:`MASKED` when it is inside a secret that
+    cannot be opened."""
     for key in path.split("."):
         value = _opened(value)
         if is_secret(value):
@@ -43,19 +43,20 @@ def at(value: Any, path: str) -> Any:
 
 
 def is_hidden(value: Any, path: str) -> bool:
-    """Whether what is at ``path``, or something around it, is marked as secret."""
+    """Return whether the value at ``path``, or a mapping around it, is marked as secret."""
     parts = path.split(".")
     return is_secret(value) or any(is_secret(at(value, ".".join(parts[:end]))) for end in range(1, len(parts) + 1))
 
 
 def _opened(value: Any) -> Any:
-    """What is in a wrapped secret, if that can be seen: a secret inside a section may come as a secret section."""
+    """Return the content of a wrapped secret, if it can be seen. A secret inside a section may come as a secret
+    section."""
     return value["value"] if is_secret(value) and isinstance(value, Mapping) and "value" in value else value
 
 
 def items(value: Any, path: str) -> list[tuple[str, Any]]:
-    """The entries of the list at ``path``, each with where it is, such as ``ingress[0]``; a lone value counts as
-    one."""
+    """Return the entries of the list at ``path``, each with its own path, such as ``ingress[0]``. A single value counts
+    as a list of one."""
     found = _opened(at(value, path))
     if found is None:
         return []
@@ -65,24 +66,25 @@ def items(value: Any, path: str) -> list[tuple[str, Any]]:
 
 
 def sections(value: Any, path: str) -> list[tuple[str, Mapping[str, Any]]]:
-    """As :func:`items`, those that have properties: what is unknown or secret has none."""
+    """Return those entries of :func:`items` that are mappings. Unknown and secret entries are left out."""
     opened = ((place, _opened(entry)) for place, entry in items(value, path))
     return [(place, entry) for place, entry in opened if isinstance(entry, Mapping) and not is_secret(entry)]
 
 
 def unseen(value: Any, path: str) -> bool:
-    """Whether an entry of the list at ``path``, or all of it, cannot be judged."""
+    """Return whether the list at ``path``, or an entry of it, cannot be judged."""
     return len(sections(value, path)) < len(items(value, path))
 
 
 def texts(value: Any, path: str) -> list[str]:
-    """The entries of the list of texts at ``path``; a lone text counts as one."""
+    """Return the entries of the list of texts at ``path``. A single text counts as a list of one; a secret becomes
+    :data:`MASKED`."""
     return [MASKED if is_secret(entry) else str(entry) for _, entry in items(value, path)]
 
 
 def walk(value: Any, path: str = "") -> Iterator[tuple[str, str, Any]]:
-    """Every property inside ``value``, however deep: where it is, its key, what it holds. What is in a secret is not
-    shown."""
+    """Yield every property inside ``value``, at any depth: its path, its key and its value. The content of a secret is
+    left out."""
     if is_secret(value):
         return
     if isinstance(value, Mapping):
@@ -96,7 +98,7 @@ def walk(value: Any, path: str = "") -> Iterator[tuple[str, str, Any]]:
 
 
 def shown(value: object) -> str:
-    """``value`` for a sentence."""
+    """Return ``value`` as text for a sentence."""
     if value is None:
         return "not set"
     if is_unknown(value):

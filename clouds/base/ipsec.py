@@ -1,4 +1,4 @@
-"""How the tunnels between sites are sealed, written once: each cloud says it in its own words."""
+"""Encryption settings of the tunnels between sites, defined once. Each cloud translates them into its own terms."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Suite:
-    """Algorithms and lifetimes of IKEv2 and of the tunnels that it makes."""
+    """Algorithms and lifetimes of IKEv2 and of the IPsec tunnels."""
 
     cipher: str
-    """Of IKE and of the tunnels. An AEAD cipher: it needs no integrity algorithm beside it."""
+    """Cipher of IKE and of the tunnels. It is an AEAD cipher, so it needs no integrity algorithm."""
     derivation: str
-    """What IKE derives its keys with."""
+    """Hash function of IKE's key derivation."""
     group: str
-    """Diffie-Hellman group of IKE, and of the tunnels' own forward secrecy."""
+    """Diffie-Hellman group of IKE, and of the tunnels' perfect forward secrecy."""
     ike_s: int
-    """Life of IKE's keys, seconds."""
+    """Lifetime of IKE's keys, in seconds."""
     tunnel_s: int
-    """Life of a tunnel's keys, seconds."""
+    """Lifetime of a tunnel's keys, in seconds."""
     silence_s: int
-    """Silence after which a peer counts as dead, seconds; the same on all gateways."""
+    """Time without an answer after which a peer counts as dead, in seconds; the same on all gateways."""
 
 
 SUITE = Suite(cipher="AES-256-GCM", derivation="SHA-384", group="ECP-384", ike_s=28_800, tunnel_s=3_600, silence_s=30)
-"""The one that all kinds of gateways offer. Azure renews the tunnels' keys every hour and those of IKE every eight,
-which cannot be set (learn.microsoft.com/azure/vpn-gateway/ipsec-ike-policy-howto)."""
+"""The suite that all kinds of gateways support. Azure renews a tunnel's keys every hour and IKE's keys every eight
+hours; this cannot be set (learn.microsoft.com/azure/vpn-gateway/ipsec-ike-policy-howto)."""

@@ -1,4 +1,4 @@
-"""What a resource is to the cluster, whichever cloud's."""
+"""Kinds of resources, the same for all clouds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def without_version(token: str) -> str:
 
 
 class Kind(StrEnum):
-    """What a resource is, in a reader's words."""
+    """Kind of a resource, in words for a reader."""
 
     MACHINE = "machine"
     POOL = "pool's group"
@@ -38,7 +38,7 @@ class Kind(StrEnum):
     NAME = "name"
     RIGHT = "right"
     QUIET = "note of Longhaul's own"
-    """Nothing that anybody uses: what waits, and what remembers."""
+    """Resources that only wait or only record something; nothing else uses them."""
     OTHER = "resource"
 
 

@@ -1,4 +1,4 @@
-"""What a cloud itself lists of an environment."""
+"""Resources of an environment that a cloud itself lists."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class PublicAddress:
-    """A public address of the environment's."""
+    """One public address of the environment."""
 
     address: str
     holder: str
-    """Whom the cloud says it belongs to, or nobody."""
+    """Resource that the cloud reports as its holder, or ``nobody``."""
     allowed: bool
-    """Whether its holder may have one: a gateway may."""
+    """True when its holder may have a public address, as a gateway may, or when no resource holds it."""

@@ -1,4 +1,4 @@
-"""A machine type that a cloud offers, with what the address and capacity plans need of it."""
+"""Machine types that a cloud offers, with the data that the address and capacity plans need."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from clouds.base.section import GpuModel, GpuNvlinks, Section
 
 
 class MachineType(Section):
-    """What one machine of a type has."""
+    """Properties of one machine of a type."""
 
     cloud: str
-    """The cloud that offers the type, by its kind."""
+    """Kind of the cloud that offers the type."""
     vcpus: int = Field(ge=1)
-    """Virtual cores."""
+    """Number of virtual cores."""
     memory_gib: int = Field(ge=1)
     """Memory in GiB."""
     gpus: int = Field(default=0, ge=0)
-    """Whole GPUs."""
+    """Number of whole GPUs."""
     gpu_model: GpuModel = ""
-    """Words of the name that every GPU has to have, such as `H100` or `A100 80GB`; left out, any."""
+    """Words that every GPU's name must contain, such as `H100` or `A100 80GB`. Left out, any GPU is accepted."""
     gpu_nvlinks: GpuNvlinks | None = None
-    """NVLinks of each GPU that have to be active; 0: they are not looked at; left out: all that a GPU knows, once one
-    of the machine is active."""
+    """Least number of active NVLinks of each GPU; 0 turns this check off. Left out, all NVLinks that a GPU knows must
+    be active as soon as one NVLink of the machine is active."""
     local_ssd_gb: int = Field(default=0, ge=0)
     """Local NVMe storage in GB (10⁹ bytes), all disks together; 0 when the type has none."""
 
@@ -30,8 +30,8 @@ class MachineType(Section):
 def built_in(
     cloud: str, vcpus: int, memory_gib: int, *, ssd: int = 0, gpus: tuple[int, str, int | None] | None = None
 ) -> MachineType:
-    """A type that needs no declaration. ``ssd``: GB of all its disks; ``gpus``: how many, their model, and the NVLinks
-    of each."""
+    """Return a type that needs no declaration. ``ssd`` is the size of all its disks in GB; ``gpus`` is their number,
+    their model and the NVLinks of each."""
     count, model, nvlinks = gpus or (0, "", None)
     return MachineType(
         cloud=cloud,
@@ -45,7 +45,8 @@ def built_in(
 
 
 A100_BOARD, H100_BOARD = 12, 18
-"""NVLinks of each GPU on NVIDIA's boards with NVSwitches (docs/gpus.md)."""
+"""Number of NVLinks of each GPU on NVIDIA's boards with NVSwitches (docs/gpus.md)."""
 
 ALONE = 0
-"""NVLinks that are looked at of one GPU of a machine that has more: its links lead to GPUs of others."""
+"""Value of ``gpu_nvlinks`` for a type with one GPU of a larger board. Its NVLinks lead to GPUs of other machines, so
+they are not checked."""

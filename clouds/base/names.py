@@ -5,28 +5,28 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 NODE = 52
-"""Characters of a node: its certificate's common name is `system:node:` and that, and has 64 (RFC 5280, A.1,
-``ub-common-name``)."""
+"""Largest number of characters of a node's name. The common name of its certificate is `system:node:` and that name,
+and may have 64 characters (RFC 5280, A.1, ``ub-common-name``)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sized:
-    """A name that something in a cloud gets."""
+    """Name of a resource in a cloud, with its maximum length."""
 
     what: str
-    """Kind of thing, with its article."""
+    """Kind of resource, with its article, such as ``a scale set``."""
     name: str
     most: int
-    """Characters that it may have."""
+    """Largest number of characters."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Main:
-    """One of the main things of a site, as its cloud calls it."""
+    """Name of one of a site's main resources in its cloud."""
 
     what: str
-    """In words, such as ``resource group``."""
+    """Kind of resource in words, such as ``resource group``."""
     name: str
-    """Of an AWS network the tag ``Name``, or its id where it is there already."""
+    """Its name. For a VPC of AWS, this is the tag ``Name``, or the id when the VPC exists already."""
     existing: bool = False
-    """Whether it is there already."""
+    """True when the resource exists already."""

@@ -1,4 +1,4 @@
-"""This machine, as clouds see it: how what is outside is asked, and whether its clock agrees with theirs."""
+"""Network and clock of the machine that runs the command, and a check of that clock against a cloud's."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from urllib.parse import urlsplit
 from clouds.base.findings import Finding, NotAskedError, ok, problem, warning
 
 OFF = timedelta(seconds=60)
-"""Beyond this somebody should look after the clock."""
+"""Difference above which the user is warned about the clock."""
 
 WRONG = timedelta(minutes=5)
-"""Beyond this, certificates made here may not be valid yet where they are used (``CLOCK_SKEW``,
+"""Difference above which certificates made here may not be valid yet where they are used (``CLOCK_SKEW``,
 components/control_plane/issuing.py)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outside:
-    """What this machine is asked with."""
+    """Functions through which checks use this machine's network and clock."""
 
     resolve: Callable[[str], object]
-    """Addresses of a name; ``socket.gaierror``."""
+    """Looks up the addresses of a name; raises ``socket.gaierror``."""
     date: Callable[[str], str]
-    """The ``Date`` that an address answers with, empty when it has none; ``NotAskedError``."""
+    """Returns the ``Date`` header of a URL's answer, empty when it has none; raises ``NotAskedError``."""
     now: Callable[[], datetime]
-    """This machine's clock, in UTC."""
+    """Returns the time of this machine's clock, in UTC."""
     proxied: Callable[[str], bool]
-    """Whether an address is asked through a proxy."""
+    """Returns whether a URL is reached through a proxy."""
 
 
 def clock(here: Outside, url: str) -> Iterator[Finding]:
-    """This machine's clock against the one that answers at ``url``, to a second."""
+    """Compare this machine's clock with the clock of the server at ``url``, to a second."""
     before = here.now()
     said = here.date(url)
     after = here.now()
@@ -41,7 +41,7 @@ def clock(here: Outside, url: str) -> Iterator[Finding]:
         theirs = parsedate_to_datetime(said).astimezone(UTC)
     except ValueError:
         raise NotAskedError(f"{url} answers without a date") from None
-    # A whole second is written as its beginning; the answer was made between the two looks here.
+    # The header holds whole seconds, rounded down. The server wrote it between the two readings of this clock.
     early, late = before - theirs - timedelta(seconds=1), after - theirs
     off = max(early, timedelta(0)) or min(late, timedelta(0))
     name, words = (

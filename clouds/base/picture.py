@@ -1,4 +1,4 @@
-"""How a cloud's sites are drawn."""
+"""Appearance of a cloud's sites on the map."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Picture:
-    """What a map says of every site of a cloud."""
+    """Texts and colours of a cloud's sites on the map."""
 
     title: str
-    """Above the sites."""
+    """Title above the sites."""
     light: str
-    """Colour on a light page; a text has to be read in it."""
+    """Colour on a light page. Text in this colour must be readable."""
     dark: str
-    """On a dark one."""
+    """Colour on a dark page. Text in this colour must be readable."""
     zones_have_ranges: bool
-    """Whether each zone has subnets of its own, which the map lists."""
+    """True when each zone has subnets of its own, which the map lists."""
     gateway: str = ""
-    """What is said of the gateway that the cloud makes; empty where it makes none."""
+    """Text about the VPN gateway that the cloud makes; empty where it makes none."""
     gateway_in_subnet: bool = False
-    """Whether it stands in the site's subnet for gateways, which is said too."""
+    """True when the VPN gateway is in the site's gateway subnet, which the map then shows."""

@@ -1,4 +1,4 @@
-"""A site in its environment: all that a cloud is told when it is asked about one."""
+"""A site within its environment: everything that a cloud is told about a site."""
 
 from __future__ import annotations
 
@@ -14,30 +14,31 @@ SiteT_co = TypeVar("SiteT_co", bound=SiteBase, covariant=True)
 
 @dataclass(frozen=True, kw_only=True)
 class Place(Generic[SiteT_co]):
-    """One site of an environment. Clouds know no environment: the model makes these (``place_of``)."""
+    """One site of an environment. Clouds do not know the environment's model; the model makes these objects
+    (``place_of``)."""
 
     environment: str
-    """The environment's name."""
+    """Name of the environment."""
     prefix: str
-    """Stands before every name that clouds know, with its hyphen; may be empty."""
+    """Prefix of every name in a cloud, with its hyphen; may be empty."""
     domain: str
-    """The environment's private DNS zone."""
+    """Private DNS zone of the environment."""
     name: str
-    """The site's name."""
+    """Name of the site."""
     site: SiteT_co
     control: str
-    """The control plane's site; empty where the file names none that could be."""
+    """Name of the control plane's site; empty when the file names no site that can hold one."""
     is_control: bool
-    """Whether the control plane stands here."""
+    """True when the control plane is in this site."""
     has_tunnels: bool
-    """Whether a link of the site is an IPsec tunnel."""
+    """True when a link of the site is an IPsec tunnel."""
     pools: Mapping[str, Pool]
-    """Those of the site, by name."""
+    """Pools of the site, by name."""
 
     def pool_resource(self, pool: str) -> str:
-        """What the program calls a pool."""
+        """Return the name of a pool's resource in the program."""
         return f"{self.environment}-{pool}"
 
     def cloud_name(self, name: str) -> str:
-        """What a cloud calls a resource that Longhaul calls ``name``."""
+        """Return the name in a cloud of a resource that Longhaul calls ``name``."""
         return f"{self.prefix}{name}"

@@ -1,4 +1,4 @@
-"""Rules over the resources that a program declares, and what an environment's file says that they ask."""
+"""Rules for the resources that a program declares, and the data of an environment's file that they need."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ from clouds.base.ranges import Network
 
 @dataclass(frozen=True, kw_only=True)
 class Resource:
-    """A resource that a program declares, with its inputs as the engine writes them."""
+    """A resource that a program declares, with its inputs in the engine's form."""
 
     urn: str
     type: str
-    """The type's token, such as ``aws:ec2/instance:Instance``."""
+    """Type token, such as ``aws:ec2/instance:Instance``."""
     name: str
-    """The URN's last part."""
+    """Last part of the URN."""
     inputs: Mapping[str, Any]
-    """Properties in the engine's spelling. What is not known before something is made, and what is secret, is as
-    :mod:`clouds.base.inputs` says."""
+    """Properties, with the engine's names. :mod:`clouds.base.inputs` describes how unknown and secret values look."""
 
     @property
     def kind(self) -> str:
@@ -32,58 +31,58 @@ class Resource:
 
 @dataclass(frozen=True, kw_only=True)
 class Declared:
-    """What the environment file says, as far as a rule asks."""
+    """Data of the environment file that rules need."""
 
     environment: str
     sites: frozenset[str]
     """Names of its sites."""
     tags: Mapping[str, str]
-    """Its own tags, which every resource is to have besides Longhaul's."""
+    """Tags of the environment, which every resource must have besides Longhaul's own."""
     supernet: IPv4Network
-    """Every address of the environment is in it."""
+    """Range that holds every address of the environment."""
     operators: tuple[IPv4Network, ...]
-    """Public ranges that operators and CI come from."""
+    """Public ranges of operators and of CI."""
     public: frozenset[str]
-    """Names of resources that an environment needs to have at the internet."""
+    """Names of resources that must be reachable from the internet."""
     destroyable: bool
-    """Whether the environment may be destroyed, and its vault purged."""
+    """True when the environment may be destroyed, and its vault purged."""
 
     def admits(self, source: Network) -> bool:
-        """Whether all of ``source`` belongs to the environment or to its operators."""
+        """Return whether all of ``source`` belongs to the environment or to its operators."""
         return _inside(source, (self.supernet, *self.operators))
 
     def admits_operator(self, source: Network) -> bool:
-        """Whether all of ``source`` belongs to its operators."""
+        """Return whether all of ``source`` belongs to its operators."""
         return _inside(source, self.operators)
 
 
 def _inside(source: Network, ranges: Sequence[IPv4Network]) -> bool:
-    """Whether one of ``ranges`` holds ``source``; everybody is nobody's range, whoever declares it."""
+    """Return whether one of ``ranges`` contains ``source``. A range of the whole internet never counts."""
     some = (one for one in ranges if one.prefixlen > 0)
     return isinstance(source, IPv4Network) and any(source.subnet_of(one) for one in some)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """A rule, whichever clouds have what could break it."""
+    """A rule, independent of the clouds that it applies to."""
 
     id: str
     reason: str
-    """One sentence: what must hold, and why."""
+    """The rule in one sentence: what must hold, and why."""
     source: str
-    """Where the rule comes from."""
+    """Source of the rule."""
     waivable: bool = True
-    """Whether the environment file may waive it."""
+    """True when the environment file may waive it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Breach:
-    """One thing that is wrong with one resource."""
+    """One violation of a rule by one resource."""
 
     what: str
-    """What is wrong and where in the resource; never a secret."""
+    """Description of the violation, and its place in the resource; never a secret."""
     write: str
-    """What to write instead."""
+    """Advice: the value to write instead."""
 
 
 Look = Callable[[Resource, Declared], Iterator[Breach]]
@@ -91,21 +90,21 @@ Look = Callable[[Resource, Declared], Iterator[Breach]]
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """A look at resources of some kinds for what breaks a rule."""
+    """A check of resources of some kinds against one rule."""
 
     rule: Rule
     kinds: frozenset[str]
-    """The kinds of resources that it looks at; empty for all."""
+    """Kinds of resources that it checks; empty for all."""
     look: Look
 
     def breaches(self, resource: Resource, declared: Declared) -> Iterator[Breach]:
-        """What it finds in ``resource``."""
+        """Yield the violations of ``resource``; nothing when it is of another kind."""
         if not self.kinds or resource.kind in self.kinds:
             yield from self.look(resource, declared)
 
 
 def unaccounted_address(resource: Resource, declared: Declared) -> Iterator[Breach]:
-    """The look at a public address."""
+    """Yield a breach for a public address that no site's egress or gateway needs."""
     if resource.name not in declared.public:
         yield Breach(
             what=f"{resource.name} is a public address that no site's egress or IPsec gateway accounts for",

@@ -1,4 +1,4 @@
-"""Prices: what has one, what it is, and what those who read them of a cloud are told and answer."""
+"""Prices: what has a price, the price itself, and the interface to a cloud's price list."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from clouds.base.web import Web
 
 HOURS_A_MONTH = 730
-"""Hours that the clouds count in a month: 365 days of 24 hours by 12. AWS: aws.amazon.com/calculator,
-"calculator-assumptions", "Time period". Azure: github.com/github/awesome-copilot, azure-pricing, COST-ESTIMATOR.md."""
+"""Number of hours in a month as the clouds count them: 365 days of 24 hours, divided by 12. AWS:
+aws.amazon.com/calculator, "calculator-assumptions", "Time period". Azure: github.com/github/awesome-copilot,
+azure-pricing, COST-ESTIMATOR.md."""
 
 Part = Literal["load-balancer", "nat-gateway", "public-address", "vpn-connection", "vpn-gateway"]
 """Parts of a site's network that a cloud charges for by the hour."""
@@ -37,14 +38,14 @@ class MachineKey:
     region: str
     machine_type: str
     spot: bool = False
-    """Whether it is spare capacity that the cloud may take back."""
+    """True for spare capacity that the cloud may take back."""
 
     def named(self, title: str) -> str:
-        """In words; ``title`` is the cloud's."""
+        """Return the key in words; ``title`` is the cloud's name."""
         return f"{self.machine_type}{' spot' if self.spot else ''}, {title} {self.region}"
 
     def on_demand(self) -> MachineKey:
-        """The same machine, not as spare capacity."""
+        """Return the key of the same machine type, not as spare capacity."""
         return MachineKey(cloud=self.cloud, region=self.region, machine_type=self.machine_type)
 
 
@@ -57,13 +58,13 @@ class PartKey:
     part: Part
 
     def named(self, title: str) -> str:
-        """In words; ``title`` is the cloud's."""
+        """Return the key in words; ``title`` is the cloud's name."""
         return f"{part_name(self.part)}, {title} {self.region}"
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class HostKey:
-    """A bare-metal host of one on-prem site; hosts of a site cost alike."""
+    """A bare-metal host of one on-premises site. All hosts of a site have the same price."""
 
     site: str
 
@@ -72,33 +73,33 @@ Key = MachineKey | PartKey | HostKey
 
 
 def part_name(part: Part) -> str:
-    """A part in words, such as ``NAT gateway``."""
+    """Return a part's name in words, such as ``NAT gateway``."""
     return _PART_NAMES[part]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Price:
-    """What one of something costs."""
+    """Price of one unit of something."""
 
     amount: Decimal
-    """In ``currency``, for one ``unit``."""
+    """Amount in ``currency`` for one ``unit``."""
     currency: str
-    """Three letters (ISO 4217)."""
+    """Currency in three letters (ISO 4217)."""
     unit: Literal["hour", "month"]
     source: str
-    """An address, or words such as ``contract``."""
+    """Source of the price: an address, or words such as ``contract``."""
     read: date
-    """When it was read."""
+    """Day on which the price was read."""
     note: str = ""
 
     @property
     def hourly(self) -> Decimal:
-        """For an hour; of a monthly price its 730th part, to 28 digits."""
+        """Price for one hour. A monthly price is divided by 730, to 28 digits."""
         return self.amount if self.unit == "hour" else self.amount / HOURS_A_MONTH
 
     @property
     def monthly(self) -> Decimal:
-        """For a month of 730 hours."""
+        """Price for a month of 730 hours."""
         return self.amount if self.unit == "month" else self.amount * HOURS_A_MONTH
 
     def __str__(self) -> str:
@@ -106,55 +107,55 @@ class Price:
 
 
 def plain(amount: Decimal) -> str:
-    """An amount as the file has it: no exponent, no zeros at its end."""
+    """Return an amount as the file writes it: no exponent, no trailing zeros."""
     return format(amount.normalize(), "f")
 
 
 Say = Callable[[str], None]
-"""Takes a line about progress, for people."""
+"""Function that prints a line about progress, for people."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Asking(Generic[SiteT_co]):
-    """How a cloud's prices are asked for."""
+    """Settings for reading a cloud's prices."""
 
     now: datetime
-    """In UTC."""
+    """Present time, in UTC."""
     web: Web
     url: str
-    """Address of a mirror; empty for the cloud's own."""
+    """Address of a mirror; empty for the cloud's own price list."""
     sites: tuple[SiteT_co, ...]
-    """The environment's in this cloud."""
+    """Sites of the environment in this cloud."""
 
     @property
     def today(self) -> date:
-        """The day on which prices are read."""
+        """Day on which the prices are read."""
         return self.now.date()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What a source has for what it was asked."""
+    """Prices that a source has for the requested keys."""
 
     prices: Mapping[Key, Price] = field(default_factory=dict)
     missing: Mapping[Key, str] = field(default_factory=dict)
-    """Why there is no price."""
+    """Reason why a key has no price, by key."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
-    """Prices that are read together: after each, the file is written."""
+    """Prices that are read together. The price file is written after each batch."""
 
     name: str
-    """For lines about progress."""
+    """Name of the batch in lines about progress."""
     keys: tuple[Key, ...]
     read: Callable[[Say], Answer]
-    """Reads them; ``WebError`` when the interface cannot be read."""
+    """Reads the prices; raises ``WebError`` when the interface cannot be read."""
 
 
 def only(key: Key, amounts: set[Decimal], *, source: str, today: date) -> Answer:
-    """The hourly price in US dollars that a source has for ``key``, of the amounts that fit its description: there has
-    to be one. A price that is chosen among several would be a guess."""
+    """Return the hourly price of ``key`` in US dollars, out of ``amounts`` that fit its description. If there is not
+    exactly one amount, the key is missing: a choice among several would be a guess."""
     if len(amounts) == 1:
         (amount,) = amounts
         price = Price(amount=amount, currency="USD", unit="hour", source=source, read=today)
@@ -166,7 +167,7 @@ def only(key: Key, amounts: set[Decimal], *, source: str, today: date) -> Answer
 
 
 def joined(answers: list[Answer]) -> Answer:
-    """All of them in one."""
+    """Merge several answers into one."""
     return Answer(
         prices={key: price for answer in answers for key, price in answer.prices.items()},
         missing={key: why for answer in answers for key, why in answer.missing.items()},

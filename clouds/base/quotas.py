@@ -1,4 +1,4 @@
-"""Is a quota large enough: what is judged alike in all clouds."""
+"""Judges whether a quota is large enough, in the same way for all clouds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from clouds.base.findings import Finding, ok, problem, warning
 
 @dataclass(frozen=True, kw_only=True)
 class Quota:
-    """A quota, and what an environment takes of it."""
+    """A quota, and the amount of it that an environment needs."""
 
     place: str
     """Cloud and region."""
@@ -18,20 +18,21 @@ class Quota:
     unit: str
     limit: int
     used: int
-    """Taken already: by others than the environment, unless ``mixed``."""
+    """Amount in use already, by others than the environment unless ``mixed``."""
     least: int
-    """What it takes with every pool at its `min`."""
+    """Amount that the environment needs with every pool at its `min`."""
     most: int
-    """With every pool at its `max`."""
+    """Amount that it needs with every pool at its `max`."""
     where: Sequence[str]
     raise_it: str
-    """How it is raised; ``{}`` stands for what it has to become."""
+    """Advice how to raise the quota; ``{}`` stands for the value to request."""
     mixed: bool = False
-    """Whether ``used`` may count the environment's own, which are there already."""
+    """True when ``used`` may include existing resources of the environment itself."""
 
 
 def judge(quota: Quota) -> Finding:
-    """A problem when not even every pool's `min` fits, a warning when their `max` does not."""
+    """Return a problem when even the pools' `min` does not fit, a warning when their `max` does not. For a ``mixed``
+    quota it is at most a warning."""
     free = max(quota.limit - quota.used, 0)
     span = f"{quota.least:,}" if quota.least == quota.most else f"{quota.least:,} to {quota.most:,}"
     others = "in use, this environment's own among them" if quota.mixed else "in use by others"

@@ -1,5 +1,5 @@
-"""Rules: what an environment must never be, in whichever cloud. Which resources keep them is asked by each cloud's own
-checks (``clouds/*/policy.py``); docs/policy.md is written from here."""
+"""Rules: what an environment must never be, in any cloud. Each cloud's own checks (``clouds/*/policy.py``) decide which
+resources satisfy them. docs/policy.md is written from this module."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ VAULT_RECOVERABLE = Rule(
 
 # Buckets need no rule: S3 has encrypted every object since January 2023 (docs.aws.amazon.com, "Using server-side
 # encryption with Amazon S3 managed keys") and Azure Storage every blob (learn.microsoft.com, "Azure Storage encryption
-# for data at rest"); neither can be told not to.
+# for data at rest"); neither can be turned off.
 DISK_ENCRYPTED = Rule(
     id="disk-encrypted",
     reason="Every disk says itself that it is encrypted, and does not hope for the account's default.",
@@ -220,6 +220,6 @@ THEMES: Mapping[str, tuple[Rule, ...]] = {
     "Secrets": (SECRET_IN_USER_DATA, SECRET_IN_PLAIN),
     "Tags": (TAGS,),
 }
-"""Rules by what they are about, in the order of docs/policy.md."""
+"""Rules by theme, in the order of docs/policy.md."""
 
 RULES: tuple[Rule, ...] = tuple(rule for rules in THEMES.values() for rule in rules)

@@ -1,4 +1,4 @@
-"""No secret in what a machine starts with, nor in plain in what the engine keeps."""
+"""Checks that user data holds no secret, and that the engine's state holds none in plain text."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from clouds.base.inputs import at, is_hidden, is_secret, is_unknown, walk
 from clouds.base.policy import Breach, Check, Declared, Resource
 
 LARGEST = 1 << 20
-"""Bytes that are unpacked of one part. Clouds take at most 64 KiB packed (components/render/cloud_init.py); more than
-this is not read by anybody."""
+"""Largest number of bytes that are unpacked from one part. Clouds take at most 64 KiB packed
+(components/render/cloud_init.py); anything larger than this is not read."""
 
 DEEPEST = 3
-"""How often something can be packed: the cloud's base64, cloud-init's `gz+b64` of a file, and one more."""
+"""Number of nested packings that are undone: the cloud's base64, cloud-init's `gz+b64` of a file, and one more."""
 
 GZIP = b"\x1f\x8b"
 _PACKED = re.compile(r"[A-Za-z0-9+/]{40,}={0,2}")
-"""What may be base64 inside a text; shorter is no file of interest."""
+"""Text that may be base64. Shorter text cannot hold a file that matters."""
 
 
 _QUOTE = r"[\"']?"
 _SAID = rf"{_QUOTE}[ \t]*[:=][ \t]*"
 _VALUE = rf"{_QUOTE}(?![/$<{{\[]|https?:)(?:[^\s\"',;{{}}\[\]$]|\$(?!{{)){{6,}}"
-"""A value that is meant: no placeholder (`${…}`, `<…>`), no path, no address."""
+"""A real value: not a placeholder (`${…}`, `<…>`), not a path, not an address."""
 
 _ENTRY = rf"{_QUOTE}[a-z]+(?:-[a-z0-9]+)*(?:[\"'\s,;}}]|$)"
-"""Name of an entry of the vault, which machines are told."""
+"""Name of an entry in the vault, which machines may be told."""
 
 _NAMES = (
     r"passw(?:or)?d|passphrase|api[_-]?key|access[_-]?key|pre[_-]?shared[_-]?key|psk|client-key-data|"
     # etcd's `initial-cluster-token` is a name that tells clusters apart (etcd.io, "Configuration options").
     r"(?<!cluster_)token"
 )
-"""What is said to be a secret, in small letters."""
+"""Names of keys that hold a secret, in lower case."""
 
 PATTERNS: Mapping[str, re.Pattern[str]] = {
     "a private key": re.compile(r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"),
@@ -52,20 +52,21 @@ PATTERNS: Mapping[str, re.Pattern[str]] = {
     "a password or token": re.compile(rf"(?i)(?:\b|_)(?:{_NAMES}){_SAID}{_VALUE}"),
     "a secret": re.compile(rf"(?i:(?:\b|_)secret{_SAID})(?!{_ENTRY}){_VALUE}"),
 }
-"""What secrets look like, by what they are: formats that say so themselves (RFC 7468, 7519; docs.aws.amazon.com, "IAM
-identifiers"; kubernetes.io, "Authenticating with Bootstrap Tokens"; crypt(5)), and names that hold one."""
+"""Patterns of secrets, by the kind of secret. They are formats that can be recognised (RFC 7468, 7519;
+docs.aws.amazon.com, "IAM identifiers"; kubernetes.io, "Authenticating with Bootstrap Tokens"; crypt(5)), and names of
+keys that hold a secret."""
 
 _SECRET_KEYS = re.compile(
     r"(?i)(password|passphrase|sharedkey|secretstring|secretkey|authorizationkey|privatekey(pem)?)$"
 )
-"""Properties that hold a secret whatever their value, in the SDKs' spelling."""
+"""Properties that hold a secret whatever their value is, in the SDKs' spelling."""
 
 
 def plain_texts(data: str, *, depth: int = DEEPEST) -> Iterator[str]:
-    """``data``, and every text that is packed in it, outermost first."""
+    """Yield ``data`` and every text that is packed in it, outermost first."""
     whole = _decoded(data.strip())
     if whole is not None and depth:
-        # All of it is packed: nothing is to be read outside.
+        # All of ``data`` is packed, so it holds no plain text.
         yield from plain_texts(whole, depth=depth - 1)
         return
     yield data
@@ -77,11 +78,11 @@ def plain_texts(data: str, *, depth: int = DEEPEST) -> Iterator[str]:
 
 
 def _decoded(packed: str) -> str | None:
-    """The text that ``packed`` is the base64 of, gzip undone; None when it is none."""
+    """Return the text that ``packed`` holds as base64, uncompressed if it is gzip; None when it holds no text."""
     try:
         content = base64.b64decode("".join(packed.split()), validate=True)
         if content.startswith(GZIP):
-            # 31: with gzip's header (zlib.decompressobj).
+            # 31 means data with a gzip header (zlib.decompressobj).
             content = zlib.decompressobj(31).decompress(content, LARGEST)
         text = content.decode()
     except (binascii.Error, zlib.error, UnicodeDecodeError):
@@ -90,7 +91,8 @@ def _decoded(packed: str) -> str | None:
 
 
 def secrets_in(data: str) -> Iterator[tuple[str, int]]:
-    """What looks like a secret in user data, unpacked, with the line of its part, counted from 1; never the secret."""
+    """Yield the kind of each possible secret in user data after unpacking, and its line in its part, counted from 1;
+    never the secret itself."""
     for text in plain_texts(data):
         for what, pattern in PATTERNS.items():
             for match in pattern.finditer(text):
@@ -98,7 +100,7 @@ def secrets_in(data: str) -> Iterator[tuple[str, int]]:
 
 
 def user_data_check(places: Mapping[str, tuple[str, ...]]) -> Check:
-    """A look for secrets in what machines start with, which is at ``places``, by kind."""
+    """Return a check for secrets in user data. ``places`` holds the paths of user data, by kind of resource."""
 
     def look(resource: Resource, _: Declared) -> Iterator[Breach]:
         yield from _user_data(resource, places[resource.kind])

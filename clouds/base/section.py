@@ -1,4 +1,4 @@
-"""What every part of the environment has in common."""
+"""Base class and field types that all sections of the environment file share."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 
 class Section(BaseModel):
-    """A frozen part of the environment that knows every key it may hold.
+    """A frozen section of the environment file that rejects unknown keys.
 
-    The docstring under a field is its reference documentation. ``examples`` give a value that fits where bounds and
-    choices alone do not say one: errors and editors show it. ``patternErrorMessage`` is a pattern in words, a key that
-    the YAML language server shows too.
+    The docstring under a field is its reference documentation. ``examples`` holds a valid value where bounds and
+    choices alone do not show one: errors and editors display it. ``patternErrorMessage`` describes a pattern in words;
+    the YAML language server displays this key too.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
@@ -29,7 +29,7 @@ Name = Annotated[
         },
     ),
 ]
-"""Part of host names and of the clouds' resource names: Azure refuses two hyphens in a row in a vault's name
+"""A part of host names and of the clouds' resource names. Azure refuses two hyphens in a row in a vault's name
 (learn.microsoft.com, "Naming rules and restrictions for Azure resources")."""
 
 Range = Annotated[
@@ -38,7 +38,7 @@ Range = Annotated[
 """An IPv4 range in CIDR notation, without host bits."""
 
 LABEL = r"([A-Za-z0-9][A-Za-z0-9_.-]*)?[A-Za-z0-9]"
-"""Kubernetes' qualified name (k8s.io/apimachinery, ``validation.IsQualifiedName``), its length left out."""
+"""Kubernetes' qualified name (k8s.io/apimachinery, ``validation.IsQualifiedName``), without its limit of length."""
 
 LabelKey = Annotated[
     str,
@@ -48,7 +48,7 @@ LabelKey = Annotated[
         json_schema_extra={"patternErrorMessage": "a Kubernetes label key, `name` or `domain/name`"},
     ),
 ]
-"""Key of a node label or taint: a DNS name of at most 253, a slash and 63 characters."""
+"""Key of a node label or taint: a DNS name of at most 253 characters, a slash and a name of at most 63."""
 
 LabelValue = Annotated[
     str,
@@ -58,7 +58,7 @@ LabelValue = Annotated[
         json_schema_extra={"patternErrorMessage": "letters, digits, `-`, `_` and `.`, at most 63"},
     ),
 ]
-"""Value of a node label or taint, may be empty."""
+"""Value of a node label or taint; may be empty."""
 
 GpuModel = Annotated[
     str,
@@ -69,10 +69,10 @@ GpuModel = Annotated[
         json_schema_extra={"patternErrorMessage": "words of letters and digits, as `nvidia-smi -L` names the GPU"},
     ),
 ]
-"""Words of a GPU's name, may be empty."""
+"""Words of a GPU's name; may be empty."""
 
 GpuNvlinks = Annotated[int, Field(ge=0, le=18)]
-"""NVLinks of a GPU: NVML counts at most 18 (NVML_NVLINK_MAX_LINKS)."""
+"""Number of NVLinks of a GPU. NVML counts at most 18 (NVML_NVLINK_MAX_LINKS)."""
 
 GpuCheck = Annotated[
     tuple[Annotated[str, Field(min_length=1)], ...],
@@ -88,7 +88,7 @@ HostKey = Annotated[
         json_schema_extra={"patternErrorMessage": "type and key as `ssh-keyscan` prints them, without the host"},
     ),
 ]
-"""A machine's SSH host key, pinned."""
+"""A machine's SSH host key, which connections must match."""
 
 Uuid = Annotated[
     str,
@@ -98,10 +98,10 @@ Uuid = Annotated[
         json_schema_extra={"patternErrorMessage": "a UUID in lower case"},
     ),
 ]
-"""An id that Azure gives."""
+"""An id that Azure assigns."""
 
 IMAGINARY = "00000000-0000-"
-"""How those begin that are only in examples and labs: nobody was given them."""
+"""First digits of ids that exist only in examples and labs. Azure assigned them to nothing."""
 
 Principal = Uuid
 """Object id of a person or program in Entra."""

@@ -1,4 +1,5 @@
-"""Whose a resource is can be read off it: bills, inventories and who looks for strays go by tags."""
+"""Checks that a resource's tags name its environment and its site. Bills, inventories and searches for leftover
+resources use these tags."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ ENVIRONMENT, SITE, POOL, MACHINE = "longhaul-environment", "longhaul-site", "lon
 
 
 def missing_tags(place: str, tags: Any, wanted: tuple[str, ...], declared: Declared) -> Iterator[Breach]:
-    """Tags that ``tags`` does not have, ``wanted`` and the environment's own."""
+    """Yield a breach for each tag that ``tags`` lacks: the environment's own tags, and those in ``wanted``."""
     tags = tags if isinstance(tags, Mapping) else {}
     for key, value in {**declared.tags, ENVIRONMENT: declared.environment}.items():
         if tags.get(key) != value:

@@ -11,24 +11,25 @@ from clouds.base.site import SiteBase
 
 @dataclass(frozen=True, kw_only=True)
 class TunnelView:
-    """One end of a tunnel, or of a connection of several, as a cloud's gateway sees it."""
+    """One end of a tunnel, or of a connection with several tunnels, as a cloud's gateway sees it."""
 
     link: str
-    """The link it belongs to, `<site>-<site>`."""
+    """Link that it belongs to, `<site>-<site>`."""
     site: str
-    """Whose gateway says so."""
+    """Site of the gateway that reports it."""
     name: str
     up: bool
     since: str = ""
-    """When it last came up, or changed, RFC 3339; empty when that is not known."""
+    """Time of its last start or change of state, in RFC 3339; empty when unknown."""
     bytes_in: int | None = None
-    """Bytes that came through it; None where the cloud does not count."""
+    """Number of bytes received through it; None when the cloud does not count them."""
     bytes_out: int | None = None
     reason: str = ""
 
 
 def link_of(place: Place[SiteBase], resource: str, links: Iterable[str]) -> str | None:
-    """The link that a connection was made for, by its name (`components/links.py`); None for somebody else's."""
+    """Return the link that a connection was made for, by the connection's name (`components/links.py`); None when it
+    does not belong to these links."""
     prefix = place.cloud_name(f"{place.environment}-links-")
     fitting = [link for link in links if resource.startswith(f"{prefix}{link}-")]
     return max(fitting, key=len, default=None)

@@ -1,4 +1,5 @@
-"""Reading the public price interfaces over HTTP: tried again when they are busy, whole or not at all."""
+"""Reads the public price interfaces over HTTP. Requests are retried when a server is busy; an answer is used only when
+it is complete."""
 
 from __future__ import annotations
 
@@ -14,29 +15,30 @@ from urllib3.util import Retry
 T = TypeVar("T")
 
 BUSY = (429, 500, 502, 503, 504)
-"""Answers that another try may change."""
+"""Status codes after which a retry may succeed."""
 
 CHUNK = 1 << 20
-"""Bytes read at once of a large file."""
+"""Number of bytes of a large file that are read at once."""
 
 REPORT_EVERY = 64 << 20
-"""Bytes between two lines about a large file's progress."""
+"""Number of bytes between two lines about a large file's progress."""
 
 
 class WebError(Exception):
-    """An interface could not be read; says which address, and what came instead."""
+    """Raised when an interface cannot be read. The message says which address, and what came instead."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Web:
-    """How patiently to ask."""
+    """HTTP client with its limits of retries and time."""
 
     tries: int = 5
     pause_s: float = 1.0
-    """Before the second try again, doubled for each further one; what the interface asks for counts more."""
+    """Base of the pause between tries in seconds: no pause before the second try, twice this before the third, and
+    doubled for each further one. A pause that the server requests takes precedence."""
     connect_s: float = 10.0
     silence_s: float = 60.0
-    """How long an interface may send nothing."""
+    """Longest time without data from the server, in seconds."""
     session: requests.Session = field(default_factory=requests.Session)
 
     def __post_init__(self) -> None:
@@ -53,7 +55,7 @@ class Web:
             self.session.mount(scheme, HTTPAdapter(max_retries=retry))
 
     def document(self, url: str) -> dict[str, object]:
-        """The JSON mapping at ``url``, numbers as ``Decimal``; ``WebError`` when there is none."""
+        """Return the JSON mapping at ``url``, with numbers as ``Decimal``. Raise ``WebError`` when there is none."""
         with self._answer(url, stream=False) as answer:
             try:
                 content = answer.json(parse_float=Decimal)
@@ -64,8 +66,8 @@ class Web:
         return content
 
     def scan(self, url: str, read: Callable[[Iterator[str]], T], *, say: Callable[[str], None]) -> T:
-        """What ``read`` makes of the lines of the text at ``url``, which is never held whole. A file that breaks off is
-        read from its beginning again; ``WebError`` when it does each time."""
+        """Return the result of ``read`` for the lines of the text at ``url``, which is never held in memory as a whole.
+        A download that breaks off starts again from the beginning. Raise ``WebError`` when it breaks off each time."""
         tried = 0
         while True:
             try:
@@ -90,7 +92,7 @@ class Web:
 
 
 def _lines(answer: requests.Response, say: Callable[[str], None]) -> Iterator[str]:
-    """Lines of a body, with a word about its progress now and then."""
+    """Yield the lines of a body, and report progress at intervals."""
     size = int(answer.headers.get("Content-Length", 0))
     rest, done, said = b"", 0, 0
     for chunk in answer.iter_content(CHUNK):
@@ -105,7 +107,7 @@ def _lines(answer: requests.Response, say: Callable[[str], None]) -> Iterator[st
 
 
 def _reason(error: requests.RequestException) -> str:
-    """The innermost reason, without the objects around it."""
+    """Return the innermost reason of an error, without names of objects."""
     if isinstance(error, requests.exceptions.SSLError):
         return "its certificate cannot be verified"
     if isinstance(error, requests.exceptions.Timeout):

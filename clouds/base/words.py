@@ -1,4 +1,4 @@
-"""Lists in sentences, and names out of which one is to be chosen."""
+"""Formats lists for sentences, and names to choose from."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from difflib import get_close_matches
 
 
 def listed(words: Sequence[str]) -> str:
-    """``a, b and c``."""
+    """Return the words as ``a, b and c``."""
     return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
 def choices(known: Iterable[str], given: str) -> str:
-    """What to write instead of ``given``: the closest of the known names first."""
+    """Return advice what to write instead of ``given``, with the closest known name first."""
     names = sorted(known)
     if not names:
         return "nothing: there is none to choose"

@@ -1,1 +1,1 @@
-"""Bare metal: racks of your own."""
+"""On-premises: bare-metal hosts in the operator's own racks."""

@@ -1,4 +1,4 @@
-"""Parts of racks that are named instead of made: none, since nothing of them is made."""
+"""Checks of existing parts that a site names: none, because Longhaul makes nothing of an on-premises site."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from clouds.onprem.site import OnpremSite
 
 
 def faults(_place: Place[OnpremSite], _earlier: Sequence[Place[OnpremSite]], /) -> Iterator[Fault]:
-    """None."""
+    """Yield nothing."""
     yield from ()
 
 
 def network(_site: OnpremSite, /) -> tuple[str, str] | None:
-    """None that a file names."""
+    """Return None: such a site names no network."""
     return None

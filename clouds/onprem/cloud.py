@@ -1,4 +1,4 @@
-"""What there is to know of racks, aspect by aspect."""
+"""On-premises, with one module for each aspect."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Onprem(Aspects):
 
     @property
     def picture(self) -> Picture:
-        """How its sites are drawn."""
+        """Appearance of its sites on the map."""
         from clouds.onprem.picture import PICTURE
 
         return PICTURE

@@ -1,4 +1,4 @@
-"""What has to be there before racks are made part of a cluster: nobody outside is asked about them."""
+"""Checks of on-premises sites before their hosts join the cluster. They read only the file; no service is asked."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from clouds.onprem.site import OnpremSite
 
 
 def services(_share: Share[OnpremSite], /) -> dict[str, tuple[str, ...]]:
-    """None: racks are reached by SSH."""
+    """Return an empty mapping, because hosts are reached by SSH."""
     return {}
 
 
 def questions(share: Share[OnpremSite]) -> Iterator[Question]:
-    """What their gateways have to have."""
+    """Yield one question, about the sites' gateways."""
     yield Question(name="racks", where=(share.file,), run=lambda: gateways(share))
 
 
 def gateways(share: Share[OnpremSite]) -> Iterator[Finding]:
-    """Addresses that the clouds' gateways can reach, and pinned host keys."""
+    """Check that gateways have public addresses, which the clouds' gateways can reach, and pinned SSH host keys."""
     for name, place in share.places.items():
         for index, gateway in enumerate(place.site.gateways):
             key = ("sites", name, "gateways", index)
-            # A lab's addresses are public inside it.
+            # In a lab, its own addresses count as public.
             if not gateway.public_address.is_global and not share.lab:
                 yield problem(
                     f"{gateway.public_address} of the gateway {gateway.name} is not a public address",

@@ -1,4 +1,4 @@
-"""Groups that stand in racks: none, since no pool stands there."""
+"""Running groups of pools: none, because pools are not possible on-premises."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from clouds.onprem.site import OnpremSite
 
 
 def of_pool(_place: Place[OnpremSite], _name: str, /) -> dict[str, LiveGroup]:
-    """None."""
+    """Return an empty mapping."""
     return {}

@@ -1,4 +1,4 @@
-"""Groups of racks' machines: none, since no pool stands there."""
+"""Groups of machines: none, because pools are not possible on-premises."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from clouds.onprem.site import OnpremSite
 
 
 def of_pool(_place: Place[OnpremSite], _name: str, /) -> tuple[PoolGroup, ...]:
-    """None, not even of a pool that is declared here by mistake."""
+    """Return an empty tuple, even for a pool that the file puts here by mistake."""
     return ()
 
 
 def may_name(_place: Place[OnpremSite], _pool: str, _machine: str, /) -> bool:
-    """No."""
+    """Return false."""
     return False
 
 
 def nobody(place: Place[OnpremSite], pool: str) -> str:
-    """Any name will do."""
+    """Return any name, because there are no pools."""
     return place.pool_resource(pool)
 
 
 def word() -> str:
-    """Where pools would be, in words."""
+    """Return ``rack``, the word for the place of a pool."""
     return "rack"
 
 
 def largest(_type: str, _machine_type: str, /) -> None:
-    """There is no group."""
+    """Return None, because there is no group."""

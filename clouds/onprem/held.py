@@ -1,4 +1,4 @@
-"""Facts of a site of racks that stay as they are while it is in use: none but those of every site."""
+"""Immutable settings of an on-premises site: only those of every site."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from clouds.onprem.site import OnpremSite
 
 
 def facts(_site: OnpremSite, _ranges: SiteRanges, /) -> dict[str, str]:
-    """None."""
+    """Return an empty mapping."""
     return {}

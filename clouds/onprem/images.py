@@ -1,4 +1,4 @@
-"""Images of racks: none, since their hosts are prepared where they stand."""
+"""Images of machines: none, because hosts are prepared in place."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from clouds.onprem.site import OnpremSite
 
 
 def stands_for_none(_site: OnpremSite, /) -> bool:
-    """No: there is nothing to bake."""
+    """Return false: there is nothing to bake."""
     return False
 
 
 def placeholder(_account: str, *, kind: str) -> str:  # noqa: ARG001 - there is none of any kind
-    """None."""
+    """Return an empty text."""
     return ""
 
 
 def recipe(_site: OnpremSite, asked: Asked, _version: str, /) -> Recipe:
-    """None: ``ValueError``."""
+    """Raise ``ValueError``: hosts have no image."""
     raise ValueError(f"{asked.site} is on-prem: its hosts have no image, `longhaul rack` makes them what they are")
 
 
 def credentials(_environ: Mapping[str, str], /, *, needed: bool) -> dict[str, str]:  # noqa: ARG001 - nobody is asked
-    """Of nobody."""
+    """Return an empty mapping."""
     return {}
 
 
 def leftovers(_name: str, _image: str, _variables: Mapping[str, Any], /) -> list[str]:
-    """Nothing, since nothing is baked."""
+    """Return an empty list, because nothing is baked."""
     return []

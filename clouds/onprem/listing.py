@@ -1,4 +1,4 @@
-"""What racks list of an environment: nobody keeps such a list."""
+"""Resources of an environment that the cloud lists: none, because no service lists hosts."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from clouds.onprem.site import OnpremSite
 
 
 def public_addresses(_place: Place[OnpremSite], /) -> tuple[PublicAddress, ...]:
-    """None that is asked of anybody: the gateways' are in the file."""
+    """Return an empty tuple: the gateways' addresses are in the file."""
     return ()
 
 
 def left(_place: Place[OnpremSite], /) -> list[str]:
-    """Nothing: hosts stay where they are."""
+    """Return an empty list: hosts are not deleted."""
     return []

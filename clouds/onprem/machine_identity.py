@@ -1,4 +1,4 @@
-"""Identities that machines of racks have, by which others know them: none but their certificates."""
+"""Identities of hosts. They have only their certificates, which no cloud verifies."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from clouds.onprem.site import OnpremSite
 
 
 def issuer(_site: OnpremSite, /) -> str | None:
-    """None."""
+    """Return None."""
     return None
 
 
 def scope(site: OnpremSite) -> str:
-    """All of them."""
+    """Return the cloud's kind, the same for all hosts."""
     return site.kind

@@ -1,4 +1,4 @@
-"""Machine types of racks: none, since each host says itself what it has."""
+"""Machine types: none, because the hosts file describes each host."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from clouds.base.machine_type import MachineType
 
 
 def known() -> dict[str, MachineType]:
-    """None."""
+    """Return an empty mapping."""
     return {}

@@ -1,4 +1,4 @@
-"""Parts of a site of racks that are made: none, since all of it is there already, and nothing of that is named."""
+"""Parts of an on-premises site that Longhaul makes: none. All of it exists already, and the file names no parts."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from clouds.onprem.site import OnpremSite
 
 
 def charged(_place: Place[OnpremSite], _remote: int, /) -> Iterator[tuple[Part, int]]:
-    """Nothing that a price list would have."""
+    """Yield nothing, because no cloud charges for the site's network."""
     return iter(())
 
 
 def there_already(_site: OnpremSite, /) -> tuple[str, ...]:
-    """Nothing that a file names."""
+    """Return an empty tuple."""
     return ()

@@ -1,4 +1,4 @@
-"""Names that racks limit: none that follow from sites; hosts' own are checked as they are written."""
+"""Names that could become too long: none that depend on sites. Host names are checked when the hosts file is read."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from clouds.onprem.site import OnpremSite
 
 
 def main(_place: Place[OnpremSite], /) -> Iterator[Main]:
-    """None: nothing of a rack is made."""
+    """Yield nothing, because Longhaul makes no resources here."""
     yield from ()
 
 
 def of_site(_place: Place[OnpremSite], /) -> Iterator[Sized]:
-    """None."""
+    """Yield nothing."""
     yield from ()
 
 
 def of_pool(_place: Place[OnpremSite], _pool: str, /) -> Iterator[Sized]:
-    """None."""
+    """Yield nothing."""
     yield from ()
 
 
 def of_link(_place: Place[OnpremSite], _link: str, _end: str, /) -> Iterator[Sized]:
-    """None: strongSwan's connections have no limit of note."""
+    """Yield nothing: names of strongSwan's connections have no limit that matters."""
     yield from ()

@@ -1,4 +1,4 @@
-"""Machines of racks to the node controller, which has a list of them."""
+"""Access of the node controller to hosts: none needed, because its document lists them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from clouds.onprem.site import OnpremSite
 
 
 def takes_role() -> bool:
-    """No: nobody is asked."""
+    """Return false: no cloud is asked."""
     return False
 
 
 def source(_place: Place[OnpremSite], /) -> dict[str, str]:
-    """Nobody."""
+    """Return an empty mapping."""
     return {}

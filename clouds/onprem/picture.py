@@ -1,4 +1,4 @@
-"""How sites of racks are drawn."""
+"""Appearance of on-premises sites on the map."""
 
 from __future__ import annotations
 

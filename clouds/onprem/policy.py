@@ -1,4 +1,4 @@
-"""Looks at what is made for racks: none, since nothing of a rack is a resource."""
+"""Checks of resources against the rules: none, because the program makes no resources on-premises."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from clouds.onprem.site import OnpremSite
 
 
 def checks() -> tuple[Check, ...]:
-    """No look."""
+    """Return an empty tuple."""
     return ()
 
 
 def public(_place: Place[OnpremSite], /) -> frozenset[str]:
-    """Nothing of the program's: what racks have at the internet is their own."""
+    """Return an empty set: the site's public addresses are not the program's resources."""
     return frozenset()

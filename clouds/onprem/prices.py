@@ -1,4 +1,4 @@
-"""Prices of racks: nobody publishes them, so they are the user's own."""
+"""Prices of hosts: none is published, so the user writes them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from clouds.onprem.site import OnpremSite
 
 
 def published(_source: str, _url: str, /) -> bool:
-    """No: whoever has racks writes what they cost."""
+    """Return false: the user writes what hosts cost."""
     return False
 
 
 def batches(_keys: tuple[Key, ...], _asking: Asking[OnpremSite], /) -> list[Batch]:
-    """None."""
+    """Return an empty list."""
     return []

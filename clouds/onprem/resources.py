@@ -1,4 +1,4 @@
-"""Types of the program's resources in racks: none, since nothing of a rack is one."""
+"""Types of the program's resources on-premises: none."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from clouds.base.kinds import Kind, Lasting
 
 
 def kinds() -> Mapping[str, Kind]:
-    """None."""
+    """Return an empty mapping."""
     return {}
 
 
 def ranges() -> Mapping[str, tuple[str, ...]]:
-    """None."""
+    """Return an empty mapping."""
     return {}
 
 

@@ -1,4 +1,4 @@
-"""A site of racks."""
+"""An on-premises site."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from clouds.base.site import SiteBase
 
 
 class OnpremSite(SiteBase):
-    """Racks of your own."""
+    """An on-premises site: bare-metal hosts in your own racks."""
 
     kind: Literal["onprem"]
-    """Bare metal."""
+    """Always `onprem`."""
     gateways: tuple[Gateway, ...] = Field(min_length=1, max_length=2)
-    """One gateway, or two that fail over."""
+    """Gateways of the site: one, or two of which one takes over when the other fails."""
 
     @property
     def region(self) -> str:
-        """None."""
+        """Empty, because there are no regions."""
         return ""
 
     @property
     def image(self) -> str:
-        """None: its hosts are prepared where they stand."""
+        """Empty, because hosts are prepared in place."""
         return ""
 
     @property
     def zones(self) -> tuple[str, ...]:
-        """None."""
+        """Empty, because there are no zones."""
         return ()

@@ -1,4 +1,4 @@
-"""Tags that racks take: any, since nothing there has one."""
+"""Limits of tags on-premises: none, because nothing there has tags."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from clouds.onprem.site import OnpremSite
 
 
 def fault(_key: str, _value: str, _places: Sequence[Place[OnpremSite]], /) -> tuple[str, str] | None:
-    """None."""
+    """Return None."""
     return None
 
 
 def most(_places: Sequence[Place[OnpremSite]], /) -> Most | None:
-    """No limit."""
+    """Return None: there is no limit."""
     return None

@@ -1,4 +1,4 @@
-"""Tunnels that end at a site of racks."""
+"""Tunnels that end at an on-premises site."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from clouds.onprem.site import OnpremSite
 
 
 def ends(site: OnpremSite) -> tuple[str, ...]:
-    """Every gateway."""
+    """Return the names of the gateways."""
     return tuple(gateway.name for gateway in site.gateways)
 
 
 def seen(_place: Place[OnpremSite], _links: Sequence[str], /) -> list[TunnelView]:
-    """None: nobody tells of the racks' gateways but themselves; the other ends are told of by their clouds."""
+    """Return an empty list: no service reports the state of these gateways. The clouds report the other ends."""
     return []
 
 
 def addresses(site: OnpremSite, /) -> int:
-    """One for each gateway."""
+    """Return the number of gateways, which have one address each."""
     return len(site.gateways)

@@ -1,4 +1,4 @@
-"""The one provider for every AWS site."""
+"""The one provider for all AWS sites."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from components.model import Environment
 
 
 def account_provider(environment: Environment, opts: ResourceOptions | None = None) -> aws.Provider | None:
-    """The provider of the environment's account, or None when it has no AWS site.
+    """Return the provider of the environment's account, or ``None`` when it has no AWS site.
 
-    Since its version 7 the provider takes a region on every regional resource, so one serves all sites; every component
-    here names the region, and the provider's own is only where global services (IAM) are called from. It is explicit so
-    that no `aws:region` has to stand in the stack file beside the environment.
+    Since its version 7 the provider takes a region on every regional resource, so one serves all sites. Every component
+    here names its region; the provider's own region is used only to call global services (IAM). The provider is
+    explicit, so that the stack file needs no `aws:region` beside the environment.
     """
     sites = [site for site in environment.sites.values() if isinstance(site, AwsSite)]
     if not sites:
         return None
     accounts = sorted({site.account for site in sites if site.account is not None})
-    # With credentials of another account, the provider refuses to begin.
+    # With credentials of another account, the provider refuses to start.
     return aws.Provider(
         f"{environment.name}-aws", region=sites[0].region, allowed_account_ids=accounts or None, opts=opts
     )
 
 
 def aws_site(environment: Environment, name: str) -> AwsSite:
-    """The site called ``name``; ``TypeError`` when it is not on AWS."""
+    """Return the site called ``name``; raise ``TypeError`` when it is not on AWS."""
     site = environment.sites[name]
     if not isinstance(site, AwsSite):
         raise TypeError(f"site {name} is {site.kind}, not aws")

@@ -1,4 +1,4 @@
-"""Everything of an environment's that is on AWS."""
+"""Resources of an environment on AWS."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class AwsCloud:
     """The environment's sites on AWS."""
 
     providers: Sequence[pulumi.ProviderResource]
-    """The account's."""
+    """Provider of the account."""
 
     def __init__(self, environment: Environment, addresses: AddressPlan, *, parent: pulumi.Resource) -> None:
         self._environment, self._addresses = environment, addresses
@@ -31,7 +31,7 @@ class AwsCloud:
         self._sites: dict[str, AwsWorkerSite] = {}
 
     def make_site(self, name: str) -> None:
-        """Make a site's network, and what its nodes are to AWS."""
+        """Make a site's network and its nodes' identity."""
         self._sites[name] = AwsWorkerSite(
             f"{self._environment.name}-{name}",
             AwsWorkerSiteArgs(environment=self._environment, addresses=self._addresses, site_name=name),
@@ -43,7 +43,7 @@ class AwsCloud:
         self._sites[site].make_pools(user_data)
 
     def admit_controller(self, principal_ids: Mapping[str, pulumi.Input[str]]) -> Mapping[str, pulumi.Input[object]]:
-        """Let the node controller see instances; exports the role that it takes."""
+        """Let the node controller list instances; return the role that it takes as an output."""
         access = NodeControllerAccess(
             f"{self._environment.name}-node-controller",
             NodeControllerAccessArgs(

@@ -1,6 +1,6 @@
-"""What the node controller is to AWS: a role that may look at instances, taken without any key.
+"""Access of the node controller to AWS: a role that may list instances, taken without any key.
 
-The API servers' machines are in Azure. Each proves with the token of its managed identity who it is; AWS checks that
+The API servers' machines are in Azure. Each proves its identity with the token of its managed identity; AWS checks that
 token with the tenant's own keys (docs.aws.amazon.com, "Create an OpenID Connect (OIDC) identity provider in IAM").
 """
 
@@ -20,30 +20,30 @@ from components.model import Environment
 from components.model.groups import cloud_name
 
 AUDIENCES = ("https://management.azure.com/", "https://management.azure.com")
-"""Whom the token is for: Azure's resource manager, since no application of our own stands in the directory. Entra
-writes the name as it was asked for (images/rootfs, controller/identity.py asks for the first), or without the slash."""
+"""Audience of the token: Azure's resource manager, because the directory has no application of our own. Entra writes
+the name as requested (images/rootfs, controller/identity.py requests the first), or without the slash."""
 
 ACTIONS = ("ec2:DescribeInstances",)
-"""All that the controller calls. Describing can be limited to no resource (docs.aws.amazon.com, "Actions, resources,
-and condition keys for Amazon EC2")."""
+"""Actions that the controller calls. Describe actions cannot be limited to resources (docs.aws.amazon.com, "Actions,
+resources, and condition keys for Amazon EC2")."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NodeControllerAccessArgs:
-    """Who may look."""
+    """Arguments of the access."""
 
     environment: Environment
     principal_ids: Mapping[str, pulumi.Input[str]]
-    """By API server machine, the object id of its identity in the directory: the token's subject."""
+    """Object id of each API server machine's identity in the directory, by machine: the token's subject."""
     tags: Mapping[str, str]
 
 
 class NodeControllerAccess(ComponentResource):
-    """Identity provider, role and policy; wants the account's provider among its options. An account has one identity
-    provider for a tenant: of two environments in one account, the second names the first's."""
+    """Identity provider, role and policy. Its options must contain the account's provider. An account has one identity
+    provider for a tenant: of two environments in one account, the second names the first one's."""
 
     role_arn: Output[str]
-    """What the controller takes."""
+    """ARN of the role that the controller takes."""
 
     def __init__(self, name: str, args: NodeControllerAccessArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:aws:NodeControllerAccess", name, None, opts)
@@ -68,7 +68,7 @@ class NodeControllerAccess(ComponentResource):
         self.register_outputs({"role_arn": self.role_arn})
 
     def _identity_provider(self, name: str, issuer: str, args: NodeControllerAccessArgs) -> Output[str]:
-        """The ARN of an identity provider for the tenant."""
+        """Make an identity provider for the tenant and return its ARN."""
         provider = aws.iam.OpenIdConnectProvider(
             f"{name}-tenant",
             url=f"https://{issuer}",
@@ -80,7 +80,8 @@ class NodeControllerAccess(ComponentResource):
 
 
 def trust_policy(*, issuer: str, provider: str, principals: Sequence[str]) -> str:
-    """Who may take the role: these identities of the tenant, with a token for the right audience."""
+    """Return the trust policy of the role: these identities of the tenant may take it, with a token for the right
+    audience."""
     conditions = {f"{issuer}:aud": list(AUDIENCES), f"{issuer}:sub": sorted(principals)}
     statement = {
         "Effect": "Allow",

@@ -1,7 +1,8 @@
-"""What a site has in AWS already: looked up, and held against the address plan, before anything depends on it.
+"""Existing resources of a site on AWS: looked up, and checked against the address plan, before anything depends on
+them.
 
-Each function returns what the environment names, as an output that is there once it was found to fit: whatever is made
-from it waits for that, in a preview as well.
+Each function returns what the environment names, as an output that is known once the resource was found to fit.
+Everything made from it waits for that, in a preview as well.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ HELD = ("associated", "associating")
 def existing_vpc(
     id_: str, site: AwsSite, addresses: AddressPlan, *, site_name: str, parent: pulumi.Resource
 ) -> Output[str]:
-    """Id of a VPC that holds the site's block."""
+    """Return the id of a VPC that contains the site's block."""
     found = aws.ec2.get_vpc_output(id=id_, region=site.region, opts=InvokeOutputOptions(parent=parent))
 
     def check(told: Any) -> str:
@@ -44,7 +45,7 @@ def existing_vpc(
 def existing_subnet(
     named: AwsNodeSubnet, wanted: IPv4Network, site: AwsSite, *, site_name: str, zone: str, parent: pulumi.Resource
 ) -> tuple[Output[str], Output[str]]:
-    """Ids of a zone's node subnet and of its route table."""
+    """Return the ids of a zone's node subnet and of its route table."""
     opts = InvokeOutputOptions(parent=parent)
     at = f"sites.{site_name}.existing.node_subnets.{zone}"
     subnet = aws.ec2.get_subnet_output(id=named.subnet, region=site.region, opts=opts)
@@ -72,7 +73,7 @@ def existing_subnet(
 def existing_vpn_gateway(
     id_: str, vpc: str | None, *, region: str, site_name: str, parent: pulumi.Resource
 ) -> Output[str]:
-    """Id of a virtual private gateway that is attached to the site's VPC."""
+    """Return the id of a virtual private gateway that is attached to the site's VPC."""
     found = aws.ec2.get_vpn_gateway_output(id=id_, region=region, opts=InvokeOutputOptions(parent=parent))
 
     def check(told: Any) -> str:

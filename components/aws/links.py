@@ -1,4 +1,4 @@
-"""A site on AWS, as links see it: its gateway gives addresses and keys to each connection."""
+"""Links of AWS sites: a site's gateway gives addresses and keys to each connection."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from components.tags import environment_tags, site_tags
 
 @dataclass(frozen=True, kw_only=True)
 class AwsLinked:
-    """The network of a site that is linked."""
+    """Network of a site with links."""
 
     region: str
     vpc_id: pulumi.Input[str]
     route_table_ids: Mapping[str, pulumi.Input[str]]
-    """Ids by what ends their routes' names."""
+    """Ids of route tables, by the suffix of their routes' names."""
 
 
 class AwsEnd:
@@ -42,7 +42,7 @@ class AwsEnd:
 
     @property
     def side(self) -> AwsPeeringSide:
-        """What a peering needs of it."""
+        """Return what a peering needs to know about this end."""
         return AwsPeeringSide(
             site_name=self._place.site,
             region=self._linked.region,
@@ -60,7 +60,7 @@ class AwsEnd:
         AwsPeering(name, args, opts=place.opts)
 
     def dial(self, name: str, far: str, remotes: Sequence[Remote]) -> Mapping[str, Sequence[Tunnel]]:
-        """A connection to each address, of two tunnels, and the routes to the site behind them."""
+        """Make a connection of two tunnels to each address, and the routes to the site behind them."""
         given = {remote.label: self._connection(f"{name}-{remote.label}", far, remote.address) for remote in remotes}
         args = AwsRoutesArgs(
             region=self._linked.region,
@@ -90,7 +90,7 @@ class AwsEnd:
 
     @cached_property
     def _gateway_id(self) -> Output[str]:
-        """Of the site's gateway, made here or there already."""
+        """Return the id of the site's gateway, made here or existing."""
         place, region = self._place, self._linked.region
         named, own_tags = aws_site(place.environment, place.site).existing, site_tags(place.environment, place.site)
         if named.vpn_gateway is not None:

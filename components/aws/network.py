@@ -17,13 +17,13 @@ from components.model import AddressPlan, Environment
 from components.model.groups import cloud_name
 
 LARGEST_BLOCK = 16
-"""Prefix of the largest range of a VPC (docs.aws.amazon.com, "VPC CIDR blocks"); a larger site takes several ranges,
-five unless the quota "IPv4 CIDR blocks per VPC" is raised."""
+"""Prefix length of the largest range of a VPC (docs.aws.amazon.com, "VPC CIDR blocks"). A larger site takes several
+ranges, at most five unless the quota "IPv4 CIDR blocks per VPC" is raised."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AwsSiteNetworkArgs:
-    """What a site's network is made of."""
+    """Arguments of a site's network."""
 
     environment: Environment
     addresses: AddressPlan
@@ -33,29 +33,30 @@ class AwsSiteNetworkArgs:
 
 @dataclass(frozen=True, kw_only=True)
 class _Zone:
-    """What a zone's nodes stand in."""
+    """Network of a zone's nodes."""
 
     subnet_id: Output[str]
     route_table_id: Output[str]
     address: Output[str] | None = None
-    """The public address that they leave by; None where the company's own way out is used."""
+    """Public address of their egress; ``None`` in an existing subnet, which has an egress of its own."""
 
 
 class AwsSiteNetwork(ComponentResource):
-    """The VPC of one site. Nothing in it has a public address but the NAT gateways. What of it is there already is used
-    as it is: of a named subnet's zone nothing is made but what its nodes need inside it."""
+    """The VPC of one site. Only the NAT gateways in it have public addresses. Existing parts are used as they are: in
+    the zone of a named subnet, only what the nodes need inside that subnet is made."""
 
     vpc_id: Output[str]
     """Id of the VPC."""
     node_subnet_ids: tuple[Output[str], ...]
     """Id of each zone's node subnet, in the order of the site's zones."""
     route_table_ids: Mapping[str, Output[str]]
-    """Id of every route table of node subnets, once: links add their routes to them. A table that is made is known by
-    its zone's place among the site's, a named one by its id: what is named of other zones renames no route."""
+    """Id of every route table of node subnets, each once: links add their routes to them. The key of a table that is
+    made here is its zone's position among the site's zones; the key of a named table is its id. So naming the subnets
+    of other zones renames no route."""
     security_group_id: Output[str]
-    """The group that every node is in."""
+    """Id of the security group of every node."""
     egress_addresses: tuple[Output[str], ...]
-    """Public address that each zone leaves through whose subnet is made here, in the same order."""
+    """Public egress address of each zone whose subnet is made here, in the same order."""
 
     def __init__(self, name: str, args: AwsSiteNetworkArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:aws:SiteNetwork", name, None, opts)
@@ -91,7 +92,7 @@ class AwsSiteNetwork(ComponentResource):
         return {**self._args.tags, "Name": cloud_name(self._args.environment, f"{self._name}-{part}")}
 
     def _vpc(self) -> Sequence[Resource]:
-        """The VPC over the site's whole block; returns what subnets outside its first range wait for."""
+        """Make the VPC over the site's whole block. Return what subnets outside its first range have to wait for."""
         block, there = self._plan.block, self._site.existing.vpc
         if there is not None:
             name = self._args.site_name
@@ -120,7 +121,7 @@ class AwsSiteNetwork(ComponentResource):
         ]
 
     def _zones(self, zones: Sequence[str], *, after: Sequence[Resource]) -> dict[str, _Zone]:
-        """Everything of the zones whose subnets are made here."""
+        """Make everything of the zones whose subnets are made here."""
         public_table, gateway = self._internet()
         return {
             zone: self._zone(self._site.zones.index(zone), public_table=public_table, after=[*gateway, *after])
@@ -128,7 +129,7 @@ class AwsSiteNetwork(ComponentResource):
         }
 
     def _internet(self) -> tuple[aws.ec2.RouteTable, Sequence[Resource]]:
-        """The public subnets' route table, and what must be there before anything can leave by it."""
+        """Make the public subnets' route table. Return it, and what must exist before traffic can leave through it."""
         there = self._site.existing.internet_gateway
         if there is not None:
             table = self._route_table("public")
@@ -146,7 +147,7 @@ class AwsSiteNetwork(ComponentResource):
         return table, [gateway]
 
     def _route_table(self, part: str) -> aws.ec2.RouteTable:
-        # Routes are resources of their own: links add theirs, and a table with routes of its own would drop those.
+        # Routes are separate resources: links add theirs, and a table with routes of its own would drop those.
         return aws.ec2.RouteTable(
             f"{self._name}-{part}-routes",
             region=self._region,
@@ -174,7 +175,7 @@ class AwsSiteNetwork(ComponentResource):
         )
 
     def _zone_there(self, zone: str) -> _Zone:
-        """A zone whose node subnet is there already, with its route table and its way out."""
+        """Return a zone whose node subnet exists already, with its route table and its egress."""
         wanted = node_subnet(self._plan, self._site.zones.index(zone))
         subnet, table = existing.existing_subnet(
             self._site.existing.node_subnets[zone],
@@ -188,10 +189,11 @@ class AwsSiteNetwork(ComponentResource):
         return _Zone(subnet_id=subnet, route_table_id=table)
 
     def _zone(self, index: int, *, public_table: aws.ec2.RouteTable, after: Sequence[Resource]) -> _Zone:
-        """One zone's subnets, its NAT gateway and its public address.
+        """Make one zone's subnets, its NAT gateway and its public address.
 
-        Each zone has a NAT gateway of its own: the loss of one zone leaves the others' egress alone, and egress through
-        another zone would be charged for crossing as well."""
+        Each zone has its own NAT gateway: the loss of one zone does not affect the others' egress, and egress through
+        another zone would also be charged as traffic between zones.
+        """
         zone = self._site.zones[index]
         public = self._subnet(f"public-{zone}", public_subnet(self._plan, index), zone, after=after)
         self._associate(f"public-{zone}", public, public_table)
@@ -251,7 +253,8 @@ class AwsSiteNetwork(ComponentResource):
         )
 
     def _storage_endpoint(self, route_table_ids: Iterable[Output[str]]) -> None:
-        """Object storage past the NAT gateways, which charge by the byte; the endpoint itself costs nothing."""
+        """Make an endpoint for object storage. Its traffic bypasses the NAT gateways, which charge by the byte; the
+        endpoint itself costs nothing."""
         aws.ec2.VpcEndpoint(
             f"{self._name}-storage",
             region=self._region,

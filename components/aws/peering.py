@@ -1,4 +1,4 @@
-"""The backbone between two AWS sites: VPC peering, which is not transitive, so every pair has its own."""
+"""Backbone between two AWS sites: VPC peering. It is not transitive, so every pair has its own."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class AwsPeeringSide:
     block: IPv4Network
     vpc_id: pulumi.Input[str]
     route_table_ids: Mapping[str, pulumi.Input[str]]
-    """Ids by what ends their routes' names."""
+    """Ids of route tables, by the suffix of their routes' names."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AwsPeeringArgs:
-    """Which sites."""
+    """Arguments of a peering."""
 
     first: AwsPeeringSide
     """The side that asks."""
@@ -35,7 +35,7 @@ class AwsPeeringArgs:
     """The side that accepts; same account."""
     tags: Mapping[str, str]
     called: str | None = None
-    """What people see it called; left out, as the program calls it."""
+    """Name that people see; if left out, the name in the program."""
 
 
 class AwsPeering(ComponentResource):
@@ -64,7 +64,8 @@ class AwsPeering(ComponentResource):
             tags=tags,
             opts=child,
         )
-        # The accepter's id is the connection's, but known only once it is active: before, EC2 refuses routes to it.
+        # The accepter's id is the connection's, but known only once the connection is active. Before that, EC2 refuses
+        # routes to it.
         self.peering_id = accepter.id
         for near, far in ((args.first, args.second), (args.second, args.first)):
             AwsRoutes(

@@ -27,7 +27,7 @@ ROOT_GIB = 200
 
 @dataclass(frozen=True, kw_only=True)
 class AwsNodeIdentityArgs:
-    """Whose identity it is."""
+    """Arguments of a site's node identity."""
 
     environment: Environment
     site_name: str
@@ -37,16 +37,16 @@ class AwsNodeIdentityArgs:
 class AwsNodeIdentity(ComponentResource):
     """Role and instance profile of a site's nodes.
 
-    The role has no policy: a node learns its addresses and its place from instance metadata, and proves what it is with
-    a signed `GetCallerIdentity`, which needs no permission. What runs in pods brings its own identity: the metadata is
-    closed to pods. Whatever is granted here would be granted to everyone who becomes root on a node. Nobody but EC2 may
-    take the role: EC2 names its sessions after their instances, and that name is what a node is believed by.
+    The role has no policy: a node learns its addresses and its place from instance metadata, and proves its identity
+    with a signed `GetCallerIdentity`, which needs no permission. Programs in pods bring their own identity: the
+    metadata is closed to pods. A permission granted here would be granted to everyone who becomes root on a node. Only
+    EC2 may take the role: EC2 names its sessions after their instances, and a node's identity is proved by that name.
     """
 
     role_arn: Output[str]
-    """Whom a node is, to AWS."""
+    """ARN of the role that nodes have."""
     instance_profile_arn: Output[str]
-    """What a launch template names."""
+    """ARN of the instance profile, for launch templates."""
 
     def __init__(self, name: str, args: AwsNodeIdentityArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:aws:NodeIdentity", name, None, opts)
@@ -68,28 +68,28 @@ class AwsNodeIdentity(ComponentResource):
 
 @dataclass(frozen=True, kw_only=True)
 class AwsPoolArgs:
-    """What a pool is made of."""
+    """Arguments of a pool."""
 
     environment: Environment
     pool_name: str
-    """A pool of the environment on an AWS site."""
+    """Name of a pool of the environment, on an AWS site."""
     subnet_ids: Sequence[pulumi.Input[str]]
     """The node subnets of the site."""
     security_group_id: pulumi.Input[str]
     instance_profile_arn: pulumi.Input[str]
     user_data: pulumi.Input[str]
-    """cloud-init's input, plain, within what AWS takes. New for new machines: running ones may be in
+    """Input of cloud-init as plain text, within AWS's limit. A change is for new machines only: running ones may be in
     the middle of a job."""
     tags: Mapping[str, str]
 
 
 class AwsPool(ComponentResource):
-    """Like machines in one site. How many there are is the autoscaler's, from the group's creation on."""
+    """Machines of one type in one site. From the group's creation on, the autoscaler decides how many there are."""
 
     group_name: Output[str]
-    """The auto scaling group that the autoscaler sizes."""
+    """Name of the auto scaling group that the autoscaler sizes."""
     group_arn: Output[str]
-    """The same, for policies."""
+    """ARN of the same group, for policies."""
 
     def __init__(self, name: str, args: AwsPoolArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:aws:Pool", name, None, opts)
@@ -137,7 +137,7 @@ class AwsPool(ComponentResource):
         )
 
     def _interface(self) -> aws.ec2.LaunchTemplateNetworkInterfaceArgs:
-        """One interface with one /28 for the node's pods; the group chooses the subnet."""
+        """Return one interface with one /28 for the node's pods; the auto scaling group chooses the subnet."""
         return aws.ec2.LaunchTemplateNetworkInterfaceArgs(
             device_index=0,
             ipv4_prefix_count=1,
@@ -159,11 +159,11 @@ class AwsPool(ComponentResource):
                 id=template.id, version=template.latest_version.apply(str)
             ),
             health_check_type="EC2",
-            # Evening out the zones would end machines that are in the middle of a job.
+            # Rebalancing between zones would end machines that are in the middle of a job.
             suspended_processes=["AZRebalance"],
             capacity_rebalance=self._pool.spot,
-            # A GPU type may be out of capacity for days; that is the autoscaler's to handle, not a reason for `up` to
-            # fail.
+            # A GPU type may be out of capacity for days. That is for the autoscaler to handle, and no reason for `up`
+            # to fail.
             wait_for_capacity_timeout="0",
             tags=[
                 aws.autoscaling.GroupTagArgs(key=key, value=value, propagate_at_launch=True)

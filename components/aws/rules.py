@@ -1,4 +1,4 @@
-"""A site's security group on AWS: the table of who may talk to whom (``model/traffic.py``) in AWS's words."""
+"""Security group of a site on AWS: the table of allowed traffic (``model/traffic.py``) as AWS's rules."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WORDS = {
     # EC2 takes no apostrophe here.
     Peer.ANYWHERE: ("out", "anywhere, by the NAT gateway of the zone"),
 }
-"""By peer, what ends a rule's name in the program, and its description."""
+"""Suffix of a rule's name in the program, and its description, by peer."""
 
 
 def node_rules(
@@ -31,7 +31,7 @@ def node_rules(
     tags: Mapping[str, str],
     opts: ResourceOptions,
 ) -> Output[str]:
-    """Id of the group that every node is in."""
+    """Make the security group of every node and return its id."""
     group = aws.ec2.SecurityGroup(
         name,
         region=region,

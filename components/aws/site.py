@@ -1,4 +1,4 @@
-"""One site on AWS, whole: its network, what its nodes are to AWS, its pools."""
+"""One whole site on AWS: its network, its nodes' identity, its pools."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from components.tags import site_tags
 
 @dataclass(frozen=True, kw_only=True)
 class AwsWorkerSiteArgs:
-    """Which site."""
+    """Arguments of a site."""
 
     environment: Environment
     addresses: AddressPlan
@@ -24,7 +24,7 @@ class AwsWorkerSiteArgs:
 
 
 class AwsWorkerSite(ComponentResource):
-    """A site and its pools; wants the account's provider among its options."""
+    """A site and its pools. Its options must contain the account's provider."""
 
     network: AwsSiteNetwork
     identity: AwsNodeIdentity

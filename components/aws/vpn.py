@@ -14,19 +14,19 @@ from pulumi import ComponentResource, Output, ResourceOptions
 from clouds.base.ipsec import SUITE
 
 UNUSED_ASN = "65000"
-"""AWS wants a number for the remote gateway's BGP even where routes are static; 65000 is its documentation's
-example."""
+"""AS number of the remote gateway, for BGP. AWS requires one even where routes are static; 65000 is the example of its
+documentation."""
 
 
 CIPHERS = {"AES-256-GCM": "AES256-GCM-16"}
 DERIVATIONS = {"SHA-384": "SHA2-384"}
 GROUPS = {"ECP-384": 20}
-"""AWS's words (docs.aws.amazon.com, "Tunnel options for your AWS Site-to-Site VPN connection"); groups have IANA's
-numbers."""
+"""Names of algorithms in AWS (docs.aws.amazon.com, "Tunnel options for your AWS Site-to-Site VPN connection"); groups
+have IANA's numbers."""
 
 
 def tunnel_options(tunnel: int) -> dict[str, Any]:
-    """Arguments of tunnel 1 or 2, the suite in AWS's words. AWS dials as well, so that a tunnel is up before there is
+    """Return the arguments of tunnel 1 or 2 for the suite. AWS starts the tunnel too, so that it is up before there is
     traffic, whichever side comes back first."""
     cipher, derivation = CIPHERS[SUITE.cipher], DERIVATIONS[SUITE.derivation]
     group = GROUPS[SUITE.group]
@@ -49,13 +49,13 @@ def tunnel_options(tunnel: int) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class AwsVpnGatewayArgs:
-    """Where the gateway is."""
+    """Arguments of a gateway."""
 
     region: str
     vpc_id: pulumi.Input[str]
     tags: Mapping[str, str]
     called: str | None = None
-    """What people see it called; left out, as the program calls it."""
+    """Name that people see; if left out, the name in the program."""
 
 
 class AwsVpnGateway(ComponentResource):
@@ -88,7 +88,7 @@ class AwsTunnel:
 
 @dataclass(frozen=True, kw_only=True)
 class AwsVpnPeerArgs:
-    """One remote gateway."""
+    """Arguments of a connection to one remote gateway."""
 
     region: str
     gateway_id: pulumi.Input[str]
@@ -101,7 +101,7 @@ class AwsVpnPeerArgs:
     """The remote site's block."""
     tags: Mapping[str, str]
     called: str | None = None
-    """What people see it called; left out, as the program calls it."""
+    """Name that people see; if left out, the name in the program."""
 
 
 class AwsVpnPeer(ComponentResource):
@@ -153,22 +153,22 @@ class AwsVpnPeer(ComponentResource):
 
 @dataclass(frozen=True, kw_only=True)
 class AwsRoutesArgs:
-    """Where packets to a remote site go."""
+    """Arguments of the routes to a remote site."""
 
     region: str
     route_table_ids: Mapping[str, pulumi.Input[str]]
-    """Ids by what ends their routes' names."""
+    """Ids of route tables, by the suffix of their routes' names."""
     destination: IPv4Network
     """The remote site's block."""
     gateway_id: pulumi.Input[str] | None = None
-    """A virtual private gateway, or else"""
+    """Virtual private gateway as the target; ``None`` with a peering connection."""
     peering_id: pulumi.Input[str] | None = None
-    """a peering connection."""
+    """Peering connection as the target; ``None`` with a gateway."""
 
 
 class AwsRoutes(ComponentResource):
-    """A route to a remote site in each of a site's tables. Written from the address plan, not propagated: what is
-    routed does not depend on which tunnel happens to be up, and the gateway itself picks a live one."""
+    """A route to a remote site in each of a site's route tables. Routes follow from the address plan and are not
+    propagated: they do not depend on which tunnel is up, and the gateway itself picks a live one."""
 
     def __init__(self, name: str, args: AwsRoutesArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:aws:Routes", name, None, opts)

@@ -1,4 +1,4 @@
-"""Everything of an environment's that is on Azure."""
+"""Resources of an environment on Azure."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class AzureCloud:
                 )
 
     def admit_controller(self, principal_ids: Mapping[str, pulumi.Input[str]]) -> Mapping[str, pulumi.Input[object]]:
-        """Let the node controller see the machines of pools."""
+        """Let the node controller read the machines of pools."""
         AzureControllerAccess(
             f"{self._environment.name}-controller-access",
             AzureControllerAccessArgs(

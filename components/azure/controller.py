@@ -1,4 +1,4 @@
-"""What the node controller may see in Azure: the machines of pools."""
+"""Access of the node controller to Azure: it may read the machines of pools."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from components.model import Environment
 
 @dataclass(frozen=True, kw_only=True)
 class AzureControllerAccessArgs:
-    """Who may look, and where."""
+    """Arguments of the access."""
 
     environment: Environment
     principal_ids: Mapping[str, pulumi.Input[str]]
-    """By API server machine, the object id of its identity."""
+    """Object id of each API server machine's identity, by machine."""
     resource_groups: Mapping[str, pulumi.Input[str]]
-    """By Azure site, the name of its group."""
+    """Name of each Azure site's resource group, by site."""
 
 
 class AzureControllerAccess(ComponentResource):
-    """Each API server machine may read the resource groups of sites that have pools."""
+    """Role assignments: each API server machine may read the resource groups of sites that have pools."""
 
     def __init__(self, name: str, args: AzureControllerAccessArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:azure:ControllerAccess", name, None, opts)

@@ -1,7 +1,8 @@
-"""What a site has in Azure already: looked up, and held against the address plan, before anything depends on it.
+"""Existing resources of a site on Azure: looked up, and checked against the address plan, before anything depends on
+them.
 
-Each function returns what the environment names, as an output that is there once it was found to fit: whatever is made
-from it waits for that, in a preview as well.
+Each function returns what the environment names, as an output that is known once the resource was found to fit.
+Everything made from it waits for that, in a preview as well.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from components.model.places import place_of, site_ranges
 
 
 def existing_group(name: str, *, site: str, parent: pulumi.Resource) -> Output[str]:
-    """Name of a resource group."""
+    """Return the name of an existing resource group."""
     found = resources.get_resource_group_output(resource_group_name=name, opts=InvokeOutputOptions(parent=parent))
 
     def check(group: Any) -> str:
@@ -36,7 +37,7 @@ def existing_group(name: str, *, site: str, parent: pulumi.Resource) -> Output[s
 def existing_network(
     id_: str, environment: Environment, addresses: AddressPlan, *, site: str, parent: pulumi.Resource
 ) -> Output[str]:
-    """Id of a virtual network that holds the site's block and its named subnets."""
+    """Return the id of a virtual network that contains the site's block and its named subnets."""
     found = network.get_virtual_network_output(
         resource_group_name=group_of(id_), virtual_network_name=name_of(id_), opts=InvokeOutputOptions(parent=parent)
     )
@@ -51,7 +52,7 @@ def existing_network(
 
 
 def existing_zone(id_: str, *, site: str, parent: pulumi.Resource) -> Output[str]:
-    """Name of a private DNS zone."""
+    """Return the name of an existing private DNS zone."""
     found = privatedns.get_private_zone_output(
         resource_group_name=group_of(id_), private_zone_name=name_of(id_), opts=InvokeOutputOptions(parent=parent)
     )
@@ -65,7 +66,7 @@ def existing_zone(id_: str, *, site: str, parent: pulumi.Resource) -> Output[str
 
 
 def existing_gateway(vpn: AzureVpn, *, site: str, network_id: str, parent: pulumi.Resource) -> Output[str]:
-    """Id of a gateway in the site's network that has the declared addresses."""
+    """Return the id of a gateway in the site's network that has the declared addresses."""
     opts = InvokeOutputOptions(parent=parent)
     found = network.get_virtual_network_gateway_output(
         resource_group_name=group_of(vpn.id), virtual_network_gateway_name=name_of(vpn.id), opts=opts

@@ -1,4 +1,4 @@
-"""A site on Azure, as links see it: one gateway, whose two addresses share the key to each gateway of another site."""
+"""Links of Azure sites: one gateway with two addresses, which share one key for each gateway of another site."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from components.tags import site_tags
 
 @dataclass(frozen=True, kw_only=True)
 class AzureLinked:
-    """The network of a site that is linked."""
+    """Network of a site with links."""
 
     region: str
     zones: Sequence[str]
@@ -27,9 +27,10 @@ class AzureLinked:
     network_id: pulumi.Input[str]
     network_name: pulumi.Input[str]
     network_group: pulumi.Input[str] | None = None
-    """The group that the network is in; left out, the site's own."""
+    """Resource group of the network; if left out, the site's own."""
     after: Sequence[Resource] = ()
-    """What changes the network itself, which Azure allows one at a time: the component that makes it."""
+    """Resources that change the network itself, to wait for, because Azure allows one change at a time: the component
+    that makes the network."""
 
 
 class AzureEnd:
@@ -40,7 +41,7 @@ class AzureEnd:
 
     @property
     def side(self) -> AzurePeeringSide:
-        """What a peering needs of it."""
+        """Return what a peering needs to know about this end."""
         return AzurePeeringSide(
             site_name=self._place.site,
             resource_group=self._linked.network_group or self._linked.resource_group,
@@ -54,12 +55,12 @@ class AzureEnd:
         AzurePeering(name, AzurePeeringArgs(first=self.side, second=far.side), opts=self._place.opts)
 
     def gateways(self) -> Sequence[Gateway]:
-        """The one gateway."""
+        """Return the one gateway."""
         _, addresses = self._gateway
         return [Gateway(addresses=addresses)]
 
     def hold(self, name: str, _gateway: Gateway, far: str, tunnels: Sequence[Tunnel]) -> None:
-        """A connection to each address, from both of the gateway's instances: Azure has one key for the two."""
+        """Make a connection to each address, from both of the gateway's instances: Azure has one key for the two."""
         place, linked = self._place, self._linked
         gateway_id, _ = self._gateway
         for tunnel in tunnels:
@@ -79,7 +80,7 @@ class AzureEnd:
 
     @cached_property
     def _gateway(self) -> tuple[Output[str], Sequence[pulumi.Input[str]]]:
-        """Id and public addresses of the site's gateway, made here or there already."""
+        """Return the id and the public addresses of the site's gateway, made here or existing."""
         place, linked = self._place, self._linked
         there = azure_site(place.environment, place.site).existing
         if there.vpn_gateway is not None and there.network is not None:

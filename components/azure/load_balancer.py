@@ -1,4 +1,4 @@
-"""The one internal address in front of all API servers."""
+"""Internal load balancer: the one address in front of all API servers."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ FRONT, BACK, PROBE, JOIN = "api", "api-servers", "ready", "join"
 
 @dataclass(frozen=True, kw_only=True)
 class ApiLoadBalancerArgs:
-    """Where the API servers are."""
+    """Arguments of the load balancer."""
 
     environment: Environment
     addresses: AddressPlan
     resource_group: pulumi.Input[str]
     subnet_id: pulumi.Input[str]
     zone_name: pulumi.Input[str]
-    """The private DNS zone that names the frontend."""
+    """Name of the private DNS zone with the frontend's name."""
     zone_group: pulumi.Input[str]
-    """The resource group that the zone is in."""
+    """Resource group of the zone."""
 
 
 class ApiLoadBalancer(ComponentResource):
     """Standard internal load balancer; a server that is not ready gets no new connection."""
 
     backend_pool_id: Output[str]
-    """The pool that the API servers' interfaces join."""
+    """Id of the pool that the API servers' interfaces join."""
 
     def __init__(self, name: str, args: ApiLoadBalancerArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:azure:ApiLoadBalancer", name, None, opts)
@@ -48,7 +48,7 @@ class ApiLoadBalancer(ComponentResource):
         own_name = cloud_name(environment, name)
         own_id = _own_id(site.subscription, args.resource_group, own_name)
         services = (
-            # Watches are long and may be silent; the longest idle time Azure keeps is 30 minutes.
+            # Watches are long and may be silent; 30 minutes is the longest idle time that Azure allows.
             _Service(
                 name=FRONT, probe=PROBE, port=environment.control_plane.api.port, path=READY_PATH, idle_minutes=30
             ),
@@ -65,7 +65,7 @@ class ApiLoadBalancer(ComponentResource):
                     name=FRONT,
                     private_ip_address=frontend,
                     private_ip_allocation_method="Static",
-                    # Without, the address would depend on one zone that Azure chooses.
+                    # Without zones, the address would depend on one zone that Azure chooses.
                     zones=list(site.zones),
                     subnet=network.SubnetArgs(id=args.subnet_id),
                 )
@@ -92,13 +92,13 @@ class ApiLoadBalancer(ComponentResource):
 
 @dataclass(frozen=True, kw_only=True)
 class _Service:
-    """One port in front of the machines' same port."""
+    """One port of the load balancer, in front of the same port of the machines."""
 
     name: str
     probe: str
     port: int
     path: str
-    """What a machine answers 200 to when it serves."""
+    """Path to which a machine answers 200 when it serves."""
     idle_minutes: int
 
 
@@ -131,7 +131,7 @@ def _rule(service: _Service, own_id: Output[str]) -> network.LoadBalancingRuleAr
 
 
 def _own_id(subscription: str, resource_group: pulumi.Input[str], name: str) -> Output[str]:
-    """A load balancer's rules name its own parts by their full ids, before it exists."""
+    """Return the load balancer's full id before it exists: its rules name its own parts by full ids."""
     root = f"/subscriptions/{subscription}/resourceGroups"
     return Output.from_input(resource_group).apply(
         lambda group: f"{root}/{group}/providers/Microsoft.Network/loadBalancers/{name}"

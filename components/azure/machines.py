@@ -1,4 +1,4 @@
-"""One control-plane machine on Azure: its identity and what it may read, its address, the machine."""
+"""One control-plane machine on Azure: its identity and permissions, its address, the machine."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ REPLACED_BY = [
     "zones",
     "hardwareProfile.vmSize",
 ]
-"""Changes that make a new machine. Azure refuses all but the last in place; that one would move the machine and lose
-the local disk under a member that believes it still has it."""
+"""Properties whose change makes a new machine. Azure refuses to change all but the last in place. A change of the last
+would move the machine, and an etcd member would lose its local disk without knowing it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ControlMachineArgs:
-    """What a control-plane machine needs."""
+    """Arguments of a control-plane machine."""
 
     environment: Environment
     addresses: AddressPlan
@@ -42,23 +42,24 @@ class ControlMachineArgs:
     vault_id: pulumi.Input[str]
     zone_name: pulumi.Input[str]
     zone_group: pulumi.Input[str]
-    """The resource group that the private zone is in."""
+    """Resource group of the private zone."""
     security_group_id: pulumi.Input[str] | None = None
-    """The rules of the machine's interface, where its subnet has none of ours."""
+    """Security group of the machine's interface, where the subnet has none of ours."""
     backend_pool_id: pulumi.Input[str] | None = None
-    """The load balancer's pool, for API servers."""
+    """Pool of the load balancer, for API servers."""
     secrets_ready: Sequence[pulumi.Resource] = ()
-    """What has written the secrets that the machine reads."""
+    """Resources that write the secrets that the machine reads."""
     hooks: pulumi.ResourceHookBinding | None = None
 
 
 class ControlMachine(ComponentResource):
-    """Cattle with a name: replaced by deleting first, since name, address and place in quorum are kept."""
+    """A control-plane machine. The old one is deleted before its replacement is made, because name, address and place
+    in the quorum are kept."""
 
     machine_id: Output[str]
-    """Changes whenever the machine is made anew."""
+    """Id of the machine; it changes with each replacement."""
     principal_id: Output[str]
-    """Object id of its identity in the directory; stays when the machine is made anew."""
+    """Object id of its identity in the directory; it stays when the machine is replaced."""
 
     def __init__(self, name: str, args: ControlMachineArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:azure:ControlMachine", name, None, opts)
@@ -84,7 +85,7 @@ class ControlMachine(ComponentResource):
         self.register_outputs({"machine_id": self.machine_id})
 
     def _grants(self, identity: managedidentity.UserAssignedIdentity) -> list[pulumi.Resource]:
-        """The right to read its own secrets, one by one."""
+        """Grant the right to read its own secrets, one by one."""
         environment, machine = self._args.environment, self._args.machine
         return [
             authorization.RoleAssignment(

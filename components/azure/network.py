@@ -1,4 +1,4 @@
-"""A site's virtual network on Azure: subnets, security groups, egress, private names."""
+"""Virtual network of a site on Azure: subnets, security groups, egress, private names."""
 
 from __future__ import annotations
 
@@ -24,35 +24,35 @@ from components.tags import site_tags
 
 @dataclass(frozen=True, kw_only=True)
 class SiteNetworkArgs:
-    """What a site's network is made of."""
+    """Arguments of a site's network."""
 
     environment: Environment
     addresses: AddressPlan
     site: str
     control_plane: bool
-    """Whether the site holds the control plane."""
+    """True when the site holds the control plane."""
 
 
 class SiteNetwork(ComponentResource):
-    """Resource group, virtual network and what belongs to it; what of these is there already is used as it is."""
+    """Resource group, virtual network and its parts. Existing ones are used as they are."""
 
     resource_group: Output[str]
-    """Name of the site's group."""
+    """Name of the site's resource group."""
     network_id: Output[str]
     """Id of the virtual network."""
     network_name: Output[str]
-    """Its name."""
+    """Name of the virtual network."""
     network_group: Output[str]
-    """Name of the group that it is in."""
+    """Name of the virtual network's resource group."""
     subnet_ids: Mapping[str, Output[str]]
     """Id of each subnet by its part of the address plan: ``etcd``, ``events``, ``api``, ``nodes``."""
     interface_rules: Mapping[str, Output[str]]
-    """Id of the security group of each part whose subnet is there already: its machines' interfaces have it, since the
-    subnet keeps the rules that it came with. Azure admits only what both let through."""
+    """Id of the security group of each part whose subnet exists already. The interfaces of its machines get this group,
+    because the subnet keeps the rules that it has. Azure admits only what both let through."""
     zone_name: Output[str] | None
     """Name of the private DNS zone, where the site holds the control plane."""
     zone_group: Output[str]
-    """Name of the group that the zone is in."""
+    """Name of the zone's resource group."""
 
     def __init__(self, name: str, args: SiteNetworkArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:azure:SiteNetwork", name, None, opts)
@@ -85,7 +85,7 @@ class SiteNetwork(ComponentResource):
         return group.name
 
     def _network(self) -> tuple[Output[str], Output[str], Output[str]]:
-        """Id, name and group of the virtual network."""
+        """Return the id, the name and the resource group of the virtual network."""
         there = self._there.network
         if there is not None:
             args = self._args
@@ -104,7 +104,7 @@ class SiteNetwork(ComponentResource):
         return made.id, made.name, self.resource_group
 
     def _egress(self) -> network.NatGateway:
-        """One address for everything that leaves the site; static, so that others can admit it."""
+        """Make one address for everything that leaves the site. It is static, so that others can admit it."""
         address = network.PublicIPAddress(
             f"{self._name}-egress",
             public_ip_address_name=self._cloud_name(f"{self._name}-egress"),
@@ -128,8 +128,9 @@ class SiteNetwork(ComponentResource):
         )
 
     def _subnets(self) -> tuple[dict[str, Output[str]], dict[str, Output[str]]]:
-        """Subnets by part, and the security groups of those that are there already. Azure changes one subnet of a
-        network at a time, so each waits for the one before. What is there has its own way out, and needs no other."""
+        """Return the ids of subnets, and of security groups for existing subnets, by part. Azure changes one subnet of
+        a network at a time, so each waits for the one before. Existing subnets have their own egress, and get no
+        other."""
         # Nodes are in the pods' range: all addresses of an interface come from one subnet.
         wanted = {"nodes": self._plan.pods}
         if self._args.control_plane:
@@ -187,7 +188,7 @@ class SiteNetwork(ComponentResource):
         )
 
     def _private_zone(self) -> tuple[Output[str], Output[str]]:
-        """Name of the zone and of the group that it is in; linked to the network."""
+        """Return the name of the private zone and its resource group; link the zone to the network."""
         name, group = self._zone()
         if not self._there.dns_zone_linked:
             privatedns.VirtualNetworkLink(

@@ -1,4 +1,4 @@
-"""The backbone between two Azure sites: virtual network peering, which is not transitive, so every pair has its own."""
+"""Backbone between two Azure sites: virtual network peering. It is not transitive, so every pair has its own."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ class AzurePeeringSide:
 
     site_name: str
     resource_group: pulumi.Input[str]
-    """The group that the network is in."""
+    """Resource group of the network."""
     network_name: pulumi.Input[str]
     network_id: pulumi.Input[str]
     peering_name: str
-    """What the other side calls its peering with this one."""
+    """Name of the other side's peering with this one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AzurePeeringArgs:
-    """Which sites."""
+    """Arguments of a peering."""
 
     first: AzurePeeringSide
     second: AzurePeeringSide
 
 
 class AzurePeering(ComponentResource):
-    """A peering from each side; the routes come with it."""
+    """A peering from each side; Azure makes the routes."""
 
     def __init__(self, name: str, args: AzurePeeringArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:azure:Peering", name, None, opts)

@@ -21,34 +21,34 @@ from components.model.nodes import POD_ADDRESSES
 
 @dataclass(frozen=True, kw_only=True)
 class AzurePoolArgs:
-    """What a pool is made of."""
+    """Arguments of a pool."""
 
     environment: Environment
     pool_name: str
-    """A pool of the environment on an Azure site."""
+    """Name of a pool of the environment, on an Azure site."""
     resource_group: pulumi.Input[str]
     subnet_id: pulumi.Input[str]
     """The subnet of nodes and of their pods: all addresses of an interface come from one subnet."""
     security_group_id: pulumi.Input[str] | None = None
-    """The rules of the machines' interfaces, where their subnet has none of ours."""
+    """Security group of the machines' interfaces, where their subnet has none of ours."""
     custom_data: Mapping[str, pulumi.Input[str]]
-    """cloud-init's input, plain, within what Azure takes, for each of the pool's scale sets
+    """Input of cloud-init as plain text, within Azure's limit, for each of the pool's scale sets
     (:func:`components.model.groups.pool_groups`)."""
     tags: Mapping[str, str]
 
 
 class AzurePool(ComponentResource):
-    """A scale set in uniform orchestration, or as many as hold the pool. How many machines each has is the
-    autoscaler's, from its creation on.
+    """One scale set in uniform orchestration, or as many as the pool needs. From its creation on, the autoscaler
+    decides how many machines each has.
 
-    Uniform, though Azure recommends flexible for new sets: flexible offers no InfiniBand, which training on more than
-    one machine needs, and one call lists every machine of a set, another every address, as the check of joining nodes
-    wants it at a thousand of them.
+    Azure recommends flexible orchestration for new sets. It is not used, because it offers no InfiniBand, which
+    training on more than one machine needs. Also, with uniform orchestration one call lists every machine of a set, and
+    another every address; the check of joining nodes needs that at a thousand machines.
     """
 
     scale_set_ids: tuple[Output[str], ...]
     scale_set_names: tuple[Output[str], ...]
-    """What the autoscaler sizes: the first is filled before the next."""
+    """Names of the scale sets that the autoscaler sizes: the first is filled before the next."""
 
     def __init__(self, name: str, args: AzurePoolArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:azure:Pool", name, None, opts)
@@ -74,12 +74,12 @@ class AzurePool(ComponentResource):
             orchestration_mode="Uniform",
             single_placement_group=one_group,
             platform_fault_domain_count=1,
-            # Machines made to spare and taken away again would have joined the cluster in between.
+            # Spare machines that Azure makes and deletes again would have joined the cluster in between.
             overprovision=False,
             sku=compute.SkuArgs(name=self._pool.machine_type, tier="Standard", capacity=group.min),
             # A new image or user data is for new machines: running ones may be in the middle of a job.
             upgrade_policy=compute.UpgradePolicyArgs(mode=compute.UpgradeMode.MANUAL),
-            # Nothing is granted to it: it is what a node proves itself with.
+            # It has no permissions: a node proves its identity with it.
             identity=compute.VirtualMachineScaleSetIdentityArgs(type=compute.ResourceIdentityType.SYSTEM_ASSIGNED),
             virtual_machine_profile=self._profile(group),
             tags=self._tags,
@@ -91,7 +91,7 @@ class AzurePool(ComponentResource):
         return compute.VirtualMachineScaleSetVMProfileArgs(
             priority="Spot" if spot else "Regular",
             eviction_policy="Delete" if spot else None,
-            # -1: up to the ordinary price, so that machines go for want of capacity only.
+            # -1: up to the ordinary price, so that machines are evicted only when capacity is short.
             billing_profile=compute.BillingProfileArgs(max_price=-1) if spot else None,
             os_profile=self._os_profile(group),
             storage_profile=compute.VirtualMachineScaleSetStorageProfileArgs(
@@ -143,7 +143,7 @@ def _encode(text: str) -> str:
 
 
 def ip_configurations(subnet_id: pulumi.Input[str]) -> Sequence[compute.VirtualMachineScaleSetIPConfigurationArgs]:
-    """The node's own address, then one for each pod: Azure gives a scale set's interface no range, only single
+    """Return the node's own address, then one for each pod: Azure gives a scale set's interface no range, only single
     addresses."""
     names = ["primary", *(f"pod-{index:02}" for index in range(POD_ADDRESSES))]
     return [

@@ -1,4 +1,4 @@
-"""Azure's built-in roles that Longhaul assigns, and how assignments are named."""
+"""Built-in roles of Azure that Longhaul assigns, and names of assignments."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ built-in role that lists a scale set's machines and their interfaces."""
 
 
 def role_definition_id(subscription: str, role: str) -> str:
-    """Full id of a built-in role."""
+    """Return the full id of a built-in role."""
     return f"/subscriptions/{subscription}/providers/Microsoft.Authorization/roleDefinitions/{role}"
 
 
 def role_assignment_name(*parts: str) -> str:
-    """Assignments are named by UUIDs; one derived from what is assigned is found again by the next run."""
+    """Return the name of an assignment, a UUID. It is derived from what is assigned, so that the next run finds the
+    assignment again."""
     return str(uuid.uuid5(uuid.NAMESPACE_URL, "/".join(("longhaul", *parts))))

@@ -1,5 +1,4 @@
-"""Security rules of a site's parts on Azure: the table of who may talk to whom (``model/traffic.py``) in Azure's
-words."""
+"""Security rules of a site's parts on Azure: the table of allowed traffic (``model/traffic.py``) as Azure's rules."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ SERVICES = {
     Peer.VAULT: "AzureKeyVault",
     Peer.AZURE_API: "AzureResourceManager",
     Peer.AZURE_DIRECTORY: "AzureActiveDirectory",
-    # It has no addresses of its own that a rule could name.
+    # AWS's API has no addresses of its own that a rule could name.
     Peer.AWS_API: "Internet",
 }
 """Azure's service tags."""
@@ -28,7 +27,7 @@ EVERY_PORT = ("0-65535",)
 
 
 def part_rules(environment: Environment, addresses: AddressPlan, site: str, part: str) -> list[SecurityRuleArgs]:
-    """The rules of one part of a site: ``etcd``, ``events``, ``api`` or ``nodes``."""
+    """Return the rules of one part of a site: ``etcd``, ``events``, ``api`` or ``nodes``."""
     found: list[SecurityRuleArgs] = []
     for direction in Direction:
         own = [flow for flow in flows(environment, part) if flow.direction is direction]
@@ -70,7 +69,8 @@ def _rule(flow: Flow, prefixes: Sequence[str]) -> SecurityRuleArgs:
 
 
 def _deny_rest(direction: Direction) -> SecurityRuleArgs:
-    """Above Azure's own rules, which admit the whole virtual network, its peers and its VPN, and everything out."""
+    """Return a rule that denies everything else. It precedes Azure's own rules, which admit the whole virtual network,
+    its peers, its VPN, and all outgoing traffic."""
     name = "deny-rest" if direction is Direction.IN else "deny-rest-out"
     return _written(name, 4096, access="Deny", direction=direction)
 

@@ -1,4 +1,4 @@
-"""The environment's vault: the only place of private keys."""
+"""The environment's vault, which holds the private keys of the control plane."""
 
 from __future__ import annotations
 
@@ -19,23 +19,25 @@ from components.tags import site_tags
 
 @dataclass(frozen=True, kw_only=True)
 class EnvironmentVaultArgs:
-    """Who may reach the vault."""
+    """Arguments of the vault."""
 
     environment: Environment
     resource_group: pulumi.Input[str]
     subnet_ids: Mapping[str, Output[str]]
-    """Subnets that may reach it."""
+    """Ids of subnets that may reach the vault, by part."""
 
 
 class EnvironmentVault(ComponentResource):
-    """A Key Vault that trusts roles only, admits named networks only, and keeps what is deleted for a week."""
+    """A Key Vault that grants access by roles only, admits named networks only, and keeps deleted secrets for a
+    week."""
 
     vault_id: Output[str]
     """Id of the vault."""
     url: str
-    """Its address: plain text and no output, or whatever changes the vault would seem to move every secret in it."""
+    """Address of the vault. It is plain text and not an output: otherwise any change of the vault would seem to move
+    every secret in it."""
     writable: VaultAccess
-    """Is there once secrets can be written: what writes them depends on it."""
+    """Exists once secrets can be written; resources that write them depend on it."""
 
     def __init__(self, name: str, args: EnvironmentVaultArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:azure:EnvironmentVault", name, None, opts)
@@ -52,7 +54,7 @@ class EnvironmentVault(ComponentResource):
                 enable_rbac_authorization=True,
                 enable_soft_delete=True,
                 soft_delete_retention_in_days=7,
-                # Azure has no false here, and never takes it back.
+                # Azure accepts no false here, and never takes the protection back.
                 enable_purge_protection=None if environment.destroyable else True,
                 network_acls=keyvault.NetworkRuleSetArgs(
                     bypass="None",

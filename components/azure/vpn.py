@@ -14,17 +14,18 @@ from clouds.azure.names import GATEWAY_SUBNET
 from clouds.base.ipsec import SUITE
 
 SKU = "VpnGw2AZ"
-"""1 Gbit/s in all, 30 tunnels, spread over zones (learn.microsoft.com, "About gateway SKUs")."""
+"""Size of the gateway: 1 Gbit/s in all, 30 tunnels, spread over zones (learn.microsoft.com, "About gateway SKUs")."""
 
 CIPHERS = {"AES-256-GCM": "GCMAES256"}
 DERIVATIONS = {"SHA-384": "SHA384"}
 GROUPS = {"ECP-384": "ECP384"}
-"""Azure's words (learn.microsoft.com/azure/vpn-gateway/ipsec-ike-policy-howto, "IPsec/IKE policy parameters")."""
+"""Names of algorithms in Azure (learn.microsoft.com/azure/vpn-gateway/ipsec-ike-policy-howto, "IPsec/IKE policy
+parameters")."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AzureVpnGatewayArgs:
-    """Where the gateway is."""
+    """Arguments of a gateway."""
 
     region: str
     zones: Sequence[str]
@@ -35,18 +36,18 @@ class AzureVpnGatewayArgs:
     """Range of the gateway's subnet: the `gateway` part of the site's plan."""
     tags: Mapping[str, str]
     after: Sequence[Resource] = ()
-    """What the gateway's subnet waits for: Azure changes one subnet of a network at a time."""
+    """Resources that the gateway's subnet waits for: Azure changes one subnet of a network at a time."""
     called: str | None = None
-    """What Azure calls it; left out, as the program does."""
+    """Name in Azure; if left out, the name in the program."""
     network_group: pulumi.Input[str] | None = None
-    """The group that the network is in; left out, the site's own."""
+    """Resource group of the network; if left out, the site's own."""
     subnet_id: pulumi.Input[str] | None = None
-    """Id of the gateway's subnet where it is there already; left out, it is made."""
+    """Id of the gateway's subnet where it exists already; if left out, the subnet is made."""
 
 
 class AzureVpnGateway(ComponentResource):
-    """A site's virtual network gateway, both of its instances active. Making one takes Azure half an hour; its
-    addresses are there at once, so the other sites do not wait for it."""
+    """A site's virtual network gateway, with both instances active. Azure takes half an hour to make one; its addresses
+    are there at once, so that the other sites do not wait for it."""
 
     gateway_id: Output[str]
     addresses: tuple[Output[str], Output[str]]
@@ -111,7 +112,7 @@ class AzureVpnGateway(ComponentResource):
 
 
 def _known(address: network.PublicIPAddress) -> Output[str]:
-    """A static address is assigned when it is made; Azure's answer without one is an error, not an empty peer."""
+    """Return a public address. Azure assigns a static address when it is made, so an answer without one is an error."""
 
     def check(value: str | None) -> str:
         if not value:
@@ -123,7 +124,7 @@ def _known(address: network.PublicIPAddress) -> Output[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class AzureVpnPeerArgs:
-    """One remote gateway."""
+    """Arguments of a connection to one remote gateway."""
 
     region: str
     resource_group: pulumi.Input[str]
@@ -136,11 +137,11 @@ class AzureVpnPeerArgs:
     remote: IPv4Network
     """The remote site's block."""
     key: pulumi.Input[str]
-    """Pre-shared key; made secret here whatever is given. Printable ASCII but space, hyphen and tilde
+    """Pre-shared key, which is always marked as secret here. Printable ASCII without space, hyphen and tilde
     (learn.microsoft.com, "VPN Gateway FAQ")."""
     tags: Mapping[str, str]
     called: str | None = None
-    """What Azure calls it; left out, as the program does."""
+    """Name in Azure; if left out, the name in the program."""
 
 
 class AzureVpnPeer(ComponentResource):
@@ -189,8 +190,8 @@ class AzureVpnPeer(ComponentResource):
 
 
 def _policy() -> network.IpsecPolicyArgs:
-    """The suite in Azure's words; with AES-GCM for the tunnel, Azure wants the same name for its integrity. How long
-    IKE's keys live cannot be set."""
+    """Return the suite as Azure's policy. With AES-GCM for the tunnel, Azure requires the same name for its integrity.
+    The lifetime of IKE's keys cannot be set."""
     cipher, group = CIPHERS[SUITE.cipher], GROUPS[SUITE.group]
     return network.IpsecPolicyArgs(
         ike_encryption=cipher,

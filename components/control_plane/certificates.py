@@ -1,8 +1,8 @@
 """Authorities and certificates as Pulumi resources.
 
-Each makes its key, writes it to the vault and keeps in Pulumi's state only the certificate and where the key is. A
-preview therefore needs no right to the vault: what it compares is in the state. Renewal is an update: when less than a
-third of a certificate's life is left, or what it should say changed.
+Each makes its key, writes it to the vault and keeps in Pulumi's state only the certificate and the place of the key. A
+preview therefore needs no access to the vault: everything that it compares is in the state. Renewal is an update: when
+less than a third of a certificate's life is left, or when its content should change.
 """
 
 from __future__ import annotations
@@ -24,25 +24,26 @@ Properties = dict[str, Any]
 
 
 class _VaultProvider(ResourceProvider):
-    """What both kinds have in common: inputs decide, and moving to another vault or name makes a new resource."""
+    """Base of both providers: changed inputs make an update, and another vault or name makes a new resource."""
 
     serialize_as_secret_always = False
     inputs: tuple[str, ...]
     identity = ("vault_url", "secret")
 
     def diff(self, _id: str, olds: Properties, news: Properties) -> DiffResult:
-        """Changed inputs or an approaching end of life are updates in place."""
+        """Report changed inputs or an approaching expiry as an update in place; another vault or name as a
+        replacement."""
         differing = changed(self.inputs, olds, news)
         replaces = [name for name in differing if name in self.identity]
         due = issuing.due(olds["certificate"], now=datetime.now(UTC))
         return DiffResult(changes=bool(differing) or due, replaces=replaces)
 
     def update(self, _id: str, _olds: Properties, news: Properties) -> UpdateResult:
-        """Make anew under the same name."""
+        """Make it anew under the same name."""
         return UpdateResult(outs=self.make(news))
 
     def delete(self, _id: str, props: Properties) -> None:
-        """Take it out of the vault, which keeps deleted secrets for its retention."""
+        """Delete it from the vault, which keeps deleted secrets for its retention period."""
         Vault(props["vault_url"]).delete(props["secret"])
 
     def make(self, props: Properties) -> Properties:
@@ -51,7 +52,8 @@ class _VaultProvider(ResourceProvider):
 
 
 class AuthorityProvider(_VaultProvider):
-    """Makes authorities; one that a killed run left in the vault is adopted, since leaves may be signed by it."""
+    """Makes authorities. It adopts one that a killed run left in the vault, because that may have signed
+    certificates."""
 
     inputs = ("vault_url", "secret", "trust_secret", "common_name", "days")
 
@@ -63,8 +65,9 @@ class AuthorityProvider(_VaultProvider):
         return CreateResult(id_=props["secret"], outs=outs)
 
     def make(self, props: Properties) -> Properties:
-        """A certificate for the key that is in the vault, or for a new one. Renewed with the same key and name, an
-        authority vouches for what it signed before, and who trusts the old certificate trusts the new leaves."""
+        """Make a certificate for the key in the vault, or for a new key. A renewed authority has the same key and name:
+        it still vouches for what it signed before, and programs that trust the old certificate trust new leaf
+        certificates."""
         vault = Vault(props["vault_url"])
         left = vault.get(props["secret"])
         key = json.loads(left)["key"] if left else issuing.new_key()
@@ -79,7 +82,7 @@ class AuthorityProvider(_VaultProvider):
         return {**props, "certificate": certificate, "fingerprint": issuing.key_fingerprint(certificate)}
 
     def delete(self, _id: str, props: Properties) -> None:
-        """Take key and certificate out of the vault."""
+        """Delete key and certificate from the vault."""
         super().delete(_id, props)
         Vault(props["vault_url"]).delete(props["trust_secret"])
 
@@ -101,11 +104,12 @@ class CertificateProvider(_VaultProvider):
     )
 
     def create(self, props: Properties) -> CreateResult:
-        """Issue; one that a killed run left is simply succeeded by a new one."""
+        """Issue a certificate; it replaces one that a killed run left."""
         return CreateResult(id_=props["secret"], outs=self.make(props))
 
     def make(self, props: Properties) -> Properties:
-        """A new key and certificate, written to the vault with its issuer."""
+        """Make a new key and certificate, and write them to the vault with the issuer. Raise ``RuntimeError`` when the
+        vault has no such authority."""
         vault = Vault(props["vault_url"])
         stored = vault.get(props["authority_secret"])
         if stored is None:
@@ -139,7 +143,7 @@ class CertificateAuthority(Resource, module="longhaul", name="CertificateAuthori
     certificate: Output[str]
     """The certificate, PEM."""
     fingerprint: Output[str]
-    """SHA-256 of the public key: what a renewal keeps."""
+    """SHA-256 of the public key, which a renewal keeps."""
 
     def __init__(
         self,
@@ -167,7 +171,7 @@ class IssuedCertificate(Resource, module="longhaul", name="Certificate"):
     certificate: Output[str]
     """The certificate, PEM."""
     not_after: Output[str]
-    """When it ends, ISO 8601."""
+    """Expiry time, ISO 8601."""
 
     def __init__(
         self,

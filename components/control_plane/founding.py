@@ -1,7 +1,8 @@
-"""A store is founded once in its life: the note that it has been.
+"""Bootstrap of an etcd cluster, once in its life: the record that it has happened.
 
-Until it is there, the store's first members may found it and nobody can use it, since the API servers' credential for
-it is made after the note. From then on a member with an empty disk joins the store and never founds another.
+Without the record, the first members may bootstrap the etcd cluster, and nothing can use it: the API servers'
+credential for it is made after the record. From then on a member with an empty disk joins the etcd cluster and never
+bootstraps another.
 """
 
 from __future__ import annotations
@@ -20,22 +21,23 @@ Properties = dict[str, Any]
 
 
 class FoundedProvider(ResourceProvider):
-    """Writes the note."""
+    """Writes the record."""
 
     serialize_as_secret_always = False
 
     def create(self, props: Properties) -> CreateResult:
-        """Note that the store exists."""
+        """Record that the etcd cluster exists."""
         record_founded(Vault(props["vault_url"]), props["secret"], cluster=str(props.get("cluster") or ""))
         return CreateResult(id_=props["secret"], outs=props)
 
     def diff(self, _id: str, _olds: Properties, _news: Properties) -> DiffResult:
-        """What is founded stays so."""
+        """Report no changes: a bootstrap cannot be undone."""
         return DiffResult(changes=False, replaces=[])
 
 
 def founded(state: str | None) -> bool:
-    """Whether the store's state says that it exists; a state that cannot be read counts as existing."""
+    """Return whether the recorded state says that the etcd cluster exists. A state that is missing or cannot be read
+    counts as existing."""
     try:
         return state is None or json.loads(state).get("state") != "new"
     except ValueError:
@@ -43,14 +45,15 @@ def founded(state: str | None) -> bool:
 
 
 def record_founded(vault: Vault, secret: str, *, cluster: str) -> None:
-    """Note that a store exists: from now on a member with an empty disk joins it and never founds another."""
+    """Record that an etcd cluster exists: from now on a member with an empty disk joins it and never bootstraps
+    another."""
     state = json.loads(vault.get(secret) or "{}")
     if state.get("state") != "existing":
         vault.set(secret, json.dumps({"state": "existing", "cluster": cluster}), content_type="application/json")
 
 
 class Founded(Resource, module="longhaul", name="Founded"):
-    """Is there once a store's first members were all ready, and the vault says so."""
+    """Exists once all first members of an etcd cluster were ready and the vault says so."""
 
     def __init__(
         self,
@@ -62,7 +65,8 @@ class Founded(Resource, module="longhaul", name="Founded"):
         members: Sequence[Resource],
         opts: ResourceOptions | None = None,
     ) -> None:
-        """``cluster``: the store's id as its first member says it; ``members``: the readiness of all."""
+        """``cluster``: the etcd cluster's id, as its first member reports it; ``members``: the readiness of all
+        members."""
         properties = {"vault_url": vault_url, "secret": secret, "cluster": cluster}
         after = ResourceOptions(depends_on=list(members))
         super().__init__(FoundedProvider(), name, properties, ResourceOptions.merge(opts, after))

@@ -1,9 +1,10 @@
-"""What must not be deleted by accident.
+"""Guards against accidental deletion.
 
-Two guards, both in the engine itself, whoever runs it (``components/held.py`` has those of what is in use):
+Two guards, both in the engine itself, regardless of who runs it (``components/held.py`` guards what is in use):
 
-- a control-plane machine is deleted only when all others of its role are well, one at a time (``turn.py``); an etcd
-  member besides only when its store keeps quorum without it, an API server after it has left the load balancer;
+- a control-plane machine is deleted only when all others of its role are healthy, one at a time (``turn.py``). Also, an
+  etcd member is deleted only when its etcd cluster keeps quorum without it, an API server after it has left the load
+  balancer;
 - the whole environment is destroyed only when its file says ``destroyable: true`` and the operator confirmed it.
 """
 
@@ -37,63 +38,63 @@ DESTROY_VARIABLE = "LONGHAUL_DESTROY"
 """Environment variable that ``longhaul destroy`` sets to the environment's name once the operator confirmed."""
 
 MOST_SERVERS = 15
-"""API servers that an environment may ever have: what the model admits at most."""
+"""Largest number of API servers that an environment may ever have: the model's limit."""
 
 STORES_PART = "etcd-client"
-"""The part of an API server's certificates that opens the stores."""
+"""The part of an API server's certificates that gives access to the etcd clusters."""
 
 PATIENCE = Patience(replaced=DEADLINE_S, other=30.0, look=2.0)
-"""For a machine that this run makes, as long as its readiness waits; for one that should be well, long enough for a
-member to see a leader again."""
+"""Waiting times of guards. A machine that this run makes gets as long as its readiness waits; a machine that should be
+healthy gets long enough for a member to see a leader again."""
 
 TOO_MANY = 429
-"""What the cloud answers when it is asked too often: nothing is said about the machine."""
+"""Status of the cloud's answer to too many requests. It says nothing about the machine."""
 
 NOT_THERE = 404
-"""What the cloud answers for a machine that does not exist, such as a member that is still to be made."""
+"""Status of the cloud's answer for a machine that does not exist, such as a member that is still to be made."""
 
 Ask = Callable[[str], str]
-"""Asks a peer, by its machine's name, whether the store survives; returns its JSON answer."""
+"""Function that asks a peer, by its machine's name, whether the etcd cluster survives, and returns its JSON answer."""
 
 
 def confirmed(environment: str) -> bool:
-    """Whether the operator confirmed that this environment is to be destroyed."""
+    """Return whether the operator confirmed that this environment is to be destroyed."""
     return os.environ.get(DESTROY_VARIABLE) == environment
 
 
 @dataclass(frozen=True, kw_only=True)
 class Guarded:
-    """A control-plane machine to be guarded."""
+    """A control-plane machine with a guard."""
 
     environment: str
     destroyable: bool
     subscription: str
     group: str
-    """The cloud's resource group of its machines."""
+    """Resource group of its machines in the cloud."""
     prefix: str
-    """What the cloud's names of machines have before the machines' own."""
+    """Prefix of machines' names in the cloud."""
     machine: str
     vault_url: str
     turn: Turn
-    """That of its role."""
+    """Replacement lock of the machine's role."""
 
     @property
     def goes_with_all(self) -> bool:
-        """Whether the whole environment is being destroyed."""
+        """Return whether the whole environment is being destroyed."""
         return self.destroyable and confirmed(self.environment)
 
     def run(self, machine: str, command: str) -> str:
-        """What a command in a machine of its group wrote."""
+        """Run a command on a machine of its group and return its output."""
         api = AzureApi(subscription=self.subscription, prefix=self.prefix)
         return api.run_command(self.group, machine, command, timeout_s=ASK_S).stdout
 
 
 def member_hook(member: Guarded, *, peers: Sequence[str], state_secret: str) -> ResourceHookBinding:
-    """A hook that refuses to delete an etcd member's machine when its store would lose quorum. A store that was never
-    founded has nothing to lose: a first member that was made wrong can be made again.
+    """Return a hook that refuses to delete an etcd member's machine when its etcd cluster would lose quorum. An etcd
+    cluster that was never bootstrapped has nothing to lose: a first member with a fault can be made again.
 
-    ``peers``: the machines of the store's other members; ``state_secret``: the vault's secret that says whether the
-    store was ever founded.
+    ``peers``: the machines of the other members; ``state_secret``: the vault's secret that says whether the etcd
+    cluster was ever bootstrapped.
     """
 
     def check() -> None:
@@ -111,10 +112,12 @@ def member_hook(member: Guarded, *, peers: Sequence[str], state_secret: str) -> 
 
 
 def server_hook(server: Guarded, *, others: bool, frontend: str, opened_by: str) -> ResourceHookBinding:
-    """A hook that lets an API server leave the load balancer, once another serves there, before its machine goes.
+    """Return a hook that makes an API server leave the load balancer before its machine is deleted, once another one
+    serves there.
 
-    ``others``: whether there are to be any besides it; ``frontend``: address and port that all are reached by;
-    ``opened_by``: the vault's secret without which it cannot serve, so that there is nothing to lose.
+    ``others``: whether there are to be other API servers; ``frontend``: address and port that all are reached by;
+    ``opened_by``: the vault's secret without which the server cannot serve. While that does not exist, there is nothing
+    to lose.
     """
 
     def leave() -> None:
@@ -127,7 +130,7 @@ def server_hook(server: Guarded, *, others: bool, frontend: str, opened_by: str)
                 raise RefusedError(
                     f"{server.machine} cannot be asked to leave the load balancer now: {error}"
                 ) from error
-            return  # a machine that cannot be asked serves nobody
+            return  # a machine that cannot be asked does not serve
         except ValueError:
             return
         if not answer.get("left"):
@@ -144,8 +147,8 @@ def server_hook(server: Guarded, *, others: bool, frontend: str, opened_by: str)
 
 
 def guards(environment: Environment, addresses: AddressPlan) -> dict[str, ResourceHookBinding]:
-    """A guard for every place that a role may have, not only for today's machines: the engine looks a hook up by its
-    name when it deletes a machine that is no longer in the file. ``TypeError`` when the site is not on Azure."""
+    """Return a guard for every machine that a role may ever have, not only for today's: the engine looks a hook up by
+    name when it deletes a machine that is no longer in the file. Raise ``TypeError`` when the site is not on Azure."""
     found: dict[str, ResourceHookBinding] = {}
     for role in Role:
         found |= _of_role(environment, addresses, role)
@@ -184,7 +187,7 @@ def _of_role(environment: Environment, addresses: AddressPlan, role: Role) -> di
 
 
 def check_quorum(*, machine: str, peers: Sequence[str], ask: Ask) -> None:
-    """``RefusedError`` unless one of ``peers`` says that its store keeps quorum without ``machine``."""
+    """Raise ``RefusedError`` unless one of ``peers`` says that its etcd cluster keeps quorum without ``machine``."""
     only = (
         f"{machine} is the only member of its store: deleting it loses the store. Take the change back, run "
         "`longhaul up` with three members, then make the change."
@@ -214,20 +217,21 @@ def check_quorum(*, machine: str, peers: Sequence[str], ask: Ask) -> None:
 
 
 class DestructionProvider(ResourceProvider):
-    """Holds the environment: everything of worth was made before it, so it must go first, and it refuses to."""
+    """Protects the environment: everything of value is made before this resource, so it must be deleted first, and it
+    refuses."""
 
     serialize_as_secret_always = False
 
     def create(self, props: dict[str, object]) -> CreateResult:
-        """Nothing to make."""
+        """Make nothing."""
         return CreateResult(id_=str(props["environment"]), outs=props)
 
     def update(self, _id: str, _olds: dict[str, object], news: dict[str, object]) -> UpdateResult:
-        """Remember whether the environment may be destroyed."""
+        """Record whether the environment may be destroyed."""
         return UpdateResult(outs=news)
 
     def diff(self, _id: str, olds: dict[str, object], news: dict[str, object]) -> DiffResult:
-        """Changes are remembered in place."""
+        """Report changes as an update in place."""
         names = ("environment", "destroyable")
         return DiffResult(changes=any(olds.get(name) != news.get(name) for name in names), replaces=[])
 
@@ -245,7 +249,7 @@ class DestructionProvider(ResourceProvider):
 
 
 class DestructionGuard(Resource, module="longhaul", name="DestructionGuard"):
-    """Depends on everything of worth and refuses to go."""
+    """Resource that depends on everything of value and refuses its own deletion."""
 
     def __init__(self, name: str, *, environment: str, destroyable: bool, opts: ResourceOptions | None = None) -> None:
         properties: dict[str, pulumi.Input[object]] = {"environment": environment, "destroyable": destroyable}

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 CLOCK_SKEW = timedelta(minutes=5)
-"""Certificates are valid from a little before now, for machines whose clocks lag."""
+"""Time before now from which certificates are valid, for machines whose clocks lag."""
 
 RENEW_BELOW = 1 / 3
 """Share of the lifetime under which a certificate is renewed."""
@@ -22,14 +22,14 @@ RENEW_BELOW = 1 / 3
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """What a certificate says."""
+    """Content of a certificate."""
 
     common_name: str
     organizations: Sequence[str] = ()
     dns_names: Sequence[str] = ()
     addresses: Sequence[str] = ()
     usages: Sequence[str] = ()
-    """``server`` and ``client``."""
+    """``server``, ``client`` or both."""
     days: float
 
 
@@ -42,12 +42,13 @@ class Pair:
 
 
 def new_key() -> str:
-    """A new ECDSA P-256 private key, PKCS#8 PEM."""
+    """Return a new ECDSA P-256 private key, PKCS#8 PEM."""
     return _key_pem(ec.generate_private_key(ec.SECP256R1()))
 
 
 def new_authority(*, common_name: str, days: float, key: str) -> Pair:
-    """A self-signed authority with the private key ``key`` (PEM), that may sign leaves but no further authorities."""
+    """Return a self-signed authority with the private key ``key`` (PEM). It may sign leaf certificates, but no further
+    authorities."""
     private = _private_key(key)
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
     builder = _builder(name, name, private.public_key(), days=days)
@@ -58,7 +59,7 @@ def new_authority(*, common_name: str, days: float, key: str) -> Pair:
 
 
 def issue(subject: Subject, *, authority: Pair) -> Pair:
-    """A new key and a certificate for it, signed by ``authority``."""
+    """Return a new key and a certificate for it, signed by ``authority``."""
     issuer_key = _private_key(authority.key)
     issuer = x509.load_pem_x509_certificate(authority.certificate.encode())
     key = ec.generate_private_key(ec.SECP256R1())
@@ -76,19 +77,19 @@ def issue(subject: Subject, *, authority: Pair) -> Pair:
 
 
 def due(certificate: str, *, now: datetime) -> bool:
-    """Whether less than a third of a certificate's life is left at ``now``."""
+    """Return whether less than a third of a certificate's life is left at ``now``."""
     parsed = x509.load_pem_x509_certificate(certificate.encode())
     lifetime = parsed.not_valid_after_utc - parsed.not_valid_before_utc
     return parsed.not_valid_after_utc - now < lifetime * RENEW_BELOW
 
 
 def expiry(certificate: str) -> str:
-    """When a certificate ends, ISO 8601 in UTC."""
+    """Return a certificate's expiry time, ISO 8601 in UTC."""
     return x509.load_pem_x509_certificate(certificate.encode()).not_valid_after_utc.isoformat()
 
 
 def key_fingerprint(certificate: str) -> str:
-    """SHA-256 of a certificate's public key (SubjectPublicKeyInfo, DER), hexadecimal."""
+    """Return the SHA-256 of a certificate's public key (SubjectPublicKeyInfo, DER), hexadecimal."""
     public = x509.load_pem_x509_certificate(certificate.encode()).public_key()
     encoded = public.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
     return hashlib.sha256(encoded).hexdigest()

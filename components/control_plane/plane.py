@@ -1,4 +1,4 @@
-"""The control plane: vault and certificates, both stores, API servers behind their load balancer."""
+"""The control plane: vault and certificates, both etcd clusters, API servers behind their load balancer."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from components.model.vault import store_state_secret
 
 @dataclass(frozen=True, kw_only=True)
 class ControlPlaneArgs:
-    """Where the control plane goes."""
+    """Arguments of the control plane."""
 
     environment: Environment
     addresses: AddressPlan
@@ -45,10 +45,10 @@ class ControlPlaneArgs:
 
 
 class ControlPlane(ComponentResource):
-    """Vault, certificates, both stores and the API servers."""
+    """Vault, certificates, both etcd clusters and the API servers."""
 
     vault_writable: pulumi.Resource
-    """Is there once secrets can be written."""
+    """Exists once secrets can be written."""
     vault_url: str
     """Address of the vault."""
     certificates: Mapping[str, IssuedCertificate]
@@ -56,7 +56,7 @@ class ControlPlane(ComponentResource):
     authorities: Mapping[str, CertificateAuthority]
     """Every authority by name."""
     api_principal_ids: dict[str, Output[str]]
-    """By API server machine, the object id of its identity."""
+    """Object id of each API server machine's identity, by machine."""
 
     def __init__(self, name: str, args: ControlPlaneArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:ControlPlane", name, None, opts)
@@ -94,7 +94,7 @@ class ControlPlane(ComponentResource):
         self._hooks = guards(args.environment, args.addresses)
         self.api_principal_ids = {}
         ready, founded = self._stores()
-        # Who may use the stores: nobody before they are known to exist, so that no second one is founded beside them.
+        # Access to the etcd clusters is given only once they are known to exist, so that no second one is bootstrapped.
         self.certificates |= {
             certificate.name: self._certificate(certificate, opts=ResourceOptions(parent=self, depends_on=founded))
             for certificate in self._planned
@@ -132,12 +132,13 @@ class ControlPlane(ComponentResource):
         )
 
     def _opens_stores(self, certificate: Certificate) -> bool:
-        """Whether it is an API server's credential for the stores."""
+        """Return whether it is an API server's credential for the etcd clusters."""
         servers = {machine.name for machine in members(self._machines, Role.API)}
         return certificate.part == STORES_PART and certificate.holder in servers
 
     def _stores(self) -> tuple[list[Readiness], list[pulumi.Resource]]:
-        """All members of both stores at once; every readiness, and the notes that the stores exist."""
+        """Make all members of both etcd clusters at once. Return their readiness, and the records that the etcd
+        clusters exist."""
         ready: list[Readiness] = []
         founded: list[pulumi.Resource] = []
         for role in (Role.ETCD, Role.EVENTS):
@@ -170,8 +171,8 @@ class ControlPlane(ComponentResource):
         return self._made(Role.API, backend_pool_id=balancer.backend_pool_id)
 
     def _made(self, role: Role, *, backend_pool_id: Output[str] | None = None) -> list[Readiness]:
-        """The machines of one role, made at once (that they are replaced one at a time is the guards' doing); the
-        readiness of each."""
+        """Make the machines of one role at once, and return the readiness of each. The guards make sure that they are
+        replaced one at a time."""
         ready: list[Readiness] = []
         for machine in members(self._machines, role):
             made = self._machine(machine, backend_pool_id=backend_pool_id)
@@ -185,7 +186,8 @@ class ControlPlane(ComponentResource):
         own = [
             self.certificates[certificate.name]
             for certificate in self._planned
-            # The credential for the stores is not awaited but fetched when it is there: the machine starts meanwhile.
+            # The machine does not wait for the credential for the etcd clusters: it starts, and fetches that once it
+            # exists.
             if certificate.holder == machine.name and not self._opens_stores(certificate)
         ]
         return ControlMachine(

@@ -1,7 +1,7 @@
-"""Ready means ready: a resource behind each machine that is there only once the machine does its work.
+"""Readiness of machines: a resource for each machine, which exists only once the machine does its work.
 
-It is asked through the cloud's run command: no route to the machine is needed, only the right to the cloud's API. Its
-input is the machine's id, so that a machine made anew is awaited anew.
+The machine is asked through the cloud's run command: that needs no route to the machine, only access to the cloud's
+API. The resource's input is the machine's id, so that it waits again for a replacement.
 """
 
 from __future__ import annotations
@@ -22,40 +22,41 @@ from components.control_plane.turn import Seen
 Properties = dict[str, Any]
 
 DEADLINE_S = 900.0
-"""How long a machine may take from made to ready, seconds. A member that joins copies the whole store: 8 GiB at the
-100 MB/s of a slow disk is 80 s; the rest is boot and patience."""
+"""Largest time between a machine's creation and its readiness, seconds. A member that joins copies the whole data: 8
+GiB at the 100 MB/s of a slow disk is 80 s; the rest is boot and margin."""
 
 ASK_S = 180.0
-"""How long one question may take, seconds: a run command takes Azure 20 s at least and waits for the one before
+"""Largest time of one question, seconds: a run command takes Azure at least 20 s and waits for the one before
 (learn.microsoft.com, "Run scripts in your Linux VM by using action Run Commands")."""
 
 PAUSE_S = 2.0
 """Pause between questions, seconds: the agent runs one command at a time."""
 
 WAIT_S = 60.0
-"""How long a machine itself waits before it answers that it is not ready, seconds: a command through the cloud takes
-far longer than a look on the machine."""
+"""Time that the machine itself waits before it answers that it is not ready, seconds: a command through the cloud takes
+far longer than a check on the machine."""
 
 
 class NotReadyError(RuntimeError):
-    """A machine did not become ready in time; says what it last answered."""
+    """A machine did not become ready in time; the message has its last answer."""
 
 
 class ReadinessProvider(ResourceProvider):
-    """Waits for a machine."""
+    """Waits until a machine is ready."""
 
     serialize_as_secret_always = False
 
     def create(self, props: Properties) -> CreateResult:
-        """Wait for the machine behind ``props``."""
+        """Wait until the machine of ``props`` is ready."""
         return CreateResult(id_=props["machine"], outs=self._wait(props))
 
     def update(self, _id: str, _olds: Properties, news: Properties) -> UpdateResult:
-        """Wait for the machine that took the old one's place."""
+        """Wait until the replacement is ready."""
         return UpdateResult(outs=self._wait(news))
 
     def diff(self, _id: str, olds: Properties, news: Properties) -> DiffResult:
-        """A machine made anew is awaited anew, in place: replacing this would replace what depends on it."""
+        """Report a new machine as an update in place: a replacement of this resource would replace what depends on
+        it."""
         changed = any(olds.get(name) != news.get(name) for name in ("machine", "machine_id"))
         return DiffResult(changes=changed, replaces=[])
 
@@ -70,20 +71,20 @@ class ReadinessProvider(ResourceProvider):
 
 
 class RoleMachines:
-    """The machines of a role, asked as a guard asks (``components/control_plane/turn.py``)."""
+    """The machines of a role, as guards ask about them (``components/control_plane/turn.py``)."""
 
     def __init__(self, *, subscription: str, group: str, prefix: str = "") -> None:
         self._subscription, self._group, self._prefix = subscription, group, prefix
 
     def look(self, machine: str) -> Seen:
-        """The machine as the cloud has it."""
+        """Return the state of a machine in the cloud."""
         view = self._api().machine(self._group, machine)
         if view is None:
             return Seen(id="", being_made=True)
         return Seen(id=view.id, being_made=view.provisioning in ("Creating", "Updating"))
 
     def why_not_ready(self, machine: str, *, wait_s: float) -> str:
-        """Wait until a machine does its work; why it does not after ``wait_s`` seconds, empty when it does."""
+        """Wait until a machine does its work. Return why it does not after ``wait_s`` seconds; empty when it does."""
         try:
             await_ready(self._api(), group=self._group, machine=machine, deadline_s=wait_s)
         except NotReadyError as error:
@@ -95,7 +96,8 @@ class RoleMachines:
 
 
 def await_ready(api: AzureApi, *, group: str, machine: str, deadline_s: float) -> dict[str, Any]:
-    """Ask until ``machine`` says it is ready and return its answer; ``NotReadyError`` after ``deadline_s`` seconds."""
+    """Ask until ``machine`` says it is ready, and return its answer; raise ``NotReadyError`` after ``deadline_s``
+    seconds."""
     deadline = time.monotonic() + deadline_s
     while True:
         answer = _ask(api, group=group, machine=machine, wait_s=min(WAIT_S, deadline_s))
@@ -107,7 +109,7 @@ def await_ready(api: AzureApi, *, group: str, machine: str, deadline_s: float) -
 
 
 def _ask(api: AzureApi, *, group: str, machine: str, wait_s: float) -> dict[str, Any]:
-    """The machine's answer; one that cannot be asked yet answers that it is not ready."""
+    """Return the machine's answer. A machine that cannot be asked yet counts as not ready."""
     try:
         output = api.run_command(group, machine, f"longhaul-node ready --wait {wait_s:.0f}", timeout_s=ASK_S)
     except AzureError as error:
@@ -126,7 +128,7 @@ def _why(answer: dict[str, Any]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class ReadinessArgs:
-    """Which machine to wait for."""
+    """Arguments of a machine's readiness."""
 
     subscription: str
     resource_group: pulumi.Input[str]
@@ -134,14 +136,14 @@ class ReadinessArgs:
     machine_id: pulumi.Input[str]
     deadline_s: float = DEADLINE_S
     prefix: str = ""
-    """What the cloud's name of the machine has before the machine's own."""
+    """Prefix of the machine's name in the cloud."""
 
 
 class Readiness(Resource, module="longhaul", name="Readiness"):
-    """Is there once the machine is ready."""
+    """Exists once the machine is ready."""
 
     cluster: pulumi.Output[str]
-    """Of a store's member: its cluster's id in hexadecimal."""
+    """Id of a member's etcd cluster, hexadecimal; empty for other machines."""
 
     def __init__(self, name: str, args: ReadinessArgs, opts: ResourceOptions | None = None) -> None:
         properties = {
@@ -151,7 +153,7 @@ class Readiness(Resource, module="longhaul", name="Readiness"):
             "machine_id": args.machine_id,
             "deadline_s": args.deadline_s,
             "cluster": None,
-            # As it was before there were prefixes: a key more would be a change of every environment.
+            # Left out when empty, as before prefixes existed: one more key would be a change of every environment.
             **({"prefix": args.prefix} if args.prefix else {}),
         }
         super().__init__(ReadinessProvider(), name, properties, opts)

@@ -1,4 +1,5 @@
-"""Secrets that several machines share, made once in the vault and kept nowhere else."""
+"""Secrets of the vault that are made once: those that several machines share, kept nowhere else, and keys of
+tunnels."""
 
 from __future__ import annotations
 
@@ -24,12 +25,14 @@ Properties = dict[str, Any]
 
 
 def one_at_a_time(opts: ResourceOptions | None) -> ResourceOptions:
-    """Options of a resource that is a name in the vault: its successor has the same name, so it goes first."""
+    """Return the options of a resource that is an entry in the vault: its replacement has the same name, so the old one
+    is deleted first."""
     return ResourceOptions.merge(opts, ResourceOptions(delete_before_replace=True))
 
 
 def first_value(kind: SecretKind, *, holders: Sequence[str] = ()) -> str:
-    """What a shared secret of ``kind`` holds at first. A store is founded by those that hold its state."""
+    """Return the first value of a shared secret of ``kind``. For an etcd cluster's state, ``holders`` are the members
+    that bootstrap it."""
     if kind is SecretKind.SIGNING_KEY:
         return issuing.new_key()
     if kind is SecretKind.ENCRYPTION_KEY:
@@ -38,14 +41,14 @@ def first_value(kind: SecretKind, *, holders: Sequence[str] = ()) -> str:
 
 
 def changed(names: Iterable[str], olds: Properties, news: Properties) -> list[str]:
-    """Which inputs differ. One that a preview does not know yet is taken as unchanged: to say otherwise would replace,
-    and so lose, what is in the vault because something before it is being changed."""
+    """Return the names of inputs that differ. An input that a preview does not know yet counts as unchanged. Otherwise
+    a change of something before it would replace, and so lose, what is in the vault."""
     return [name for name in names if news.get(name) != UNKNOWN and olds.get(name) != news.get(name)]
 
 
 ACCESS_DEADLINE_S = 900.0
-"""How long a new vault may refuse its officers, seconds: role assignments take up to ten minutes to come into force
-(learn.microsoft.com, "Troubleshoot Azure RBAC")."""
+"""Largest time for which a new vault may refuse its officers, seconds: role assignments take up to ten minutes to come
+into force (learn.microsoft.com, "Troubleshoot Azure RBAC")."""
 
 
 class VaultAccessProvider(ResourceProvider):
@@ -54,7 +57,7 @@ class VaultAccessProvider(ResourceProvider):
     serialize_as_secret_always = False
 
     def create(self, props: Properties) -> CreateResult:
-        """Ask until the vault admits us."""
+        """Ask until the vault gives access."""
         deadline = time.monotonic() + ACCESS_DEADLINE_S
         while True:
             try:
@@ -67,40 +70,42 @@ class VaultAccessProvider(ResourceProvider):
             time.sleep(2.0)
 
     def diff(self, _id: str, olds: Properties, news: Properties) -> DiffResult:
-        """Another vault is another wait."""
+        """Report another vault as a replacement."""
         replaces = changed(("vault_url",), olds, news)
         return DiffResult(changes=bool(replaces), replaces=replaces)
 
 
 PROBE = "longhaul-probe"
-"""A secret that nobody makes: asking for it shows whether secrets may be read."""
+"""Name of a secret that does not exist: a request for it shows whether secrets may be read."""
 
 
 class VaultAccess(Resource, module="longhaul", name="VaultAccess"):
-    """Is there once the operator may write to the vault."""
+    """Exists once the operator may write to the vault."""
 
     def __init__(self, name: str, *, vault_url: str, opts: ResourceOptions | None = None) -> None:
         super().__init__(VaultAccessProvider(), name, {"vault_url": vault_url}, opts)
 
 
 class _VaultEntryProvider(ResourceProvider):
-    """What is one name in the vault: another name or place is another entry, and goes with its resource."""
+    """Base of providers for one entry in the vault: another name or vault is another entry. The entry is deleted with
+    its resource."""
 
     serialize_as_secret_always = False
     identity: tuple[str, ...] = ("vault_url", "secret")
 
     def diff(self, _id: str, olds: Properties, news: Properties) -> DiffResult:
-        """Another vault or name is another entry."""
+        """Report another vault or name as a replacement."""
         replaces = changed(self.identity, olds, news)
         return DiffResult(changes=bool(replaces), replaces=replaces)
 
     def delete(self, _id: str, props: Properties) -> None:
-        """Take it out of the vault, which keeps deleted secrets for its retention."""
+        """Delete it from the vault, which keeps deleted secrets for its retention period."""
         Vault(props["vault_url"]).delete(props["secret"])
 
 
 class SharedSecretProvider(_VaultEntryProvider):
-    """A value that is in the vault already is kept: Secrets at rest and running tokens depend on it."""
+    """Makes shared secrets. A value that is already in the vault is kept, because encrypted Secrets and valid tokens
+    depend on it."""
 
     identity = ("vault_url", "secret", "kind")
 
@@ -113,7 +118,7 @@ class SharedSecretProvider(_VaultEntryProvider):
 
 
 class VaultSecret(Resource, module="longhaul", name="Secret"):
-    """A shared secret; the state holds its name alone."""
+    """A shared secret; the state holds only its name."""
 
     def __init__(
         self, name: str, *, secret: SharedSecret, vault_url: pulumi.Input[str], opts: ResourceOptions | None = None
@@ -128,8 +133,8 @@ class VaultSecret(Resource, module="longhaul", name="Secret"):
 
 
 class _KnownSecretProvider(_VaultEntryProvider):
-    """A random value that the engine has to know, since something it makes takes it as a property: it is secret in the
-    state, besides being in the vault. It never changes by itself."""
+    """Makes a random value that the engine must know, because a resource takes it as a property. It is in the vault,
+    and as a secret in the state. It never changes by itself."""
 
     def create(self, props: Properties) -> CreateResult:
         """Adopt the value in the vault or make one."""
@@ -141,7 +146,7 @@ class _KnownSecretProvider(_VaultEntryProvider):
         return CreateResult(id_=props["secret"], outs={**props, "value": value})
 
     def new_value(self) -> str:
-        """A first value."""
+        """Return a first value."""
         raise NotImplementedError
 
 
@@ -149,7 +154,7 @@ class TunnelKeyProvider(_KnownSecretProvider):
     """Makes pre-shared keys of 256 random bits."""
 
     def new_value(self) -> str:
-        """Letters and digits only: Azure takes no hyphen in a key."""
+        """Return a key of letters and digits only: Azure accepts no hyphen in a key."""
         return secrets.token_hex(32)
 
 

@@ -1,9 +1,10 @@
-"""One machine of a role is out of service at a time, however many are to be replaced.
+"""Replacement lock of a role: one machine is out of service at a time, however many are to be replaced.
 
-The engine makes and replaces machines at once where none depends on another. That is wanted when there are none yet,
-and would be the end of a store when all are to be made anew. So before it deletes one, a hook takes the role's turn: it
-waits until the one that this run replaced before is back and ready, and makes sure that all others are. The turn holds
-for one run of the program; what an earlier run left behind is seen by looking at the machines.
+The engine makes and replaces machines in parallel where none depends on another. That is wanted when none exists yet,
+but would destroy an etcd cluster when all are to be replaced. So before the engine deletes a machine, a hook takes the
+role's replacement lock: it waits until the machine that this run replaced before is back and ready, and makes sure that
+all others are ready. The lock exists for one run of the program; what an earlier run left behind is found by looking at
+the machines.
 """
 
 from __future__ import annotations
@@ -15,40 +16,40 @@ from typing import Protocol
 
 
 class RefusedError(RuntimeError):
-    """A guard refuses; says why and what to do instead."""
+    """A guard refuses; the message says why and what to do instead."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """A machine as the cloud has it."""
+    """State of a machine in the cloud."""
 
     id: str
-    """Another one is another machine under the same name; empty when there is none."""
+    """Id of the machine; a replacement under the same name has another id. Empty when there is no machine."""
     being_made: bool
-    """Whether the cloud is still at it, or it is not there at all."""
+    """True when the cloud is still making the machine, or when there is none."""
 
 
 class Machines(Protocol):
-    """Who can be asked about the machines of a role. All of it may take minutes."""
+    """Questions about the machines of a role. Each may take minutes."""
 
     def look(self, machine: str) -> Seen:
-        """The machine as the cloud has it."""
+        """Return the state of a machine in the cloud."""
         ...
 
     def why_not_ready(self, machine: str, *, wait_s: float) -> str:
-        """Wait until a machine does its work; why it does not after ``wait_s`` seconds, empty when it does."""
+        """Wait until a machine does its work. Return why it does not after ``wait_s`` seconds; empty when it does."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Patience:
-    """How long to wait, seconds."""
+    """Waiting times, seconds."""
 
     replaced: float
-    """For a machine that this run makes."""
+    """Time for a machine that this run makes."""
     other: float
-    """For one that should be well already."""
+    """Time for a machine that should be healthy already."""
     look: float
-    """Between looks at a machine that is not there yet."""
+    """Pause between looks at a machine that is not there yet."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,10 +60,10 @@ class _Out:
 
 
 class Turn:
-    """The turn of one role's machines."""
+    """Replacement lock of one role's machines."""
 
     def __init__(self, machines: Machines, *, today: Sequence[str], patience: Patience) -> None:
-        """``today``: the machines that there are to be; any other is deleted for good."""
+        """``today``: the machines that the environment is to have; any other is deleted for good."""
         self._machines = machines
         self._today = tuple(today)
         self._patience = patience
@@ -70,14 +71,14 @@ class Turn:
         self._waiting: list[str] = []
         self._out: _Out | None = None
         self._lost = ""
-        """Why the turn is not to be had any more in this run."""
+        """Reason why the lock cannot be taken any more in this run; empty while it can."""
 
     async def take(self, machine: str, *, check: Callable[[], None]) -> None:
-        """Return when ``machine`` may be deleted, and hold the turn for it. ``check`` has the last word: it raises when
-        the machine must stay, and may take minutes.
+        """Wait until ``machine`` may be deleted, and hold the lock for it. ``check`` is called last: it raises when the
+        machine must stay, and may take minutes.
 
         Raises:
-            RefusedError: the one before did not come back, or another is not well.
+            RefusedError: the machine before did not come back, or another one is not healthy.
         """
         self._waiting.append(machine)
         try:
@@ -87,14 +88,14 @@ class Turn:
             self._waiting.remove(machine)
 
     async def _taken(self, machine: str, check: Callable[[], None]) -> bool:
-        """One try; False when another goes first, and the next try queues behind it."""
+        """Try once. Return False when another machine goes first; the next try queues behind it."""
         async with self._lock:
             await self._back(machine)
             ailing = await self._ailing(machine)
-            # One that is out of service itself takes nothing away from the others.
+            # A machine that is out of service itself takes nothing away from the others.
             if ailing and not await self._reason(machine):
                 if set(ailing) & set(self._waiting):
-                    return False  # its own replacement is what it needs
+                    return False  # the unhealthy machine waits for its own replacement
                 reasons = "; ".join(f"{other} is not well ({why})" for other, why in ailing.items())
                 raise RefusedError(
                     f"{machine} must stay: {reasons}, and one machine of a kind is out of service at a time. "
@@ -106,7 +107,7 @@ class Turn:
             return True
 
     async def _back(self, machine: str) -> None:
-        """Wait for the machine that this run deleted before."""
+        """Wait for the machine that this run deleted before; raise ``RefusedError`` when that fails."""
         if self._out and not self._lost:
             out = self._out
             why = await (self._gone(out) if out.for_good else self._made(out.machine, not_id=out.id))
@@ -117,13 +118,13 @@ class Turn:
             raise RefusedError(f"{machine} must stay: {self._lost}. Look at it, then run `longhaul up` again.")
 
     async def _ailing(self, machine: str) -> dict[str, str]:
-        """Which of the others are not well, and why."""
+        """Return the other machines that are not healthy, with the reason for each."""
         others = [other for other in self._today if other != machine]
         found = await asyncio.gather(*(self._reason(other) for other in others))
         return {other: why for other, why in zip(others, found, strict=True) if why}
 
     async def _reason(self, other: str) -> str:
-        """Why a machine is not well, or nothing."""
+        """Return the reason why a machine is not healthy; empty when it is."""
         seen = await asyncio.to_thread(self._machines.look, other)
         if not seen.id and other in self._waiting:
             return "it is not there"
@@ -132,7 +133,7 @@ class Turn:
         return await asyncio.to_thread(self._machines.why_not_ready, other, wait_s=self._patience.other)
 
     async def _made(self, machine: str, *, not_id: str) -> str:
-        """Wait until there is a machine of another id and it is ready; why not, or nothing."""
+        """Wait until there is a machine with another id and it is ready. Return why not; empty when it is."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._patience.replaced
         while True:
@@ -146,7 +147,8 @@ class Turn:
             await asyncio.sleep(self._patience.look)
 
     async def _gone(self, out: _Out) -> str:
-        """Wait until a machine is deleted: so long others may still count on it. Why it is not, or nothing."""
+        """Wait until a machine is deleted, because others may count on it until then. Return why it is not; empty when
+        it is."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._patience.replaced
         while (await asyncio.to_thread(self._machines.look, out.machine)).id == out.id:

@@ -1,4 +1,4 @@
-"""The environment: every value a human chooses, checked once, and everything that follows from it by arithmetic alone.
+"""The environment: every value that a human chooses, checked once, and everything that is computed from these values.
 
 Nothing here imports Pulumi or touches a network.
 """

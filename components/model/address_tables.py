@@ -12,7 +12,7 @@ from components.model.racks import rack_places
 
 
 def environment_table(environment: Environment) -> str:
-    """How the supernet is divided."""
+    """Render the table of the supernet's parts."""
     addresses = plan(environment)
     rows = [(f"`{name}`", _code(site.block), _count(site.block)) for name, site in addresses.sites.items()]
     rows += [
@@ -25,7 +25,7 @@ def environment_table(environment: Environment) -> str:
 
 
 def site_table(environment: Environment, name: str) -> str:
-    """How one site's block is divided, down to single machines."""
+    """Render the table of one site's block, down to single machines."""
     addresses = plan(environment)
     site = addresses.sites[name]
     rows = [("infrastructure", _code(site.infra), _count(site.infra))]
@@ -41,7 +41,7 @@ def site_table(environment: Environment, name: str) -> str:
 
 
 def sizes_table() -> str:
-    """What fits into a block of each size."""
+    """Render the table of what fits into a block of each size."""
     rows = []
     for prefix in range(8, 21):
         site = site_plan(IPv4Network((10 << 24, prefix)))

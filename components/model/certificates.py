@@ -1,7 +1,7 @@
-"""Which certificates exist, who holds them, for what and for how long.
+"""The list of certificates: the holder, purpose and lifetime of each.
 
-Authorities: Kubernetes, front proxy, nodes, one for peers and servers of each etcd store, and one for the clients of
-both stores: kube-apiserver uses one client identity for the main store and its overrides.
+Authorities: Kubernetes, front proxy, nodes, one for the peers and servers of each etcd cluster, and one for the clients
+of both etcd clusters: kube-apiserver uses one client identity for the main one and its overrides.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ OPERATOR = "operator"
 """Holder of the break-glass administrator's certificate."""
 
 NODES = "nodes"
-"""The authority of kubelets' certificates, the only one whose key is on machines: the node controller signs with it, on
-API server machines (docs/certificates.md). Nothing but kubelets is to be believed by it, so it is one of its own."""
+"""Name of the authority of kubelets' certificates. Its key is the only authority key on machines: the node controller
+signs with it, on API server machines (docs/certificates.md). It is separate so that it vouches for kubelets only."""
 
 ADMINISTRATOR = f"{OPERATOR}-admin"
-"""Name of that certificate, and so of its secret."""
+"""Name of the administrator's certificate, and of its secret."""
 
 AUTHORITY_DAYS = 3650
 """Lifetime of an authority: ten years, as kubeadm's (kubernetes.io, "Certificate Management with kubeadm")."""
@@ -62,12 +62,12 @@ class Authority:
 
 @dataclass(frozen=True, kw_only=True)
 class Certificate:
-    """A certificate for one holder; key, certificate and issuer are the vault secret of the same name."""
+    """A certificate for one holder. The vault secret of the same name contains key, certificate and issuer."""
 
     name: str
     """Unique in the environment; ``<holder>-<part>``."""
     part: str
-    """What it is for, unique for its holder: the stem of its files."""
+    """Purpose, unique for its holder; also the stem of its files' names."""
     authority: str
     """Name of the issuing :class:`Authority`."""
     holder: str
@@ -81,7 +81,7 @@ class Certificate:
 
 
 def authorities(environment: Environment) -> tuple[Authority, ...]:
-    """Every authority of the environment."""
+    """Return every authority of the environment."""
     names = {
         "kubernetes": "Kubernetes",
         "front-proxy": "front proxy",
@@ -94,7 +94,7 @@ def authorities(environment: Environment) -> tuple[Authority, ...]:
 
 
 def certificates(environment: Environment, addresses: AddressPlan) -> tuple[Certificate, ...]:
-    """Every certificate of the control plane and its administrator."""
+    """Return every certificate of the control plane and its administrator."""
     machines = control_machines(environment, addresses)
     members = (certificate for machine in machines for certificate in _member(machine) if machine.role.is_store)
     servers = (
@@ -118,8 +118,8 @@ def _leaf(machine: Machine, part: str, authority: str, common_name: str, *usages
 
 
 def _member(machine: Machine) -> tuple[Certificate, ...]:
-    """A member is server to clients, and both server and client to its peers. Its own client certificate lets it ask
-    the other members, and its watchdogs ask itself."""
+    """Return the certificates of an etcd member. With the first it is server to clients, and both server and client to
+    its peers. With the second, a client certificate, it asks the other members, and its watchdogs ask itself."""
     return (
         Certificate(
             name=f"{machine.name}-member",
@@ -177,7 +177,8 @@ def _api_server(environment: Environment, addresses: AddressPlan, machine: Machi
 
 
 def _join_service(environment: Environment, machine: Machine) -> Certificate:
-    """Server to machines that have no certificate yet, client of the API in their name."""
+    """Return the join service's certificate: server for machines that have no certificate yet, client of the API on
+    their behalf."""
     return Certificate(
         name=f"{machine.name}-join",
         part="join",

@@ -31,15 +31,15 @@ if TYPE_CHECKING:
     from clouds.registry import AnyCloud
 
 HUGE_PAGES_SHARE = 0.85
-"""Of a machine type's memory that may be huge pages: the machine itself refuses nine tenths of what its kernel sees,
-which is a little less than the type's."""
+"""Largest share of a machine type's memory that may be huge pages. The machine itself refuses more than nine tenths of
+the memory that its kernel sees, which is a little less than the type's."""
 
 OBJECTS = "-objects"
-"""What the name of an environment's second stack ends with."""
+"""Suffix of the name of an environment's second stack."""
 
 
 def check(environment: Environment, *, stack: str) -> Iterator[Fault]:
-    """Everything that is wrong with an environment whose fields are each valid."""
+    """Yield everything that is wrong with an environment whose fields are each valid."""
     if environment.name != stack:
         wrong = f"{environment.name!r} is not the name of its stack, {stack!r}"
         yield Fault(at=("name",), wrong=wrong, write=stack)
@@ -140,11 +140,11 @@ def _check_huge_pages(environment: Environment, name: str, pool: Pool) -> Iterat
 
 @dataclass(frozen=True, kw_only=True)
 class _Wanted:
-    """A machine type that is asked for."""
+    """A machine type that the environment uses."""
 
     at: Location
     site: Location
-    """Where the site is said."""
+    """Location of the site's name in the file."""
     site_name: str
     name: str
     needs_ssd: bool = False
@@ -169,7 +169,8 @@ def _check_machine_types(environment: Environment) -> Iterator[Fault]:
     types = {**known_machine_types(), **environment.machine_types}
     for wanted in _wanted(environment):
         site = environment.sites.get(wanted.site_name)
-        # A control plane on AWS or in a rack is wrong itself; what its machine types are wrong for follows from that.
+        # A control plane on AWS or in a rack is reported by itself; errors of its machine types would only follow from
+        # that.
         possible = _holds_control_plane if wanted.at[0] == "control_plane" else _rents
         if site is not None and possible(cloud_of(site)):
             yield from _check_machine_type(types, wanted=wanted, cloud=site.kind)
@@ -219,7 +220,8 @@ def _check_hosts(environment: Environment) -> Iterator[Fault]:
 
 
 def _check_names(environment: Environment) -> Iterator[Fault]:
-    """Machines are ``<env>-<role>-<index>``, ``<env>-<pool>-…``, ``<env>-<gateway>`` and ``<env>-<host>``."""
+    """Check the names of pools, gateways and hosts. Machines are called ``<env>-<role>-<index>``, ``<env>-<pool>-…``,
+    ``<env>-<gateway>`` and ``<env>-<host>``, and these must not clash."""
     reserved = tuple(str(role) for role in Role)
     for pool in environment.pools:
         if pool in reserved:
@@ -277,7 +279,8 @@ def _check_links(environment: Environment) -> Iterator[Fault]:
 
 
 def _check_plan(environment: Environment) -> Iterator[Fault]:
-    """The address plan rests on every site's size; where one is unknown, only what concerns written ranges is said."""
+    """Check the address plan. It depends on every site's size: while one of them cannot be read, none of these faults
+    holds."""
     sizes = [("sites", name, key) for name in environment.sites for key in ("range", "prefix")]
     basis: tuple[Location, ...] = (("supernet",), ("sites", "[key]"), *sizes)
     errors = plan_errors(environment)

@@ -1,8 +1,8 @@
 """YAML files as plain data with line numbers.
 
-YAML 1.2's core schema: ``no`` and ``2024-01-01`` are text. A key given twice is an error, as it is to the engine
-(Go's yaml.v3), where PyYAML silently takes the last. Building from PyYAML's events is also five times faster than its
-own constructor, which a hosts file of thousands notices.
+YAML 1.2's core schema: ``no`` and ``2024-01-01`` are text. A key given twice is an error, as it is for the engine (Go's
+yaml.v3); PyYAML would silently take the last. Building the data from PyYAML's events is also five times faster than
+PyYAML's own constructor, which matters for a hosts file with thousands of hosts.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _FLOAT = re.compile(r"[-+]?(\.\d+|\d+(\.\d*)?)([eE][-+]?\d+)?")
 AS_YAML = (
     'indentation by spaces alone, brackets and quotes closed, and quotes around a text that has ": " or " #" in it'
 )
-"""What to look for where a parser gave up: it tells where it noticed, not what was meant."""
+"""Advice for a file that is not YAML. The parser tells where it failed, not what was meant."""
 
 
 class _Integer(int):
@@ -63,14 +63,15 @@ class DocumentError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Document:
-    """What a file says, and where."""
+    """Data of a file, with the line of each value."""
 
     data: dict[str, Any]
     lines: Mapping[int, Mapping[str | int, int]]
-    """By identity of a mapping or list in ``data``: the line of each of its keys or items."""
+    """Line of each key or item, by the ``id()`` of its mapping or list in ``data``."""
 
     def line(self, location: Location) -> int | None:
-        """Line of the value at ``location``, counted from 1; of the nearest value above it when it is not there."""
+        """Return the line of the value at ``location``, counted from 1. When there is no such value, return the line of
+        the nearest value above it, or ``None``."""
         value: Any = self.data
         found: int | None = None
         for part in location:
@@ -83,7 +84,7 @@ class Document:
 
 
 def read_document(path: Path) -> Document:
-    """Read the YAML mapping in ``path``; ``ConfigurationError`` with the one problem when that cannot be done."""
+    """Read the YAML mapping in ``path``; raise ``ConfigurationError`` with one problem when that cannot be done."""
     try:
         return parse_document(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -99,7 +100,7 @@ def read_document(path: Path) -> Document:
 
 
 def parse_document(text: str) -> Document:
-    """The mapping that ``text`` holds; ``DocumentError`` when it holds anything else."""
+    """Return the mapping that ``text`` holds; raise ``DocumentError`` when it holds anything else."""
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         builder = _Builder(iter(yaml.parse(text, Loader=loader)))
@@ -115,7 +116,7 @@ def parse_document(text: str) -> Document:
 
 
 def _place(error: yaml.YAMLError) -> str:
-    """Where on its line a parser gave up, and where what it was reading began."""
+    """Say at which column the parser failed, and on which line the part begins that it was reading."""
     mark, begun = getattr(error, "problem_mark", None), getattr(error, "context_mark", None)
     if mark is None:
         return ""
@@ -132,7 +133,7 @@ class _Builder:
     anchors: dict[str, Any] = field(default_factory=dict)
 
     def document(self) -> Any:
-        """The only document in the stream; ``None`` when there is none."""
+        """Return the only document in the stream; ``None`` when there is none."""
         data: Any = None
         documents = 0
         for event in self.events:
@@ -191,7 +192,7 @@ class _Builder:
 
 
 def _mergeable(value: Any, line: int) -> dict[str, Any]:
-    """What ``<<`` brings in: a mapping, or a list of them where the first counts most."""
+    """Return the mapping that ``<<`` merges. In a list of mappings, earlier ones take precedence."""
     result: dict[str, Any] = {}
     for one in value if isinstance(value, list) else [value]:
         if not isinstance(one, dict):
@@ -221,7 +222,8 @@ def _scalar(event: Any) -> Any:
 
 
 def _as_written(number: _Integer | _Decimal, text: str) -> int | float:
-    """``number``, shown as its ``text``: who left the quotes of an id with a leading zero out wants the zero back."""
+    """Return ``number`` so that it is shown as its ``text``. For an id without quotes, errors then show its leading
+    zero."""
     plain = int(number) if isinstance(number, int) else float(number)
     number.text = text
     return plain if repr(plain) == text else number

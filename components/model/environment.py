@@ -1,4 +1,4 @@
-"""The environment file's shape. Field descriptions are the reference documentation."""
+"""Structure of the environment file. The docstrings of fields are the reference documentation."""
 
 from __future__ import annotations
 
@@ -23,62 +23,66 @@ class EtcdStore(Section):
     """One etcd cluster: dedicated machines with local SSD."""
 
     members: Literal[1, 3, 5, 7]
-    """Members, an odd number: five survive the loss of two, one survives nothing."""
+    """Number of members, odd. Five members survive the loss of two; a single member survives no loss."""
     machine_type: str = Field(examples=["Standard_L8s_v3"])
-    """A type with local SSD."""
+    """Machine type of the members. It must have a local SSD."""
     quota_gib: int = Field(default=8, ge=2, le=8)
-    """Size at which the store stops taking writes, GiB. etcd's own default of 2 stopped clusters of 1,000 nodes; etcd
-    advises at most 8."""
+    """Size of the data, in GiB, at which the etcd cluster refuses further writes. The default of etcd itself, 2,
+    stopped clusters of 1,000 nodes; etcd advises at most 8."""
 
 
 class ApiServers(Section):
     """Machines that run kube-apiserver, controller-manager and scheduler."""
 
     servers: int = Field(ge=1, le=15)
-    """Machines; about one for each 1,500 nodes."""
+    """Number of machines; about one for each 1,500 nodes."""
     machine_type: str = Field(examples=["Standard_D8s_v5"])
-    """Their type."""
+    """Machine type of the API servers."""
     port: int = Field(default=6443, ge=1, le=65535)
-    """The port of the API, on the load balancer and on the machines."""
+    """Port of the API, on the load balancer and on the machines."""
 
 
 class ControlPlane(Section):
-    """Where and how large the control plane is."""
+    """Site and size of the control plane."""
 
     site: Name = Field(examples=["weu"])
-    """The site that hosts it. Azure; AWS is not there yet."""
+    """Site of the control plane. It must be on Azure; AWS is not supported yet."""
     etcd: EtcdStore
-    """The main store."""
+    """The main etcd cluster."""
     events: EtcdStore
-    """The store for events alone, so that an event storm cannot stall the main one."""
+    """The etcd cluster for events only, so that a storm of events cannot stall the main one."""
     api: ApiServers
     """The API servers."""
 
 
 class Link(Section):
-    """A connection between two sites that differs from what Longhaul would make."""
+    """A connection between two sites that differs from the default."""
 
     between: tuple[Name, Name] = Field(examples=[["weu", "colo"]])
-    """The two sites."""
+    """Names of the two sites."""
     kind: Literal["existing"]
-    """`existing`: a circuit that is already there (ExpressRoute, Direct Connect); nothing is made."""
+    """Kind of the connection. With `existing`, the sites already have a circuit (ExpressRoute, Direct Connect), and
+    Longhaul makes nothing."""
 
 
 class Access(Section):
-    """Who reaches the private parts from outside."""
+    """Access from outside to the private parts of the environment."""
 
     administrator_key: str = Field(
         pattern=r"^(ssh-ed25519|ecdsa-sha2-nistp256|ssh-rsa) [A-Za-z0-9+/]+=*( \S+)?$",
         examples=["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8VQtMAAl2UUtHkVsmz0sSN0oGVSwoL2Ktm4xLZLyXS admin"],
         json_schema_extra={"patternErrorMessage": "an SSH public key, as in `~/.ssh/id_ed25519.pub`"},
     )
-    """SSH public key that cloud machines are made with: the way in through the cloud's bastion when all else fails."""
+    """SSH public key of the administrator account on Azure machines: the last resort, through the cloud's bastion, when
+    all else fails. Machines on AWS are made without it."""
     vault_officers: dict[Principal, Literal["user", "service"]] = Field(
         min_length=1, examples=[{"00000000-0000-4000-8000-000000000003": "service"}]
     )
-    """Object ids of the people and CI identities that run `up`, with what each is: they may write to the vault."""
+    """Object ids of the people and CI identities that run `up`, each with its type, `user` or `service`. They may write
+    to the vault."""
     operators: tuple[Range, ...] = ()
-    """Public ranges that operators and CI runners come from: admitted to the vault's network rules, nothing else."""
+    """Public ranges of operators and CI runners. From them the vault, SSH on on-premises gateways, and machines that
+    bake images can be reached; nothing else."""
     aws_identity_provider: str | None = Field(
         default=None,
         pattern=r"^arn:aws:iam::\d{12}:oidc-provider/sts\.windows\.net/[0-9a-f-]{36}/$",
@@ -87,12 +91,13 @@ class Access(Section):
             "patternErrorMessage": "the ARN of the account's OpenID Connect provider for the control plane's tenant"
         },
     )
-    """The AWS account's identity provider for the control plane's Entra tenant, where another environment has made it:
-    an account has one for a tenant. It is used and never changed. Left out, this environment makes it."""
+    """ARN of the AWS account's identity provider for the control plane's Entra tenant, if another environment has made
+    it: an account can have only one for each tenant. Longhaul uses it and never changes it. If left out, this
+    environment makes it."""
 
 
 class Naming(Section):
-    """How the clouds' resources are called."""
+    """Names of the resources in the clouds."""
 
     prefix: str = Field(
         default="",
@@ -101,20 +106,20 @@ class Naming(Section):
         examples=["corp"],
         json_schema_extra={"patternErrorMessage": "lower-case letters, digits, single hyphens, a letter first"},
     )
-    """Put, with a hyphen, before the name of everything that clouds know by a name, at most 10 characters. To be chosen
-    before anything is made: names cannot be changed, so whatever has one would be made anew."""
+    """Prefix, followed by a hyphen, of every name of a resource in a cloud; at most 10 characters. Choose it before
+    anything is made: names cannot be changed, so another prefix would replace every resource that has a name."""
 
 
 class Environment(Section):
     """One cluster: everything below `longhaul:environment` in its stack file."""
 
     format: Literal[1]
-    """Version of this format; older files are migrated when read."""
+    """Version of the file's format. Older formats are migrated when the file is read."""
     name: Name = Field(examples=["lab"])
-    """The environment's name, which is also the stack's."""
+    """Name of the environment, which is also the name of its stack."""
     supernet: Range = Field(examples=["10.64.0.0/12"])
-    """One private range of /16 or larger that holds every address of the environment, disjoint from every other
-    environment's."""
+    """Private range of /16 or larger that contains every address of the environment. It must not overlap the supernet
+    of any other environment."""
     domain: str = Field(
         pattern=r"^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,}$",
         examples=["lab.longhaul.internal"],
@@ -122,9 +127,9 @@ class Environment(Section):
     )
     """Private DNS zone of the environment; the API server is `api.<domain>`."""
     destroyable: bool = False
-    """Whether `longhaul destroy` may destroy the whole environment."""
+    """True when `longhaul destroy` may destroy the whole environment."""
     versions: Versions = Field(default_factory=Versions)
-    """Versions of what runs on the machines."""
+    """Versions of the software on the machines."""
     sites: dict[Name, Site] = Field(min_length=1)
     """Sites by name."""
     control_plane: ControlPlane
@@ -134,24 +139,25 @@ class Environment(Section):
     bare_metal: str | None = Field(default=None, examples=["hosts.prod.yaml"])
     """File that lists the bare-metal hosts, relative to the stack file."""
     links: tuple[Link, ...] = ()
-    """Connections that differ from the default, which is: every pair of sites, by the cloud's backbone inside one cloud
-    and by IPsec between clouds and racks."""
+    """Connections that differ from the default. By default every pair of sites is connected: by the cloud's backbone
+    inside one cloud, by IPsec otherwise."""
     machine_types: dict[str, MachineType] = Field(default_factory=dict)
-    """Machine types beyond the built-in ones."""
+    """Machine types in addition to the built-in ones, by name. A type with the name of a built-in one replaces it."""
     access: Access
-    """Who reaches the private parts from outside."""
+    """Access from outside to the private parts of the environment."""
     tags: dict[str, str] = Field(default_factory=dict)
-    """Tags on every cloud resource, besides Longhaul's own (`longhaul-…` and `Name`): names and values that each of the
-    environment's clouds takes, at most 46; 13 where Longhaul makes the DNS zone, for Azure's zones have 15 in all."""
+    """Tags on every cloud resource, in addition to Longhaul's own (`longhaul-…` and `Name`). Each of the environment's
+    clouds must accept the names and values. At most 46 tags; at most 13 where Longhaul makes the DNS zone, because an
+    Azure DNS zone has at most 15 in all."""
     naming: Naming = Field(default_factory=Naming)
-    """How the clouds' resources are called."""
+    """Names of the resources in the clouds."""
     waivers: tuple[Waiver, ...] = ()
     """Exceptions to the rules of docs/policy.md."""
     hosts: tuple[BareMetalHost, ...] = Field(default=(), exclude=True, json_schema_extra={"internal": True})
-    """Read from the `bare_metal` file; not written in the stack file."""
+    """Bare-metal hosts, read from the `bare_metal` file; they are not written in the stack file."""
 
     def machine_type(self, name: str) -> machine_type.MachineType:
-        """The type called ``name``; ``KeyError`` when neither the environment nor Longhaul knows it."""
+        """Return the type called ``name``; raise ``KeyError`` when neither the environment nor Longhaul knows it."""
         return {**known_machine_types(), **self.machine_types}[name]
 
     @property

@@ -12,13 +12,13 @@ class Problem:
 
     file: str
     line: int | None = None
-    """Counted from 1; ``None`` when the value is in no file, or its place there is not known."""
+    """Line number, counted from 1; ``None`` when the value is in no file, or its line is not known."""
     key: str
-    """Dotted path of the value below ``longhaul:environment``, such as ``pools.gpu.site``; in a hosts file from its
+    """Dotted path of the value below ``longhaul:environment``, such as ``pools.gpu.site``; in a hosts file, from its
     top. Empty when the whole file is meant."""
     wrong: str
     write: str
-    """What to write instead."""
+    """Value to write instead, or advice."""
 
     def __str__(self) -> str:
         place = self.file if self.line is None else f"{self.file}:{self.line}"

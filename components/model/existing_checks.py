@@ -1,4 +1,4 @@
-"""What can be wrong with parts that are named instead of made, as far as the file alone tells."""
+"""Checks of existing resources that the file names, as far as the file alone shows errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from components.model.places import place_of
 
 
 def check_existing(environment: Environment) -> Iterator[Fault]:
-    """Parts that are named and do not go with the rest of the file."""
+    """Yield a fault for each named resource that does not fit the rest of the file."""
     taken: dict[str, Location] = {}
     seen: dict[str, list[Place[Any]]] = {}
     for name, site in environment.sites.items():

@@ -1,4 +1,4 @@
-"""What an environment promises of its machines' GPUs, and whether it can."""
+"""GPUs that an environment promises of its machines, and checks of the promises."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class GpuPromise:
-    """What a machine's own test of its GPUs goes by (docs/gpus.md)."""
+    """GPUs that a machine must have, for its own preflight test (docs/gpus.md)."""
 
     gpus: int
     model: str = ""
-    """Words of each GPU's name; empty for any."""
+    """Words that each GPU's name must contain; empty for any name."""
     nvlinks: int | None = None
-    """NVLinks of each that are active at least; ``None``: by what the GPUs know."""
+    """Least number of active NVLinks of each GPU; ``None`` for those that the GPUs report."""
     check: tuple[str, ...] = ()
-    """Program that tries memory and compute, with its arguments; empty for none."""
+    """Program that tests memory and compute, with its arguments; empty for none."""
 
 
 def has_gpus(environment: Environment) -> bool:
-    """Whether any machine of the environment has GPUs."""
+    """Return whether any machine of the environment has GPUs."""
     in_clouds = (environment.machine_type(pool.machine_type).gpus for pool in environment.pools.values())
     return any(in_clouds) or any(host.gpus for host in environment.hosts)
 
 
 def pool_promise(environment: Environment, pool_name: str) -> GpuPromise:
-    """What a pool's machines have by their type."""
+    """Return the GPUs that a pool's machines have by their machine type."""
     pool = environment.pools[pool_name]
     machine = environment.machine_type(pool.machine_type)
     return GpuPromise(
@@ -45,12 +45,13 @@ def pool_promise(environment: Environment, pool_name: str) -> GpuPromise:
 
 
 def host_promise(host: BareMetalHost) -> GpuPromise:
-    """What a rack host has by the hosts file."""
+    """Return the GPUs that a host has by the hosts file."""
     return GpuPromise(gpus=host.gpus, model=host.gpu_model, nvlinks=host.gpu_nvlinks, check=tuple(host.gpu_check))
 
 
 def check_gpus(environment: Environment) -> Iterator[Fault]:
-    """Everything that is said of GPUs of machines that have none, and the taint that is nobody else's."""
+    """Yield a fault for each GPU setting of machines that have no GPUs, and for each pool with Longhaul's own preflight
+    taint."""
     for name, machine in environment.machine_types.items():
         yield from _of_nothing(("machine_types", name), machine)
     for index, host in enumerate(environment.hosts):

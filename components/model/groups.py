@@ -1,4 +1,4 @@
-"""Names that clouds know an environment's resources by, and the groups that its pools become."""
+"""Names of an environment's resources in the clouds, and the groups that its pools consist of."""
 
 from __future__ import annotations
 
@@ -12,28 +12,29 @@ from components.model.places import name_prefix, place_of
 
 
 def cloud_name(environment: Environment, name: str) -> str:
-    """What a cloud calls a resource that Longhaul calls ``name``."""
+    """Return the name, in a cloud, of a resource that Longhaul calls ``name``."""
     return f"{name_prefix(environment)}{name}"
 
 
 def pool_resource(environment: Environment, pool: str) -> str:
-    """What the program calls a pool."""
+    """Return the name of a pool in the program."""
     return f"{environment.name}-{pool}"
 
 
 def pool_group(environment: Environment, pool: str) -> str:
-    """What a cloud calls a pool's group, the first where there are several."""
+    """Return the name, in a cloud, of a pool's group; of the first where there are several."""
     return cloud_name(environment, pool_resource(environment, pool))
 
 
 def pool_groups(environment: Environment, pool: str) -> tuple[PoolGroup, ...]:
-    """A pool's groups, each to be filled before the next."""
+    """Return a pool's groups, in the order in which they are filled."""
     place = place_of(environment, environment.pools[pool].site)
     return cloud_of(place.site).groups.of_pool(place, pool)
 
 
 def check_sets(environment: Environment) -> Iterator[Fault]:
-    """What is wrong with pools' names where a pool takes several sets: the further ones' names are of our making."""
+    """Yield a fault for each pool whose name clashes with a further scale set of another pool. Longhaul itself makes
+    the names of further scale sets."""
     for name, pool in environment.pools.items():
         if pool.site not in environment.sites:
             continue

@@ -1,7 +1,8 @@
-"""How health is asked for, by everybody who asks."""
+"""Path of the API servers' health check."""
 
 from __future__ import annotations
 
 READY_PATH = "/readyz?exclude=etcd-override-0&exclude=etcd-override-readiness-0"
-"""Where an API server says whether it can serve. Without the checks of the events store (the one override, hence 0):
-its loss must not take API servers out of service (kubernetes 1.36, apiserver/pkg/server/options/etcd.go)."""
+"""Path on which an API server says whether it can serve. It leaves out the checks of the events etcd cluster (the one
+override, hence 0): its loss must not take API servers out of service (kubernetes 1.36,
+apiserver/pkg/server/options/etcd.go)."""

@@ -1,7 +1,8 @@
-"""What must stay as it is while an environment is in use, by its key in the environment's file.
+"""Immutable settings: values that must stay as they are while an environment is in use, by key in the environment's
+file.
 
-Machines, pods, certificates and the other end of every link know each other by these: to change one is to make anew
-what has it, or to cut it off. What comes to be, and what goes with a whole site, changes nothing of the rest.
+Machines, pods, certificates and the other end of every link know each other by these values. A change would replace the
+parts that have the value, or cut them off. Additions, and removals of whole sites, change none of the other values.
 """
 
 from __future__ import annotations
@@ -17,15 +18,16 @@ from components.model.places import site_ranges
 SUPERNET, DOMAIN, PREFIX, CONTROL_SITE = "supernet", "domain", "naming.prefix", "control_plane.site"
 
 ENVIRONMENT_KEYS = (SUPERNET, DOMAIN, PREFIX, CONTROL_SITE)
-"""What an environment has for its life."""
+"""Keys of the environment's own immutable settings, which are fixed for its life."""
 
 Facts = Mapping[str, str]
-"""By key in the environment's file, its value; ranges that the file leaves out as the address plan gives them."""
+"""Values of immutable settings, by key in the environment's file. A range that the file leaves out is the address
+plan's."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Changed:
-    """A fact that would be another."""
+    """An immutable setting that would change."""
 
     key: str
     was: str
@@ -36,27 +38,28 @@ class Changed:
 
     @property
     def site(self) -> str:
-        """The site that it is of; empty when it is the environment's."""
+        """Return the site that the setting belongs to; empty when it is the environment's own."""
         return "" if self.key in ENVIRONMENT_KEYS else self.key.split(".")[1]
 
     @property
     def part(self) -> str:
-        """Its key without its site's."""
+        """Return its key without the site's part."""
         return self.key.removeprefix(f"sites.{self.site}.")
 
     @property
     def is_range(self) -> bool:
-        """Whether it is a part of the address plan."""
+        """Return whether it is a range of the address plan."""
         return self.key == SUPERNET or self.part == "range" or self.is_zone
 
     @property
     def is_zone(self) -> bool:
-        """Whether it is the range of a zone."""
+        """Return whether it is the range of a zone."""
         return self.part.startswith("zones.")
 
 
 def facts(environment: Environment, addresses: AddressPlan) -> dict[str, str]:
-    """What must stay, of an environment and its address plan. Hosts of racks are not among it: they are in no stack."""
+    """Return the immutable settings of an environment and its address plan. Hosts are not among them: they are in no
+    stack."""
     found = {
         SUPERNET: str(environment.supernet),
         DOMAIN: environment.domain,
@@ -72,7 +75,7 @@ def facts(environment: Environment, addresses: AddressPlan) -> dict[str, str]:
 
 
 def changes(before: Facts, after: Facts) -> tuple[Changed, ...]:
-    """The facts that both have and that differ, without those that only follow from another."""
+    """Return the settings that both have and that differ, without those that only follow from another change."""
     found = {
         key: Changed(key=key, was=was, now=after[key]) for key, was in before.items() if after.get(key, was) != was
     }
@@ -80,7 +83,7 @@ def changes(before: Facts, after: Facts) -> tuple[Changed, ...]:
 
 
 def _follows(one: Changed, found: Container[str]) -> bool:
-    """Whether it is another because something larger is."""
+    """Return whether it changes only because something larger changes."""
     if not one.site:
         return False
     larger = {f"sites.{one.site}.kind"} - {one.key}
@@ -92,7 +95,7 @@ def _follows(one: Changed, found: Container[str]) -> bool:
 
 
 def instead(changed: Iterable[Changed]) -> tuple[str, ...]:
-    """What to do instead, a sentence or two for each sort of change."""
+    """Return what to do instead: a sentence or two for each sort of change."""
     found = list(changed)
     said: list[str] = []
     if lasting := [f"`{one.key}`" for one in found if not one.site]:

@@ -11,7 +11,7 @@ from clouds.base.section import GpuCheck, GpuModel, GpuNvlinks, HostKey, Name, S
 
 
 class BareMetalHost(Section):
-    """One machine in a rack."""
+    """One bare-metal host."""
 
     name: str = Field(
         pattern=r"^[a-z]([a-z0-9-]*[a-z0-9])?$",
@@ -19,32 +19,35 @@ class BareMetalHost(Section):
         examples=["colo-gpu-000"],
         json_schema_extra={"patternErrorMessage": "lower-case letters, digits and hyphens, a letter first, at most 63"},
     )
-    """Host name, unique in the environment."""
+    """Name of the host, unique in the environment."""
     site: Name = Field(examples=["colo"])
-    """The on-prem site it stands in."""
+    """Name of the host's on-premises site."""
     address: IPv4Address | None = Field(default=None, examples=["10.80.32.10"])
-    """Address in the site's node range; left out, the one that the host's place among its site's hosts gives."""
+    """IPv4 address in the site's node range. If left out, it follows from the host's position among its site's
+    hosts."""
     host_key: HostKey | None = None
-    """SSH host key, pinned."""
+    """SSH host key of the machine, pinned."""
     gpus: int = Field(default=0, ge=0, le=16)
-    """Whole GPUs."""
+    """Number of whole GPUs."""
     gpu_model: GpuModel = ""
-    """Words of the name that every GPU has to have, as a machine type's."""
+    """Words that the name of every GPU must contain, as `gpu_model` of a machine type."""
     gpu_nvlinks: GpuNvlinks | None = None
-    """NVLinks of each GPU that have to be active, as a machine type's."""
+    """Number of NVLinks of each GPU that must be active, as `gpu_nvlinks` of a machine type."""
     gpu_check: GpuCheck = ()
-    """Program that tries the GPUs before they get work, as a pool's."""
+    """Program that tests the GPUs before they get work, as `gpu_check` of a pool."""
     gpu_driver: Literal["installed", "provided"] = "installed"
-    """Who brings NVIDIA's driver: Longhaul (the pinned branch), or the host's own system provides one (DGX OS)."""
+    """Origin of NVIDIA's driver. With `installed`, Longhaul installs the pinned branch. With `provided`, the host's own
+    system has one (DGX OS)."""
     gpu_switches: Literal["auto", "present", "absent"] = "auto"
-    """NVSwitches between them, which want the fabric manager: by the PCI bus, or as is said (HGX B200 does not show its
-    own)."""
+    """Presence of NVSwitches between the GPUs, which need the fabric manager. With `auto`, Longhaul looks at the PCI
+    bus. The values `present` and `absent` overrule that (HGX B200 does not show its own there)."""
     huge_pages_gib: int = Field(default=0, ge=0)
-    """Memory that is set aside as huge pages of 1 GiB, GiB, as a pool's."""
+    """Memory in GiB that is reserved for huge pages of 1 GiB, as `huge_pages_gib` of a pool."""
 
 
 class Hosts(Section):
-    """The hosts file. Its order gives addresses: append, and leave a gap's entry in place when a host is gone."""
+    """The hosts file. Addresses follow from the order of the hosts: append new ones, and keep the entry of a host that
+    is gone."""
 
     hosts: tuple[BareMetalHost, ...] = ()
-    """The hosts."""
+    """Bare-metal hosts, in the order that gives their addresses."""

@@ -1,4 +1,4 @@
-"""Whose identities AWS believes: those of the control plane's Entra tenant."""
+"""Check of the identities that AWS trusts: they must be of the control plane's Entra tenant."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from components.model.environment import Environment
 
 
 def check_identity(environment: Environment) -> Iterator[Fault]:
-    """The identity provider that is there already has to be the tenant's."""
+    """Yield a fault when the existing identity provider is not for the control plane's tenant."""
     given = environment.access.aws_identity_provider
     name = environment.control_plane.site
     site = environment.sites.get(name)

@@ -1,4 +1,5 @@
-"""Where a cloud's machine proves what it is before it is a node: the join service of the API servers' machines."""
+"""The join endpoint, where a cloud's machine proves its identity before it is a node: the join service on the API
+servers' machines."""
 
 from __future__ import annotations
 
@@ -9,19 +10,20 @@ from components.model.network import AddressPlan
 from components.model.nodes import api_address
 
 JOIN_PORT = 6444
-"""The service's port, on the load balancer and on the machines; beside the API's own, which therefore cannot be it."""
+"""Port of the join service, on the load balancer and on the machines. The API must have another port."""
 
 JOIN_PATH = "/healthz"
-"""What the load balancer asks for."""
+"""Path that the load balancer requests to check the join service."""
 
 
 def join_name(environment: Environment) -> str:
-    """Whom the service's certificate is of. No name of the API servers': it is not to be taken for one of them."""
+    """Return the name in the join service's certificate. It is not one of the API servers' names, so that nothing takes
+    the service for an API server."""
     return f"join.{environment.domain}"
 
 
 def join_settings(environment: Environment, addresses: AddressPlan) -> dict[str, str | int]:
-    """What a machine has to know of it; by address, as of the API."""
+    """Return what a machine needs to know about the join service. It gets an IP address, as for the API."""
     return {
         "address": str(api_address(environment, addresses)),
         "port": JOIN_PORT,
@@ -31,7 +33,7 @@ def join_settings(environment: Environment, addresses: AddressPlan) -> dict[str,
 
 
 def joining_ranges(environment: Environment, addresses: AddressPlan) -> tuple[IPv4Network, ...]:
-    """Where machines of pools are, and so who asks: racks' hosts have tokens instead. Pods are there
-    too."""
+    """Return the ranges of pools' machines, which use the join endpoint; pods have addresses there too. Hosts are not
+    included: they have tokens instead."""
     sites = sorted({pool.site for pool in environment.pools.values()})
     return tuple(addresses.sites[site].pods for site in sites)

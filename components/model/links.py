@@ -1,4 +1,4 @@
-"""Links between sites: which exist, of what kind, and what fits through them."""
+"""Links between sites: which exist, of what kind, and the number of their tunnels."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from components.model.sites import Site
 
 
 class LinkKind(StrEnum):
-    """How two sites are connected."""
+    """Kind of the connection between two sites."""
 
     BACKBONE = "backbone"
     """Peering inside one cloud: gateways of one cloud do not tunnel to each other, and peering is not transitive."""
     IPSEC = "ipsec"
     """A site-to-site tunnel."""
     EXISTING = "existing"
-    """A circuit that is already there."""
+    """An existing circuit."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedLink:
-    """One link; the sites in the file's order."""
+    """A link between two sites, in the file's order."""
 
     first: str
     second: str
@@ -33,12 +33,12 @@ class PlannedLink:
 
     @property
     def name(self) -> str:
-        """Name of the link, used in resource names."""
+        """Return the name of the link, which is part of resource names."""
         return f"{self.first}-{self.second}"
 
 
 def links(environment: Environment) -> tuple[PlannedLink, ...]:
-    """A link for every pair of sites."""
+    """Return a link for every pair of sites."""
     existing = {frozenset(link.between) for link in environment.links}
     return tuple(
         PlannedLink(first=first, second=second, kind=_kind(a, b, existing=frozenset((first, second)) in existing))
@@ -47,7 +47,7 @@ def links(environment: Environment) -> tuple[PlannedLink, ...]:
 
 
 def has_tunnels(environment: Environment, site: str) -> bool:
-    """Whether a site has a VPN gateway."""
+    """Return whether a site has an IPsec link, and therefore needs a VPN gateway."""
     return any(link.kind is LinkKind.IPSEC and site in (link.first, link.second) for link in links(environment))
 
 
@@ -59,11 +59,11 @@ def _kind(first: Site, second: Site, *, existing: bool) -> LinkKind:
 
 
 def tunnels(environment: Environment, link: PlannedLink) -> int:
-    """How many tunnels an IPsec link has, as ``components/links.py`` makes them: each end of one site to each of the
-    other.
+    """Return the number of tunnels of an IPsec link, as ``components/links.py`` makes them: one from each end of the
+    first site to each end of the second.
 
     Raises:
-        ValueError: the link is no tunnel.
+        ValueError: the link has no tunnels.
     """
     if link.kind is not LinkKind.IPSEC:
         raise ValueError(f"link {link.name} is no tunnel: it is {link.kind}")

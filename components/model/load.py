@@ -29,7 +29,7 @@ class _Source:
     path: Path
     document: Document | None = None
     top: Location = ()
-    """Where in the document the part lies that findings are about."""
+    """Location in the document of the part that findings are about."""
 
     def problem(self, finding: Fault) -> Problem:
         line = None if self.document is None else self.document.line((*self.top, *finding.at))
@@ -38,25 +38,27 @@ class _Source:
 
 
 def stack_name(path: Path) -> str:
-    """The stack that a file called ``Pulumi.<stack>.yaml`` configures."""
+    """Return the name of the stack that a file called ``Pulumi.<stack>.yaml`` configures."""
     return path.name.removeprefix("Pulumi.").removesuffix(".yaml")
 
 
 def environment_files(directory: Path) -> list[Path]:
-    """The stack files in ``stacks/`` that hold an environment: not those of second stacks, which name one."""
+    """Return the stack files in ``directory`` that hold an environment. Files of second stacks, which only name one,
+    are left out."""
     return [path for path in sorted(directory.glob("Pulumi.*.yaml")) if not stack_name(path).endswith(OBJECTS)]
 
 
 def load(path: Path) -> Environment:
-    """Read the environment of one stack file; ``ConfigurationError`` with everything that is wrong."""
+    """Read the environment of one stack file; raise ``ConfigurationError`` with everything that is wrong."""
     document = read_document(path)
     source = _Source(path=path, document=document, top=("config", CONFIG_KEY))
     return _parse(_section(document, path), source=source, stack=stack_name(path))
 
 
 def load_copy(path: Path) -> Environment:
-    """Read the environment of a copy of a stack file, which may be called anything: its own ``name`` says its stack.
-    The hosts file that it names lies beside the copy. ``ConfigurationError`` with everything that is wrong."""
+    """Read the environment of a copy of a stack file. The copy may have any name: its own ``name`` is taken as the
+    stack's. The hosts file that it names lies beside the copy. Raise ``ConfigurationError`` with everything that is
+    wrong."""
     document = read_document(path)
     raw = _section(document, path)
     source = _Source(path=path, document=document, top=("config", CONFIG_KEY))
@@ -64,13 +66,14 @@ def load_copy(path: Path) -> Environment:
 
 
 def parse(raw: Raw, *, source: Path, stack: str) -> Environment:
-    """Check ``raw``, the value of ``longhaul:environment`` in the file ``source``, and the hosts file it names;
-    ``ConfigurationError`` with everything that is wrong."""
+    """Check ``raw``, the value of ``longhaul:environment`` in the file ``source``, and the hosts file that it names.
+    Raise ``ConfigurationError`` with everything that is wrong."""
     return _parse(raw, source=_Source(path=source), stack=stack)
 
 
 def load_directory(directory: Path) -> dict[str, Environment]:
-    """Every environment in ``stacks/`` by name, which must not overlap; one report for all files."""
+    """Read every environment in ``directory``, by name. Raise ``ConfigurationError`` with one report for all files;
+    environments that overlap are part of it."""
     environments: dict[str, Environment] = {}
     claims: dict[Path, _Claim] = {}
     problems: list[Problem] = []
@@ -96,8 +99,8 @@ def load_directory(directory: Path) -> dict[str, Environment]:
 
 
 def check_neighbours(environment: Environment, *, source: Path) -> None:
-    """Refuse ``environment``, read from ``source``, when it overlaps another one beside its stack file. Whatever else
-    is wrong with a neighbour is its own file's problem."""
+    """Raise ``ConfigurationError`` when ``environment``, read from ``source``, overlaps another environment in the same
+    folder. Other errors of those files are not reported here."""
     others = _claims(source.parent, but=source)
     overlapping = [other for other in others if environment.supernet.overlaps(other.supernet)]
     if not overlapping:
@@ -110,13 +113,13 @@ def check_neighbours(environment: Environment, *, source: Path) -> None:
 
 
 def taken_ranges(directory: Path, *, but: Path) -> tuple[Range, ...]:
-    """The supernets of the environments in ``stacks/``, so far as they can be read; ``but`` is not looked at."""
+    """Return the supernets of the environments in ``directory`` that can be read, without the file ``but``."""
     return tuple(claim.supernet for claim in _claims(directory, but=but))
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Claim:
-    """The range that an environment takes."""
+    """The supernet that an environment's file claims."""
 
     path: Path
     name: str
@@ -124,12 +127,12 @@ class _Claim:
     line: int | None = None
 
     def offer(self, taken: Collection[Range]) -> Range | None:
-        """A range of the same size that overlaps none of ``taken``."""
+        """Return a range of the same size that overlaps none of ``taken``; ``None`` when there is none."""
         return free(taken, prefix=self.supernet.prefixlen)
 
     @property
     def place(self) -> str:
-        """Where it is written."""
+        """Return the file of the claim, with the line when it is known."""
         return str(self.path) if self.line is None else f"{self.path}:{self.line}"
 
 
@@ -139,7 +142,7 @@ def _claims(directory: Path, *, but: Path) -> list[_Claim]:
 
 
 def _claim(path: Path) -> _Claim | None:
-    """What ``path`` claims, so far as that can be read; the rest of the file may be wrong."""
+    """Return the claim of the file ``path``; ``None`` when it cannot be read. The rest of the file may be wrong."""
     try:
         document = read_document(path)
         raw = migrate(_section(document, path), steps=steps())
@@ -158,7 +161,7 @@ def _overlap(one: _Claim, other: _Claim, *, offer: Range | None) -> Problem:
 
 
 def _section(document: Document, path: Path) -> Raw:
-    """The environment in a stack file."""
+    """Return the environment in a stack file; raise ``ConfigurationError`` when there is none."""
     config = document.data.get("config")
     found = config.get(CONFIG_KEY) if isinstance(config, Mapping) else None
     if isinstance(found, dict):
@@ -192,7 +195,7 @@ def _parse(raw: Raw, *, source: _Source, stack: str) -> Environment:
 
 
 def _hosts(name: object, *, beside: _Source, problems: list[Problem]) -> tuple[Validated[Hosts], _Source]:
-    """What the hosts file says; adds to ``problems`` what is wrong with it."""
+    """Read the hosts file, and add what is wrong with it to ``problems``."""
     if not isinstance(name, str):
         return Validated(value=None), beside
     source = _Source(path=beside.path.parent / name)
@@ -209,6 +212,6 @@ def _hosts(name: object, *, beside: _Source, problems: list[Problem]) -> tuple[V
 
 
 def _in_order(problems: list[Problem]) -> list[Problem]:
-    """File by file, from top to bottom."""
+    """Sort problems by file, and within a file by line."""
     files = list(dict.fromkeys(problem.file for problem in problems))
     return sorted(problems, key=lambda problem: (files.index(problem.file), problem.line or 0))

@@ -1,4 +1,4 @@
-"""Machine types: those that Longhaul knows, and what an environment declares further ones with."""
+"""Machine types: the built-in ones, and the model of those that an environment declares."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ else:
 
 
 class MachineType(machine_type.MachineType):
-    """What one machine of a type has."""
+    """Properties of one machine of a type."""
 
     cloud: CloudKind
-    """The cloud that offers the type."""
+    """Cloud that offers the type."""
 
 
 def known_machine_types() -> dict[str, machine_type.MachineType]:
-    """Every built-in type by the name its cloud gives it."""
+    """Return every built-in type by the name that its cloud gives it."""
     return {name: kind for cloud in clouds().values() for name, kind in cloud.machine_types.known().items()}

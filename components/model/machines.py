@@ -1,4 +1,4 @@
-"""The control plane's machines: names, addresses and places, by arithmetic from the environment."""
+"""The control plane's machines: names, addresses and zones, computed from the environment."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from components.model.network import AddressPlan, role_addresses
 
 
 class Role(StrEnum):
-    """What a control-plane machine is for. The value is also its subnet's name in the address plan."""
+    """Role of a control-plane machine. The value is also the name of the role's subnet in the address plan."""
 
     ETCD = "etcd"
     EVENTS = "events"
@@ -19,7 +19,7 @@ class Role(StrEnum):
 
     @property
     def is_store(self) -> bool:
-        """Whether machines of this role are etcd members."""
+        """Return whether machines of this role are etcd members."""
         return self is not Role.API
 
 
@@ -39,7 +39,7 @@ class Machine:
 
     @property
     def fqdn(self) -> str:
-        """Name in the environment's private zone."""
+        """Return the name in the environment's private zone."""
         return f"{self.name}.{self.domain}"
 
 
@@ -53,7 +53,7 @@ def _sizes(environment: Environment) -> dict[Role, tuple[int, str]]:
 
 
 def control_machines(environment: Environment, addresses: AddressPlan) -> tuple[Machine, ...]:
-    """Every control-plane machine, the stores first: the order in which they are made."""
+    """Return every control-plane machine, in the order in which they are made: etcd members first."""
     name = environment.control_plane.site
     site = environment.sites[name]
     zones = site.zones or ("",)
@@ -74,5 +74,5 @@ def control_machines(environment: Environment, addresses: AddressPlan) -> tuple[
 
 
 def members(machines: tuple[Machine, ...], role: Role) -> tuple[Machine, ...]:
-    """The machines of one role, by index."""
+    """Return the machines of one role, by index."""
     return tuple(machine for machine in machines if machine.role is role)

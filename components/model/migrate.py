@@ -1,7 +1,7 @@
-"""Older environment formats, brought to the one this code reads.
+"""Migration of older environment formats to the one that this code reads.
 
-Each step takes the raw mapping of one format to the next; a file is read as its own format says and never rewritten.
-To change the format: raise ``FORMAT``, add the step here, keep the old file as a test.
+Each step turns the raw mapping of one format into the next. A file is read by its own format and never rewritten. To
+change the format: raise ``FORMAT``, add the step here, keep the old file as a test.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Steps = Mapping[int, Callable[[Raw], Raw]]
 
 
 class FormatError(Exception):
-    """The environment is of a format that this release cannot read; nothing else can be said of it."""
+    """The environment has a format that this release cannot read, so that nothing else of it can be checked."""
 
     def __init__(self, finding: Fault) -> None:
         super().__init__(finding.wrong)
@@ -26,13 +26,13 @@ class FormatError(Exception):
 
 
 def steps() -> Steps:
-    """Step by the format it starts from. Format 1 is the first."""
+    """Return each step by the format it starts from. There is none yet: format 1 is the first."""
     return {}
 
 
 def migrate(raw: Raw, *, steps: Steps, current: int = FORMAT) -> Raw:
-    """``raw`` in the format ``current``; ``FormatError`` when no step leads there. Without a format it is left as it
-    is: that it lacks one is found with everything else."""
+    """Return ``raw`` in the format ``current``; raise ``FormatError`` when no step leads there. Without a format it is
+    returned as it is: validation reports that together with everything else."""
     if "format" not in raw:
         return raw
     version = raw["format"]

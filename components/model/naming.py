@@ -1,4 +1,4 @@
-"""Names that are longer than their cloud lets them be."""
+"""Check for names that are longer than their cloud allows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from components.model.places import place_of
 
 
 def check_lengths(environment: Environment) -> Iterator[Fault]:
-    """Names that are too long for their cloud: of all kinds the longest alone."""
+    """Yield a fault for names that are too long for their cloud: for the longest name of each kind only."""
     longest: dict[str, Sized] = {}
     for one in _names(environment):
         before = longest.setdefault(one.what, one)

@@ -10,8 +10,8 @@ nodes     p+3, second         x.y.32.0/19
 pods      p+1, second         x.y.128.0/17: 2,048 nodes of /28
 ========  ==================  ==========================================
 
-The last sixteenth of the supernet is not any site's: its first half holds the services, the next quarter the operators'
-machines.
+The last sixteenth of the supernet belongs to no site: its first half holds the services, the next quarter the
+operators' machines.
 """
 
 from __future__ import annotations
@@ -25,22 +25,23 @@ from clouds.base.ranges import PRIVATE
 from components.model.environment import Environment
 
 POD_PREFIX = 28
-"""Pod range of one node: 16 addresses, the prefix that EC2 delegates to an interface (docs.aws.amazon.com, "Assign
-prefixes to Amazon EC2 network interfaces") and used for every other site so that all nodes hold alike."""
+"""Prefix length of one node's pod range: 16 addresses. EC2 delegates this prefix to an interface (docs.aws.amazon.com,
+"Assign prefixes to Amazon EC2 network interfaces"). Every other site uses it too, so that all nodes hold the same
+number of pods."""
 
 INFRA_SUBNETS = ("gateway", "etcd", "events", "api", "system")
-"""Which sixteenth of the infrastructure range is whose, in order; the rest is spare."""
+"""Subnets of the infrastructure range, one sixteenth each, in order; the rest is spare."""
 
 FIRST_MACHINE = 10
-"""Offset of a role's first machine in its subnet: Azure keeps the first four addresses and the last
-(learn.microsoft.com, "Azure Virtual Network FAQ"), the load balancer takes :data:`FRONTEND`."""
+"""Offset of a role's first machine in its subnet. Azure keeps the first four addresses and the last one
+(learn.microsoft.com, "Azure Virtual Network FAQ"), and the load balancer's offset is :data:`FRONTEND`."""
 
 FRONTEND = 5
 """Offset of the API's load balancer in the ``api`` subnet."""
 
 
 class PlanError(ValueError):
-    """The ranges asked for do not fit; ``key`` names the value at fault, ``write`` what would do."""
+    """The ranges do not fit. ``key`` is the location of the wrong value, ``write`` says what to write instead."""
 
     def __init__(self, *, key: Location, wrong: str, write: str) -> None:
         super().__init__(f"{'.'.join(map(str, key))}: {wrong}")
@@ -57,28 +58,30 @@ class SitePlan:
     pods: IPv4Network
 
     def subnet(self, part: str) -> IPv4Network:
-        """The infrastructure subnet of ``part``, one of :data:`INFRA_SUBNETS`."""
+        """Return the infrastructure subnet of ``part``, one of :data:`INFRA_SUBNETS`."""
         return nth_subnet(self.infra, self.infra.prefixlen + 4, INFRA_SUBNETS.index(part))
 
     def zone_subnet(self, index: int) -> IPv4Network:
-        """The node subnet of availability zone ``index``, at most four a site."""
+        """Return the node subnet of availability zone ``index``; a site has at most four."""
         return nth_subnet(self.nodes, self.nodes.prefixlen + 2, index)
 
     def zone_pods(self, index: int) -> IPv4Network:
-        """The pod range of availability zone ``index``, at most four a site."""
+        """Return the pod range of availability zone ``index``; a site has at most four."""
         return nth_subnet(self.pods, self.pods.prefixlen + 2, index)
 
     @property
     def hosts(self) -> int:
-        """Bare-metal hosts that the block has node addresses and pod ranges for."""
+        """Return the number of bare-metal hosts for which the block has node addresses and pod ranges."""
         return min(machine_capacity(self.nodes), 1 << (POD_PREFIX - self.pods.prefixlen))
 
     def node_address(self, index: int) -> IPv4Address:
-        """Address of the site's bare-metal host ``index``; ``IndexError`` when the node range is full."""
+        """Return the address of the site's bare-metal host ``index``; raise ``IndexError`` when the node range is
+        full."""
         return machine_address(self.nodes, index)
 
     def pod_range(self, index: int) -> IPv4Network:
-        """Pod range of the site's bare-metal host ``index``; ``IndexError`` when the pod range is full."""
+        """Return the pod range of the site's bare-metal host ``index``; raise ``IndexError`` when the pod range is
+        full."""
         return nth_subnet(self.pods, POD_PREFIX, index)
 
 
@@ -103,8 +106,8 @@ class AddressPlan:
 
 
 def nth_subnet(network: IPv4Network, prefix: int, index: int) -> IPv4Network:
-    """Subnet ``index`` of length ``prefix`` inside ``network``, without walking the ones before it; ``IndexError`` when
-    there are not so many."""
+    """Return subnet ``index`` of prefix length ``prefix`` inside ``network``, without listing those before it. Raise
+    ``IndexError`` when there are not so many."""
     if not 0 <= index < 2 ** (prefix - network.prefixlen):
         raise IndexError(f"{network} has no /{prefix} number {index}")
     return IPv4Network((int(network.network_address) + index * 2 ** (32 - prefix), prefix))
@@ -122,25 +125,27 @@ def site_plan(block: IPv4Network) -> SitePlan:
 
 
 def role_addresses(subnet: IPv4Network, count: int) -> tuple[IPv4Address, ...]:
-    """Addresses of a role's machines in its subnet, by index; ``IndexError`` when it has not so many."""
+    """Return the addresses of a role's machines in its subnet, by index; raise ``IndexError`` when there are not so
+    many."""
     return tuple(machine_address(subnet, index) for index in range(count))
 
 
 def machine_address(subnet: IPv4Network, index: int) -> IPv4Address:
-    """Address of machine ``index`` in its subnet; ``IndexError`` when the subnet has not so many."""
+    """Return the address of machine ``index`` in its subnet; raise ``IndexError`` when the subnet has not so many."""
     if not 0 <= index < machine_capacity(subnet):
         raise IndexError(f"{subnet} has no address for machine {index}")
     return subnet[FIRST_MACHINE + index]
 
 
 def machine_capacity(subnet: IPv4Network) -> int:
-    """How many machines a subnet holds: all addresses but those before the first machine's and the broadcast's."""
+    """Return the number of machines that a subnet holds: all addresses, except those before the first machine's and the
+    broadcast address."""
     return subnet.num_addresses - FIRST_MACHINE - 1
 
 
 def plan(environment: Environment) -> AddressPlan:
-    """The environment's address plan; ``PlanError`` when it cannot be made. Deterministic in the file's order: what
-    comes later in the file moves nothing that comes earlier."""
+    """Compute the environment's address plan; raise ``PlanError`` when that is not possible. Sites get their blocks in
+    the file's order: a later site never moves an earlier one."""
     blocks, errors = _place(environment)
     if errors:
         raise errors[0]
@@ -154,7 +159,7 @@ def plan(environment: Environment) -> AddressPlan:
 
 
 def plan_errors(environment: Environment) -> tuple[PlanError, ...]:
-    """Everything that keeps the address plan from being made."""
+    """Return every error that prevents the address plan."""
     return _place(environment)[1]
 
 
@@ -163,7 +168,7 @@ def _shared(supernet: IPv4Network) -> IPv4Network:
 
 
 def _place(environment: Environment) -> tuple[dict[str, IPv4Network], tuple[PlanError, ...]]:
-    """A block for each site in the file's order, and every reason why one has none."""
+    """Return a block for each site in the file's order, and an error for each site that gets none."""
     supernet = environment.supernet
     refused = _supernet_error(supernet)
     if refused is not None:
@@ -195,7 +200,7 @@ def _supernet_error(supernet: IPv4Network) -> PlanError | None:
 
 
 def _given(name: str, block: IPv4Network, supernet: IPv4Network, taken: Mapping[str, IPv4Network]) -> IPv4Network:
-    """The block that the file gives a site, once it is known to fit."""
+    """Return the block that the file gives a site; raise ``PlanError`` when it does not fit."""
     key = ("sites", name, "range")
     if not 8 <= block.prefixlen <= 20:
         raise PlanError(key=key, wrong=f"{block} of {name} is not between /8 and /20", write="a block of such a size")
@@ -212,7 +217,7 @@ def _given(name: str, block: IPv4Network, supernet: IPv4Network, taken: Mapping[
 
 
 def _free(name: str, prefix: int, supernet: IPv4Network, taken: Mapping[str, IPv4Network]) -> IPv4Network:
-    """The next free block for a site that gives none."""
+    """Return the next free block for a site without a written range; raise ``PlanError`` when none is left."""
     block = _free_block(supernet, prefix, taken.values())
     if block is None:
         raise PlanError(
@@ -224,7 +229,8 @@ def _free(name: str, prefix: int, supernet: IPv4Network, taken: Mapping[str, IPv
 
 
 def _free_block(supernet: IPv4Network, prefix: int, taken: Iterable[IPv4Network]) -> IPv4Network | None:
-    """First free block of length ``prefix``; jumps past each range in the way, so its cost is the number of ranges."""
+    """Return the first free block of prefix length ``prefix``, or ``None``. The search jumps past each taken range, so
+    that its cost depends on the number of ranges only."""
     size = 2 ** (32 - prefix)
     start = int(supernet.network_address)
     for range_ in sorted(taken):

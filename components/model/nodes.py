@@ -1,7 +1,7 @@
-"""What a node is, in clouds and racks alike: name, labels, what it keeps for itself, how large its packets are.
+"""Properties of a node, in clouds and racks alike: name, labels, reserved resources, packet size.
 
-A cloud machine learns its name, zone and addresses where it stands (images/rootfs, ``node_place.py``); a rack host's
-follow from the plan. The node controller knows both by the same rules.
+A cloud machine learns its name, zone and addresses from its cloud (images/rootfs, ``node_place.py``); for a host they
+follow from the address plan. The node controller knows both by the same rules.
 """
 
 from __future__ import annotations
@@ -18,50 +18,53 @@ from components.model.network import FRONTEND, POD_PREFIX, AddressPlan
 from components.model.racks import RackPlace, rack_places
 
 POD_ADDRESSES = 2 ** (32 - POD_PREFIX)
-"""Addresses for pods on one node, in every cloud and rack."""
+"""Number of addresses for pods on one node, in every cloud and rack."""
 
 MAX_PODS = POD_ADDRESSES
-"""Pods on one node. Every address of the range is a pod's: `host-local` is told the range's first and last address
-itself, so it keeps none for network and broadcast, and the pods' gateway is the node's own address. The kubelet counts
-pods in the host's network too, so a node never has more pods than addresses."""
+"""Largest number of pods on one node. Every address of the range is for a pod: `host-local` gets the range's first and
+last address as its bounds, so it keeps none for network and broadcast, and the pods' gateway is the node's own address.
+The kubelet also counts pods in the host's network, so a node never has more pods than addresses."""
 
 ETHERNET_MTU = 1500
-"""Largest packet between sites, and inside one where nothing better is known, bytes."""
+"""Largest packet in bytes between sites without tunnels, and inside a site where no larger size is known."""
 
 ESP_OVERHEAD = 20 + 8 + 8 + 8 + 2 + 16
 """Bytes that a tunnel adds to a packet: outer IPv4 header, UDP header (NAT traversal, RFC 3948), SPI and sequence
-number, AES-GCM's IV, pad length and next header, AES-GCM's ICV (RFC 4303, RFC 4106). 1,438 bytes are left, what
-docs.aws.amazon.com has under "Best practices for a customer gateway device" for AES-GCM-16 with NAT traversal."""
+number, AES-GCM's IV, pad length and next header, AES-GCM's ICV (RFC 4303, RFC 4106). Of 1,500 bytes 1,438 are left.
+docs.aws.amazon.com has the same number under "Best practices for a customer gateway device" for AES-GCM-16 with NAT
+traversal."""
 
 TUNNEL_MTU = 1400
-"""Largest packet through a tunnel, bytes: below what the overhead leaves, because Azure's gateways take no more
-(learn.microsoft.com, "About VPN devices"), and strongSwan's user-space ESP has the same default."""
+"""Largest packet through a tunnel, bytes. It is smaller than the overhead allows, because Azure's gateways accept no
+more (learn.microsoft.com, "About VPN devices"); strongSwan's user-space ESP has the same default."""
 
 TUNNEL_MSS = 1350
-"""What gateways clamp TCP's segments to, bytes, for machines whose interface allows more than a tunnel: Azure's number
-(same page); AWS asks for 1,398 at most."""
+"""Size in bytes to which gateways clamp TCP segments, for machines whose interface allows larger packets than a tunnel.
+It is Azure's number (same page); AWS asks for 1,398 at most."""
 
 BARE_METAL_POOL = "bare-metal"
-"""Pool of every rack host."""
+"""Name of the pool of every host."""
 
 REGION_LABEL = "topology.kubernetes.io/region"
 ZONE_LABEL = "topology.kubernetes.io/zone"
 SITE_LABEL = "longhaul.dev/site"
 POOL_LABEL = "longhaul.dev/pool"
 GROUP_LABEL = "longhaul.dev/group"
-"""The scale set of an Azure machine: of a pool that takes several, InfiniBand joins the machines of each alone."""
+"""Label with the scale set of an Azure machine. InfiniBand connects only machines of one scale set, and a pool may have
+several."""
 TYPE_LABEL = "node.kubernetes.io/instance-type"
 IMAGE_LABEL = "longhaul.dev/image"
-"""Version of the image that a node's machine is of; each says its own (``node_place.py``)."""
+"""Label with the version of a machine's image; each machine sets its own (``node_place.py``)."""
 GPU_LABEL = "nvidia.com/gpu.present"
-"""``true`` on every node that GPUs are promised of: what NVIDIA's own objects choose nodes by
-(github.com/NVIDIA/k8s-device-plugin, ``deployments/static``), and the node controller its GPU nodes."""
+"""Label that is ``true`` on every node with promised GPUs. NVIDIA's own objects select nodes by it
+(github.com/NVIDIA/k8s-device-plugin, ``deployments/static``), and so does the node controller."""
 
 PREFLIGHT_TAINT = "longhaul.dev/preflight"
-"""Key of the taint that a node with GPUs is born with. The node controller lifts it once they passed their test."""
+"""Key of the taint with which a node with GPUs registers. The node controller removes it once the GPUs passed their
+test."""
 
 RACK_VCPUS = 64
-"""Cores that a rack host is taken to have where only its reservation hangs on it."""
+"""Number of cores assumed for every host; only its reserved resources depend on it."""
 
 _OWN_LABELS = frozenset(
     (
@@ -82,7 +85,7 @@ _KUBELETS = re.compile(r"^([a-z0-9.-]+\.)?(node|kubelet)\.kubernetes\.io/")
 
 @dataclass(frozen=True, kw_only=True)
 class Rack:
-    """A rack host as a node."""
+    """A bare-metal host as a node."""
 
     node_name: str
     """``<env>-<host>``, also the machine's name."""
@@ -91,24 +94,25 @@ class Rack:
 
 
 def api_address(environment: Environment, addresses: AddressPlan) -> IPv4Address:
-    """Where every node and pod reaches the API servers: their load balancer. By address, because the private zone is
-    known in the control plane's own network alone; the serving certificates have it."""
+    """Return the address of the API servers' load balancer, for every node and pod. It is an IP address, because only
+    the control plane's own network knows the private zone; the serving certificates contain it."""
     return addresses.sites[environment.control_plane.site].subnet("api")[FRONTEND]
 
 
 def api_url(environment: Environment, addresses: AddressPlan) -> str:
-    """The same as a URL."""
+    """Return the URL of the API at this address."""
     return f"https://{api_address(environment, addresses)}:{environment.control_plane.api.port}"
 
 
 def pod_mtu(environment: Environment) -> int:
-    """Largest packet of a pod, bytes. One number for the environment, so that two pods agree wherever they are."""
+    """Return the largest packet of a pod, bytes. It is one number for the environment, so that any two pods agree."""
     tunnels = any(link.kind is not LinkKind.BACKBONE for link in links(environment))
     return TUNNEL_MTU if tunnels else ETHERNET_MTU
 
 
 def pool_labels(environment: Environment, pool_name: str, *, group: str | None = None) -> dict[str, str]:
-    """Labels of a pool's nodes but the zone, which each machine knows itself. ``group`` is their scale set, if any."""
+    """Return the labels of a pool's nodes without the zone, which each machine learns itself. ``group`` is their scale
+    set, if any."""
     pool = environment.pools[pool_name]
     site = environment.sites[pool.site]
     if not cloud_of(site).rents:
@@ -125,7 +129,7 @@ def pool_labels(environment: Environment, pool_name: str, *, group: str | None =
 
 
 def rack_labels(place: RackPlace, *, gpus: int = 0) -> dict[str, str]:
-    """Labels of a rack host but the zone, which its place gives."""
+    """Return the labels of a host without the zone, which its place gives."""
     return {
         REGION_LABEL: place.site,
         SITE_LABEL: place.site,
@@ -136,22 +140,22 @@ def rack_labels(place: RackPlace, *, gpus: int = 0) -> dict[str, str]:
 
 
 def gpu_labels(gpus: int) -> dict[str, str]:
-    """What marks a node with so many GPUs."""
+    """Return the labels that mark a node with this number of GPUs."""
     return {GPU_LABEL: "true"} if gpus else {}
 
 
 def gpu_taints(gpus: int) -> tuple[Taint, ...]:
-    """What keeps work from a node with so many GPUs until they are known to be well."""
+    """Return the taints that keep pods from a node with this number of GPUs until the GPUs are known to be healthy."""
     return (Taint(key=PREFLIGHT_TAINT, value="pending", effect="NoSchedule"),) if gpus else ()
 
 
 def rack_node_name(environment: Environment, host_name: str) -> str:
-    """Name of a rack host's machine and node."""
+    """Return the name of a host's machine and node."""
     return f"{environment.name}-{host_name}"
 
 
 def racks(environment: Environment, addresses: AddressPlan) -> dict[str, Rack]:
-    """Every rack host by its name in the hosts file."""
+    """Return every host as a node, by its name in the hosts file."""
     return {
         place.name: Rack(
             node_name=rack_node_name(environment, place.name),
@@ -163,14 +167,14 @@ def racks(environment: Environment, addresses: AddressPlan) -> dict[str, Rack]:
 
 
 def pool_taints(environment: Environment, pool_name: str) -> tuple[Taint, ...]:
-    """Taints that a pool's nodes are born with; racks' hosts have none."""
+    """Return the taints with which a pool's nodes register; hosts have none."""
     return () if pool_name == BARE_METAL_POOL else environment.pools[pool_name].taints
 
 
 def kube_reserved(vcpus: int) -> dict[str, str]:
-    """What a node keeps for kubelet and containerd, in Kubernetes' units: of the cores 6 % of the first, 1 % of the
-    second, 0.5 % of the next two and 0.25 % of the rest; memory by the number of pods. Numbers: awslabs/amazon-eks-ami,
-    nodeadm, ``kubelet/config.go``; the cores' shares are GKE's."""
+    """Return what is reserved for kubelet and containerd, in Kubernetes' units. CPU: 6 % of the first core, 1 % of the
+    second, 0.5 % of the next two and 0.25 % of the rest. Memory: by the number of pods. The numbers are of
+    awslabs/amazon-eks-ami, nodeadm, ``kubelet/config.go``; the shares of cores are GKE's."""
     shares = [60.0, 10.0, 5.0, 5.0] + [2.5] * max(vcpus - 4, 0)
     return {
         "cpu": f"{round(sum(shares[:vcpus]))}m",
@@ -180,8 +184,8 @@ def kube_reserved(vcpus: int) -> dict[str, str]:
 
 
 def label_fault(key: str) -> str | None:
-    """Why a pool cannot have a label of this key; None when it can. A kubelet refuses to start with a Kubernetes label
-    that it may not set (k8s.io/kubelet, ``apis.IsKubeletLabel``)."""
+    """Return the reason why a pool cannot have a label with this key; ``None`` when it can. A kubelet refuses to start
+    with a Kubernetes label that it may not set (k8s.io/kubelet, ``apis.IsKubeletLabel``)."""
     if key in _OWN_LABELS:
         return "is set by Longhaul"
     if _KUBERNETES.match(key) and not _KUBELETS.match(key):

@@ -42,11 +42,11 @@ What the ranges become is in [the address plan](../address-plan.md).
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where a section can be written."""
+    """A place in a file where a section can be written."""
 
     path: tuple[str, ...]
     kind: str | None = None
-    """The section's ``kind``, where that decides which keys it has."""
+    """Value of the section's ``kind``, where it decides which keys the section has."""
 
     def __str__(self) -> str:
         path = ".".join(self.path).replace(f".{ITEM}", ITEM)
@@ -62,12 +62,12 @@ class PageSection:
 
     @property
     def anchor(self) -> str:
-        """What links to the section name."""
+        """Return the anchor that links to the section use."""
         return str(self.node["title"]).lower()
 
 
 def environment_page(stacks: Mapping[str, str], hosts_files: Mapping[str, str]) -> str:
-    """The page; examples come out of ``stacks`` and ``hosts_files``, texts by file name."""
+    """Render the page. Examples come from ``stacks`` and ``hosts_files``, which hold texts by file name."""
     schema = schema_of(Environment)
     parts = [INTRODUCTION]
     for section in sections(schema).values():
@@ -80,7 +80,7 @@ def environment_page(stacks: Mapping[str, str], hosts_files: Mapping[str, str]) 
 
 
 def sections(schema: Schema) -> dict[str, PageSection]:
-    """Every section that can be reached, by its title, from the top down."""
+    """Return every section that can be reached, by its title, from the top down."""
     found: dict[str, PageSection] = {}
     _visit(schema, schema, Place(path=()), found)
     return found
@@ -140,7 +140,7 @@ def _default(node: Node) -> str:
 
 
 def _type(schema: Schema, node: Node) -> str:
-    """The type in words, linked where it is a section of its own."""
+    """Render the type in words, with a link where it is a section."""
     node = resolve(schema, node)
     values = values_of(node)
     if "oneOf" in node:
@@ -162,7 +162,7 @@ _TYPES = {"string": "text", "integer": "whole number", "boolean": "true or false
 
 
 def bounds(schema: Schema, node: Node) -> str:
-    """What a value must keep to, in words; empty when the type says it all."""
+    """Render the bounds of a value in words; empty when the type alone says them."""
     node = resolve(schema, node)
     inner = node.get("items") or next(iter(node.get("prefixItems", ())), None) or values_of(node)
     found = [*_own_bounds(node)]
@@ -207,7 +207,7 @@ def _hosts_part(hosts_files: Mapping[str, str]) -> str:
 
 
 def _example(name: str, text: str, places: list[Place]) -> str:
-    """The first of ``places`` that the stack file has, as it is written there."""
+    """Render, as an example, the first of ``places`` that the stack file has; empty when it has none."""
     document = parse_document(text)
     for place in places:
         location = next(_found(document, place), ())
@@ -217,7 +217,8 @@ def _example(name: str, text: str, places: list[Place]) -> str:
 
 
 def _found(document: Document, place: Place) -> Iterator[Location]:
-    """Locations in the document that are such a place; lists and the whole environment make poor examples."""
+    """Yield the locations of ``place`` in the document. Lists and the whole environment are left out, because they are
+    poor examples."""
     if ITEM in place.path or not place.path:
         return
     top: tuple[Location, object] = (("config", CONFIG_KEY), document.data["config"][CONFIG_KEY])

@@ -1,4 +1,4 @@
-"""The environment as a picture: sites, control plane, pools, racks and links, in Mermaid's words."""
+"""Picture of the environment as a Mermaid flowchart: sites, control plane, pools, racks and links."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LINES = {
 
 
 def topology(environment: Environment) -> str:
-    """A Mermaid flowchart of ``environment``, without the fence around it."""
+    """Render a Mermaid flowchart of ``environment``, without the fence around it."""
     hosts = Counter(host.site for host in environment.hosts)
     lines = ["flowchart TB"]
     for name, site in environment.sites.items():
@@ -35,8 +35,8 @@ def topology(environment: Environment) -> str:
 
 
 def _id(*parts: str) -> str:
-    """A node's name: none of Mermaid's own words (``end`` is one), no hyphens, which its arrows are made of, and nobody
-    else's, since Longhaul's names hold no underscore and no two hyphens in a row."""
+    """Return the id of a node in the flowchart. It is none of Mermaid's keywords (``end`` is one), has no hyphens
+    (arrows are made of them), and is unique: Longhaul's names hold no underscore and no two hyphens in a row."""
     return "__".join(("n", *(part.replace("-", "_") for part in parts)))
 
 

@@ -1,4 +1,4 @@
-"""What clouds are told of an environment, a site at a time."""
+"""Facts about an environment that clouds are given, one site at a time."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from components.model.network import AddressPlan
 
 
 def name_prefix(environment: Environment) -> str:
-    """What stands before every name that clouds know, with its hyphen; may be empty."""
+    """Return the prefix of every name that clouds know, with its hyphen; may be empty."""
     return f"{environment.naming.prefix}-" if environment.naming.prefix else ""
 
 
 def place_of(environment: Environment, site: str) -> Place[Any]:
-    """The site called ``site``, as its cloud is told of it; ``KeyError`` when there is none."""
+    """Return the facts about the site called ``site`` for its cloud; raise ``KeyError`` when there is no such site."""
     control = environment.control_plane.site
     possible = control in environment.sites and cloud_of(environment.sites[control]).holds_control_plane
     return Place(
@@ -36,7 +36,7 @@ def place_of(environment: Environment, site: str) -> Place[Any]:
 
 
 def site_ranges(addresses: AddressPlan, site: str) -> SiteRanges:
-    """Ranges of the site called ``site``, as its cloud is told of them."""
+    """Return the ranges of the site called ``site`` for its cloud."""
     own = addresses.sites[site]
     return SiteRanges(
         supernet=addresses.supernet,

@@ -1,7 +1,8 @@
-"""Policies: what an environment must never be, whoever changes its program, and the exceptions that its file makes.
+"""Policies: rules that an environment must satisfy however its program changes, and the exceptions that its file
+admits.
 
-Pure: resources and the environment in, findings out, the same for the same. A plan judges a preview's resources by
-them, the program each resource that it is about to make or change (``components/policies.py``).
+There are no side effects: the same resources and environment give the same findings. ``longhaul plan`` judges a
+preview's resources; the program judges each resource before it is made or changed (``components/policies.py``).
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from components.model.places import place_of
 from components.model.waivers import Waiver
 
 PREVIEW_JUDGED = "LONGHAUL_PREVIEW_JUDGED"
-"""Environment variable of whoever judges the engine's preview himself, as ``longhaul plan`` does: the program then does
-not, whose hook takes milliseconds for each new resource. Before anything is made or changed, it always does."""
+"""Environment variable of callers that judge the engine's preview themselves, as ``longhaul plan`` does. The program's
+hook, which takes milliseconds for each new resource, then skips previews. It always runs before anything is made or
+changed."""
 
 EXPIRED, UNUSED, REFUSED = "waiver-expired", "waiver-unused", "waiver-refused"
 
@@ -31,7 +33,7 @@ WHY: Mapping[str, str] = {
     UNUSED: "A waiver that matches nothing would silently admit the next resource of that name.",
     REFUSED: "A waiver is for one rule that there is, and some rules have no exception.",
 }
-"""Reasons of findings about waivers, by their rule."""
+"""Reasons of findings about waivers, by rule."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,32 +46,32 @@ class Waived:
 
 @dataclass(frozen=True, kw_only=True)
 class Judged:
-    """What became of a look at resources. A finding's first place is the resource's URN, ``waivers[N]`` for a waiver,
+    """Result of judging resources. The first place of a finding is the resource's URN, or ``waivers[N]`` for a waiver,
     counted from 0; its check is the rule."""
 
     findings: tuple[Finding, ...]
-    """What stands, sorted; empty when all is well."""
+    """Findings that no waiver admits, sorted; empty when there are none."""
     waived: tuple[Waived, ...]
-    """What the environment's waivers admit, sorted."""
+    """Findings that the environment's waivers admit, sorted."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Policies:
-    """The rules, with what one environment's file declares and waives."""
+    """The rules, with the data and the waivers of one environment's file."""
 
     declared: Declared
     waivers: tuple[Waiver, ...]
     today: date
-    """The day, in UTC, that waivers are judged by."""
+    """Date in UTC by which waivers are judged."""
 
     def judge(self, resources: Iterable[Resource]) -> Judged:
-        """Look at every resource by every rule, then at the waivers."""
+        """Judge every resource by every rule, then the waivers."""
         found = {finding for resource in resources for finding in self._broken(resource)}
         findings, waived = _apply(found, self.waivers, today=self.today)
         return Judged(findings=tuple(findings), waived=tuple(waived))
 
     def against(self, resource: Resource) -> tuple[Finding, ...]:
-        """What stands against one resource, sorted; nothing of the waivers themselves."""
+        """Return the findings that stand against one resource, sorted, without those about the waivers themselves."""
         findings = self.judge([resource]).findings
         return tuple(finding for finding in findings if finding.where == (resource.urn,))
 
@@ -87,12 +89,12 @@ class Policies:
 
 
 def checks() -> tuple[Check, ...]:
-    """Every look at a resource, whichever cloud's."""
+    """Return every check of a resource, of all clouds."""
     return (*(check for cloud in clouds().values() for check in cloud.policy.checks()), *secrets.CHECKS)
 
 
 def policies(environment: Environment, *, today: date | None = None) -> Policies:
-    """The rules as ``environment`` bends them. ``today`` is the present day in UTC unless said otherwise."""
+    """Return the rules for ``environment``, with its waivers. ``today`` defaults to the current date in UTC."""
     return Policies(
         declared=Declared(
             environment=environment.name,
@@ -109,17 +111,18 @@ def policies(environment: Environment, *, today: date | None = None) -> Policies
 
 
 def name_of(finding: Finding) -> str:
-    """The name of the resource that a policy's finding is about: it has its URN alone, or which waiver it is."""
+    """Return the name of the resource that a finding is about, from the URN in its place. For a finding about a waiver,
+    return the place itself, ``waivers[N]``."""
     return finding.where[0].rpartition("::")[2]
 
 
 def by_resource(found: Iterable[Finding]) -> list[Finding]:
-    """In the order of their URNs, then of the rules."""
+    """Sort findings by URN, then by rule."""
     return sorted(found, key=lambda one: (one.where, one.check, one.what, one.why, one.do))
 
 
 def rules_tables() -> str:
-    """The tables of docs/policy.md, one for each theme: rule, reason, source."""
+    """Render the tables of docs/policy.md, one for each theme: rule, reason, source."""
     return "\n".join(_lines())
 
 
@@ -133,13 +136,14 @@ def _lines() -> Iterator[str]:
 
 
 def _public(environment: Environment) -> frozenset[str]:
-    """Resources that the environment's sites need at the internet."""
+    """Return the names of resources that connect the environment's sites to the internet."""
     named = (cloud_of(site).policy.public(place_of(environment, name)) for name, site in environment.sites.items())
     return frozenset().union(*named)
 
 
 def _apply(found: Iterable[Finding], waivers: Sequence[Waiver], *, today: date) -> tuple[list[Finding], list[Waived]]:
-    """What stands, findings about the waivers themselves among it, and what is waived; both sorted."""
+    """Return the findings that stand, including those about the waivers themselves, and those that are waived; both
+    sorted."""
     refused = {index: reason for index, one in enumerate(waivers) if (reason := _refusal(one))}
     used: set[int] = set()
     stands: list[Finding] = []
@@ -157,12 +161,12 @@ def _apply(found: Iterable[Finding], waivers: Sequence[Waiver], *, today: date) 
 
 
 def _covers(waiver: Waiver, finding: Finding) -> bool:
-    """Whether it is about the rule and the resource of ``finding``, whatever the day."""
+    """Return whether the waiver is for the rule and the resource of ``finding``, whatever its last day."""
     return waiver.rule == finding.check and fnmatchcase(name_of(finding), waiver.resource)
 
 
 def _refusal(waiver: Waiver) -> str:
-    """Why it cannot stand; empty when it can."""
+    """Return the reason why the waiver is refused; empty when it is not."""
     rule = next((one for one in RULES if one.id == waiver.rule), None)
     if rule is None:
         return f"there is no rule {waiver.rule!r}"
@@ -172,7 +176,7 @@ def _refusal(waiver: Waiver) -> str:
 
 
 def _about(waivers: Sequence[Waiver], *, refused: Mapping[int, str], used: set[int], today: date) -> Iterator[Finding]:
-    """Findings about the waivers themselves."""
+    """Yield the findings about the waivers themselves."""
     for index, waiver in enumerate(waivers):
         named = f"{waiver.rule} for {waiver.resource}"
         if index in refused:

@@ -1,4 +1,4 @@
-"""Where each bare-metal host is in the address plan."""
+"""Addresses of each bare-metal host and on-premises gateway in the address plan."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from components.model.network import AddressPlan, PlanError, SitePlan, machine_a
 
 @dataclass(frozen=True, kw_only=True)
 class RackPlace:
-    """One host's addresses."""
+    """Addresses of one bare-metal host."""
 
     name: str
     site: str
@@ -23,19 +23,19 @@ class RackPlace:
 
 @dataclass(frozen=True, kw_only=True)
 class GatewayPlace:
-    """One on-prem gateway's addresses."""
+    """Addresses of one on-premises gateway."""
 
     name: str
     """Name in the environment file; the machine is `<env>-<name>`."""
     site: str
     address: IPv4Address
-    """Inside the site, in its `gateway` subnet."""
+    """Address inside the site, in its `gateway` subnet."""
     public_address: IPv4Address
     host_key: str | None
 
 
 def gateway_places(environment: Environment, addresses: AddressPlan) -> Iterator[GatewayPlace]:
-    """Every on-prem gateway, by its place among its site's."""
+    """Yield every on-premises gateway. Its address follows from its position among its site's gateways."""
     for name, site in environment.sites.items():
         for index, gateway in enumerate(site.gateways):
             yield GatewayPlace(
@@ -48,13 +48,13 @@ def gateway_places(environment: Environment, addresses: AddressPlan) -> Iterator
 
 
 def rack_places(environment: Environment, addresses: AddressPlan) -> Iterator[RackPlace]:
-    """Address and pod range of every host, by its place among its site's hosts. Of an environment that was checked:
-    ``IndexError`` when a site has no room left; hosts of unknown sites are passed over."""
+    """Yield address and pod range of every host, which follow from its position among its site's hosts. The environment
+    must have been checked: raise ``IndexError`` when a site has no room left. Hosts of unknown sites are skipped."""
     return (place for _, place in _numbered(environment, addresses))
 
 
 def _numbered(environment: Environment, addresses: AddressPlan) -> Iterator[tuple[int, RackPlace]]:
-    """Each place with the host's index in the hosts file."""
+    """Yield each place with the host's index in the hosts file."""
     counts: defaultdict[str, int] = defaultdict(int)
     for number, host in enumerate(environment.hosts):
         site = addresses.sites.get(host.site)
@@ -74,7 +74,7 @@ def _numbered(environment: Environment, addresses: AddressPlan) -> Iterator[tupl
 
 
 def rack_errors(environment: Environment, addresses: AddressPlan) -> Iterator[PlanError]:
-    """Everything that keeps hosts from having a place of their own."""
+    """Yield every error that prevents hosts from having addresses of their own."""
     overfull = list(_overfull(environment, addresses))
     yield from overfull
     yield from _misplaced(environment, addresses)
@@ -109,7 +109,8 @@ def _usable(site: SitePlan, address: IPv4Address) -> bool:
 
 
 def _shared(environment: Environment, addresses: AddressPlan) -> Iterator[PlanError]:
-    """Addresses that two hosts have: both written, or one written where the other's place in the list is."""
+    """Yield an error for each address that two hosts have: it is written for both, or for one while the other has it by
+    its position in the list."""
     holders: dict[IPv4Address, int] = {}
     for index, place in _numbered(environment, addresses):
         other = holders.setdefault(place.address, index)

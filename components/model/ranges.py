@@ -1,4 +1,4 @@
-"""Private ranges for a whole environment: one that is free."""
+"""Search for a free private range for a whole environment."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from ipaddress import IPv4Network
 from clouds.base.ranges import PRIVATE
 
 OFFERED_PREFIX = 12
-"""Size of the range that is offered: fifteen sites of /16 (docs/address-plan.md)."""
+"""Prefix length of the range that is offered: room for fifteen sites of /16 (docs/address-plan.md)."""
 
 
 def free(taken: Collection[IPv4Network], *, prefix: int = OFFERED_PREFIX) -> IPv4Network | None:
-    """The first private range of ``prefix`` bits that overlaps none of ``taken``; None when there is none."""
+    """Return the first private range of ``prefix`` bits that overlaps none of ``taken``; ``None`` when there is
+    none."""
     return next((one for one in _candidates(prefix) if not any(one.overlaps(other) for other in taken)), None)
 
 

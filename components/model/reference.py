@@ -1,10 +1,10 @@
-"""What is generated from the model: JSON Schemas, the reference page, and the marked parts of other pages.
+"""Generate the files that follow from the model: JSON Schemas, the reference page, and the marked parts of other pages.
 
     python -m components.model.reference           write what is out of date
     python -m components.model.reference --check   only say it, and exit 1
 
-A marked part of a Markdown file lies between ``<!-- topology:prod -->`` and ``<!-- /topology -->``: the words say what
-is generated (:data:`PARTS`), and of what.
+A marked part of a Markdown file lies between ``<!-- topology:prod -->`` and ``<!-- /topology -->``. The first mark
+names the renderer (:data:`PARTS`) and what it renders.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ENVIRONMENT_PAGE = Path("docs/reference/environment.md")
 STACK_SCHEMA = Path("docs/reference/environment.schema.json")
 HOSTS_SCHEMA = Path("docs/reference/hosts.schema.json")
 MARKED = (Path("README.md"), Path("docs/address-plan.md"), Path("docs/policy.md"))
-"""Pages that people write, with generated parts."""
+"""Pages that people write, with generated parts in them."""
 
 Loader = Callable[[str], Environment]
 
@@ -48,21 +48,21 @@ PARTS: Mapping[str, Callable[[str, Loader], str]] = {
     "block-sizes": lambda _, __: sizes_table(),
     "rules": lambda _, __: rules_tables(),
 }
-"""What can stand between marks, by its word."""
+"""Renderers of marked parts, by the word in the mark."""
 
 
 def marks(text: str) -> list[str]:
-    """The marks in ``text``, such as ``topology:prod``."""
+    """Return the marks in ``text``, such as ``topology:prod``."""
     return [f"{match['part']}:{match['of']}" for match in _MARK.finditer(text)]
 
 
 def filled(text: str, environment: Loader) -> str:
-    """``text`` with what belongs between its marks."""
+    """Return ``text`` with its marked parts rendered."""
     return _MARK.sub(lambda found: f"{found[1]}{PARTS[found['part']](found['of'], environment)}{found[4]}", text)
 
 
 def generated(root: Path) -> Iterator[tuple[Path, str]]:
-    """Every generated file of the project at ``root``, relative, with what it should hold."""
+    """Yield every generated file of the project at ``root``: its relative path and the text that it should hold."""
     stacks = {path.name: path.read_text(encoding="utf-8") for path in environment_files(root / "stacks")}
     hosts = {path.name: path.read_text(encoding="utf-8") for path in sorted((root / "stacks").glob("hosts.*.yaml"))}
     yield ENVIRONMENT_PAGE, environment_page(stacks, hosts)
@@ -79,7 +79,7 @@ def _json(schema: Schema) -> str:
 
 
 def out_of_date(root: Path) -> dict[Path, str]:
-    """What the generated files should hold, for those that hold something else or are missing."""
+    """Return the text of each generated file that is missing or holds something else."""
     return {
         path: text
         for path, text in generated(root)
@@ -88,7 +88,7 @@ def out_of_date(root: Path) -> dict[Path, str]:
 
 
 def main(arguments: list[str]) -> int:
-    """The command; returns its exit status."""
+    """Run the command and return its exit code."""
     parser = argparse.ArgumentParser(prog="python -m components.model.reference", description=__doc__.split("\n\n")[0])
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when a file is out of date")
     check = parser.parse_args(arguments).check

@@ -1,4 +1,4 @@
-"""JSON Schema of what a human writes, and finding one's way in it."""
+"""JSON Schemas of the files that people write, and navigation in them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Node = Mapping[str, Any]
 
 
 def schema_of(model: type[Section]) -> Schema:
-    """The schema of one section, its internal fields and what only they refer to left out."""
+    """Return the schema of one section, without its internal fields and the definitions that only they use."""
     schema = model.model_json_schema()
     internal = [key for key, node in schema["properties"].items() if node.get("internal")]
     for key in internal:
@@ -31,8 +31,8 @@ def schema_of(model: type[Section]) -> Schema:
 
 
 def stack_schema() -> Schema:
-    """Schema of a whole stack file, ``Pulumi.<env>.yaml``: the environment in the place where it is written, and
-    whatever Pulumi itself has beside it."""
+    """Return the schema of a whole stack file, ``Pulumi.<env>.yaml``: the environment under its key; Pulumi's own keys
+    beside it are free."""
     environment = schema_of(Environment)
     definitions = environment.pop("$defs")
     return {
@@ -54,7 +54,7 @@ def stack_schema() -> Schema:
 
 
 def hosts_schema() -> Schema:
-    """Schema of a hosts file."""
+    """Return the schema of a hosts file."""
     return {"$schema": DIALECT, **schema_of(Hosts), "title": "Longhaul hosts file"}
 
 
@@ -69,8 +69,8 @@ def _references(node: object, definitions: Mapping[str, Node], seen: frozenset[s
 
 
 def resolve(schema: Schema, node: Node) -> Node:
-    """``node`` without indirection: references followed, and of "this or nothing" the thing itself. What is written
-    beside a reference counts more than what it refers to."""
+    """Return ``node`` without indirection: references are followed, and of alternatives the one that is not null is
+    taken. Keys beside a reference take precedence over those of its target."""
     while True:
         beside = {key: value for key, value in node.items() if key not in ("$ref", "anyOf")}
         if "$ref" in node:
@@ -82,8 +82,8 @@ def resolve(schema: Schema, node: Node) -> Node:
 
 
 def walk(schema: Schema, path: Location) -> tuple[Location, Node | None]:
-    """Follow pydantic's ``path`` to the location in the document (without the names of union members that pydantic puts
-    into it) and the schema there, ``None`` where the schema knows nothing of it."""
+    """Follow pydantic's ``path``. Return the location in the document (without the names of union members, which
+    pydantic adds) and the schema there, ``None`` where the schema has none."""
     node: Node | None = resolve(schema, schema)
     location: list[str | int] = []
     for part in path:
@@ -105,13 +105,14 @@ def _inside(schema: Schema, node: Node, part: str | int) -> Node | None:
 
 
 def values_of(node: Node) -> Node | None:
-    """The schema of a mapping's values, where its keys are free."""
+    """Return the schema of a mapping's values where its keys are free; ``None`` otherwise."""
     values = (*node.get("patternProperties", {}).values(), node.get("additionalProperties"))
     return next((value for value in values if isinstance(value, dict)), None)
 
 
 def sample(schema: Schema, node: Node) -> Any:
-    """A value that ``node`` accepts: its example, or the least that it asks for."""
+    """Return a value that ``node`` accepts: an example, a fixed or default value, or the smallest one that it
+    accepts."""
     node = resolve(schema, node)
     for key in ("examples", "enum"):
         if key in node:

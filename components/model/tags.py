@@ -1,4 +1,4 @@
-"""Tags that the clouds would refuse, or leave out without a word, half-way through an `up`."""
+"""Check for tags that the clouds would refuse, or drop without an error, in the middle of `longhaul up`."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from components.model.environment import Environment
 from components.model.places import place_of
 
 LONGHAULS = "longhaul-"
-"""How Longhaul's own tags begin."""
+"""Prefix of Longhaul's own tags."""
 
 
 def check_tags(environment: Environment) -> Iterator[Fault]:
-    """Names and values that a cloud of the environment does not take, each with its first fault; and too many."""
+    """Yield a fault for each tag that a cloud of the environment does not accept, the first one only, and one for too
+    many tags."""
     asked = [(cloud.tags, places) for kind, cloud in clouds().items() if (places := _places(environment, kind))]
     limits = [most for tags, places in asked if (most := tags.most(places)) is not None]
     if not limits:

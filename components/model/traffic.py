@@ -1,4 +1,4 @@
-"""Who may talk to whom: one table, which each cloud says as security rules of its own. What is not in it is refused."""
+"""Allowed traffic: one table, which each cloud renders as its own security rules. All other traffic is refused."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from components.model.joining import JOIN_PORT
 
 
 class Direction(StrEnum):
-    """From the view of the part that the rule is of."""
+    """Direction of a flow, as seen from the part that the rule belongs to."""
 
     IN = "in"
     OUT = "out"
 
 
 class Peer(StrEnum):
-    """The other end."""
+    """The other end of a flow."""
 
     MEMBERS = "members"
-    """The other members of the same store."""
+    """The other members of the same etcd cluster."""
     API_SERVERS = "API servers"
     ENVIRONMENT = "environment"
     """Every address of the environment: nodes, pods and operators of all sites, also those that come over a VPN."""
     POOLS = "pools"
-    """Where machines of pools are."""
+    """Ranges of pools' machines."""
     OPERATORS = "operators"
     """The ranges that the file names under ``access.operators``."""
     BALANCER = "load balancer"
-    """What asks whether API servers are ready."""
+    """Load balancer that checks whether API servers are ready."""
     VAULT = "vault"
     CLOUD = "cloud"
     """The cloud's own addresses in the region."""
@@ -41,7 +41,7 @@ class Peer(StrEnum):
 
 
 class Protocol(StrEnum):
-    """What is spoken."""
+    """Protocol of a flow."""
 
     TCP = "tcp"
     UDP = "udp"
@@ -50,28 +50,30 @@ class Protocol(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Flow:
-    """One kind of traffic that is let through."""
+    """One kind of allowed traffic."""
 
     name: str
-    """Unique in its part: clouds name their rule so."""
+    """Name, unique in its part; clouds use it as the rule's name."""
     parts: tuple[str, ...]
-    """Whose rule it is: parts of a site in the address plan, or ``gateway``, an on-prem site's."""
+    """Parts whose machines the rule is for: parts of a site in the address plan, or ``gateway`` for gateways of an
+    on-premises site."""
     direction: Direction
     peer: Peer
     ports: tuple[str, ...] = ()
-    """Numbers or ranges; every port without any."""
+    """Port numbers or ranges; empty for every port."""
     protocol: Protocol = Protocol.TCP
     rank: int
-    """Its place among those of its part, where a cloud numbers rules: that of others stays when one comes or goes."""
+    """Number of the rule within its part, where a cloud numbers rules. It is fixed, so that other rules keep their
+    numbers when one is added or removed."""
     cloud: str = ""
-    """Only where the environment has a site of this kind."""
+    """Cloud that the flow is for: it exists only where the environment has a site of this kind. Empty for any."""
     for_pools: bool = False
-    """Only for the sake of pools: of sites that have some."""
+    """True when the flow is for pools: then only sites that have pools count."""
     why: str
 
 
 API = "api"
-"""Stands for the API servers' port, which the file says."""
+"""Placeholder for the API servers' port, which the file sets."""
 
 STORES = ("etcd", "events")
 CONTROL_PLANE = (*STORES, "api")
@@ -244,7 +246,7 @@ FLOWS = (
 
 
 def flows(environment: Environment, part: str) -> Iterator[Flow]:
-    """Those of one part that this environment has, ports as numbers."""
+    """Yield the flows of one part that this environment has, with ports as numbers."""
     api = str(environment.control_plane.api.port)
     for flow in FLOWS:
         if part in flow.parts and _is_there(environment, flow):

@@ -1,7 +1,7 @@
-"""One section's fields, each checked by itself: pydantic's findings in Longhaul's words.
+"""Validation of one section's fields, each by itself, with pydantic's errors in Longhaul's words.
 
-Conclusions across sections need whole sections. So where a value is wrong, a sample stands in for it, and what is wrong
-elsewhere is found in the same run; ``broken`` says where, so that nothing is concluded from a sample.
+Checks across sections need whole sections. So a sample replaces each wrong value, and errors elsewhere are found in the
+same run. ``broken`` says where samples are, so that no conclusion is drawn from one.
 """
 
 from __future__ import annotations
@@ -23,22 +23,23 @@ from components.model.words import describe
 SectionT = TypeVar("SectionT", bound=Section)
 
 _ROUNDS = 3
-"""A sample may uncover that a neighbour is wrong; deeper than this nothing was ever seen."""
+"""Number of attempts to repair a section. A sample may reveal another wrong value beside it; more attempts were never
+needed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Validated(Generic[SectionT]):
-    """What became of a section."""
+    """Result of validating a section."""
 
     value: SectionT | None
-    """The section, with samples where it is broken; ``None`` when even these did not help."""
+    """The section, with samples where it is broken; ``None`` when it is invalid even with them."""
     findings: tuple[Fault, ...] = ()
     broken: frozenset[Location] = frozenset()
-    """Places that hold a sample."""
+    """Locations that hold a sample; ``[key]`` below a mapping from which a wrong key was removed."""
 
 
 def validate(model: type[SectionT], raw: dict[str, Any]) -> Validated[SectionT]:
-    """Check ``raw`` against ``model``. JSON's strict types: ``"3"`` is not a number, ``1`` is not true."""
+    """Check ``raw`` against ``model``, with JSON's strict types: ``"3"`` is not a number, ``1`` is not true."""
     try:
         return Validated(value=_read(model, raw))
     except ValidationError as error:
@@ -56,7 +57,8 @@ def validate(model: type[SectionT], raw: dict[str, Any]) -> Validated[SectionT]:
 
 
 def _as_given(item: ErrorDetails, raw: dict[str, Any], schema: Schema) -> ErrorDetails:
-    """``item`` with a number as the document has it, which knows how it was written; pydantic has it from JSON."""
+    """Return ``item`` with its number as it is in the document, which keeps how it was written. Pydantic's number comes
+    from JSON."""
     if item["type"] != "string_type" or not isinstance(item["input"], int | float):
         return item
     location, _ = walk(schema, item["loc"])
@@ -64,23 +66,24 @@ def _as_given(item: ErrorDetails, raw: dict[str, Any], schema: Schema) -> ErrorD
 
 
 def _echoes(item: ErrorDetails, errors: Sequence[ErrorDetails]) -> bool:
-    """Whether a list is only too short because its entries are wrong."""
+    """Return whether a list is too short only because its entries are wrong."""
     path = item["loc"]
     return item["type"] == "too_short" and any(e["loc"] != path and e["loc"][: len(path)] == path for e in errors)
 
 
 def _read(model: type[SectionT], raw: dict[str, Any]) -> SectionT:
-    # YAML's data is JSON's: whatever else a caller's mapping holds is shown as text and refused as such.
+    # YAML's data is JSON's. Any other value in a caller's mapping becomes text, and is refused as text.
     return model.model_validate_json(json.dumps(raw, default=str), strict=True)
 
 
 def _mend(
     raw: dict[str, Any], errors: Sequence[ErrorDetails], *, schema: Schema, broken: set[Location]
 ) -> dict[str, Any]:
-    """``raw`` with a sample for each wrong value; adds their places to ``broken``."""
+    """Return a copy of ``raw`` with a sample for each wrong value, and without unknown keys; add the samples' locations
+    to ``broken``."""
     raw = copy.deepcopy(raw)
     superfluous: list[Location] = []
-    # The innermost first: what is around them may be replaced too.
+    # The innermost first: the values around them may be replaced too.
     for item in sorted(errors, key=lambda item: -len(item["loc"])):
         location, node = walk(schema, item["loc"])
         if item["type"] == "extra_forbidden":

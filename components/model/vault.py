@@ -1,4 +1,4 @@
-"""What the vault holds besides certificates, and what it is called."""
+"""Secrets of the vault besides certificates, and the vault's name."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from components.model.machines import Machine, Role
 
 
 class SecretKind(StrEnum):
-    """How a shared secret's first value is made."""
+    """Kind of a shared secret, which decides its first value."""
 
     SIGNING_KEY = "signing-key"
     """An ECDSA P-256 key pair, PEM (PKCS#8): signs service account tokens."""
     ENCRYPTION_KEY = "encryption-key"
     """32 random bytes, base64: encrypts Secrets at rest."""
     STORE_STATE = "store-state"
-    """``new`` until a store's first member was healthy, then ``existing``: whether an empty member may found a
-    cluster."""
+    """State of an etcd cluster: ``new`` until its first members were ready, then ``existing``. It decides whether a
+    member without data may bootstrap the etcd cluster."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class SharedSecret:
 
 
 def shared_secrets(machines: tuple[Machine, ...]) -> tuple[SharedSecret, ...]:
-    """Every secret that is not a certificate."""
+    """Return every shared secret: two of the API servers, and one for the state of each etcd cluster."""
     by_role = {role: tuple(m.name for m in machines if m.role is role) for role in Role}
     return (
         SharedSecret(name="service-account", kind=SecretKind.SIGNING_KEY, holders=by_role[Role.API]),
@@ -47,18 +47,18 @@ def shared_secrets(machines: tuple[Machine, ...]) -> tuple[SharedSecret, ...]:
 
 
 def store_state_secret(role: Role) -> str:
-    """Name of the secret that says whether a store was ever founded."""
+    """Return the name of the secret that says whether an etcd cluster was ever bootstrapped."""
     return f"{role}-state"
 
 
 def vault_url(environment: Environment) -> str:
-    """Address of the environment's vault."""
+    """Return the address of the environment's vault."""
     return f"https://{vault_name(environment)}.vault.azure.net"
 
 
 def vault_name(environment: Environment) -> str:
-    """The vault's name: vault names are global in Azure, 3 to 24 letters, digits and hyphens, so it carries a digest of
-    the subscription and the environment's name, and begins with the prefix of names or ``lh``."""
+    """Return the vault's name. It begins with the prefix of names or ``lh``, and ends with a digest of the subscription
+    and the environment's name: Azure's vault names are global, with 3 to 24 letters, digits and hyphens."""
     site = environment.sites[environment.control_plane.site]
     scope = cloud_of(site).machine_identity.scope(site)
     digest = hashlib.sha256(f"{scope}/{environment.name}".encode()).hexdigest()[:8]

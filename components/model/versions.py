@@ -1,4 +1,4 @@
-"""Versions of what runs on the machines; written once, in ``tools.toml`` at the top of the project."""
+"""Versions of the software on the machines; written once, in ``tools.toml`` at the top of the project."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ _EXTRA: dict[str, Any] = {
 
 @cache
 def pinned(release: str) -> str:
-    """The version that ``tools.toml`` pins for ``release``; ``KeyError`` if it lists no such release."""
+    """Return the version that ``tools.toml`` pins for ``release``; raise ``KeyError`` when it lists no such release."""
     with PINNED.open("rb") as file:
         return str(tomllib.load(file)["release"][release]["version"])
 
 
 class Versions(Section):
-    """What the environment expects its image to hold. The defaults are the versions this release was tested with."""
+    """Versions that the environment's images must contain. The defaults are the versions that this release was tested
+    with."""
 
     kubernetes: str = Field(
         default_factory=lambda: pinned("kubernetes"),

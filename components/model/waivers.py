@@ -1,4 +1,4 @@
-"""Exceptions to what an environment must never be."""
+"""Exceptions to the policies."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ from clouds.base.section import Section
 
 
 class Waiver(Section):
-    """An exception to a rule of docs/policy.md, reviewed with the file that it is in."""
+    """An exception to a rule of docs/policy.md. It is reviewed together with the file that it is in."""
 
     rule: str = Field(
         pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$",
         examples=["vault-recoverable"],
         json_schema_extra={"patternErrorMessage": "the id of a rule in docs/policy.md"},
     )
-    """The rule's id."""
+    """Id of the rule."""
     resource: str = Field(
         pattern=r"^[a-z0-9*?-]*[a-z0-9][a-z0-9*?-]*$",
         examples=["prod-control-plane-vault"],
         json_schema_extra={"patternErrorMessage": "the name of a resource, `*` and `?` as in file names"},
     )
-    """The resource's name in the engine, the last part of its URN."""
+    """Name of the resource in the engine, which is the last part of its URN. In it, `*` and `?` match as in file
+    names."""
     why: str = Field(min_length=10, examples=["made anew every week, under the same name"])
-    """The reason."""
+    """Reason for the exception."""
     until: date = Field(examples=["2027-03-31"])
-    """The last day on which it stands, UTC."""
+    """Last day on which the waiver is valid, in UTC."""
     approved_by: str = Field(min_length=3, examples=["security@example.com"])
-    """Who agreed."""
+    """Person or team that approved the waiver."""

@@ -1,4 +1,4 @@
-"""pydantic's findings in Longhaul's words: what is wrong with a value, and what to write."""
+"""Pydantic's errors in Longhaul's words: what is wrong with a value, and what to write."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _KINDS: Mapping[str, str] = {
 
 
 def describe(item: ErrorDetails, schema: Schema) -> Fault:
-    """What one of pydantic's errors means to the person who wrote the file."""
+    """Translate one of pydantic's errors for the person who wrote the file."""
     location, node = walk(schema, item["loc"])
     kind = item["type"]
     if kind == "missing" and isinstance(location[-1], int):
@@ -48,7 +48,7 @@ def describe(item: ErrorDetails, schema: Schema) -> Fault:
 
 
 def show(value: object) -> str:
-    """``value`` as the reader would recognise it."""
+    """Render ``value`` as the person who wrote it would recognise it."""
     if value is None:
         return "nothing"
     if isinstance(value, dict):
@@ -61,7 +61,7 @@ def show(value: object) -> str:
 
 
 def _flow(value: Any) -> str:
-    """``value`` in YAML on one line: JSON, but for texts that need no quotes."""
+    """Render ``value`` in YAML on one line: as JSON, except that text without need of quotes has none."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key}: {_flow(inside)}" for key, inside in value.items()) + "}"
     if isinstance(value, list):
@@ -92,7 +92,7 @@ def _wrong_kind(item: ErrorDetails, location: Location, node: Node | None) -> Fa
 
 
 def _key_hint(schema: Schema, path: Location) -> str:
-    """What the keys of the mapping at ``path`` must look like."""
+    """Say what the keys of the mapping at ``path`` must look like."""
     _, node = walk(schema, path)
     pattern = next(iter((node or {}).get("patternProperties", {})), None)
     return _hint({"pattern": pattern, **(node or {}).get("propertyNames", {})})
@@ -129,7 +129,7 @@ _FORMATS: Mapping[str, str] = {"ipv4": "an IPv4 address", "ipv4network": "an IPv
 
 
 def _reason(context: Mapping[str, Any]) -> str:
-    """The ipaddress module's reason; it repeats the value, which the line already shows."""
+    """Return the ipaddress module's reason without the value, which the line already shows."""
     said = str(context.get("error", "")).split(" in ")[0]
     said = "the address has bits beyond the prefix" if "host bits" in said else said
     return said[:1].lower() + said[1:]
@@ -164,13 +164,13 @@ def _count(count: int) -> str:
 
 
 def entries(node: Node) -> str:
-    """How many entries a list or mapping may have."""
+    """Say how many entries a list or mapping may have."""
     least, most = node.get("minItems", node.get("minProperties")), node.get("maxItems")
     return f"{between(least, most)} {'entry' if (most or least) == 1 else 'entries'}"
 
 
 def between(least: int | None, most: int | None) -> str:
-    """A range of numbers in words."""
+    """Render a range of numbers in words."""
     if least == most:
         return str(least)
     if most is None:

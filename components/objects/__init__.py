@@ -1,1 +1,1 @@
-"""What runs on the cluster: the second stack, ``<env>-objects``."""
+"""Objects on the cluster: the second stack, ``<env>-objects``."""

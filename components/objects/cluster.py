@@ -1,4 +1,4 @@
-"""Everything that runs on the cluster, out of the environment and what its infrastructure came to."""
+"""All objects on the cluster, from the environment and the outputs of its infrastructure."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from components.render.controller import pools_by_role
 
 @dataclass(frozen=True, kw_only=True)
 class Infrastructure:
-    """What the environment's first stack exports for the second."""
+    """Outputs of the environment's first stack that the second needs."""
 
     node_controller_role: Output[str | None]
-    """The AWS role that the node controller takes, where there is any AWS."""
+    """ARN of the AWS role that the node controller takes; ``None`` without AWS."""
 
 
 def infrastructure(environment: Environment) -> Infrastructure:
-    """The outputs of the environment's first stack. In a preview of what is not there yet they are unknown."""
+    """Return the outputs of the environment's first stack. In a preview, outputs that do not exist yet are unknown."""
     stack = StackReference(f"{pulumi.get_organization()}/{pulumi.get_project()}/{environment.name}")
     return Infrastructure(
         node_controller_role=_output(stack, "node_controller_role", needed=bool(pools_by_role(environment))),
@@ -43,7 +43,7 @@ def declare(environment: Environment) -> None:
 
 
 class ClusterObjects(ComponentResource):
-    """What runs on an environment's cluster."""
+    """Objects on an environment's cluster."""
 
     def __init__(
         self,
@@ -56,11 +56,11 @@ class ClusterObjects(ComponentResource):
         name = environment.name
         provider = Provider(
             f"{name}-cluster",
-            # Empty, not absent: whoever runs this has the cluster's kubeconfig in KUBECONFIG, and the state does not.
+            # Empty, not absent: the caller has the cluster's kubeconfig in KUBECONFIG, and the state does not.
             kubeconfig="",
-            # Objects belong to the environment, whatever the path and the address are by which it is reached.
+            # Objects belong to the environment, by whatever path and address the cluster is reached.
             cluster_identifier=name,
-            # A run that was killed goes on with what it made; what somebody else changed is changed back.
+            # After a killed run, the next goes on with what it made. Changes by others are reverted.
             upsert_existing_objects=True,
             enable_patch_force=True,
             enable_config_map_mutable=True,
@@ -86,7 +86,7 @@ class ClusterObjects(ComponentResource):
 
 
 def _output(stack: StackReference, name: str, *, needed: bool) -> Output[Any]:
-    """An output of the first stack."""
+    """Return an output of the first stack; raise ``ValueError`` when it is needed and missing, except in a preview."""
 
     def check(value: Any) -> Any:
         if value is not None or not needed:

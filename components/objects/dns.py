@@ -1,7 +1,7 @@
-"""The cluster's DNS: CoreDNS, two of it, on two machines.
+"""The cluster's DNS: two CoreDNS pods, on two machines.
 
-All DNS of a cluster once ended up on one host, whose network takes some 200 queries a second: so its pods never share a
-host.
+All DNS of a cluster once ended up on one host, whose network handles some 200 queries a second. So its pods never share
+a host.
 """
 
 from __future__ import annotations
@@ -31,27 +31,28 @@ if TYPE_CHECKING:
 PART = "dns"
 NAME = "coredns"
 SELECTOR = {"k8s-app": "kube-dns"}
-"""The label by which everybody finds a cluster's DNS."""
+"""Label by which programs find a cluster's DNS."""
 SERVICE = "kube-dns"
 CLUSTER_DOMAIN = "cluster.local"
 SYSTEM_TAINT = "longhaul.dev/system"
-"""Taint of machines that are set aside for what the cluster itself needs."""
+"""Taint of machines that are reserved for the cluster's own pods."""
 GPU_TAINT = "nvidia.com/gpu"
 REPLICAS = 2
 READY_S = 900
-"""How long the first nodes may take to come: machines boot and join while this is waited for."""
+"""Time in seconds that DNS waits for the first nodes, whose machines boot and join meanwhile."""
 SKIP_AWAIT = "pulumi.com/skipAwait"
 TOLERATED = (SYSTEM_TAINT, GPU_TAINT, "CriticalAddonsOnly")
 RULES: tuple[PolicyRuleArgsDict, ...] = (
     {"api_groups": [""], "resources": ["services", "namespaces"], "verbs": ["list", "watch"]},
     {"api_groups": ["discovery.k8s.io"], "resources": ["endpointslices"], "verbs": ["list", "watch"]},
 )
-"""What CoreDNS watches. Not pods: answers for names made of a pod's address are not worth the memory of all pods."""
+"""Resources that CoreDNS watches. Pods are not among them: names made of a pod's address are not worth the memory for
+all pods."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DnsArgs:
-    """Where it goes."""
+    """Arguments of the DNS."""
 
     environment: Environment
     addresses: AddressPlan
@@ -77,7 +78,7 @@ class Dns(ComponentResource):
         PodDisruptionBudget(
             f"{NAME}-budget",
             metadata=meta(NAME, part=PART, namespace=SYSTEM),
-            # Not "one must stay": where there is one only, its machine could never be drained.
+            # Not "one must stay": with a single pod, its machine could never be drained.
             spec={"max_unavailable": 1, "selector": {"match_labels": SELECTOR}},
             opts=self._child,
         )
@@ -104,7 +105,7 @@ class Dns(ComponentResource):
                 "type": "ClusterIP",
                 "cluster_ip": str(self._args.addresses.dns_service),
                 "selector": SELECTOR,
-                # A site whose line is cut goes on asking its own, where it has one.
+                # A site whose link is cut still asks its own pod, where it has one.
                 "traffic_distribution": "PreferSameZone",
                 "ports": [
                     {"name": "dns", "port": 53, "protocol": "UDP", "target_port": 53},
@@ -130,7 +131,7 @@ class Dns(ComponentResource):
                 part=PART,
                 namespace=SYSTEM,
                 more_labels=SELECTOR,
-                # Where no machine runs until there is work, DNS comes with the first one.
+                # Where no machine runs until there is work, DNS starts with the first one.
                 annotations=None if nodes else {SKIP_AWAIT: "true"},
             ),
             spec=deployment_spec(self._args.environment, config=config, replicas=REPLICAS if nodes != 1 else 1),
@@ -143,8 +144,9 @@ class Dns(ComponentResource):
 
 
 def corefile(addresses: AddressPlan) -> str:
-    """CoreDNS's configuration. Reverse names of the whole supernet are looked for among services and their endpoints
-    first; who is none of them (nodes, gateways) is asked of the network's own DNS, as every other name."""
+    """Return CoreDNS's configuration. Reverse names of the whole supernet are looked up among services and their
+    endpoints first. Reverse names of other machines (nodes, gateways) go to the network's own DNS, as every other
+    name."""
     return f"""\
 .:53 {{
     errors
@@ -168,7 +170,7 @@ def corefile(addresses: AddressPlan) -> str:
 
 
 def standing_nodes(environment: Environment) -> int:
-    """How many of an environment's nodes always run and take DNS, GPU nodes too."""
+    """Return the number of an environment's nodes that always run and accept DNS pods, GPU nodes too."""
     pools = (
         pool.min
         for pool in environment.pools.values()
@@ -178,15 +180,15 @@ def standing_nodes(environment: Environment) -> int:
 
 
 def plain_pools(environment: Environment) -> list[str]:
-    """Pools whose machines have no GPUs, which had better be left to those who want them."""
+    """Return the pools whose machines have no GPUs. DNS prefers them, to leave GPU machines to pods that need GPUs."""
     return [name for name, pool in environment.pools.items() if environment.machine_type(pool.machine_type).gpus == 0]
 
 
 def deployment_spec(environment: Environment, *, config: str, replicas: int) -> DeploymentSpecArgsDict:
-    """What runs."""
+    """Return the specification of the deployment."""
     return {
         "replicas": replicas,
-        # Two machines may be all there are: the new pod of a roll-out needs the place of an old one.
+        # There may be only two machines: the new pod of a roll-out needs the place of an old one.
         "strategy": {"type": "RollingUpdate", "rolling_update": {"max_surge": 0, "max_unavailable": 1}},
         "selector": {"match_labels": SELECTOR},
         "template": {
@@ -204,7 +206,7 @@ def _pod(environment: Environment) -> PodSpecArgsDict:
     return {
         "priority_class_name": "system-cluster-critical",
         "service_account_name": NAME,
-        # The machine's own DNS is what names outside the cluster are asked of.
+        # Names outside the cluster are asked of the machine's own DNS.
         "dns_policy": "Default",
         "tolerations": [_tolerate(key) for key in TOLERATED],
         "affinity": _affinity(environment),

@@ -1,4 +1,4 @@
-"""What the node controller knows of the environment, as a ConfigMap that it follows."""
+"""The node controller's document of the environment, as a ConfigMap that the controller watches."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ PART = "environment"
 
 @dataclass(frozen=True, kw_only=True)
 class EnvironmentDocumentArgs:
-    """What it says."""
+    """Arguments of the document."""
 
     environment: Environment
     addresses: AddressPlan
     aws_role_arn: pulumi.Output[str | None]
-    """The role that the controller reads AWS with, where there is any AWS."""
+    """ARN of the role with which the controller reads AWS; ``None`` without AWS."""
 
 
 class EnvironmentDocument(ComponentResource):
-    """The document: sites, pools and racks, nothing secret."""
+    """The document: sites, pools and racks; nothing in it is secret."""
 
     def __init__(self, name: str, args: EnvironmentDocumentArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:objects:EnvironmentDocument", name, None, opts)

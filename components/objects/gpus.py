@@ -1,15 +1,15 @@
-"""GPUs are offered to pods: NVIDIA's device plugin on every machine that has some, and the runtime class that it
-reaches the driver through.
+"""GPUs for pods: NVIDIA's device plugin on every machine with GPUs, and the runtime class through which the plugin
+reaches the driver.
 
-The plugin tells the kubelet, and that containerd, by name which GPUs a container is given (``cdi-cri``): so they are
-part of what the container is made of. By its default, an environment variable, a hook adds them later and unknown to
-both, and they are lost as soon as the kubelet's static policy sets the container's processors
-(github.com/NVIDIA/k8s-device-plugin, issue 145); what the plugin has against that (``PASS_DEVICE_SPECS``) wants it
-privileged. What a GPU looks like, device nodes and the driver's libraries, it writes into ``/run/cdi``, out of the
-host's ``/usr``.
+The plugin tells the kubelet which GPUs a container is given, by name, and the kubelet tells containerd (``cdi-cri``).
+So the GPUs are part of the container from the start. With the plugin's default, an environment variable, a hook adds
+them later, unknown to both, and they are lost as soon as the kubelet's static policy sets the container's processors
+(github.com/NVIDIA/k8s-device-plugin, issue 145); the plugin's remedy (``PASS_DEVICE_SPECS``) requires a privileged
+plugin. The plugin writes a description of the GPUs, with device nodes and the driver's libraries, into ``/run/cdi``,
+from the host's ``/usr``.
 
-It runs before a machine's GPUs have passed their preflight: what it offers cannot be had under the taint, and is there
-at once when the taint goes.
+The plugin runs before a machine's GPUs have passed their preflight test. Until then the taint keeps pods away; when it
+is removed, the GPUs are available at once.
 """
 
 from __future__ import annotations
@@ -31,27 +31,29 @@ if TYPE_CHECKING:
 PART = "gpus"
 NAME = "nvidia-device-plugin"
 RUNTIME = "nvidia"
-"""The runtime class, and containerd's handler (role nvidia_container_toolkit)."""
+"""Name of the runtime class, and of containerd's handler (role nvidia_container_toolkit)."""
 RESOURCE = "nvidia.com/gpu"
 SELECTOR = {"k8s-app": NAME}
 SKIP_AWAIT = "pulumi.com/skipAwait"
 AT_ONCE = "5%"
-"""Plugins that a roll-out ends at a time. Pods keep their GPUs meanwhile, but no other pod is given any on that
-machine; and a version that does not start stops there."""
+"""Share of plugins that a roll-out ends at a time. Pods keep their GPUs meanwhile, but no other pod gets any on that
+machine. A version that does not start stops the roll-out there."""
 SETTLED_S = 15
-"""How long a new plugin has to run before it counts, seconds: one that finds no driver ends within one."""
+"""Time that a new plugin has to run before it counts, seconds: without a driver it ends within one second."""
 PLUGINS = "/var/lib/kubelet/device-plugins"
-"""Where the kubelet and its plugins meet (kubernetes.io, "Device Plugins")."""
+"""Folder of the kubelet's interface for plugins (kubernetes.io, "Device Plugins")."""
 SPECS = "/var/run/cdi"
-"""Where the plugin writes what its GPUs look like (``cdiRoot`` in its internal/cdi/cdi.go) and containerd looks."""
+"""Folder for the plugin's descriptions of its GPUs (``cdiRoot`` in its internal/cdi/cdi.go), where containerd reads
+them."""
 DRIVER_ROOT = "/driver-root"
-"""Where the plugin looks for the host's files (``DefaultContainerDriverRoot``, its api/config/v1/consts.go)."""
+"""Folder in which the plugin looks for the host's files (``DefaultContainerDriverRoot``, its
+api/config/v1/consts.go)."""
 CDI_HOOK = "/usr/local/lib/longhaul/nvidia-cdi-hook"
-"""What makes links to the driver's libraries when a container starts. Of the host: it finds NVIDIA's own, whose place
-hangs on how the machine got the toolkit."""
+"""Program that makes links to the driver's libraries when a container starts. It is on the host, and finds NVIDIA's own
+program, whose path depends on how the machine got the toolkit."""
 ARGS = (
     "--device-list-strategy=cdi-cri",
-    # It does not guess: without a driver it ends, and is seen to.
+    # It does not guess: without a driver it ends, so that the fault is noticed.
     "--device-discovery-strategy=nvml",
     "--fail-on-init-error=true",
     # Instances of a GPU (MIG) are not offered.
@@ -61,11 +63,12 @@ ARGS = (
     f"--nvidia-cdi-hook-path={CDI_HOOK}",
 )
 WATCHED_XIDS = (109,)
-"""Xids that the plugin takes for an application's error though NVIDIA's catalog wants a reset."""
+"""Xids that the plugin takes for an application's error although NVIDIA's catalog wants a reset."""
 UNWATCHED_XIDS = (63, 94)
-"""Xids that it takes a GPU away for though the catalog does not: memory that was remapped (63) works on, and an error
-that was contained (94) ends its application only. A driver that wants the GPU drained for it says 154, which is
-watched. With the five that the plugin leaves out itself (13, 31, 43, 45, 68) this is what docs/gpus.md says."""
+"""Xids for which the plugin withdraws a GPU although the catalog does not want that: memory that was remapped (63)
+works, and an error that was contained (94) ends its application only. A driver that wants the GPU drained for such an
+error reports 154, which is watched. Together with the five that the plugin itself leaves out (13, 31, 43, 45, 68), this
+is the list of docs/gpus.md."""
 
 
 class Gpus(ComponentResource):
@@ -83,7 +86,7 @@ class Gpus(ComponentResource):
         )
         DaemonSet(
             NAME,
-            # Not waited for: a machine whose driver does not load must not hold up everybody's objects.
+            # Not waited for: a machine whose driver does not load must not hold up all other objects.
             metadata=meta(NAME, part=PART, namespace=SYSTEM, more_labels=SELECTOR, annotations={SKIP_AWAIT: "true"}),
             spec=plugin_spec(),
             opts=ResourceOptions(parent=self, depends_on=[runtime]),
@@ -92,7 +95,7 @@ class Gpus(ComponentResource):
 
 
 def plugin_spec() -> DaemonSetSpecArgsDict:
-    """What runs on every machine with GPUs."""
+    """Return the specification of the plugin, which runs on every machine with GPUs."""
     return {
         "selector": {"match_labels": SELECTOR},
         # Two plugins cannot serve one resource, so an old one ends before the new one comes.
@@ -107,7 +110,7 @@ def _pod() -> PodSpecArgsDict:
         "priority_class_name": "system-node-critical",
         "runtime_class_name": RUNTIME,
         "node_selector": {GPU_LABEL: "true"},
-        # Every taint: that of the preflight, and whatever sets a pool aside for somebody. Its pods want their GPUs too.
+        # Every taint: the preflight's, and those that reserve a pool. Pods of such a pool need their GPUs too.
         "tolerations": [{"operator": "Exists"}],
         # It talks to the kubelet alone.
         "automount_service_account_token": False,
@@ -116,8 +119,8 @@ def _pod() -> PodSpecArgsDict:
         "volumes": [
             _host("plugins", PLUGINS, kind="Directory"),
             _host("specs", SPECS, kind="DirectoryOrCreate"),
-            # Not all of the host, as NVIDIA's chart has it: in /run are sockets, containerd's too, that a read-only
-            # mount does not close.
+            # Not the whole host, as in NVIDIA's chart: /run has sockets, containerd's too, and a read-only mount does
+            # not close them.
             _host("driver", "/usr", kind="Directory"),
         ],
     }
@@ -135,7 +138,7 @@ def _container() -> ContainerArgsDict:
         "env": [
             {"name": "DP_ENABLE_HEALTHCHECKS", "value": _numbers(WATCHED_XIDS)},
             {"name": "DP_DISABLE_HEALTHCHECKS", "value": _numbers(UNWATCHED_XIDS)},
-            # What its own container is given, by the runtime class: all GPUs, and the library that it asks them by.
+            # The runtime class gives the plugin's own container all GPUs, and the library that it asks them by.
             {"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"},
             {"name": "NVIDIA_DRIVER_CAPABILITIES", "value": "compute,utility"},
         ],

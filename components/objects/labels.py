@@ -1,4 +1,4 @@
-"""What every object's metadata has in common."""
+"""Metadata that all objects have in common."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ if TYPE_CHECKING:
 
 MANAGER = "longhaul"
 SYSTEM = "kube-system"
-"""Namespace of everything of ours that lives in one."""
+"""Namespace of our objects, except for permissions in other namespaces."""
 FIELD_MANAGER = "pulumi.com/patchFieldManager"
-"""The provider's annotation for the name that server-side apply keeps our fields under. Its own choice is random for
-each object and is lost with a run that is killed; a name of ours lets the next run go on with what is there."""
+"""Annotation that tells the provider under which name server-side apply keeps our fields. The provider's own name is
+random for each object and is lost with a killed run. With a name of ours, the next run goes on with the existing
+objects."""
 
 
 def labels(part: str) -> dict[str, str]:
-    """Labels of an object of one part, such as ``dns`` (kubernetes.io, "Recommended Labels")."""
+    """Return the labels of an object of one part, such as ``dns`` (kubernetes.io, "Recommended Labels")."""
     return {
         "app.kubernetes.io/name": part,
         "app.kubernetes.io/part-of": MANAGER,
@@ -35,7 +36,7 @@ def meta(
     more_labels: dict[str, str] | None = None,
     annotations: dict[str, pulumi.Input[str]] | None = None,
 ) -> ObjectMetaArgsDict:
-    """Metadata of an object of one part."""
+    """Return the metadata of an object of one part."""
     found: ObjectMetaArgsDict = {
         "name": name,
         "labels": {**labels(part), **(more_labels or {})},
@@ -47,5 +48,5 @@ def meta(
 
 
 def new_pods() -> list[NamedRuleWithOperationsArgsDict]:
-    """The rules of an admission policy that looks at pods when they are made."""
+    """Return the rules of an admission policy that checks new pods."""
     return [{"api_groups": [""], "api_versions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}]

@@ -1,14 +1,14 @@
-"""Instance metadata is closed to pods: the part of it that is an object.
+"""Protection of instance metadata from pods: the part of it that is an object.
 
-A cloud's metadata service gives whoever asks from a machine that machine's credentials and user-data. What closes it is
-on the nodes: a rule of nftables drops what pods send to 169.254.169.254, and in AWS tokens travel one hop only. A
-NetworkPolicy would say the same and do nothing, since our network (plain ``ptp``) has nobody who enforces one; there is
-none, lest it be believed.
+A cloud's metadata service gives a machine's credentials and user-data to every program on the machine. The protection
+is on the nodes: a rule of nftables drops packets of pods to 169.254.169.254, and in AWS tokens travel one hop only. A
+NetworkPolicy would have no effect, because nothing in our network (plain ``ptp``) enforces it. There is none, so that
+it is not relied on.
 
-The rule cannot tell a pod that shares its node's network from the node. So such pods are refused where nobody said
-otherwise: by a ValidatingAdmissionPolicy, everywhere but in ``kube-system`` and in namespaces labelled
-``longhaul.dev/host-network: allowed``. Pods have addresses of their own in the network, so training does not need it.
-Privileged containers can take the node over and are a matter of pod security, not of this.
+The rule cannot distinguish a pod that shares its node's network from the node. So a ValidatingAdmissionPolicy refuses
+such pods everywhere but in ``kube-system`` and in namespaces labelled ``longhaul.dev/host-network: allowed``. Pods have
+addresses of their own in the network, so training does not need it. Privileged containers can take the node over; that
+is a matter of pod security, not of this policy.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ REFUSAL = (
 
 
 class InstanceMetadata(ComponentResource):
-    """The policy and where it holds."""
+    """The policy and its binding."""
 
     def __init__(self, name: str, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:objects:InstanceMetadata", name, None, opts)

@@ -1,4 +1,4 @@
-"""Priority classes: who goes first, and who makes room for whom.
+"""Priority classes: which pods are scheduled first, and which make room for others.
 
 Pods without a class have priority 0. System classes of Kubernetes start at 2,000,000,000, and 1,000,000,000 is the
 largest that others may have (kubernetes.io, "Pod Priority and Preemption"). The steps between ours leave room for
@@ -20,17 +20,17 @@ PART = "priorities"
 
 @dataclass(frozen=True, kw_only=True)
 class Priority:
-    """One class."""
+    """A priority class."""
 
     name: str
     value: int
     why: str
     preempts: bool = True
-    """Whether its pods may push out those of lower priority; one that may not waits its turn ahead of them."""
+    """True when its pods may evict pods of lower priority. Otherwise they wait, but are scheduled before those."""
 
     @property
     def policy(self) -> Literal["PreemptLowerPriority", "Never"]:
-        """The same in Kubernetes' words."""
+        """Return the preemption policy in Kubernetes' words."""
         return "PreemptLowerPriority" if self.preempts else "Never"
 
 
@@ -51,7 +51,7 @@ TRAINING = Priority(
 )
 BORROWED = Priority(
     name="longhaul-training-borrow",
-    # Below pods without a class: what is borrowed goes back to anybody who asks.
+    # Below pods without a class: borrowed capacity goes back to any pod that asks for it.
     value=-1_000,
     preempts=False,
     why="Training on any capacity that is free, until somebody wants it.",
@@ -69,7 +69,7 @@ TRAINING_CLASSES = (TRAINING_HIGH, TRAINING, BORROWED)
 
 
 class PriorityClasses(ComponentResource):
-    """Every class."""
+    """All priority classes."""
 
     def __init__(self, name: str, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:objects:PriorityClasses", name, None, opts)

@@ -1,4 +1,5 @@
-"""Who may do what: nodes that join, nodes, the API servers towards kubelets, the node controller, the join service."""
+"""Permissions of nodes that join, of nodes, of the API servers towards kubelets, of the node controller and of the join
+service."""
 
 from __future__ import annotations
 
@@ -17,22 +18,24 @@ if TYPE_CHECKING:
 PART = "access"
 API = "rbac.authorization.k8s.io"
 BOOTSTRAPPERS = "system:bootstrappers:longhaul"
-"""Group of whoever shows a rack host's one-time token."""
+"""Group of clients with a host's one-time token."""
 NODES = "system:nodes"
-"""Group of every kubelet. What kubelets themselves do is the Node authorizer's; kube-proxy uses their certificate."""
+"""Group of every kubelet. The Node authorizer decides on the kubelets' own requests; kube-proxy uses their
+certificate."""
 KUBELET_CLIENTS = "longhaul:kubelet-clients"
-"""Group of the API servers' certificate for kubelets, whose word kubelets have checked."""
+"""Group in the API servers' certificate for kubelets. Kubelets ask the API what this group may do."""
 NODE_CONTROLLER = "longhaul:node-controller"
 """User of the controller that admits nodes and removes them."""
 JOIN_SERVICE = "longhaul:join"
-"""User of the service that cloud machines prove themselves to. What it asks for, the node controller decides on."""
+"""User of the join service, to which cloud machines prove their identity. The node controller decides on its
+requests."""
 LEASE = "longhaul-node-controller"
 
 NODE_LEASES = "kube-node-lease"
-"""Where kubelets say that they live."""
+"""Namespace of the leases with which kubelets report that they are alive."""
 
 CLUSTER_RULES: tuple[PolicyRuleArgsDict, ...] = (
-    # Refused requests are taken away, so that a kubelet may ask again.
+    # Refused requests are deleted, so that a kubelet may ask again.
     {
         "api_groups": ["certificates.k8s.io"],
         "resources": ["certificatesigningrequests"],
@@ -50,16 +53,16 @@ CLUSTER_RULES: tuple[PolicyRuleArgsDict, ...] = (
         "verbs": ["approve", "sign"],
     },
     {"api_groups": [""], "resources": ["nodes"], "verbs": ["get", "list", "watch", "patch", "delete"]},
-    # Whether a lost node's pods have been moved.
+    # To see whether a lost node's pods have been moved.
     {"api_groups": [""], "resources": ["pods"], "verbs": ["list"]},
 )
-"""What the node controller does all over the cluster."""
+"""Permissions of the node controller in the whole cluster."""
 
 EVENT_RULES: tuple[PolicyRuleArgsDict, ...] = ({"api_groups": [""], "resources": ["events"], "verbs": ["create"]},)
 
 SYSTEM_RULES: tuple[PolicyRuleArgsDict, ...] = (
     *EVENT_RULES,
-    # Of a creation it cannot be said which name it is for.
+    # The right to create cannot be limited to a name.
     {"api_groups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create"]},
     {
         "api_groups": ["coordination.k8s.io"],
@@ -73,40 +76,41 @@ SYSTEM_RULES: tuple[PolicyRuleArgsDict, ...] = (
         "resource_names": [CONFIGMAP],
         "verbs": ["get", "list", "watch"],
     },
-    # Racks' tokens: one by one, by the name that a request tells, never a list of them; they are deleted after use.
+    # Tokens of hosts: read one by one, by the name in a request, never listed; they are deleted after use.
     {"api_groups": [""], "resources": ["secrets"], "verbs": ["get", "delete"]},
 )
-"""What it does in ``kube-system``. A role cannot tell one type of Secret from another: keep no others there."""
+"""Permissions of the node controller in ``kube-system``. A role cannot tell one type of Secret from another: keep no
+others there."""
 
 NAMESPACE_RULES: dict[str, tuple[PolicyRuleArgsDict, ...]] = {
     SYSTEM: SYSTEM_RULES,
-    # Where events about what lives in no namespace are.
+    # Events about objects without a namespace are here.
     "default": EVENT_RULES,
     NODE_LEASES: ({"api_groups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get"]},),
 }
-"""What it does in each namespace."""
+"""Permissions of the node controller in each namespace."""
 
 
 JOIN_CLUSTER_RULES: tuple[PolicyRuleArgsDict, ...] = (
-    # Makes requests, sees what becomes of them, and approves none.
+    # Makes requests and sees their outcome, but approves none.
     {"api_groups": ["certificates.k8s.io"], "resources": ["certificatesigningrequests"], "verbs": ["create", "get"]},
 )
-"""What the join service does all over the cluster."""
+"""Permissions of the join service in the whole cluster."""
 
 JOIN_NAMESPACE_RULES: dict[str, tuple[PolicyRuleArgsDict, ...]] = {
     SYSTEM: ({"api_groups": [""], "resources": ["configmaps"], "resource_names": [CONFIGMAP], "verbs": ["get"]},),
     "default": EVENT_RULES,
 }
-"""What it does in each namespace."""
+"""Permissions of the join service in each namespace."""
 
 
 class NodeAccess(ComponentResource):
-    """Everything that nodes need to join and work."""
+    """All permissions that nodes need to join and work."""
 
     def __init__(self, name: str, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:objects:NodeAccess", name, None, opts)
         self._child = ResourceOptions(parent=self)
-        # Makes certificate requests and sees what becomes of them.
+        # Makes certificate requests and sees their outcome.
         self._bind_group("longhaul:node-bootstrappers", BOOTSTRAPPERS, "system:node-bootstrapper")
         self._bind_group("longhaul:node-proxiers", NODES, "system:node-proxier")
         self._bind_group("longhaul:kubelet-clients", KUBELET_CLIENTS, "system:kubelet-api-admin")
@@ -120,7 +124,8 @@ class NodeAccess(ComponentResource):
         everywhere: Sequence[PolicyRuleArgsDict],
         inside: Mapping[str, Sequence[PolicyRuleArgsDict]],
     ) -> None:
-        """A program of ours with a certificate: its user, its roles and their bindings have one name."""
+        """Grant permissions to a program of ours with a certificate: its user, its roles and their bindings have one
+        name."""
         subject: SubjectArgsDict = {"kind": "User", "name": user, "api_group": API}
         role = ClusterRole(user, metadata=meta(user, part=PART), rules=list(everywhere), opts=self._child)
         ClusterRoleBinding(

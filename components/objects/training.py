@@ -1,19 +1,19 @@
-"""Training pods outlive a cut line.
+"""Longer tolerations of training pods, so that they outlive a cut network link.
 
-When a site's link is cut, its nodes look dead from the API servers: Kubernetes marks a silent node after 50 s, and
-300 s later evicts its pods, since that is how long every pod is told to bear it. Nothing is wrong with the pods: they
-train on, and the eviction would kill them when the line is back. Pods that hold state worth keeping are therefore told
-to bear it for longer than a line's repair takes.
+When a site's link is cut, its nodes look dead to the API servers. Kubernetes marks a silent node after 50 s, and evicts
+its pods 300 s later, because every pod tolerates this state for so long by default. The pods themselves are healthy:
+they continue to train, and the eviction would kill them when the link is back. Pods that hold state worth keeping
+therefore tolerate it for longer than a line's repair takes.
 
-They are told apart by their priority class, one of the training classes, or by a label:
-``longhaul.dev/outlive-network-cuts`` is ``"true"`` on any other pod, ``"false"`` on a training pod that had better
-start again elsewhere. What a pod itself says of these taints stays as it is.
+Such pods have one of the training priority classes, or a label: ``longhaul.dev/outlive-network-cuts`` is ``"true"`` on
+any other pod, and ``"false"`` on a training pod that should rather start again elsewhere. Tolerations of these taints
+that a pod itself sets stay as they are.
 
-Machines that are really gone are another matter: the node controller asks their cloud, and removes their nodes with all
-pods, whatever these bear. A rack host that broke keeps its pods until the time is over or somebody deletes its node.
+Machines that no longer exist are a different case: the node controller asks their cloud, and removes their nodes with
+all pods, regardless of tolerations. A broken host keeps its pods until the time is over or its node is deleted.
 
-The API server does this itself, by a MutatingAdmissionPolicy (on by default since Kubernetes 1.36): there is no webhook
-that could be away.
+The API server does this itself, by a MutatingAdmissionPolicy (on by default since Kubernetes 1.36), so there is no
+webhook that could fail.
 """
 
 from __future__ import annotations
@@ -27,16 +27,18 @@ from components.objects.priorities import TRAINING_CLASSES
 PART = "training"
 LABEL = "longhaul.dev/outlive-network-cuts"
 TOLERATION_S = 6 * 3600
-"""How long a training pod waits for its node, seconds. Longer than carriers promise for the repair of a line (4 to 5
-hours is what business contracts commonly name), shorter than a night that a job would hang on a dead host."""
+"""Time that a training pod waits for its node, seconds. It is longer than carriers promise for the repair of a line
+(business contracts commonly name 4 to 5 hours), and shorter than a night, so that no job hangs that long on a dead
+host."""
 DEFAULT_TOLERATION_S = 300
-"""What kube-apiserver gives every pod that says nothing itself (``--default-unreachable-toleration-seconds``)."""
+"""Time that kube-apiserver sets for every pod without a toleration of its own, seconds
+(``--default-unreachable-toleration-seconds``)."""
 CUT = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 """Taints of nodes that do not answer."""
 
 
 class TrainingPods(ComponentResource):
-    """The policy and where it holds: everywhere."""
+    """The policy and its binding, for all namespaces."""
 
     def __init__(self, name: str, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:objects:TrainingPods", name, None, opts)
@@ -63,18 +65,18 @@ class TrainingPods(ComponentResource):
 
 
 def holds_state() -> str:
-    """Whether a pod is one of those (CEL)."""
+    """Return the condition (CEL) for pods that hold state worth keeping."""
     classes = ", ".join(f"'{one.name}'" for one in TRAINING_CLASSES)
     label = f"object.metadata.?labels['{LABEL}'].orValue('')"
     return f"{label} == 'true' || ({label} != 'false' && object.spec.?priorityClassName.orValue('') in [{classes}])"
 
 
 def mutation() -> str:
-    """The patch (CEL): the API server's own tolerations of a cut, and only those, become longer.
+    """Return the patch (CEL) that makes the API server's own tolerations of a cut longer, and only those.
 
-    They are there by now: the plugin that adds them comes before policies (k8s.io/kubernetes,
-    ``pkg/kubeapiserver/options/plugins.go``). They are changed in their places: of two tolerations of one taint the
-    shorter counts, and kube-apiserver 1.36 panics on a patch whose value is a list of objects.
+    They exist by now: the plugin that adds them comes before policies (k8s.io/kubernetes,
+    ``pkg/kubeapiserver/options/plugins.go``). They are changed in place: of two tolerations of one taint the shorter
+    counts, and kube-apiserver 1.36 panics on a patch whose value is a list of objects.
     """
     taints = ", ".join(f"'{one}'" for one in CUT)
     default = (

@@ -1,1 +1,1 @@
-"""Sites of your own racks: no cloud resource, only what the other sites and Ansible need to know."""
+"""On-premises sites: no cloud resource, only what the other sites and Ansible need to know."""

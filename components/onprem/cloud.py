@@ -1,4 +1,4 @@
-"""What an environment has in racks of its own: nothing is made, but other sites and Ansible have to know of it."""
+"""On-premises sites of an environment: nothing is made, but other sites and Ansible need to know about them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from components.resources import UserData
 
 
 class OnpremCloud:
-    """The environment's sites of racks."""
+    """The environment's on-premises sites."""
 
     providers: Sequence[pulumi.ProviderResource] = ()
 
@@ -22,15 +22,15 @@ class OnpremCloud:
         self._sites = {name: site for name, site in environment.sites.items() if isinstance(site, OnpremSite)}
 
     def make_site(self, name: str) -> None:
-        """Make nothing: the racks stand there."""
+        """Make nothing: the racks exist already."""
 
     def make_pools(self, site: str, user_data: UserData) -> None:
         """Make nothing: hosts are not rented."""
 
     def admit_controller(self, _principal_ids: Mapping[str, pulumi.Input[str]]) -> Mapping[str, pulumi.Input[object]]:
-        """Grant nothing: racks' hosts have tokens, and nobody is asked about them."""
+        """Grant nothing: hosts have tokens, and no cloud is asked about them."""
         return {}
 
     def link_end(self, place: Place) -> OnpremEnd:
-        """Tell a site's end of its links."""
+        """Return a site's end of its links."""
         return OnpremEnd(self._sites[place.site], place)

@@ -1,4 +1,4 @@
-"""A site of racks, as links see it: a machine or two, whose tunnels Ansible makes."""
+"""Links of on-premises sites: one gateway or two, whose tunnels Ansible makes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from components.onprem.vpn import Held, tunnel
 
 
 class OnpremEnd:
-    """The end of an on-prem site."""
+    """The end of an on-premises site."""
 
     def __init__(self, site: OnpremSite, place: Place) -> None:
         self._place = place
@@ -20,11 +20,12 @@ class OnpremEnd:
         self._held: dict[str, list[Held]] = {name: [] for name in self._addresses}
 
     def gateways(self) -> Sequence[Gateway]:
-        """Each machine by its name in the environment file; the host is `<env>-<name>`. The first is preferred."""
+        """Return each gateway, by its name in the environment file; its machine is `<env>-<name>`. The first is
+        preferred."""
         return [Gateway(name=name, addresses=[address]) for name, address in self._addresses.items()]
 
     def hold(self, _name: str, gateway: Gateway, far: str, tunnels: Sequence[Tunnel]) -> None:
-        """A tunnel to each address; nothing in any cloud."""
+        """Record a tunnel to each address; make nothing in any cloud."""
         self._held[gateway.name] += [
             tunnel(
                 f"{far}-{gateway.name}-{one.label}",
@@ -39,6 +40,6 @@ class OnpremEnd:
         ]
 
     def exported(self) -> Mapping[str, Output[list[dict[str, object]]]]:
-        """By host name of each gateway, the tunnels it holds, secret."""
+        """Return the tunnels of each gateway, by host name; they are secret."""
         environment = self._place.environment.name
         return {f"{environment}-{name}": Output.secret(Output.all(*held)) for name, held in self._held.items()}

@@ -1,4 +1,4 @@
-"""The racks' end of site-to-site IPsec: tunnels as Ansible reads them out of the stack's outputs (role ``gateway``)."""
+"""On-premises end of site-to-site IPsec: tunnels as Ansible reads them from the stack's outputs (role ``gateway``)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from clouds.base.ipsec import SUITE
 CIPHERS = {"AES-256-GCM": "aes256gcm16"}
 DERIVATIONS = {"SHA-384": "prfsha384"}
 GROUPS = {"ECP-384": "ecp384"}
-"""strongSwan's words (docs.strongswan.org, "IKEv2 Cipher Suites")."""
+"""Names of algorithms in strongSwan (docs.strongswan.org, "IKEv2 Cipher Suites")."""
 
 IKE_PROPOSAL = "-".join((CIPHERS[SUITE.cipher], DERIVATIONS[SUITE.derivation], GROUPS[SUITE.group]))
-"""The suite in strongSwan's words. Gateways renew keys before their life ends (playbooks/roles/gateway)."""
+"""The suite as strongSwan's proposal for IKE. Gateways renew keys before these expire (playbooks/roles/gateway)."""
 
 ESP_PROPOSAL = "-".join((CIPHERS[SUITE.cipher], GROUPS[SUITE.group]))
-"""The same for the tunnel's own keys, with forward secrecy."""
+"""The suite as strongSwan's proposal for the tunnel's own keys, with forward secrecy."""
 
 Held = Output[dict[str, object]]
 
@@ -33,8 +33,8 @@ def tunnel(
     remote_address: pulumi.Input[str],
     key: pulumi.Input[str],
 ) -> Held:
-    """One tunnel from the view of the gateway that holds it: ``name`` unique in the environment, public addresses of
-    both ends, the sites' blocks, the pre-shared key."""
+    """Return one tunnel for the gateway that makes it: ``name``, unique in the environment, public addresses of both
+    ends, the sites' blocks, the pre-shared key."""
     fixed: dict[str, object] = {
         "name": name,
         "remote_site": remote_site,

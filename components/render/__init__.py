@@ -1,8 +1,8 @@
-"""What goes onto a machine: pure functions from the model to text.
+"""Files of machines: pure functions from the model to text.
 
-A machine's files, and so its user-data, name only what that machine uses, and nothing that changes when something else
-does: a change of user-data replaces a control-plane machine. Certificates and keys are not in them, the members a store
-has today are not in them (see :mod:`components.render.stores`), and what is the same everywhere is in the image.
+A machine's files, and so its user-data, contain only what that machine uses, and nothing that changes when something
+else does: a change of user-data replaces a control-plane machine. They contain neither certificates and keys, nor the
+current members of an etcd cluster (see :mod:`components.render.stores`). What is the same everywhere is in the image.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ __all__ = [
 
 
 def files(environment: Environment, addresses: AddressPlan, machine: Machine) -> dict[str, File]:
-    """Every file that makes ``machine`` what it is, by path, sorted."""
+    """Return every file of a control-plane machine, by path, sorted."""
     role = etcd if machine.role.is_store else kubernetes
     found = role.files(environment, addresses, machine) | secrets.document(environment, role.secret_files(machine))
     return dict(sorted(found.items()))
 
 
 def user_data(environment: Environment, addresses: AddressPlan, machine: Machine) -> str:
-    """The machine's ``#cloud-config``; ``UserDataError`` when its cloud would not take it."""
+    """Return the machine's ``#cloud-config``; raise ``UserDataError`` when its cloud would not accept it."""
     return cloud_config(
         UserData(
             name=machine.name,
@@ -49,9 +49,9 @@ def user_data(environment: Environment, addresses: AddressPlan, machine: Machine
 def pool_user_data(
     environment: Environment, addresses: AddressPlan, pool_name: str, *, kubernetes_ca: str, group: str | None = None
 ) -> str:
-    """The ``#cloud-config`` of a pool's machines, those of its scale set ``group`` if any; ``UserDataError`` when
-    the cloud would not take it. Nothing in it is secret. The last file that is written, :data:`nodes.COMPLETE`, starts
-    the node's units, long before cloud-init itself is done."""
+    """Return the ``#cloud-config`` of a pool's machines; with ``group``, of the machines of that scale set. Raise
+    ``UserDataError`` when the cloud would not accept it. Nothing in it is secret. The last file that is written,
+    :data:`nodes.COMPLETE`, starts the node's units, long before cloud-init itself is done."""
     found = pool_files(environment, addresses, pool_name, kubernetes_ca=kubernetes_ca, group=group)
     found[nodes.COMPLETE] = File(content="")
     return cloud_config(
@@ -69,7 +69,8 @@ def vault_secrets(
     addresses: AddressPlan,  # noqa: ARG001
     machine: Machine,
 ) -> tuple[str, ...]:
-    """Names of the vault's secrets that ``machine`` reads, sorted: exactly what it must be allowed to read."""
+    """Return the names of the vault's secrets that ``machine`` reads, sorted. It must be allowed to read exactly
+    these."""
     role = etcd if machine.role.is_store else kubernetes
     names = {name for file in role.secret_files(machine) for name in file.secrets}
     if machine.role.is_store:

@@ -12,23 +12,24 @@ from components.render.file import File
 
 
 class UserDataError(ValueError):
-    """The user-data cannot be what was asked for."""
+    """The user-data is too large, contains a secret, or is for a site that takes none."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class UserData:
-    """What is carried, and for whom."""
+    """Content of user-data, and the machines it is for."""
 
     name: str
-    """The machine, or the pool of machines."""
+    """Name of the machine, or of the pool of machines."""
     site: Site
     files: Mapping[str, File]
     start: str | None
-    """The unit to start the machine's work with when cloud-init is done; None where the files themselves do."""
+    """Unit that starts the machine's work at the end of cloud-init; ``None`` where the files themselves start it."""
 
 
 def cloud_config(data: UserData) -> str:
-    """The complete ``#cloud-config``; ``UserDataError`` when the site's cloud would not take it or a file is secret."""
+    """Return the complete ``#cloud-config``; raise ``UserDataError`` when the site's cloud would not accept it or a
+    file is secret."""
     for path, file in data.files.items():
         if file.secret:
             raise UserDataError(
@@ -45,7 +46,8 @@ def _entry(path: str, file: File) -> dict[str, str]:
 
 
 def _start(target: str) -> list[str]:
-    """Start the machine's work. A failure ends as cloud-init's, with the journal in /var/log/cloud-init-output.log."""
+    """Return the command that starts the machine's work. Its failure is cloud-init's failure, with the journal in
+    /var/log/cloud-init-output.log."""
     journal = "journalctl --boot --no-pager --priority=notice --lines=100"
     return ["sh", "-c", f"systemctl enable --now {target} || {{ {journal}; exit 1; }}"]
 

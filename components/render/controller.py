@@ -1,5 +1,5 @@
-"""What the node controller goes by: which sites, pools and racks there are. The objects stack makes a ConfigMap of it;
-images/rootfs, controller/environment.py, reads it and says what is wrong with it."""
+"""The node controller's document of the environment: its sites, pools and racks. The objects stack makes a ConfigMap of
+it; images/rootfs, controller/environment.py, reads it and reports its faults."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from clouds.registry import AnyCloud
 
 FORMAT = 1
-"""Raised when an older controller could not read it rightly; what it does not know it leaves alone."""
+"""Version of the document's format. It is raised when an older controller would misread the document; a controller
+ignores what it does not know."""
 
 CONFIGMAP = "longhaul-environment"
 NAMESPACE = "kube-system"
@@ -26,10 +27,11 @@ KEY = "environment.json"
 
 
 def environment_document(environment: Environment, addresses: AddressPlan, *, aws_role_arn: str | None) -> str:
-    """The document, JSON; ``ValueError`` when the environment has pools in AWS and there is no role to ask for them.
+    """Return the document as JSON; raise ``ValueError`` when the controller needs a role to list machines of pools (in
+    AWS), and there is none.
 
-    A host of a rack is one short line: a ConfigMap holds 1 MiB (kubernetes.io, "ConfigMaps"), and 8,192 of them take
-    two thirds of that.
+    Each host is one short line: a ConfigMap holds 1 MiB (kubernetes.io, "ConfigMaps"), and 8,192 hosts take two thirds
+    of that.
     """
     by_role = pools_by_role(environment)
     if by_role and not aws_role_arn:
@@ -56,7 +58,7 @@ def environment_document(environment: Environment, addresses: AddressPlan, *, aw
 
 
 def pools_by_role(environment: Environment) -> dict[str, AnyCloud]:
-    """Pools whose machines the controller asks for with a role, and their clouds."""
+    """Return the pools whose machines the controller lists with a role, each with its cloud."""
     clouds = {name: cloud_of(environment.sites[pool.site]) for name, pool in environment.pools.items()}
     return {name: cloud for name, cloud in clouds.items() if cloud.node_controller.takes_role()}
 
@@ -71,7 +73,7 @@ def _site(environment: Environment, name: str, site: Site) -> dict[str, str]:
 
 
 def _text(value: Mapping[str, Any]) -> str:
-    """JSON with a line for each entry."""
+    """Return JSON with a line for each entry."""
     parts = [f"{_line(key)}: {_lines(part)}" for key, part in value.items()]
     return "{\n" + ",\n".join(parts) + "\n}\n"
 

@@ -1,4 +1,4 @@
-"""Data as the text that programs read."""
+"""Data in the formats that programs read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HEADER = "# Written by Longhaul.\n"
 
 
 class _Dumper(yaml.SafeDumper):
-    """Text of several lines as a block, lists indented, no aliases."""
+    """YAML dumper: multi-line text as a block, lists indented, no aliases."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002
         super().increase_indent(flow, False)
@@ -29,17 +29,18 @@ _Dumper.add_representer(str, _text)
 
 
 def yaml_document(value: Any) -> str:
-    """A YAML document, keys in the order given."""
+    """Return a YAML document, with keys in the order given."""
     return yaml.dump(value, Dumper=_Dumper, sort_keys=False, width=1000, allow_unicode=True)
 
 
 def json_document(value: Any) -> str:
-    """A JSON document with a line for each key."""
+    """Return a JSON document with a line for each key."""
     return json.dumps(value, indent=1) + "\n"
 
 
 def environment_file(values: Mapping[str, str]) -> str:
-    """A file for systemd's ``EnvironmentFile=``; ``ValueError`` for a value that it would read differently."""
+    """Return a file for systemd's ``EnvironmentFile=``; raise ``ValueError`` for a value that systemd would read
+    differently."""
     for key, value in values.items():
         if any(character in value for character in "\n\"'\\"):
             raise ValueError(f"{key}: {value!r} cannot be written plainly in an environment file")

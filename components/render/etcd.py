@@ -15,7 +15,7 @@ GIB = 2**30
 
 
 def files(environment: Environment, addresses: AddressPlan, machine: Machine) -> dict[str, File]:
-    """The member's environment and what it is."""
+    """Return the member's environment file and its ``node.json``."""
     node = {
         "machine": machine.name,
         "role": str(machine.role),
@@ -32,8 +32,8 @@ def files(environment: Environment, addresses: AddressPlan, machine: Machine) ->
 
 
 def secret_files(machine: Machine) -> tuple[SecretFile, ...]:
-    """What the member fetches. etcd reads a changed certificate with the next connection, an authority only at its
-    start."""
+    """Return the secrets that the member fetches. etcd reads a changed certificate with the next connection, but an
+    authority only at its start."""
     unit = ("etcd.service",)
     return (
         certificate(machine, "member", user=USER),
@@ -44,8 +44,8 @@ def secret_files(machine: Machine) -> tuple[SecretFile, ...]:
 
 
 def _settings(environment: Environment, machine: Machine) -> dict[str, str]:
-    """Settings that differ between members or stores; the rest of etcd's are its defaults (heartbeat 100 ms and
-    election 1 s are meant for members within a region)."""
+    """Return the settings that differ between members or etcd clusters. All others are etcd's defaults (heartbeat 100
+    ms and election 1 s are meant for members within a region)."""
     control = environment.control_plane
     store = control.etcd if machine.role is Role.ETCD else control.events
     client = f"https://{machine.address}:{CLIENT_PORT}"

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class File:
-    """What a machine's map holds for a path."""
+    """Content of a file and its permissions."""
 
     content: str
     mode: int = 0o644
     owner: str = "root:root"
     """User and group."""
     secret: bool = False
-    """Whether the content must not be shown. Nothing in a map is: machines fetch their secrets from the vault."""
+    """True when the content must not be shown. No file of a machine's map is secret: machines fetch their secrets from
+    the vault."""

@@ -1,12 +1,13 @@
 """Files of an API server machine: kube-apiserver, controller-manager, scheduler, node controller and join service. What
 is the same on every one is in the units, images/rootfs/etc/systemd/system/kube-*.service.
 
-The stores' members are not among kube-apiserver's arguments: node.json names every place a member may have, and the
-machine asks the stores who is there when it starts (etcd_endpoints.py). So a store grows or shrinks without an API
-server being replaced; a running one finds new members at its next start, and needs none of them before.
+The etcd members are not among kube-apiserver's arguments. node.json names every address that a member may have, and at
+its start the machine asks the etcd clusters for their members (etcd_endpoints.py). So an etcd cluster grows or shrinks
+without the replacement of an API server. A running API server finds new members at its next start, and does not need
+them before.
 
-A running API server outlives the events store (see :data:`READY_PATH`), but none starts without it: kube-apiserver 1.36
-ends after 20 s when it reaches no member of a store, and systemd tries again until it does.
+A running API server survives the loss of the events etcd cluster (see :data:`READY_PATH`), but none starts without it:
+kube-apiserver 1.36 ends after 20 s when it reaches no member of an etcd cluster, and systemd tries again until it does.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ HEALTH_PATHS = ("/livez", "/readyz", "/healthz")
 
 
 def files(environment: Environment, addresses: AddressPlan, machine: Machine) -> dict[str, File]:
-    """Arguments, configuration and what the machine is."""
+    """Return the machine's arguments, configuration and ``node.json``."""
     port = environment.control_plane.api.port
     node = {
         "machine": machine.name,
@@ -52,8 +53,8 @@ def files(environment: Environment, addresses: AddressPlan, machine: Machine) ->
 
 
 def secret_files(machine: Machine) -> tuple[SecretFile, ...]:
-    """What the machine fetches. Certificates, the client and front-proxy authorities and the encryption key are
-    reloaded by the programs themselves; the rest they read only at their start."""
+    """Return the secrets that the machine fetches. The programs themselves reload certificates, the client and
+    front-proxy authorities and the encryption key; they read the rest only at their start."""
     return (
         certificate(machine, "apiserver", user=USER),
         certificate(machine, "kubelet-client", user=USER),
@@ -62,7 +63,7 @@ def secret_files(machine: Machine) -> tuple[SecretFile, ...]:
         certificate(machine, "controller-manager", user=USER),
         certificate(machine, "scheduler", user=USER),
         trust(f"{PKI}/kubernetes-ca.crt", "kubernetes", restart=(API, CONTROLLER_MANAGER)),
-        # Whose clients' certificates are believed: people's and programs', and nodes'.
+        # Authorities of clients' certificates: of people and programs, and of nodes.
         trust(f"{PKI}/client-ca.crt", "kubernetes", NODES),
         trust(f"{PKI}/nodes-ca.crt", NODES, restart=(API,)),
         trust(f"{PKI}/front-proxy-ca.crt", "front-proxy"),
@@ -93,7 +94,8 @@ def _arguments(environment: Environment, addresses: AddressPlan, machine: Machin
 
 
 def _authentication() -> dict[str, object]:
-    """Anonymous requests reach the health endpoints alone: load balancers have no identity."""
+    """Return the authentication configuration. Anonymous requests reach only the health endpoints, because load
+    balancers have no identity."""
     return {
         "apiVersion": "apiserver.config.k8s.io/v1",
         "kind": "AuthenticationConfiguration",
@@ -103,9 +105,9 @@ def _authentication() -> dict[str, object]:
 
 
 def _encryption() -> str:
-    """Secrets are encrypted from the first on, so there is no ``identity`` provider that would read plain ones.
-    secretbox: strong, and unlike aesgcm its one key need not change every 200,000 writes (kubernetes.io, "Encrypting
-    Confidential Data at Rest")."""
+    """Return the encryption configuration. Secrets are encrypted from the first on, so there is no ``identity``
+    provider to read plain ones. secretbox is strong, and unlike aesgcm its one key need not change every 200,000 writes
+    (kubernetes.io, "Encrypting Confidential Data at Rest")."""
     keys = [{"name": "key1", "secret": "${encryption}"}]
     return yaml_document(
         {
@@ -117,7 +119,8 @@ def _encryption() -> str:
 
 
 def _kubeconfig(environment: Environment, component: str) -> File:
-    """To the machine's own API server: the load balancer does not lead a machine back to itself."""
+    """Return a kubeconfig for the machine's own API server: the load balancer does not route a machine back to
+    itself."""
     name = environment.name
     pem = f"{PKI}/{component}.pem"
     server = f"https://127.0.0.1:{environment.control_plane.api.port}"

@@ -1,11 +1,11 @@
-"""Files of a worker node: containerd, kubelet and kube-proxy. What is the same on every one is in the image's units,
-images/rootfs/etc/systemd/system/longhaul-node.target and what it wants.
+"""Files of a worker node: containerd, kubelet and kube-proxy. What is the same on every one is in the image's units:
+images/rootfs/etc/systemd/system/longhaul-node.target and the units that it wants.
 
-A cloud machine gets its map by cloud-init, a rack host by Ansible; the two differ in how a machine learns where it
-stands: a cloud's tells it (``node_place.py``), a rack host's map has its place in it.
+A cloud machine gets its files by cloud-init, a host by Ansible. They differ in how a machine learns its place: from its
+cloud (``node_place.py``), or from a file of its own on a host.
 
-Keys of workers are born on the node. A cloud's machine gets its first certificate for a proof of what it is, so its map
-holds no secret; a rack host has a token for one use besides (:func:`join_kubeconfig`).
+Keys of workers are made on the node. A cloud machine gets its first certificate for a proof of its identity, so its
+files hold no secret. A host also has a one-time token (:func:`join_kubeconfig`).
 """
 
 from __future__ import annotations
@@ -38,22 +38,22 @@ from components.render.file import File
 
 FOLDER = "/etc/longhaul"
 JOIN = f"{FOLDER}/join.kubeconfig"
-"""What a rack host's kubelet asks for its first certificate with."""
+"""Kubeconfig with which a host's kubelet requests its first certificate."""
 AUTHORITY = f"{FOLDER}/pki/kubernetes-ca.crt"
 COMPLETE = f"{FOLDER}/complete"
-"""Whether all other files are there: what longhaul-node.path waits for on a cloud machine."""
+"""Marker that all other files exist; longhaul-node.path waits for it on a cloud machine."""
 
 ROLE = "node"
-"""What ``node.json`` says a worker is."""
+"""Role of a worker in ``node.json``."""
 
 CLUSTER_DOMAIN = "cluster.local"
 KUBELET_KUBECONFIG = "/var/lib/kubelet/kubeconfig"
-"""The kubelet writes it once it has its certificate; kube-proxy is the same machine and uses it too."""
+"""Kubeconfig that the kubelet writes once it has its certificate; kube-proxy is on the same machine and uses it too."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Hardware:
-    """What a node's settings hang on."""
+    """Hardware that a node's settings depend on."""
 
     vcpus: int
     gpus: GpuPromise
@@ -63,7 +63,8 @@ class _Hardware:
 def pool_files(
     environment: Environment, addresses: AddressPlan, pool_name: str, *, kubernetes_ca: str, group: str | None = None
 ) -> dict[str, File]:
-    """Every file of a pool's machines by path, sorted. ``kubernetes_ca`` is PEM; ``group`` their scale set, if any."""
+    """Return every file of a pool's machines by path, sorted. ``kubernetes_ca`` is PEM; ``group`` is their scale set,
+    if any."""
     pool = environment.pools[pool_name]
     machine = environment.machine_type(pool.machine_type)
     found = _shared(
@@ -83,8 +84,8 @@ def pool_files(
 def rack_files(
     environment: Environment, addresses: AddressPlan, host_name: str, *, kubernetes_ca: str
 ) -> dict[str, File]:
-    """Every file of a rack host by path, sorted; its one-time :func:`join_kubeconfig` is not among them. ``KeyError``
-    for a host that the hosts file does not list."""
+    """Return every file of a host by path, sorted, without its one-time :func:`join_kubeconfig`. Raise ``KeyError`` for
+    a host that the hosts file does not list."""
     rack = racks(environment, addresses)[host_name]
     host = next(host for host in environment.hosts if host.name == host_name)
     found = _shared(
@@ -100,8 +101,8 @@ def rack_files(
 
 
 def join_kubeconfig(environment: Environment, addresses: AddressPlan, *, token: str) -> File:
-    """What a rack host joins with, for :data:`JOIN`: JSON, which is YAML too, since the node's own programs read it.
-    The authority is beside it, by path: so it is renewed in one place."""
+    """Return the kubeconfig with which a host joins, for :data:`JOIN`. It is JSON, which is YAML too, because the
+    node's own programs read it. It names the authority by path, so that the authority is renewed in one place."""
     name = environment.name
     cluster = {"server": api_url(environment, addresses), "certificate-authority": AUTHORITY}
     value = {
@@ -147,13 +148,13 @@ def _shared(
 
 
 def _promise(gpus: GpuPromise) -> dict[str, Any]:
-    """What the machine's test of its GPUs goes by; what is not promised is left out."""
+    """Return the GPUs that the machine's preflight test expects, without what is not promised."""
     said = {"gpu_model": gpus.model or None, "gpu_nvlinks": gpus.nvlinks, "gpu_check": list(gpus.check) or None}
     return {"gpus": gpus.gpus, **{key: value for key, value in said.items() if value is not None}}
 
 
 def _place(rack: Rack) -> dict[str, str]:
-    """As a cloud's metadata service would tell it."""
+    """Return the host's place in the form of a cloud's metadata service."""
     return {
         "name": rack.node_name,
         "address": str(rack.place.address),
@@ -164,8 +165,8 @@ def _place(rack: Rack) -> dict[str, str]:
 
 
 def _kubelet(addresses: AddressPlan, *, hardware: _Hardware, taints: tuple[Taint, ...]) -> dict[str, Any]:
-    """KubeletConfiguration. What a machine learns at boot (provider id, resolver) is merged into it from
-    /etc/longhaul/kubelet.conf.d. docs/performance.md has the sources of what is set for speed."""
+    """Return the KubeletConfiguration. Values that a machine learns at boot (provider id, resolver) are merged into it
+    from /etc/longhaul/kubelet.conf.d. docs/performance.md has the sources of settings for speed."""
     return {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
@@ -195,17 +196,17 @@ def _kubelet(addresses: AddressPlan, *, hardware: _Hardware, taints: tuple[Taint
 
 
 def _near_the_gpus() -> dict[str, Any]:
-    """Processors on the same NUMA node as the GPUs that a pod is given, and nobody else's.
+    """Return settings that give a pod processors of its own, on the same NUMA node as its GPUs.
 
-    ``best-effort``, because the stricter policies fail a pod that does not fit the free NUMA nodes once it is bound,
-    and the scheduler, which knows none, would bind the next one there too (kubernetes.io, "Control Topology Management
-    Policies on a node", known limitations). Neither ``reservedSystemCPUs`` nor the memory manager: both want numbers
-    that only the machine knows (which processors, how many NUMA nodes; k8s.io/kubernetes,
+    The policy is ``best-effort``. The stricter policies fail a pod after binding when it does not fit the free NUMA
+    nodes, and the scheduler, which does not know these, would bind the next one there too (kubernetes.io, "Control
+    Topology Management Policies on a node", known limitations). ``reservedSystemCPUs`` and the memory manager are not
+    used: both need numbers that only the machine knows (which processors, how many NUMA nodes; k8s.io/kubernetes,
     pkg/kubelet/cm/memorymanager, validateReservedMemory), and memory is taken near the processor that first touches it.
     """
     return {
         "cpuManagerPolicy": "static",
-        # A pod with all GPUs and some processors gets as many of either socket.
+        # A pod with all GPUs and some processors gets the same number from each socket.
         "cpuManagerPolicyOptions": {"distribute-cpus-across-numa": "true"},
         "topologyManagerPolicy": "best-effort",
         "topologyManagerScope": "pod",
@@ -213,7 +214,7 @@ def _near_the_gpus() -> dict[str, Any]:
 
 
 def _kube_proxy(supernet: IPv4Network) -> dict[str, Any]:
-    """KubeProxyConfiguration. Whatever comes from the supernet is the cluster's own and keeps its address."""
+    """Return the KubeProxyConfiguration. Packets from the supernet are the cluster's own and keep their address."""
     return {
         "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
         "kind": "KubeProxyConfiguration",
@@ -223,14 +224,14 @@ def _kube_proxy(supernet: IPv4Network) -> dict[str, Any]:
         "detectLocalMode": "ClusterCIDR",
         "healthzBindAddress": "127.0.0.1:10256",
         "metricsBindAddress": "127.0.0.1:10249",
-        # The limit is node_performance.py's, by memory.
+        # node_performance.py sets the limit, by memory.
         "conntrack": {"maxPerCore": 0},
     }
 
 
 def _registry(site: Site) -> dict[str, File]:
-    """Where containerd pulls from when the site has a depot: every image, and nothing past it. containerd names the
-    registry that is meant in the query (docs/hosts.md of containerd)."""
+    """Return containerd's registry configuration when the site has a depot: containerd pulls every image from it and
+    never from elsewhere. It names the intended registry in the query (docs/hosts.md of containerd)."""
     if site.depot is None:
         return {}
     content = f'server = "{site.depot}"\n\n[host."{site.depot}"]\ncapabilities = ["pull", "resolve"]\n'

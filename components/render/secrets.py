@@ -1,4 +1,4 @@
-"""Which of the vault's secrets a machine reads, and the files it makes of them.
+"""Secrets of the vault that a machine reads, and the files that it makes of them.
 
 The files themselves are not here: ``/etc/longhaul/secrets.json`` tells the machine's fetch_secrets.py how to make them.
 A certificate and its key are one file, so that both are replaced in one step.
@@ -31,41 +31,42 @@ class SecretFile:
 
     path: str
     content: str
-    """With ``${secret}``, or ``${secret:field}`` for a field of a JSON value, where the value goes."""
+    """Text of the file. ``${secret}``, or ``${secret:field}`` for a field of a JSON value, stands for a secret's
+    value."""
     mode: int = 0o400
     user: str = "root"
-    """Owner, also the group's name."""
+    """Owner, and also the name of the group."""
     restart: tuple[str, ...] = ()
     """Units that read the file only at their start."""
 
     @property
     def secrets(self) -> frozenset[str]:
-        """Names of the secrets in it."""
+        """Return the names of the secrets in it."""
         return frozenset(PLACEHOLDER.findall(self.content))
 
 
 def certificate(machine: Machine, part: str, *, user: str, restart: tuple[str, ...] = ()) -> SecretFile:
-    """The machine's certificate ``part`` and its key."""
+    """Return the file of the machine's certificate ``part`` and its key."""
     name = f"{machine.name}-{part}"
     content = f"${{{name}:certificate}}\n${{{name}:key}}\n"
     return SecretFile(path=f"{PKI}/{part}.pem", content=content, user=user, restart=restart)
 
 
 def trust(path: str, *authorities: str, restart: tuple[str, ...] = ()) -> SecretFile:
-    """Certificates of authorities, without their keys."""
+    """Return the file of authorities' certificates, without their keys."""
     content = "".join(f"${{trust-{authority}}}\n" for authority in authorities)
     return SecretFile(path=path, content=content, mode=0o444, restart=restart)
 
 
 def authority(path: str, name: str, *, user: str, restart: tuple[str, ...] = ()) -> SecretFile:
-    """An authority with its key: for who signs with it."""
+    """Return the file of an authority with its key, for a program that signs with it."""
     secret = Authority(name=name, common_name="").secret
     content = f"${{{secret}:certificate}}\n${{{secret}:key}}\n"
     return SecretFile(path=path, content=content, user=user, restart=restart)
 
 
 def document(environment: Environment, secret_files: Iterable[SecretFile]) -> dict[str, File]:
-    """The file that tells fetch_secrets.py what to do."""
+    """Return the file that tells fetch_secrets.py what to do."""
     value = {
         "vault": vault_url(environment),
         "metadata": METADATA,

@@ -1,4 +1,4 @@
-"""Where a store's members are, now and later."""
+"""Addresses of an etcd cluster's members, present and future."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from components.model import AddressPlan, Environment, Role
 from components.model.network import role_addresses
 
 MOST_MEMBERS = 7
-"""Members a store may ever have: what the model admits at most, and etcd's own advice (etcd.io, "FAQ")."""
+"""Largest number of members of an etcd cluster: the model's limit, and etcd's own advice (etcd.io, "FAQ")."""
 
 CLIENT_PORT = 2379
 PEER_PORT = 2380
@@ -14,11 +14,11 @@ PEER_PORT = 2380
 
 
 def places(environment: Environment, addresses: AddressPlan, role: Role) -> dict[str, str]:
-    """Address of every member the store may ever have, by name.
+    """Return the address of every member that an etcd cluster may ever have, by name.
 
-    Not of those it has today: then one more member would change, and so replace, every machine that names them. The
-    address plan fixes all of them, and which exist is asked of the store itself (images/rootfs, etcd_join.py and
-    etcd_endpoints.py).
+    The current members alone would not do: one more member would then change, and so replace, every machine that names
+    them. The address plan fixes all addresses. Machines ask the etcd cluster itself which members exist (images/rootfs,
+    etcd_join.py and etcd_endpoints.py).
     """
     subnet = addresses.sites[environment.control_plane.site].subnet(role)
     return {

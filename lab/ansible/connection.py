@@ -1,4 +1,4 @@
-"""What ways into a system that this machine has the files of have in common, for Ansible's connection plugins."""
+"""Base of Ansible's connection plugins for systems whose files are on this machine."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from ansible.plugins.connection import ConnectionBase  # type: ignore[import-unt
 
 
 class LocalSystem(ConnectionBase):  # type: ignore[misc]
-    """Commands run as a plugin says; files are copied below the system's root."""
+    """Runs commands as the plugin says, and copies files below the system's root."""
 
     has_pipelining = True
     environment: Mapping[str, str] | None = None
-    """Of commands; None for this process's own."""
+    """Environment of the commands; None for this process's own."""
 
     @abstractmethod
     def argv(self, command: str) -> list[str]:
-        """What runs a shell's command in the system."""
+        """Return the command line that runs a shell command in the system."""
 
     @abstractmethod
     def root(self) -> Path:
-        """Where the system's files are."""
+        """Return the folder that holds the system's files."""
 
     def _connect(self) -> LocalSystem:
         self._connected = True

@@ -14,8 +14,8 @@ from longhaul.toolchain.errors import CommandError, SetupError, disk_full, is_di
 from longhaul.toolchain.process import run_logged
 from longhaul.toolchain.spec import repository
 
-# As process 1 of a namespace whose end is the end of all: what packages' scripts expect of a running system, and
-# nothing of the host's. Services are not started, since there is no /run/systemd/system.
+# Runs as process 1 of a PID namespace, so everything in it ends with it. Mounts what packages' scripts expect of a
+# running system, and nothing more of the host. Services are not started, since there is no /run/systemd/system.
 _PREPARED = """set -eu
 root=$1; shift
 mount -t proc proc "$root/proc"
@@ -34,7 +34,7 @@ _PROXIES = ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY
 
 
 def ansible_version() -> str:
-    """The version of ansible-core."""
+    """Return the version of ansible-core."""
     return version("ansible-core")
 
 
@@ -64,7 +64,7 @@ def _environment(scratch: Path) -> dict[str, str]:
         "ANSIBLE_REMOTE_TEMP": "/tmp/ansible",  # noqa: S108 - in the image, where /tmp is mounted for this run alone
         "ANSIBLE_NOCOLOR": "1",
         "LC_ALL": "C.UTF-8",
-        # The depot is on this machine.
+        # The depot is on this machine: no proxy.
         **dict.fromkeys(_PROXIES, ""),
         "no_proxy": "*",
     }

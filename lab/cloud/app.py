@@ -39,11 +39,12 @@ NAMES = (
     f"*{vault_data.SUFFIX}",
     f"*{blob_data.SUFFIX}",
 )
-"""Azure's names; AWS's depend on the regions. All are served at one address."""
+"""Azure's host names; AWS's depend on the regions. All are served at one address."""
 SYSTEM_BUNDLES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt")
 NOBODY = "0.0.0.0"  # noqa: S104 - nothing is bound to it
 REQUEST_LIMIT = 4 * 1024 * 1024
-"""Bytes: learn.microsoft.com/azure/azure-resource-manager/management/request-limits-and-throttling (4 MB)."""
+"""Largest body of a request in bytes, 4 MB:
+learn.microsoft.com/azure/azure-resource-manager/management/request-limits-and-throttling."""
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -65,8 +66,8 @@ class Cloud:
         tenant: str = TENANT,
         regions: Sequence[str] = (),
     ) -> None:
-        """``images``: ids as a machine's ``imageReference.id`` or a launch template's ``ImageId`` names them, to the
-        ``image`` the hypervisor knows each by. ``regions``: where the environment is on AWS."""
+        """``images`` maps an image id, as in a machine's ``imageReference.id`` or a launch template's ``ImageId``, to
+        the ``image`` by which the hypervisor knows it. ``regions``: the environment's regions on AWS."""
         state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._state = state_dir
         self._settings = Settings(tenant=tenant, subscription=subscription, images=dict(images))
@@ -109,31 +110,31 @@ class Cloud:
         self._aws_metadata = aws_metadata.Metadata(account=self.aws.account, changed=self.aws.changed)
 
     def internet_app(self) -> web.Application:
-        """What answers at the clouds' address on the internet, over TLS."""
+        """Return the application that answers at the clouds' address on the internet, over TLS."""
         return _application(partial(self._dispatch, network=None))
 
     def site_app(self, network_id: str) -> web.Application:
-        """What answers at the clouds' address inside a virtual network, over TLS."""
+        """Return the application that answers at the clouds' address inside a virtual network, over TLS."""
         return _application(partial(self._dispatch, network=network_id))
 
     def metadata_app(self, network_id: str) -> web.Application:
-        """What answers at 169.254.169.254 inside a virtual network, in the clear on port 80."""
+        """Return the application that answers at 169.254.169.254 inside a virtual network, unencrypted on port 80."""
         service = self._aws_metadata if network_id.startswith("vpc-") else self._metadata
         return _application(partial(service.handle, network=network_id))
 
     def ssl_context(self) -> ssl.SSLContext:
-        """For the listeners of :meth:`internet_app` and :meth:`site_app`."""
+        """Return the TLS context for the listeners of :meth:`internet_app` and :meth:`site_app`."""
         return self._pki.server_context()
 
     @property
     def ca_certificate(self) -> Path:
-        """The authority that the lab's machines and operator trust, PEM."""
+        """Path of the CA certificate (PEM) that the lab's machines and operator trust."""
         return self._pki.ca_certificate
 
     def operator_environment(self) -> dict[str, str]:
-        """Environment variables with which the clouds' SDKs and Pulumi act as the operator.
+        """Return environment variables with which the clouds' SDKs and Pulumi act as the operator.
 
-        The bundle holds the system's authorities too: the same process may talk to public hosts.
+        The bundle holds the system's CAs too: the same process may talk to public hosts.
         """
         bundle = str(self._bundle())
         operator = self._identity.operator
@@ -154,9 +155,9 @@ class Cloud:
         }
 
     async def run(self) -> None:
-        """Carry on with what was under way, and keep the hypervisor on the desired state until cancelled."""
+        """Resume what was under way, and keep the hypervisor on the desired state until cancelled."""
         if self.aws.regions:
-            await self.aws.account()  # without it the world would lack AWS, and the hypervisor would take it down
+            await self.aws.account()  # without it the world would lack AWS, and the hypervisor would remove AWS's part
         self._arm.resume()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._follower.run())

@@ -1,5 +1,4 @@
-"""The lab's certificate authority: signs the names of the clouds for the lab's machines and operator, and nobody
-else."""
+"""Certificate authority of the lab: it signs the clouds' names, and only the lab's machines and operator trust it."""
 
 from __future__ import annotations
 
@@ -20,14 +19,14 @@ RENEW_BEFORE = datetime.timedelta(days=30)
 
 @dataclass(frozen=True, kw_only=True)
 class Pki:
-    """Paths of what the authority made."""
+    """Paths of the files that the CA made."""
 
     ca_certificate: Path
     server_certificate: Path
     server_key: Path
 
     def server_context(self) -> ssl.SSLContext:
-        """A TLS server context with the clouds' certificate."""
+        """Return a TLS server context with the clouds' certificate."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.load_cert_chain(self.server_certificate, self.server_key)
@@ -35,8 +34,8 @@ class Pki:
 
 
 def ensure_pki(folder: Path, names: tuple[str, ...]) -> Pki:
-    """The authority and the server certificate in ``folder``, made at first use or when they run out or the names
-    changed."""
+    """Return the CA and the server certificate in ``folder``; make them at the first use, before they expire, or when
+    the names change."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     paths = Pki(
         ca_certificate=folder / "ca.pem", server_certificate=folder / "server.pem", server_key=folder / "server-key.pem"
@@ -52,7 +51,8 @@ def ensure_pki(folder: Path, names: tuple[str, ...]) -> Pki:
 
 
 def ensure_signer(folder: Path, name: str) -> Pki:
-    """A certificate of ``name`` for signing documents, by the authority of :func:`ensure_pki` in ``folder``."""
+    """Return a certificate of ``name`` for signing documents, issued by the CA of :func:`ensure_pki` in ``folder``;
+    make it when there is no valid one."""
     paths = _signer(folder)
     if not _valid(paths.server_certificate, (name,)):
         _make_server(paths, folder / "ca-key.pem", (name,))
@@ -147,7 +147,7 @@ def _write_key(path: Path, key: ec.EllipticCurvePrivateKey) -> None:
 
 
 def _write(path: Path, content: bytes, *, mode: int) -> None:
-    """Write beside and rename, so that a killed daemon leaves no half file."""
+    """Write a new file and rename it, so that a killed daemon leaves no partial file."""
     beside = path.with_suffix(".new")
     beside.unlink(missing_ok=True)
     with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:

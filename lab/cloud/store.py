@@ -1,7 +1,7 @@
-"""The desired state of the lab's clouds: documents by resource id, in one sqlite file.
+"""Desired state of the lab's clouds: documents by resource id, in one sqlite file.
 
-All writes happen in the daemon's event loop, one at a time. A write is kept when the call returns: a
-daemon that is killed and started again answers as before.
+All writes happen in the daemon's event loop, one at a time. A write is kept when the call returns: a daemon that is
+killed and started again answers as before.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ class Document:
     """One resource as its cloud's API knows it."""
 
     id: str
-    """Resource id in the casing it was created with."""
+    """Resource id, in the casing of its creation."""
     type: str
-    """For example ``Microsoft.Network/virtualNetworks``."""
+    """Resource type, for example ``Microsoft.Network/virtualNetworks``."""
     body: dict[str, Any]
-    """What the API takes and answers."""
+    """Body that the API accepts and returns."""
     hidden: dict[str, Any]
-    """What only the lab knows: write-only properties, power state, generation."""
+    """Data that only the lab knows: write-only properties, power state, generation."""
     etag: str
 
     @property
     def key(self) -> str:
-        """The id as resource ids are compared: without regard to case."""
+        """Id in lower case: resource ids compare without regard to case."""
         return self.id.lower()
 
     @property
@@ -67,12 +67,12 @@ class Store:
         self._changed = asyncio.Event()
 
     def close(self) -> None:
-        """Close the file; the store cannot be used after."""
+        """Close the file; the store cannot be used afterwards."""
         self._db.close()
 
     @property
     def revision(self) -> int:
-        """Counts the changes to documents since this process started; starts at 1."""
+        """Revision: 1 at the start of this process, and one more with each change."""
         return self._revision
 
     async def wait_changed(self, after: int) -> int:
@@ -82,12 +82,12 @@ class Store:
         return self._revision
 
     def touch(self) -> None:
-        """Say that something which is kept elsewhere has changed, as if a document had."""
+        """Count a change of something that is kept elsewhere, as if a document had changed."""
         self._notify()
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All writes inside are kept together or not at all. May be nested: the outermost decides."""
+        """Keep all writes inside together, or none of them. Transactions can be nested: the outermost decides."""
         if self._db.in_transaction:
             yield
             return
@@ -101,7 +101,7 @@ class Store:
         self._notify()
 
     def get(self, resource_id: str) -> Document | None:
-        """The document of this id, whatever its casing."""
+        """Return the document of this id, in any casing; None when there is none."""
         row = self._db.execute(
             "SELECT id, type, body, hidden, etag FROM documents WHERE key = ?", (resource_id.lower(),)
         ).fetchone()
@@ -134,13 +134,13 @@ class Store:
         return document
 
     def delete(self, resource_id: str) -> bool:
-        """Remove one document (not those below it); whether there was one."""
+        """Remove one document, but not those below it; return whether there was one."""
         with self.transaction():
             cursor = self._db.execute("DELETE FROM documents WHERE key = ?", (resource_id.lower(),))
         return cursor.rowcount > 0
 
     def below(self, scope: str) -> list[Document]:
-        """Every document whose id starts with ``scope`` and a slash, in the order of their ids."""
+        """Return every document whose id starts with ``scope`` and a slash, in the order of their ids."""
         prefix = scope.lower().rstrip("/") + "/"
         rows = self._db.execute(
             "SELECT id, type, body, hidden, etag FROM documents WHERE substr(key, 1, ?) = ? ORDER BY key",
@@ -149,19 +149,19 @@ class Store:
         return [_document(row) for row in rows]
 
     def of_type(self, type: str) -> list[Document]:
-        """Every document of a type, in the order of their ids."""
+        """Return every document of a type, in the order of their ids."""
         rows = self._db.execute(
             "SELECT id, type, body, hidden, etag FROM documents WHERE type = ? COLLATE NOCASE ORDER BY key", (type,)
         )
         return [_document(row) for row in rows]
 
     def record(self, kind: str, key: str) -> Any:
-        """A small value that is not a document (an operation, a deleted vault), or ``None``."""
+        """Return a small value that is not a document (an operation, a deleted vault), or ``None``."""
         row = self._db.execute("SELECT value FROM records WHERE kind = ? AND key = ?", (kind, key)).fetchone()
         return json.loads(row[0]) if row else None
 
     def records(self, kind: str) -> dict[str, Any]:
-        """All small values of a kind."""
+        """Return all small values of a kind, by key."""
         rows = self._db.execute("SELECT key, value FROM records WHERE kind = ? ORDER BY key", (kind,))
         return {key: json.loads(value) for key, value in rows}
 

@@ -1,8 +1,8 @@
-"""Health probes of load balancers, from inside the router, as the cloud sends them: source 168.63.129.16.
+"""Health probes of load balancers, sent from the router with source 168.63.129.16, as the cloud does.
 
-A backend is up when its probe succeeds. The first answer decides at once; afterwards it takes ``threshold`` answers in
-a row to change the verdict. An HTTP probe succeeds on 200 alone, and an HTTPS probe does not check the certificate:
-https://learn.microsoft.com/azure/load-balancer/load-balancer-custom-probe-overview.
+A backend is up when its probe succeeds. The first answer decides at once; afterwards the verdict changes after
+``threshold`` answers in a row. An HTTP probe succeeds only with status 200, and an HTTPS probe does not check the
+certificate: https://learn.microsoft.com/azure/load-balancer/load-balancer-custom-probe-overview.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass
 class Verdict:
-    """What is thought of one backend."""
+    """Verdict about one backend."""
 
     up: bool = False
     known: bool = False
     streak: int = 0
-    """Answers in a row against the verdict."""
+    """Number of answers in a row against the verdict."""
     told: bool = False
-    """The verdict that the router's rules have been told of."""
+    """True when the router's rules have been told that the backend is up."""
 
     def hear(self, success: bool, threshold: int) -> bool:
-        """Take one answer; whether the verdict changed."""
+        """Take one answer; return whether the verdict changed."""
         if not self.known:
             self.known = True
             self.up, changed = success, success
@@ -50,7 +50,7 @@ class Verdict:
 
 
 class Balancers:
-    """Probes every backend of the load balancers it is told of, and reports changed verdicts."""
+    """Probes every backend of the given load balancers, and reports changed verdicts."""
 
     def __init__(self, *, changed: Callable[[str], Awaitable[None]]) -> None:
         self._changed = changed
@@ -59,10 +59,10 @@ class Balancers:
         self._verdicts: dict[tuple[str, IPv4Address], Verdict] = {}
         self._file = RUN / "verdicts.json"
         self._before = read_json(self._file) or {}
-        """Verdicts of the daemon before this one, so that its end cuts nobody off."""
+        """Verdicts of the previous daemon, so that its end interrupts no client."""
 
     def follow(self, balancers: tuple[LoadBalancer, ...]) -> None:
-        """Probe these and no others. A load balancer that changed starts anew."""
+        """Probe these load balancers and no others. One whose probe or network changed starts anew."""
         wanted = {balancer.id: balancer for balancer in balancers}
         for key in [key for key in self._tasks if self._gone(key, wanted)]:
             self._tasks.pop(key).cancel()
@@ -81,11 +81,12 @@ class Balancers:
         return new is None or key[1] not in new.backends or (old.probe, old.network) != (new.probe, new.network)
 
     def healthy(self, balancer_id: str) -> tuple[IPv4Address, ...]:
-        """The backends that take new flows."""
+        """Return the backends that take new flows."""
         return tuple(key[1] for key, verdict in self._verdicts.items() if key[0] == balancer_id and verdict.up)
 
     def verdicts(self) -> dict[str, dict[str, bool]]:
-        """By load balancer and backend, whether it is given flows: up, and the router's rules say so."""
+        """Return, by load balancer and backend, whether the backend gets flows: it is up, and the router's rules say
+        so."""
         shown: dict[str, dict[str, bool]] = {balancer: {} for balancer in self._balancers}
         for (balancer, backend), verdict in self._verdicts.items():
             shown[balancer][str(backend)] = verdict.told
@@ -116,7 +117,7 @@ class Balancers:
 
 
 async def probe(network_id: str, backend: IPv4Address, probe: Probe) -> bool:
-    """Probe once; an answer that takes longer than the interval is none."""
+    """Probe once; an answer that takes longer than the interval counts as none."""
     try:
         async with asyncio.timeout(max(probe.interval_s, 1.0)):
             connection = await router_of(network_id).connect(str(backend), probe.port, source=str(PLATFORM))

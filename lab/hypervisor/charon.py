@@ -1,11 +1,12 @@
-"""One cloud gateway's parts: its links, strongSwan's charon, its tunnels. :mod:`lab.hypervisor.gateways` decides when.
+"""Parts of one cloud gateway: its links, strongSwan's charon, its tunnels. :mod:`lab.hypervisor.gateways` decides when
+they are made.
 
-charon runs out of the gateways' root file system as the one process of a container without init, in a network
-namespace of its own: between the router of its network and the internet. It outlives the daemon and is adopted by its
-container's name. The overlay lies on the lab's tmpfs, and keys go in by VICI, so nothing secret reaches a disk.
+charon runs from the gateways' root file system, as the only process of a container without init. Its network namespace
+lies between the router of its network and the internet. It outlives the daemon; the next daemon finds it by its
+container's name. The overlay lies on the lab's tmpfs, and keys are sent over VICI, so no secret reaches a disk.
 
-Packets: kernel-libipsec encrypts in user space, behind the interface ``ipsec0``; what no tunnel carries is dropped
-here, never sent in the clear.
+kernel-libipsec encrypts packets in user space, behind the interface ``ipsec0``. Packets that no tunnel carries are
+dropped here, never sent unencrypted.
 """
 
 from __future__ import annotations
@@ -31,19 +32,19 @@ from lab.hypervisor.vici import Message, Session
 from lab.hypervisor.ways import inside_addresses
 
 PROCESS = "gateway."
-"""What the names of gateways' containers begin with; no machine's name has a dot."""
+"""Prefix of the names of gateways' containers; no machine's name has a dot."""
 NAMESPACE = "gw-"
 TUN = "ipsec0"
 MTU = 1400
-"""Of what goes into a tunnel: 65 bytes more at most leave as ESP in UDP (AES-GCM: IP 20, UDP 8, ESP 8, IV 8, padding 3,
-its length and the next header 2, ICV 16). Azure's gateways have the same:
+"""MTU of packets that go into a tunnel. As ESP in UDP they are at most 65 bytes longer (AES-GCM: IP 20, UDP 8, ESP 8,
+IV 8, padding 3, its length and the next header 2, ICV 16). Azure's gateways have the same MTU:
 learn.microsoft.com/azure/vpn-gateway/vpn-gateway-about-vpn-devices."""
 MSS = 1350
-"""What Azure's gateways clamp TCP to (same page)."""
+"""TCP segment size to which Azure's gateways clamp (same page)."""
 _START_S = 30.0
 
 _UNWANTED = ("connmark", "dhcp", "farp", "forecast", "ha", "led", "pkcs11", "resolve", "tpm", "unity")
-"""Plugins of Debian's packages that touch the network's set-up, or only complain."""
+"""Plugins of Debian's packages that touch the network's configuration, or that only log complaints."""
 _STRONGSWAN = """\
 charon-systemd {
   plugins {
@@ -94,13 +95,13 @@ table ip longhaul {{
 
 
 def key_of(gateway_id: str) -> str:
-    """What a gateway is called where names are short."""
+    """Return a gateway's key, which is used where names are short."""
     return addresses.hashed(gateway_id)
 
 
 @dataclass
 class CharonParts:
-    """The parts of one gateway, by its key."""
+    """Parts of one gateway, which is identified by its key."""
 
     key: str
     settings: Settings
@@ -120,7 +121,7 @@ class CharonParts:
         return Container(name=name, group=Group.of(self.settings.state, name), run=self.directory)
 
     def process(self) -> nspawn.Process | None:
-        """The container, if it runs."""
+        """Return the container's process, if it runs."""
         return self._container.process()
 
     async def link(self, gateway: Gateway, network: Network) -> None:
@@ -139,7 +140,7 @@ class CharonParts:
         await self.networks.expose(addresses.gateway_link(gateway.id), inside, sorted(gateway.addresses))
 
     async def start(self, name: str) -> nspawn.Process:
-        """Start charon; returns once its container runs."""
+        """Start charon; return its process once the container runs."""
         rootfs = self.settings.gateway_rootfs
         if rootfs is None:
             raise RuntimeError("there is no root file system for gateways (start the lab with --gateway-rootfs)")
@@ -156,7 +157,7 @@ class CharonParts:
         )
 
     async def connect(self, process: nspawn.Process) -> Session:
-        """Talk to charon, once it listens. Raises TimeoutError, and ConnectionError when it has ended."""
+        """Connect to charon once it listens. Raises TimeoutError, and ConnectionError when charon has ended."""
         async with asyncio.timeout(_START_S):
             while True:
                 leader = process.leader()
@@ -168,7 +169,7 @@ class CharonParts:
                 await asyncio.sleep(0.05)
 
     async def tune(self) -> None:
-        """What charon's interface needs."""
+        """Set the MTU of charon's interface."""
         await self.namespace.ip([f"link set {TUN} mtu {MTU}"])
 
     async def stop(self) -> None:
@@ -186,7 +187,8 @@ class CharonParts:
 
 
 def connection(tunnel: Tunnel) -> Message:
-    """A tunnel for ``load-conn`` (swanctl.conf(5)). Both ends are dialled and given up here, not by charon."""
+    """Return a tunnel for ``load-conn`` (swanctl.conf(5)). The lab dials and gives up tunnels; charon does not by
+    itself."""
     rekey = tunnel.ike_lifetime_s * 9 // 10
     child = {
         "local_ts": _texts(tunnel.local_ranges),
@@ -203,7 +205,7 @@ def connection(tunnel: Tunnel) -> Message:
         "proposals": [tunnel.ike_proposal],
         "encap": "yes",
         "mobike": "no",
-        # The check begins after half of the silence and takes the other half of 30 s (retransmit_timeout above).
+        # The check begins after half of dpd_s and takes 16 s (retransmit_timeout above): about the other half of 30 s.
         "dpd_delay": f"{max(tunnel.dpd_s // 2, 1)}s",
         "keyingtries": "1",
         "rekey_time": f"{rekey}s",
@@ -216,7 +218,7 @@ def connection(tunnel: Tunnel) -> Message:
 
 
 def shared_key(tunnel: Tunnel) -> Message:
-    """A tunnel's key for ``load-shared``."""
+    """Return a tunnel's key for ``load-shared``."""
     owners = [str(tunnel.local), str(tunnel.remote)]
     return {"id": tunnel.name, "type": "IKE", "data": tunnel.key, "owners": owners}
 

@@ -1,4 +1,4 @@
-"""Run a command and hear its complaint."""
+"""Runs a command, and reports its error output."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Sequence
 
 
 class CommandError(Exception):
-    """A command failed: its words, its exit code and what it said."""
+    """Raised when a command fails: the message has its arguments, its exit code and its error output."""
 
 
 async def command(argv: Sequence[str], *, stdin: str | None = None, timeout_s: float = 60.0) -> str:
-    """The standard output of ``argv``; raises :class:`CommandError` when it fails or takes longer."""
+    """Return the standard output of ``argv``; raises :class:`CommandError` when it fails or takes too long."""
     process = await asyncio.create_subprocess_exec(
         *argv,
         stdin=asyncio.subprocess.DEVNULL if stdin is None else asyncio.subprocess.PIPE,

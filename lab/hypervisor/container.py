@@ -1,5 +1,5 @@
-"""A container whose root lies over an image, in a cgroup of its own. It outlives the daemon, whose successor finds it
-by its name."""
+"""Container whose root is an overlay over an image, in a cgroup of its own. It outlives the daemon; the next daemon
+finds it by its name."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from lab.hypervisor.namespaces import is_mounted
 
 @dataclass(kw_only=True)
 class Container:
-    """The container called ``name``."""
+    """The container ``name``."""
 
     name: str
     group: Group
     run: Path
-    """The folder of what a run of it needs: where its root is mounted, and what it leaves."""
+    """Folder of one run: the mount point of its root, and the files that it leaves."""
     _process: nspawn.Process | None = None
 
     @property
@@ -34,31 +34,31 @@ class Container:
         return self.run / "exit"
 
     def process(self) -> nspawn.Process | None:
-        """Its process, if it runs; a daemon that has just started finds its predecessor's."""
+        """Return its process, if it runs; a new daemon finds the process that the previous daemon started."""
         if self._process is None or not self._process.alive():
             self._process = nspawn.running().get(self.name)
         return self._process
 
     async def mount(self, image: Path, *, disk: Path) -> None:
-        """Have its root: the folders ``upper`` and ``work`` of ``disk`` over ``image``. Idempotent."""
+        """Mount its root: the folders ``upper`` and ``work`` of ``disk`` over ``image``. Idempotent."""
         self.root.mkdir(parents=True, exist_ok=True)
         if not is_mounted(self.root):
             options = f"lowerdir={image},upperdir={disk / 'upper'},workdir={disk / 'work'}"
             await command(["mount", "-t", "overlay", f"lab-{self.name}", "-o", options, str(self.root)])
 
     async def unmount(self) -> None:
-        """Let go of its root. Idempotent."""
+        """Unmount its root. Idempotent."""
         if is_mounted(self.root):
             await command(["umount", str(self.root)])
 
     async def launch(self, argv: Sequence[str], *, log: Path) -> nspawn.Process:
-        """Start it; returns once its process runs."""
+        """Start it; return its process once it runs."""
         self.group.create()
         self.exit_file.unlink(missing_ok=True)
         return await nspawn.launch(argv, name=self.name, group=self.group, log=log, exit_file=self.exit_file)
 
     async def end(self) -> None:
-        """Kill whatever runs in it."""
+        """Kill everything that runs in it, and remove its group."""
         while (process := self.process()) is not None:
             process.kill()
             await process.ended()

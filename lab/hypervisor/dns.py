@@ -1,8 +1,8 @@
-"""Name servers: dnsmasq in each router (168.63.129.16) and in the internet, for the names of clouds and depot and for
-private zones.
+"""Name servers: a dnsmasq in each router (168.63.129.16) and one in the internet, for the names of clouds and depot and
+for private zones.
 
-There is nothing above them: a name they do not know does not exist. A server outlives the daemon and is adopted by its
-PID file.
+They have no upstream server: a name that they do not know does not exist. A server outlives the daemon; the next daemon
+finds it by its PID file.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from lab.hypervisor.namespaces import RUN, Namespace
 
 @dataclass(frozen=True)
 class NameServer:
-    """One dnsmasq, listening on ``address`` in ``namespace``."""
+    """One dnsmasq, which listens on ``address`` in ``namespace``."""
 
     namespace: Namespace
     address: IPv4Address
@@ -37,7 +37,7 @@ class NameServer:
         return self._directory / "pid"
 
     async def serve(self, names: Mapping[str, IPv4Address]) -> None:
-        """Answer ``names`` besides the clouds' names. Returns once the server listens."""
+        """Answer ``names`` and the clouds' names; return once the server listens."""
         self._directory.mkdir(parents=True, exist_ok=True)
         hosts = "".join(f"{address} {name.rstrip('.')}\n" for name, address in sorted(names.items()))
         changed = self._write("hosts", hosts)

@@ -1,13 +1,18 @@
-"""One router's rules as one nftables document, applied atomically.
+"""Renders one router's rules as one nftables document, which is applied atomically.
 
-A packet of a machine meets, in this order: the source check (a spoofed address is dropped); the sender's rules for
-``out`` where its veth comes in, before any translation; the load balancers' and the service endpoint's translation;
-routing; and the target's rules for ``in`` where its veth goes out, after translation. So a client's rules see the
-frontend, and a backend's rules see the client and the backend port, as network security groups do. Health probes start
-in the router and meet the target's rules too.
+A packet of a machine passes, in this order:
 
-Flows that were allowed stay allowed when rules change, and a frontend without a healthy backend drops new flows while
-old ones go on ("probe down behavior" of the Standard SKU):
+- the source check, which drops a spoofed address;
+- the sender's rules for ``out``, where its veth comes in, before any translation;
+- the translation of load balancers and of the service endpoint;
+- routing;
+- the target's rules for ``in``, where its veth goes out, after translation.
+
+So a client's rules see the frontend, and a backend's rules see the client and the backend port, as with network
+security groups. Health probes start in the router, and the target's rules apply to them too.
+
+Flows that were allowed stay allowed when rules change. A frontend without a healthy backend drops new flows, while old
+ones continue ("probe down behavior" of the Standard SKU):
 https://learn.microsoft.com/azure/load-balancer/load-balancer-custom-probe-overview
 """
 
@@ -42,7 +47,7 @@ def render(
     plan: Plan,
     ways: Sequence[Way] = (),
 ) -> str:
-    """The document for ``nft -f -`` that replaces the router's whole table."""
+    """Return the document for ``nft -f -`` that replaces the router's whole table."""
     here = sorted((machine for machine in machines if machine.network == network.id), key=lambda machine: machine.name)
     chains = [chain for machine in here for chain in _machine_chains(machine)]
     hooks = [
@@ -75,7 +80,7 @@ def _source_check(machines: Sequence[Machine], ways: Sequence[Way], plan: Plan) 
 
 def _egress_hook(machines: Sequence[Machine]) -> str:
     lines = ["ct state established,related accept", "ct state invalid drop"]
-    # The platform's DNS and metadata are outside security groups in Azure.
+    # In Azure, security groups do not apply to the platform's DNS and metadata.
     lines.append(f"ip daddr {{ {addresses.PLATFORM}, {addresses.METADATA} }} accept")
     lines += _dispatch("iifname", "out", machines)
     return _hook("egress", "filter", "prerouting priority mangle", lines)
@@ -87,13 +92,13 @@ def _ingress_hook(machines: Sequence[Machine]) -> str:
 
 
 def _dispatch(key: str, direction: str, machines: Sequence[Machine]) -> list[str]:
-    """To each machine's rules; a link without rules (yet) passes nothing."""
+    """Return rules that send packets to each machine's chain; a link without rules (yet) passes nothing."""
     verdicts = ", ".join(f'"{_link(machine)}" : goto {_chain_name(direction, machine)}' for machine in machines)
     return [*([f"{key} vmap {{ {verdicts} }}"] if machines else []), f'{key} "m-*" drop']
 
 
 def _own(machine: Machine) -> str:
-    """What a machine may send from: its address, and what the network delivers to it besides."""
+    """Return the ranges from which a machine may send: its address, and those that the network also delivers to it."""
     return _set([IPv4Network(machine.address.ip), *machine.routed]) if machine.routed else str(machine.address.ip)
 
 
@@ -154,7 +159,7 @@ def _input(known: Sequence[Machine]) -> str:
         f'iifname "m-*" ip daddr {addresses.SITE_SERVICES} tcp dport 443 ct status dnat accept',
     ]
     if known:
-        # A machine's pods have real addresses, and none of them is the machine: its identity is not theirs.
+        # A machine's pods have addresses of their own and must not get its identity: only its own address is admitted.
         themselves = ", ".join(str(machine.address.ip) for machine in known)
         lines.append(f'iifname "m-*" ip saddr {{ {themselves} }} ip daddr {addresses.METADATA} tcp dport 80 accept')
     return _hook("input", "filter", "input priority filter", lines, policy="drop")
@@ -178,7 +183,7 @@ def _chain_name(direction: str, machine: Machine) -> str:
 
 
 def _machine_chains(machine: Machine) -> list[str]:
-    # A flow that a load balancer gives back to its own sender is lost, as in Azure.
+    # A flow that a load balancer sends back to its own sender is lost, as in Azure.
     hairpin = [f"ip saddr {machine.address.ip} drop"]
     return [
         _chain(_chain_name("out", machine), _rules(machine.rules, "out")),
@@ -217,7 +222,7 @@ def _set(ranges: Collection[IPv4Network]) -> str:
 
 
 def _ports(ranges: Sequence[tuple[int, int]]) -> str:
-    """The ranges as a set, merged: nftables refuses overlapping ones."""
+    """Return the ranges as a set, merged: nftables refuses overlapping ones."""
     merged: list[tuple[int, int]] = []
     for first, last in sorted(ranges):
         if merged and first <= merged[-1][1] + 1:

@@ -1,4 +1,4 @@
-"""The clouds' VPN gateways: follows what should be, dials, and knows how each tunnel is."""
+"""VPN gateways of the clouds: follows the desired gateways, dials their tunnels and watches them."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from lab.hypervisor.vici import Session, Tree, ViciError
 
 _LOG = logging.getLogger(__name__)
 _LOOK_S = 2.0
-"""How often bytes are counted and a tunnel that is down is dialled; changes are heard at once."""
+"""Seconds between counts of bytes, and between dials of a tunnel that is down; changes are noticed at once."""
 _RETRY_S = 2.0
 
 
 class GatewayKeeper:
-    """Looks after one gateway until it is removed."""
+    """Keeps one gateway as it should be, until it is removed."""
 
     def __init__(self, parts: CharonParts) -> None:
         self._parts = parts
         self._spec: Gateway | None = None
         self._loaded: dict[str, Tunnel] = {}
-        """What this charon is known to have."""
+        """Tunnels that are loaded into this charon."""
         self._watched: dict[str, Watched] = {}
         self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -57,17 +57,17 @@ class GatewayKeeper:
             self._task = asyncio.create_task(self._keep(), name=f"keeper of gateway {self._parts.key}")
 
     def states(self) -> dict[str, TunnelState]:
-        """Each tunnel by name."""
+        """Return the state of each tunnel by name."""
         return {name: watched.state() for name, watched in self._watched.items()}
 
     async def gone(self) -> bool:
-        """Await the removal that was ordered; False when the gateway was wanted again meanwhile."""
+        """Wait for the removal that was ordered; return False when the gateway was wanted again meanwhile."""
         if self._task is not None:
             await asyncio.wait({self._task})
         return self._spec is None
 
     async def close(self) -> None:
-        """Stop looking after the gateway, leaving it as it is."""
+        """Stop keeping the gateway, and leave it as it is."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -85,7 +85,7 @@ class GatewayKeeper:
         await self._parts.destroy()
 
     async def _attend(self) -> None:
-        """From a charon, started or found, to its end or the gateway's."""
+        """Attend to one charon, started or found, until it or the gateway ends."""
         process = self._parts.process()
         if process is None:
             await self._parts.stop()  # what a crash left: mount and group
@@ -103,7 +103,7 @@ class GatewayKeeper:
                 await self._look(session, self._spec)
                 await self._wait(_LOOK_S * random.uniform(0.8, 1.2))  # noqa: S311
         finally:
-            # Whatever charon had is gone with it; a charon that lives on is asked again.
+            # If charon has ended, its tunnels are gone too; if it still runs, it is asked again.
             for watched in self._watched.values():
                 watched.see([])
             await session.close()
@@ -119,7 +119,7 @@ class GatewayKeeper:
             return
 
     async def _load(self, session: Session, spec: Gateway) -> None:
-        """Have charon know exactly the tunnels of ``spec``. What it knows already it takes again without harm."""
+        """Make charon know exactly the tunnels of ``spec``. Loading a known tunnel again does no harm."""
         wanted = {tunnel.name: tunnel for tunnel in spec.tunnels}
         if wanted == self._loaded:
             return
@@ -142,7 +142,7 @@ class GatewayKeeper:
             return  # it was not up
 
     async def _look(self, session: Session, spec: Gateway) -> None:
-        """Take in how the tunnels are, and dial those that are down and ours to dial."""
+        """Read the state of the tunnels, and dial those that are down and that this end initiates."""
         listed: dict[str, list[Tree]] = {tunnel.name: [] for tunnel in spec.tunnels}
 
         def heard(event: Tree) -> None:
@@ -168,18 +168,18 @@ class GatewayKeeper:
 
 
 class Gateways:
-    """All gateways."""
+    """All gateways of the clouds."""
 
     def __init__(self, settings: Settings, networks: Networks) -> None:
         self._settings = settings
         self._networks = networks
         self._keepers: dict[str, GatewayKeeper] = {}
-        """By key."""
+        """Keepers by the keys of their gateways."""
         self._linked: dict[str, tuple[Gateway, Network]] = {}
         self._removals: set[asyncio.Task[None]] = set()
 
     async def follow(self, gateways: Sequence[Gateway], networks: Mapping[str, Network]) -> None:
-        """Have these and no others. Their links are there when this returns; their tunnels come later."""
+        """Keep these gateways and no others. Their links exist when this returns; their tunnels come later."""
         wanted = {key_of(gateway.id): gateway for gateway in gateways if gateway.network in networks}
         for key in self._present() - wanted.keys():
             keeper = self._keeper(key)
@@ -192,25 +192,25 @@ class Gateways:
             if self._linked.get(key) != (gateway, network):
                 try:
                     await keeper.parts.link(gateway, network)
-                except CommandError:  # it must keep no other from being followed; the next look tries again
+                except CommandError:  # must not stop the other gateways; the next look tries this one again
                     _LOG.exception("links of gateway %s", gateway.name)
                     continue
                 self._linked[key] = (gateway, network)
             keeper.follow(gateway)
 
     def forget_network(self, network_id: str) -> None:
-        """A router has gone, and with it the links of its gateways."""
+        """Forget the links of gateways whose router is gone."""
         self._linked = {key: made for key, made in self._linked.items() if made[1].id != network_id}
 
     def states(self, gateway_id: str) -> dict[str, TunnelState]:
-        """See :meth:`lab.desired.Hypervisor.tunnel_states`. Azure's identifiers do not distinguish case."""
+        """See :meth:`lab.desired.Hypervisor.tunnel_states`. Ids compare without regard to case, as in Azure."""
         for keeper in self._keepers.values():
             if keeper.spec is not None and keeper.spec.id.lower() == gateway_id.lower():
                 return keeper.states()
         return {}
 
     def report(self) -> list[dict[str, Any]]:
-        """Everything for ``lab status``."""
+        """Return everything for ``lab status``."""
         return [
             {
                 "id": spec.id,
@@ -225,7 +225,7 @@ class Gateways:
         ]
 
     async def close(self) -> None:
-        """Stop following; gateways go on, for the next daemon to adopt."""
+        """Stop following; the gateways run on, and the next daemon adopts them."""
         await asyncio.gather(*(keeper.close() for keeper in self._keepers.values()))
 
     def _keeper(self, key: str) -> GatewayKeeper:
@@ -234,8 +234,8 @@ class Gateways:
         return self._keepers[key]
 
     async def _fresh(self, key: str) -> GatewayKeeper:
-        """The keeper of a gateway that is wanted. A removal under way comes to its end first: it would take away what
-        is made for the gateway now."""
+        """Return the keeper of a wanted gateway. A removal in progress ends first: it would take away what is made for
+        the gateway now."""
         keeper = self._keepers.get(key)
         if keeper is not None and keeper.spec is None and await keeper.gone() and self._keepers.get(key) is keeper:
             del self._keepers[key]

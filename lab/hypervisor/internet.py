@@ -1,7 +1,7 @@
-"""The lab's internet: what it carries, and where it is cut for a drill.
+"""Internet of the lab: its filter, and the cuts that drills make.
 
-Like the real one it carries no private addresses, so without tunnels there is no path between sites. A cut drops
-everything from and to a gateway, or between two of them, until it is restored.
+Like the real internet it carries no private addresses, so without tunnels there is no path between sites. A cut drops
+all packets from and to a gateway, or between two gateways, until it is restored.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from lab.state import read_json, write_atomically
 
 TABLE = "longhaul"
 PRIVATE = tuple(map(IPv4Network, ("10.0.0.0/8", "100.64.0.0/10", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16")))
-"""RFC 1918, RFC 6598 and RFC 3927."""
+"""Private ranges: RFC 1918, RFC 6598 and RFC 3927."""
 
 
 @dataclass(frozen=True)
 class Cut:
-    """Packets between the ``near`` addresses and the ``far`` ones, which are everyone's when empty."""
+    """Drops packets between the ``near`` and the ``far`` addresses; an empty ``far`` stands for all addresses."""
 
     near: tuple[str, ...]
     far: tuple[str, ...] = ()
 
 
 class Internet:
-    """The rules of the internet's namespace. Cuts outlive the daemon."""
+    """Rules of the internet's namespace. Cuts outlive the daemon."""
 
     def __init__(self) -> None:
         self._file: Path = RUN / "cuts.json"
@@ -43,19 +43,19 @@ class Internet:
 
     @property
     def cuts(self) -> Mapping[str, Cut]:
-        """By the name that each was ordered with."""
+        """Cuts by the name with which each was ordered."""
         return self._cuts
 
     async def ensure(self) -> None:
-        """Have the rules."""
+        """Apply the rules."""
         await command(INTERNET.inside(["nft", "-f", "-"]), stdin=render(tuple(self._cuts.values())))
 
     async def cut(self, name: str, cut: Cut) -> None:
-        """Cut, until :meth:`restore` with the same name."""
+        """Add a cut, which lasts until :meth:`restore` with the same name."""
         await self._take({**self._cuts, name: cut})
 
     async def restore(self, name: str) -> None:
-        """Take a cut back."""
+        """Remove a cut."""
         await self._take({other: cut for other, cut in self._cuts.items() if other != name})
 
     async def _take(self, cuts: dict[str, Cut]) -> None:
@@ -65,7 +65,7 @@ class Internet:
 
 
 def render(cuts: Sequence[Cut]) -> str:
-    """The document for ``nft -f -``."""
+    """Return the document for ``nft -f -``."""
     private = _set([str(range_) for range_ in PRIVATE])
     lines = [f"ip saddr {private} drop", f"ip daddr {private} drop"]
     for cut in cuts:
@@ -82,8 +82,8 @@ def _set(addresses: Sequence[str]) -> str:
 
 
 def find_cut(name: str, world: World) -> Cut:
-    """What ``GATEWAY``, ``GATEWAY/TUNNEL`` or ``GATEWAY/GATEWAY`` means, where a machine with a public address is a
-    gateway too; LookupError saying what there is."""
+    """Return the cut for ``GATEWAY``, ``GATEWAY/TUNNEL`` or ``GATEWAY/GATEWAY``; a machine with a public address counts
+    as a gateway. Raises LookupError with the known gateways for an unknown name."""
     first, _, second = name.partition("/")
     for gateway in world.gateways:
         for tunnel in gateway.tunnels:

@@ -1,4 +1,4 @@
-"""The one who looks after one machine: compares what should be with what is, and acts, one thing at a time."""
+"""Keeper of one machine: compares the desired with the actual state, and acts, one step at a time."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Power = Literal["off", "on", "cut", "reset"]
 
 _LOG = logging.getLogger(__name__)
 _LOOK_S = 0.1
-"""How often a booting machine is looked at."""
+"""Seconds between looks at a booting machine."""
 _RETRY_S = (0.5, 1.0, 2.0, 5.0, 10.0)
-"""Waits after successive failures or crashes."""
+"""Seconds to wait after successive failures or crashes."""
 
 
 class Keeper:
@@ -28,7 +28,7 @@ class Keeper:
         self._network_of = network_of
         self._spec: Machine | None = None
         self._acting: Machine | None = None
-        """What the step under way was begun for."""
+        """Specification for which the current step was begun."""
         self._state = MachineState(phase="starting")
         self._changed = asyncio.Event()
         self._news = asyncio.Event()
@@ -56,7 +56,7 @@ class Keeper:
         return self._spec
 
     def told(self) -> dict[str, Any]:
-        """The machine for ``lab status``; one that goes away has no specification any more."""
+        """Return the machine for ``lab status``; a machine that is being removed has no specification."""
         spec, state = self._spec, self._state
         return {
             "name": self.name,
@@ -70,7 +70,7 @@ class Keeper:
         }
 
     def follow(self, spec: Machine | None) -> None:
-        """Take a new specification; None removes the machine. What was said of another generation no longer holds."""
+        """Take a new specification; None removes the machine. The state of another generation no longer holds."""
         if spec == self._spec and self._task is not None:
             return
         self._state = self._foreseen(spec)
@@ -82,7 +82,8 @@ class Keeper:
             self._task = asyncio.create_task(self._keep(), name=f"keeper of {self.name}")
 
     def _foreseen(self, spec: Machine | None) -> MachineState:
-        """The state until the next step has looked: a machine that must end is there until it has ended."""
+        """Return the state until the next step has looked: a machine that must end counts as running until it has
+        ended."""
         old, before = self._state, self._spec
         if spec is None:
             return MachineState(phase="running", generation=old.generation, reason="being removed")
@@ -94,7 +95,7 @@ class Keeper:
         return MachineState(phase="starting" if spec.running else "stopped", generation=spec.generation)
 
     async def power(self, action: Power) -> None:
-        """What a hand at the lab's power switch does: ``off`` is orderly, ``cut`` is not, both last until ``on``."""
+        """Press the lab's power switch: ``off`` is orderly and ``cut`` is not; both last until ``on``."""
         self._parts.set_power(action in ("on", "reset"))
         self._cut = action if action in ("cut", "reset") else None
         self._failures = 0
@@ -103,7 +104,7 @@ class Keeper:
         self._changed.set()
 
     async def settled(self, timeout_s: float) -> MachineState:
-        """Await that the machine is what it should be, or has failed; raises TimeoutError."""
+        """Wait until the machine is as it should be, or has failed, and return its state; raises TimeoutError."""
         async with asyncio.timeout(timeout_s):
             while not self._is_settled():
                 await self._news.wait()
@@ -115,13 +116,14 @@ class Keeper:
         return self._state.phase in ("running" if self._spec.running else "stopped", "failed")
 
     async def close(self) -> None:
-        """Stop looking after the machine, leaving it as it is."""
+        """Stop keeping the machine, and leave it as it is."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def gone(self) -> bool:
-        """Await the removal that :meth:`follow` ordered; False when the machine was wanted again meanwhile."""
+        """Wait for the removal that :meth:`follow` ordered; return False when the machine was wanted again
+        meanwhile."""
         while self._spec is None and self._state.phase != "absent":
             await self._news.wait()
         return self._spec is None
@@ -150,7 +152,7 @@ class Keeper:
         return _RETRY_S[min(self._failures, len(_RETRY_S)) - 1]
 
     async def _wait(self, pause: float | None) -> None:
-        """Until the specification changes, the machine ends, or ``pause`` seconds are over."""
+        """Wait until the specification changes, the machine ends, or ``pause`` seconds are over."""
         process = self._parts.process()
         waits: set[asyncio.Future[Any]] = {asyncio.ensure_future(self._changed.wait())}
         if process is not None:
@@ -179,7 +181,7 @@ class Keeper:
         return await self._revive(spec)
 
     async def _attend(self, spec: Machine, process: nspawn.Process) -> float | None:
-        """A machine that runs."""
+        """Attend to a machine that runs."""
         self._seen_alive = True
         record = self._parts.record()
         moved = any(record.get(key) != value for key, value in place(spec).items())
@@ -211,7 +213,7 @@ class Keeper:
         return None
 
     async def _revive(self, spec: Machine) -> float | None:
-        """A machine that does not run: start it, or say why not."""
+        """Start a machine that does not run, or set the reason why it stays off."""
         self._cut = None
         code = await self._exit_code()
         await self._parts.stop(orderly=False)  # what a crash left: mount, link, group
@@ -236,8 +238,8 @@ class Keeper:
         return 0.0
 
     async def _exit_code(self) -> int | None:
-        """The last exit code; its writer is given up to 10 s when the machine has only just ended: without the code,
-        one that powered itself off would be started again."""
+        """Return the last exit code. When the machine has only just ended, wait up to 10 s for the code: without it, a
+        machine that powered itself off would be started again."""
         patience = 500 if self._seen_alive else 0
         self._seen_alive = False
         while (code := self._parts.exit_code()) is None and patience > 0:
@@ -246,7 +248,8 @@ class Keeper:
         return code
 
     def _tell(self, phase: Literal["absent", "starting", "running", "stopped", "failed"], reason: str = "") -> None:
-        """Say what a step found, unless something else is wanted meanwhile: then the next step's word counts."""
+        """Set the state that a step found, unless the specification has changed meanwhile: then the next step sets
+        it."""
         if self._acting is not self._spec:
             return
         generation = self._spec.generation if self._spec is not None else self._state.generation

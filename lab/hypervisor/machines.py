@@ -1,4 +1,4 @@
-"""One machine's parts: disk, network, process, cgroup. :mod:`lab.hypervisor.keeper` decides when."""
+"""Parts of one machine: disk, network, process, cgroup. :mod:`lab.hypervisor.keeper` decides when they are made."""
 
 from __future__ import annotations
 
@@ -25,34 +25,35 @@ from lab.state import read_json, write_atomically
 
 SSD_MOUNT = "/var/lib/longhaul/ssd"
 CONTAINERD_MOUNT = "/var/lib/containerd"
-"""Containers' layers need a file system that overlayfs takes as its upper one, which a machine's own root is not."""
+"""Mount point for containers' layers. They need a file system that overlayfs accepts as its upper layer, which a
+machine's own root is not."""
 _SHUTDOWN_S = 20.0
-"""How long an orderly power-off may take before the power is cut."""
+"""Seconds that an orderly power-off may take before the power is cut."""
 
 
 @dataclass(frozen=True)
 class BootReport:
-    """How a boot went, from cloud-init's own result."""
+    """Result of a boot, as cloud-init reports it."""
 
     phase: Literal["starting", "running", "failed"]
     reason: str = ""
 
 
 def place(machine: Machine) -> dict[str, str]:
-    """Where a machine is in the networks: what cannot change while it runs."""
+    """Return a machine's place in the networks, which cannot change while it runs."""
     public = "" if machine.public is None else str(machine.public)
     return {"network": machine.network, "address": str(machine.address), "public": public}
 
 
 @dataclass
 class MachineParts:
-    """The parts of the machine called ``name``."""
+    """Parts of the machine ``name``."""
 
     name: str
     settings: Settings
     networks: Networks
     _delivered: tuple[IPv4Network, ...] | None = None
-    """What the network is known to deliver."""
+    """Ranges that the network is known to deliver; None while that is unknown."""
 
     @property
     def directory(self) -> Path:
@@ -76,17 +77,17 @@ class MachineParts:
         return self._container.exit_file
 
     def record(self) -> dict[str, str]:
-        """What was made: generation, id, network and address; empty when nothing was."""
+        """Return the record of what was made: generation, id, network and address; empty when nothing was made."""
         return read_json(self._record) or {}
 
     def console_log(self) -> Path:
-        """Named for the environment that the machine is of, which may be one beside the lab's own."""
+        """Return the console log, which belongs to the machine's environment: the lab's own, or a tenant."""
         guest = self.networks.plan_at(IPv4Interface(self.record()["address"]).ip).guest
         state = self.settings.state
         return (replace(state, env=guest) if guest else state).console_log(self.name)
 
     def powered_off(self) -> bool:
-        """Whether someone at the lab switched the machine off."""
+        """Return whether the machine was switched off at its power switch."""
         return self._power.exists()
 
     def set_power(self, on: bool) -> None:
@@ -96,17 +97,17 @@ class MachineParts:
             self._power.touch()
 
     def process(self) -> nspawn.Process | None:
-        """The machine's process, if it runs."""
+        """Return the machine's process, if it runs."""
         return self._container.process()
 
     def exit_code(self) -> int | None:
-        """How the last run ended; None while it runs or when nobody could tell."""
+        """Return the exit code of the last run; None while it runs, or when the code is not known."""
         with contextlib.suppress(FileNotFoundError, ValueError):
             return int(self.exit_file.read_text())
         return None
 
     def make_disk(self, machine: Machine) -> None:
-        """A fresh disk and identity for a new generation."""
+        """Make a fresh disk and identity for a new generation."""
         upper = self.directory / "upper"
         for folder in (upper, self.directory / "work", self.directory / "ssd", self.directory / "containerd"):
             folder.mkdir(parents=True, exist_ok=True)
@@ -123,12 +124,12 @@ class MachineParts:
         write_atomically(self._record, json.dumps(record) + "\n")
 
     def deallocate(self) -> None:
-        """Lose the local disk, as a machine does that leaves its host."""
+        """Empty the local disk, which a machine loses when it leaves its physical host."""
         if (self.directory / "ssd").exists():
             seed.wipe(self.directory / "ssd")
 
     async def start(self, machine: Machine, network: Network) -> nspawn.Process:
-        """Boot the machine; returns once its process runs."""
+        """Boot the machine; return its process once it runs."""
         own = self._container
         await own.mount(self.settings.image(machine.image), disk=self.directory)
         await self.networks.attach(machine, network)
@@ -141,13 +142,13 @@ class MachineParts:
         return await own.launch(argv, log=self.console_log())
 
     async def deliver(self, machine: Machine) -> None:
-        """Have the network deliver to the machine, which runs, what it should."""
+        """Make the network deliver to a running machine what it should."""
         if self._delivered != machine.routed:
             await self.networks.deliver(machine)
             self._delivered = machine.routed
 
     async def stop(self, *, orderly: bool) -> None:
-        """End the machine and take down everything but its disk."""
+        """End the machine, and remove everything but its disk."""
         process = self.process()
         if process is not None and orderly:
             process.shut_down()
@@ -160,14 +161,14 @@ class MachineParts:
         await self._container.unmount()
 
     async def destroy(self) -> None:
-        """End the machine and remove it with its disk."""
+        """End the machine, and remove it with its disk."""
         await self.stop(orderly=False)
         for directory in (self.directory, self._container.run):
             if directory.exists():
                 await asyncio.to_thread(shutil.rmtree, directory)
 
     def boot_report(self, process: nspawn.Process) -> BootReport:
-        """Whether cloud-init has finished in this boot, from its ``result.json`` (which a boot writes anew)."""
+        """Return the result of this boot, from cloud-init's ``result.json``, which each boot writes anew."""
         leader = process.leader()
         content = None if leader is None else _cloud_init_result(leader)
         if content is None:
@@ -182,7 +183,7 @@ class MachineParts:
         return BootReport("running")
 
     async def run(self, script: str, *, timeout_s: float) -> CommandResult:
-        """Run a shell script as root in the machine; what it started is ended when the time is over."""
+        """Run a shell script as root in the machine; end what it started when the time is over."""
         process = self.process()
         leader = None if process is None else process.leader()
         if leader is None:
@@ -198,7 +199,8 @@ class MachineParts:
 
 
 def _cloud_init_result(leader: int) -> bytes | None:
-    """cloud-init's verdict on this boot: the file on disk may be an earlier boot's until the link in /run is there."""
+    """Read cloud-init's result of this boot. Until the link in /run exists, the file on disk may be an earlier
+    boot's."""
     if not os.path.lexists(f"/proc/{leader}/root/run/cloud-init/result.json"):
         return None
     return nspawn.read_inside(leader, "/var/lib/cloud/data/result.json")

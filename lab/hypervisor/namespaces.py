@@ -1,6 +1,6 @@
-"""Named network namespaces under the lab's own ``/run``, and doing things inside them.
+"""Named network namespaces under the lab's own ``/run``, and calls inside them.
 
-The files hold the namespaces, as ``ip netns`` does, but in the lab's mount namespace: they go when process 1 goes.
+Files hold the namespaces, as with ``ip netns``, but in the lab's mount namespace: they disappear with process 1.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Namespace:
-    """A network namespace by its file."""
+    """A network namespace, by its file."""
 
     path: Path
 
@@ -38,7 +38,7 @@ class Namespace:
         return is_mounted(self.path)
 
     async def create(self) -> None:
-        """Make the namespace if it is not there, without IPv6."""
+        """Make the namespace, without IPv6, if it does not exist."""
         if self.exists():
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -48,17 +48,17 @@ class Namespace:
         await self.ip(["link set lo up"])
 
     async def delete(self) -> None:
-        """Let go of the namespace; the kernel removes it and its interfaces when nothing lives in it."""
+        """Unmount the namespace; the kernel removes it and its interfaces when no process uses it."""
         if self.exists():
             await command(["umount", str(self.path)])
         self.path.unlink(missing_ok=True)
 
     def inside(self, argv: Sequence[str]) -> list[str]:
-        """``argv`` as a command that runs in the namespace."""
+        """Return a command that runs ``argv`` in the namespace."""
         return ["nsenter", f"--net={self.path}", *argv]
 
     async def ip(self, lines: Sequence[str], *, force: bool = False) -> None:
-        """Run ``ip`` commands; with ``force`` go on after one that fails (for removals)."""
+        """Run ``ip`` commands; with ``force`` continue after one that fails (for removals)."""
         if not lines:
             return
         argv = ["ip", *(["-force"] if force else []), "-batch", "-"]
@@ -66,11 +66,11 @@ class Namespace:
             await command(self.inside(argv), stdin="\n".join(lines) + "\n")
 
     async def query(self, *words: str) -> str:
-        """JSON that ``ip -json WORDS`` prints in the namespace."""
+        """Return the JSON that ``ip -json WORDS`` prints in the namespace."""
         return await command(self.inside(["ip", "-json", *words])) or "[]"
 
     async def set_sysctl(self, values: dict[str, str]) -> None:
-        """Set ``net/...`` values; those the kernel does not have (IPv6 off) are passed over."""
+        """Set ``net/...`` values; skip those that the kernel does not have (IPv6 off)."""
 
         def write() -> None:
             for name, value in values.items():
@@ -82,16 +82,16 @@ class Namespace:
     async def call(self, function: Callable[[], _T]) -> _T:
         """Call ``function`` in a thread that has entered the namespace.
 
-        The thread is a new one and ends afterwards: a thread of a pool would carry the namespace into other work.
+        The thread is a new one and ends afterwards: a pool's thread would carry the namespace into other work.
         """
         return await call_in(self.path, function)
 
     async def listen(self, address: str, port: int) -> socket.socket:
-        """A listening TCP socket of the namespace."""
+        """Return a listening TCP socket of the namespace."""
         return await self.call(lambda: listening(address, port))
 
     async def connect(self, address: str, port: int, *, source: str = "") -> socket.socket:
-        """A connected, non-blocking TCP socket of the namespace."""
+        """Return a connected, non-blocking TCP socket of the namespace."""
         connection = await self.call(lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM | socket.SOCK_NONBLOCK))
         try:
             if source:
@@ -104,7 +104,7 @@ class Namespace:
 
 
 def listening(address: str, port: int) -> socket.socket:
-    """A listening TCP socket of the calling thread's namespace."""
+    """Return a listening TCP socket of the calling thread's namespace."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -117,7 +117,7 @@ def listening(address: str, port: int) -> socket.socket:
 
 
 def is_mounted(path: Path) -> bool:
-    """Whether something is mounted at ``path``."""
+    """Return whether something is mounted at ``path``."""
     return os.path.ismount(path)
 
 

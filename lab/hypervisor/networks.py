@@ -1,7 +1,7 @@
-"""Routers: one network namespace per virtual network, and one veth pair per machine.
+"""Routers: one network namespace for each virtual network, and one veth pair for each machine.
 
-There is no bridge. A machine believes its subnet to be one link; its router answers every ARP request (``proxy_arp``)
-and has a host route to each machine, so that every packet between two machines passes the router's rules.
+There is no bridge. A machine treats its subnet as one link. Its router answers every ARP request (``proxy_arp``) and
+has a host route to each machine, so every packet between two machines passes the router's rules.
 """
 
 from __future__ import annotations
@@ -18,59 +18,60 @@ from lab.hypervisor.namespaces import RUN, Namespace
 from lab.hypervisor.ways import Way
 
 INTERNET = Namespace(RUN / "netns" / "internet")
-"""The lab's own namespace, bound here by process 1."""
+"""The lab's own network namespace, which process 1 binds here."""
 
 ROUTER_SYSCTL = {
     "net/ipv4/ip_forward": "1",
-    # Every address behind a router is checked by the rules; the kernel's own filter would drop asymmetric links.
+    # The rules check every address behind a router; the kernel's own filter would drop packets of asymmetric links.
     "net/ipv4/conf/all/rp_filter": "0",
     "net/ipv4/conf/default/rp_filter": "0",
-    # A router that sends redirects would teach machines a way past itself.
+    # A router that sent redirects would teach machines a route that bypasses it.
     "net/ipv4/conf/all/send_redirects": "0",
     "net/ipv4/conf/default/send_redirects": "0",
 }
 
 _WAYS = "201"
-"""The protocol number of routes to other networks, by which they are found again."""
+"""Protocol number of routes to other networks, by which they are found again."""
 _DELIVERED = "202"
-"""That of routes to what machines are delivered besides their address."""
+"""Protocol number of routes to the ranges that machines are delivered besides their address."""
 
 
 def operator_of(plan: Plan) -> Namespace:
-    """Where the operator of one environment stands."""
+    """Return the namespace of an environment's operator."""
     return Namespace.named(plan.place)
 
 
 def router_of(network_id: str) -> Namespace:
-    """The router of a network, made or not."""
+    """Return the router of a network, whether it exists or not."""
     return Namespace.named(f"net-{addresses.hashed(network_id)}")
 
 
 def machine_namespace(name: str) -> Namespace:
-    """The network namespace of a machine, made or not."""
+    """Return the network namespace of a machine, whether it exists or not."""
     return Namespace.named(f"vm-{name}")
 
 
 @dataclass(frozen=True)
 class Networks:
-    """Makes routers and links agree with what is asked. All methods are idempotent."""
+    """Makes routers and links as they are requested. All methods are idempotent."""
 
     own_plan: Plan
-    """The plan of the environment that the lab is of."""
+    """Plan of the lab's own environment."""
     guests: dict[str, Plan] = field(default_factory=dict)
-    """Those of environments beside it, by name."""
+    """Plans of its tenants, by name."""
 
     def plans(self) -> tuple[Plan, ...]:
-        """Of all environments, the lab's own first."""
+        """Return the plans of all environments, the lab's own first."""
         return (self.own_plan, *self.guests.values())
 
     def plan_of(self, network: Network) -> Plan:
-        """The plan of the environment whose network it is: supernets are disjoint. What is in none is the lab's own."""
+        """Return the plan of the environment to which a network belongs. Supernets are disjoint; a network in no
+        tenant's supernet belongs to the lab's own environment."""
         found = (plan for plan in self.guests.values() if network.ranges[0].subnet_of(plan.supernet))
         return next(found, self.own_plan)
 
     def plan_at(self, address: IPv4Address) -> Plan:
-        """The plan of the environment whose address it is."""
+        """Return the plan of the environment to which an address belongs."""
         found = (plan for plan in self.guests.values() if address in plan.supernet)
         return next(found, self.own_plan)
 
@@ -84,8 +85,8 @@ class Networks:
         await self.own(router, "lo", local)
         await self._uplink(router, network)
         await self._operator_link(router, network)
-        # Whatever is in the ranges and is no machine goes to lo, where the rules drop it: the router then answers ARP
-        # for it, and who calls an address that is not there waits in vain, as in a cloud.
+        # Addresses of the ranges that no machine has are routed to lo, where the rules drop them. So the router answers
+        # ARP for them, and a client of such an address waits in vain, as in a cloud.
         await router.ip([f"route replace {range_} dev lo" for range_ in network.ranges])
 
     async def remove(self, router: Namespace) -> None:
@@ -96,11 +97,11 @@ class Networks:
         await router.delete()
 
     def existing(self) -> set[str]:
-        """The files of all routers, whoever made them."""
+        """Return the file names of all routers, whichever daemon made them."""
         return {path.name for path in (RUN / "netns").glob("net-*")}
 
     async def attach(self, machine: Machine, network: Network) -> Namespace:
-        """A fresh namespace for ``machine``, joined to its router, with its address and default route."""
+        """Make a fresh namespace for ``machine``, linked to its router, with its address and default route."""
         router, inside = router_of(machine.network), machine_namespace(machine.name)
         await self.detach(machine.name, machine.network)
         await inside.create()
@@ -121,7 +122,8 @@ class Networks:
         return inside
 
     def _near(self, machine: Machine, network: Network) -> list[str]:
-        """What a machine reaches through its router: all, unless it has an interface on the internet."""
+        """Return the destinations that a machine reaches through its router: all, unless it has an interface on the
+        internet."""
         if machine.public is None:
             return ["default"]
         services = (addresses.PLATFORM, addresses.METADATA, addresses.DEPOT, self.plan_of(network).operator)
@@ -140,14 +142,14 @@ class Networks:
         )
 
     async def deliver(self, machine: Machine) -> None:
-        """Route to a machine that is attached what it is delivered besides its address. Of two machines that are
-        delivered one range, as a rack's two gateways are, the one of the lower address gets it while it runs."""
+        """Route to an attached machine the ranges that it is delivered besides its address. When two machines are
+        delivered one range, as a rack's two gateways are, the machine with the lower address gets it while it runs."""
         link, metric = addresses.machine_link(machine.name), int(machine.address.ip) - int(machine.address.network[0])
         ways = {str(range_): f"via {machine.address.ip} dev {link} onlink metric {metric}" for range_ in machine.routed}
         await self._route(router_of(machine.network), link, ways, protocol=_DELIVERED)
 
     async def _route(self, router: Namespace, link: str, wanted: Mapping[str, str], *, protocol: str) -> None:
-        """Have exactly these routes of a protocol by ``link``."""
+        """Make exactly these routes of a protocol on ``link``."""
         shown = json.loads(await router.query("-4", "route", "show", "dev", link, "protocol", protocol))
         await router.ip([f"route replace {target} {way} proto {protocol}" for target, way in wanted.items()])
         gone = {str(IPv4Network(route["dst"])) for route in shown} - set(wanted)
@@ -166,19 +168,19 @@ class Networks:
         await self._pair(router_of(network.id), addresses.gateway_link(gateway_id), inside, "eth0")
 
     async def expose(self, link: str, inside: Namespace, public: Sequence[IPv4Address]) -> None:
-        """Join a namespace to the internet with these addresses, all of its own."""
+        """Join a namespace to the internet with these addresses, and remove any others."""
         await self._pair(INTERNET, link, inside, addresses.UPLINK)
         await self.own(inside, addresses.UPLINK, public)
         await INTERNET.ip([f"route replace {address}/32 dev {link}" for address in public])
         await inside.ip([f"route replace default via {addresses.INTERNET_GATEWAY} dev {addresses.UPLINK} onlink"])
 
     async def part(self, key: str) -> None:
-        """Take away the links of the gateway of this key, wherever they are."""
+        """Remove the links of the gateway with this key, wherever they are."""
         for namespace in (INTERNET, *map(Namespace.named, self.existing())):
             await namespace.ip([f"link del g-{key}"], force=True)
 
     async def ensure_peerings(self, peerings: Sequence[Peering]) -> None:
-        """Join the routers of peered networks, and part those that are no longer."""
+        """Join the routers of peered networks, and remove the links of former peerings."""
         wanted = {addresses.peering_link(peering.id): peering for peering in peerings}
         for router in map(Namespace.named, self.existing()):
             links = {link["ifname"] for link in json.loads(await router.query("link", "show"))}
@@ -190,7 +192,7 @@ class Networks:
                 await self._pair(first, link, second, link)
 
     async def ensure_ways(self, network: Network, ways: Sequence[Way], chosen: Mapping[IPv4Network, Way]) -> None:
-        """Route to other networks what ``chosen`` says, by the links of ``ways``."""
+        """Make the routes of ``chosen`` to other networks, over the links of ``ways``."""
         router = router_of(network.id)
         for way in ways:
             await self.own(router, way.link, [way.near])
@@ -198,11 +200,11 @@ class Networks:
             await self._route(router, way.link, routes, protocol=_WAYS)
 
     async def ensure_operator(self, plan: Plan) -> None:
-        """Make the namespace of an environment's operator with a leg to the internet."""
+        """Make the namespace of an environment's operator, with a link to the internet."""
         inside = operator_of(plan)
         await inside.create()
         await inside.set_sysctl({"net/ipv4/conf/all/rp_filter": "0", "net/ipv4/conf/default/rp_filter": "0"})
-        # Its names are its environment's: a guest has a name server of its own.
+        # Names belong to an environment, so a tenant's operator has a name server of its own.
         await self.own(inside, "lo", [plan.operator, *([addresses.INTERNET_DNS] if plan.guest else [])])
         await self._pair(INTERNET, plan.place, inside, addresses.UPLINK)
         await self.own(inside, addresses.UPLINK, [plan.public])
@@ -210,7 +212,7 @@ class Networks:
         await INTERNET.ip([f"route replace {plan.public}/32 dev {plan.place}"])
 
     async def remove_operator(self, plan: Plan) -> None:
-        """Take an operator's namespace away, with its legs."""
+        """Remove an operator's namespace, with its links."""
         await INTERNET.ip([f"link del {plan.place}"], force=True)
         await operator_of(plan).delete()
 
@@ -250,7 +252,7 @@ class Networks:
 
 
 def gateway_of(machine: Machine, network: Network) -> IPv4Address:
-    """The router's address in the machine's subnet; raises ValueError when no subnet holds the machine."""
+    """Return the router's address in the machine's subnet; raises ValueError when no subnet holds the machine."""
     for subnet in network.subnets:
         if machine.address.ip in subnet.range:
             return subnet.range[1]

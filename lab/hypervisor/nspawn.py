@@ -1,7 +1,7 @@
-"""Machines as processes: starting systemd-nspawn, finding it again, and reaching inside.
+"""Machines as processes: starts systemd-nspawn, finds it again, and reaches inside.
 
 A machine is a child of process 1, not of the daemon, so it outlives the daemon. It is found by the ``--machine=``
-argument of its systemd-nspawn in our own PID namespace; its leader is the child that is process 1 of a namespace
+argument of its systemd-nspawn, in our own PID namespace. Its leader is the child that is process 1 of a namespace
 below.
 """
 
@@ -22,7 +22,7 @@ from lab.state import start_time
 REBOOT = 133
 """Exit code of ``systemd-nspawn --keep-unit`` when the machine asked for a reboot (EXIT_FORCE_RESTART)."""
 
-# The outer shell stays as the one who writes down how the machine ended; only the inner one joins the machine's group.
+# The outer shell stays, to write down the machine's exit code; only the inner shell joins the machine's group.
 _LAUNCH = """exec < /dev/null > /dev/null 2>&1
 log=$1; exit_file=$2; shift 2
 rm -f "$exit_file"
@@ -51,11 +51,11 @@ class Process:
     _leader: int | None = None
 
     def alive(self) -> bool:
-        """Whether it still runs."""
+        """Return whether it still runs."""
         return start_time(self.pid) == self.started
 
     def leader(self) -> int | None:
-        """PID (in our namespace) of the machine's process 1, once it is there."""
+        """Return the PID (in our namespace) of the machine's process 1, once it exists."""
         if self._leader is None:
             inner = (child for child in _children(self.pid) if len(ids := _depths(child)) == 2 and ids[-1] == 1)
             self._leader = next(inner, None)
@@ -74,7 +74,7 @@ class Process:
             os.kill(self.pid, signal.SIGTERM)
 
     async def ended(self) -> None:
-        """Await the end."""
+        """Wait for the end."""
         try:
             descriptor = os.pidfd_open(self.pid)
         except ProcessLookupError:
@@ -89,12 +89,12 @@ class Process:
 
 
 def launch_argv(*, name: str, root: Path, netns: Path, binds: Sequence[tuple[Path, str]]) -> list[str]:
-    """The systemd-nspawn command line of one machine."""
+    """Return the systemd-nspawn command line of one machine."""
     return [*_common(name=name, root=root, netns=netns), "--boot", *(f"--bind={near}:{far}" for near, far in binds)]
 
 
 def container_argv(*, name: str, root: Path, netns: Path, command: Sequence[str]) -> list[str]:
-    """The systemd-nspawn command line of one program with a file system and processes of its own."""
+    """Return the systemd-nspawn command line of one program with a file system and processes of its own."""
     return [*_common(name=name, root=root, netns=netns), "--as-pid2", "--", *command]
 
 
@@ -120,7 +120,7 @@ def _common(*, name: str, root: Path, netns: Path) -> list[str]:
 
 
 async def launch(argv: Sequence[str], *, name: str, group: Group, log: Path, exit_file: Path) -> Process:
-    """Start a machine as a child of process 1; returns once its systemd-nspawn is seen."""
+    """Start a machine as a child of process 1; return its process once its systemd-nspawn is seen."""
     words = ["launch", str(log), str(exit_file), *group.procs_files(), "--", *argv]
     await command(["setsid", "--fork", "/bin/sh", "-c", _LAUNCH, *words])
     while (process := running().get(name)) is None:
@@ -135,7 +135,7 @@ def _exit_code(file: Path) -> str | None:
 
 
 def running() -> dict[str, Process]:
-    """All machines that run, by name."""
+    """Return all running machines by name."""
     own = os.readlink("/proc/self/ns/pid")
     names: dict[int, str] = {}
     for pid in _numbers():
@@ -143,7 +143,7 @@ def running() -> dict[str, Process]:
             words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
             if words[0].endswith(b"systemd-nspawn") and os.readlink(f"/proc/{pid}/ns/pid") == own:
                 names[pid] = next(word for word in words if word.startswith(b"--machine="))[10:].decode()
-    # A machine that is being set up has a second process of the same command line: the child of the one we want.
+    # While a machine is set up, a second process has the same command line: a child of the wanted one.
     parents = {pid: _status(pid).get("PPid", "") for pid in names}
     found = {}
     for pid, name in names.items():
@@ -158,7 +158,7 @@ def _numbers() -> Iterator[int]:
 
 
 def _status(pid: int) -> dict[str, str]:
-    """The fields of /proc/PID/status; empty when the process is gone."""
+    """Return the fields of /proc/PID/status; empty when the process is gone."""
     try:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except OSError:
@@ -177,22 +177,24 @@ def _children(pid: int) -> list[int]:
 
 
 def _depths(pid: int) -> list[int]:
-    """The process's PID in each PID namespace from ours inwards; empty when it is gone."""
+    """Return the process's PID in each PID namespace, from ours inwards; empty when the process is gone."""
     return [int(number) for number in _status(pid).get("NSpid", "").split()]
 
 
 def leader_among(pids: Collection[int]) -> int | None:
-    """Process 1 of a machine out of the processes of its cgroup: process 1 two PID namespaces down from the host's."""
+    """Return the process 1 of a machine, from the processes of its cgroup: it is two PID namespaces below the
+    host's."""
     return next((pid for pid in pids if len(ids := _depths(pid)) == 3 and ids[-1] == 1), None)
 
 
 def inside(leader: int, argv: Sequence[str], *, environment: Sequence[str] = ()) -> list[str]:
-    """``argv`` as a command that runs as root in the machine of ``leader``, with a clean environment."""
+    """Return a command that runs ``argv`` as root in the machine of ``leader``, with a clean environment."""
     return ["nsenter", f"--target={leader}", *_NSENTER, "--", "env", "-i", *CLEAN_ENVIRONMENT, *environment, *argv]
 
 
 def read_inside(leader: int, path: str, *, limit: int = 1 << 20) -> bytes | None:
-    """A small regular file of a machine; None when it is absent or anything else (a machine may try to mislead us)."""
+    """Return the content of a small regular file of a machine; None when it is absent or another kind of file (a
+    machine may try to mislead us)."""
     try:
         descriptor = os.open(f"/proc/{leader}/root{path}", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

@@ -1,5 +1,5 @@
-"""Where environments' operators stand: a namespace each, with a leg to the internet and one into each network of its
-own."""
+"""Operators of environments: each has a namespace, with a link to the internet and one to each network of its
+environment."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from lab.hypervisor.networks import INTERNET, Networks, operator_of
 
 
 class Operators:
-    """The places of the operators of the lab's own environment and of those beside it. All methods are idempotent."""
+    """Namespaces of the operators of the lab's own environment and of its tenants. All methods are idempotent."""
 
     def __init__(self, networks: Networks) -> None:
         self._networks = networks
 
     async def ensure(self) -> None:
-        """Have the place of the lab's own operator."""
+        """Make the namespace of the lab's own operator."""
         await self._networks.ensure_operator(self._networks.own_plan)
         await self.serve_names(())
 
     async def admit(self, plan: Plan, networks: Sequence[Network]) -> None:
-        """Have a place for the operator of an environment beside the lab's own."""
+        """Make the namespace of a tenant's operator."""
         if self._networks.guests.get(plan.guest) != plan:
             self._networks.guests[plan.guest] = plan
             await self._networks.ensure_operator(plan)
             await self.serve_names(networks)
 
     async def dismiss(self, guest: str) -> None:
-        """Take it away again; the environment's networks are gone by then."""
+        """Remove the namespace of a tenant's operator; the tenant's networks are gone by then."""
         if (plan := self._networks.guests.pop(guest, None)) is not None:
             await NameServer(operator_of(plan), addresses.INTERNET_DNS).stop()
             await self._networks.remove_operator(plan)
 
     async def serve_names(self, networks: Sequence[Network]) -> None:
-        """Answer each operator the names of their networks: a laptop would use its site's name server through the VPN,
-        which knows all private names of the environment and of no other."""
+        """Serve each operator the names of its environment's networks. A laptop would use its site's name server
+        through the VPN, which knows all private names of its environment and of no other."""
         for plan in self._networks.plans():
             mine = (network for network in networks if self._networks.plan_of(network) == plan)
             names = {name: address for network in mine for name, address in network.names.items()}

@@ -1,4 +1,4 @@
-"""The hypervisor: makes networks, rules, names, load balancers and machines agree with the desired world."""
+"""Hypervisor: makes networks, rules, names, load balancers and machines agree with the desired world."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from lab.hypervisor.ways import Way
 
 _LOG = logging.getLogger(__name__)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,62}")
-"""Names are folders, cgroups and interfaces here."""
+"""Names of machines that are allowed: they become folders, cgroups and interfaces here."""
 
 
 class NetworkObserver(Protocol):
-    """Told of routers that have come up or go away (who serves the cloud's services inside them)."""
+    """Notified of routers that have come up or go away; it serves the cloud's services inside them."""
 
     async def network_up(self, network: Network, router: Namespace) -> None: ...
 
@@ -52,16 +52,16 @@ class LabHypervisor:
         self._internet = Internet()
         self._world = World()
         self._ordered: World | None = None
-        """What the clouds ordered last; None before they have."""
+        """World that the clouds ordered last; None before their first order."""
         self._standing = World()
         self._keepers: dict[str, Keeper] = {}
-        """By machine name; a machine that is replaced keeps its keeper."""
+        """Keepers by machine name; a machine that is replaced keeps its keeper."""
         self._made: dict[str, Network] = {}
         self._peered: tuple[tuple[Peering, ...], frozenset[str]] | None = None
         self._ways: dict[str, tuple[Way, ...]] = {}
-        """What each router has."""
+        """Links out of each network, as its router has them."""
         self._rules: dict[str, str] = {}
-        """The document that each router has."""
+        """Document of nftables that each router has."""
         self._lock = asyncio.Lock()
         self._removals: set[asyncio.Task[None]] = set()
 
@@ -71,21 +71,21 @@ class LabHypervisor:
         await self._operators.ensure()
 
     async def close(self) -> None:
-        """Stop following; machines and networks stay as they are, for the next daemon to adopt."""
+        """Stop following; machines and networks stay as they are, and the next daemon adopts them."""
         await self._balancers.close()
         await self._gateways.close()
         for keeper in self._keepers.values():
             await keeper.close()
 
     async def apply(self, world: World) -> None:
-        """See :meth:`lab.desired.Hypervisor.apply`. An object that fails is logged and stops no other."""
+        """See :meth:`lab.desired.Hypervisor.apply`. An object that fails is logged, and does not stop the others."""
         async with self._lock:
             self._ordered = world
             await self._follow(world + self._standing)
 
     async def stand(self, standing: World) -> None:
-        """Follow ``standing`` too, which no cloud orders: the racks. Before the clouds' first order it is kept for
-        then, since it alone would have the clouds' machines removed."""
+        """Follow ``standing`` too, which no cloud orders: the racks. Before the clouds' first order it is only kept,
+        since following it alone would remove the clouds' machines."""
         async with self._lock:
             self._standing = standing
             if self._ordered is not None:
@@ -107,7 +107,7 @@ class LabHypervisor:
         self._later(self._remove_gone(wanted.keys()))
 
     async def admit(self, plan: Plan) -> None:
-        """Have a place for the operator of an environment beside the lab's own, whose networks the clouds order."""
+        """Make the namespace of the operator of a tenant, whose networks the clouds order."""
         async with self._lock:
             await self._operators.admit(plan, self._world.networks)
 
@@ -126,7 +126,7 @@ class LabHypervisor:
         return MachineState(phase="absent") if keeper is None else await keeper.settled(timeout_s)
 
     async def run(self, machine_id: str, script: str, *, timeout_s: float) -> CommandResult:
-        """See :meth:`lab.desired.Hypervisor.run`. Too late is exit code 124.
+        """See :meth:`lab.desired.Hypervisor.run`. A script that takes too long has exit code 124.
 
         Raises:
             RuntimeError: the machine does not exist or does not run.
@@ -137,7 +137,7 @@ class LabHypervisor:
         return await keeper.parts.run(script, timeout_s=timeout_s)
 
     async def power(self, name: str, action: Power) -> None:
-        """Press the power switch of a machine; raises KeyError for a name that is no machine's."""
+        """Press the power switch of a machine; raises KeyError for a name that no machine has."""
         await self._keepers[name].power(action)
 
     async def switch_on(self, machine_id: str) -> None:
@@ -147,11 +147,11 @@ class LabHypervisor:
             await keeper.power("on")
 
     async def cut(self, name: str) -> None:
-        """Cut a gateway or a tunnel off the internet; LookupError when there is none of this name."""
+        """Cut a gateway or a tunnel off the internet; raises LookupError when there is none of this name."""
         await self._internet.cut(name, find_cut(name, self._world))
 
     async def restore(self, name: str) -> None:
-        """Take back a cut; LookupError when there is none of this name."""
+        """Remove a cut; raises LookupError when there is none of this name."""
         if name not in self._internet.cuts:
             raise LookupError(f"{name!r} is not cut; these are: {', '.join(self._internet.cuts) or 'none'}")
         await self._internet.restore(name)
@@ -161,7 +161,7 @@ class LabHypervisor:
         return self._gateways.states(gateway_id)
 
     def report(self) -> dict[str, Any]:
-        """Everything for ``lab status``."""
+        """Return everything for ``lab status``."""
         return {
             "machines": [keeper.told() for _, keeper in sorted(self._keepers.items())],
             "networks": [_told(network) for network in self._made.values()],
@@ -242,7 +242,7 @@ class LabHypervisor:
             self._keepers[name].follow(machine)
 
     def _present(self) -> set[str]:
-        """Names of all machines that run, have a disk, or are looked after."""
+        """Return the names of all machines that run, have a disk, or have a keeper."""
         directory = self._settings.state.machines
         disks = {entry.name for entry in directory.iterdir()} if directory.exists() else set()
         machines = {name for name in nspawn.running() if not name.startswith(PROCESS)}
@@ -253,7 +253,8 @@ class LabHypervisor:
         return Keeper(parts, network_of=self._ready_network)
 
     def _ready_network(self, network_id: str) -> Network | None:
-        """A network that machines may join: without its rules nothing would hold them apart."""
+        """Return a network that machines may join: it has its rules, without which nothing would separate the
+        machines."""
         return self._made.get(network_id) if network_id in self._rules else None
 
     async def _forget(self, keeper: Keeper) -> None:
@@ -261,7 +262,7 @@ class LabHypervisor:
             self._keepers.pop(keeper.name, None)
 
     async def _remove_gone(self, wanted: Any) -> None:
-        """Remove networks that should not be, once no machine is left in them."""
+        """Remove networks that should not exist, once no machine is left in them."""
         keep = {router_of(network_id).path.name for network_id in wanted}
         await asyncio.gather(*(keeper.gone() for keeper in self._keepers.values() if keeper.spec is None))
         async with self._lock:
@@ -300,7 +301,7 @@ class LabHypervisor:
 
 
 def _told(network: Network) -> dict[str, Any]:
-    """A network for ``lab status``, with its NATs' addresses."""
+    """Return a network for ``lab status``, with its NATs' addresses."""
     return {
         "id": network.id,
         "name": network.name,

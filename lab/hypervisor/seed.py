@@ -1,4 +1,4 @@
-"""What a machine's disk holds before its first start: its identity, its cloud-init seed, its hardware, the lab's CA.
+"""Files on a machine's disk before its first start: its identity, its cloud-init seed, its hardware, the lab's CA.
 
 Everything is written into the overlay's upper folder, so the image stays as it was baked.
 """
@@ -23,17 +23,20 @@ network: {config: disabled}
 """
 
 _HARDWARE = "lab-hardware"
-"""What makes a container look like a machine to kubelet and containerd, set up in each machine before anything else.
+"""Name of the script and unit that make a container look like a machine to kubelet and containerd.
 
-systemd-nspawn mounts version 1's cgroup controllers and /proc/sys read-only and has no /dev/kmsg. Everything is in the
-machine's own namespaces: its own cgroup, its own network's parameters. The kernel parameters that kubelet would set are
-the host's, so a file with the value that it looks for lies over each of them."""
+The unit runs in each machine before anything else. systemd-nspawn mounts version 1's cgroup controllers and /proc/sys
+read-only and has no /dev/kmsg. The script changes only the machine's own namespaces: its own cgroup, its own network's
+parameters. The kernel parameters that kubelet would set are the host's, so a file with the value that kubelet looks for
+is mounted over each of them.
+"""
 _SCRIPT_PATH = f"usr/local/lib/{_HARDWARE}"
 _UNIT_PATH = f"etc/systemd/system/{_HARDWARE}.service"
 _WANTS_PATH = f"etc/systemd/system/sysinit.target.wants/{_HARDWARE}.service"
 
 _KUBELET_WANTS = {"vm/overcommit_memory": 1, "vm/panic_on_oom": 0, "kernel/panic": 10, "kernel/panic_on_oops": 1}
-"""k8s.io/kubernetes/pkg/kubelet/cm/container_manager_linux.go, setupKernelTunables."""
+"""Kernel parameters that kubelet wants: k8s.io/kubernetes/pkg/kubelet/cm/container_manager_linux.go,
+setupKernelTunables."""
 
 _UNIT = f"""\
 # What a real machine has and the lab's must be given. Written by the lab.
@@ -95,7 +98,7 @@ def _put_seed(machine: Machine, upper: Path) -> None:
 
 
 def _put_ca(upper: Path, image: Path, ca: bytes) -> None:
-    """Trust ``ca`` the way ``update-ca-certificates`` does, so that running it later keeps the result."""
+    """Trust ``ca`` as ``update-ca-certificates`` does, so that running it later keeps the result."""
     _put(upper, f"usr/local/share/ca-certificates/{CA_NAME}.crt", ca)
     bundle = image / _BUNDLE
     _put(upper, str(_BUNDLE), (bundle.read_bytes() if bundle.exists() else b"") + ca)
@@ -124,7 +127,7 @@ def _link(upper: Path, name: str, target: str) -> None:
 
 
 def _parents(upper: Path, directory: Path) -> None:
-    """Make folders that merge with the image's: owned by root, 0755, as every folder named here is in Debian."""
+    """Make folders that merge with the image's: owned by root, mode 0755, as all folders named here are in Debian."""
     directory.mkdir(parents=True, exist_ok=True)
     while directory != upper:
         directory.chmod(0o755)
@@ -132,7 +135,7 @@ def _parents(upper: Path, directory: Path) -> None:
 
 
 def wipe(directory: Path) -> None:
-    """Empty a folder, keeping the folder itself (it may be a mount's source)."""
+    """Empty a folder, but keep the folder itself (it may be a mount's source)."""
     for entry in directory.iterdir():
         if entry.is_dir() and not entry.is_symlink():
             shutil.rmtree(entry)

@@ -1,4 +1,4 @@
-"""What the hypervisor of one environment needs to know."""
+"""Settings of one environment's hypervisor."""
 
 from __future__ import annotations
 
@@ -16,21 +16,22 @@ def _no_ca() -> bytes:
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Frozen settings of one environment's hypervisor."""
+    """Settings of one environment's hypervisor, which do not change."""
 
     state: LabState
     plan: Plan
     rootfs: Path
-    """The root file system of a machine whose ``image`` is no path and none of ``images``."""
+    """Root file system of a machine whose ``image`` is neither a path nor in ``images``."""
     images: Mapping[str, Path] = field(default_factory=dict)
-    """Root file systems by the names of images: a rack's hosts have ``bare``."""
+    """Root file systems by image name; a rack's hosts have ``bare``."""
     gateway_rootfs: Path | None = None
-    """The root file system of the clouds' VPN gateways; without one their tunnels stay down."""
+    """Root file system of the clouds' VPN gateways; without one their tunnels stay down."""
     ca: Callable[[], bytes] = _no_ca
-    """The lab's CA certificate (PEM), asked for when a machine's disk is made."""
+    """Returns the lab's CA certificate (PEM); called when a machine's disk is made."""
     boot_timeout_s: float = 600.0
-    """How long a machine may take until cloud-init has finished; user-data that installs packages takes minutes."""
+    """Seconds that a machine may take until cloud-init has finished; user-data that installs packages takes minutes."""
 
     def image(self, name: str) -> Path:
-        """The root file system of an image: its name is its path, or means the default one."""
+        """Return the root file system of an image: a name is a path, a key of ``images``, or else means the default
+        one."""
         return Path(name) if name.startswith("/") else self.images.get(name, self.rootfs)

@@ -1,4 +1,4 @@
-"""What is known of one tunnel: whether it is up, what it carried, and when it is to be dialled."""
+"""State of one tunnel: whether it is up, the bytes that it carried, and the time of the next dial."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ from lab.hypervisor.vici import Tree
 
 _SHORTEST_PAUSE_S = 2.0
 _LONGEST_PAUSE_S = 10.0
-"""Between two attempts to dial an end that refuses: it may not have been told of the tunnel yet, or never will be."""
+"""Longest pause in seconds between two dials of an end that refuses: it may not know of the tunnel yet, or may
+never."""
 
 
 @dataclass
 class Watched:
-    """What has been seen of one tunnel."""
+    """Observed state of one tunnel."""
 
     up: bool = False
     since: float = 0.0
     pause: float = 0.0
     dial_at: float = 0.0
-    """When it is dialled next, on the monotonic clock."""
+    """Time of the next dial, on the monotonic clock."""
     totals: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Bytes in and out of each security association that ever carried the tunnel."""
 
     def see(self, associations: Sequence[Tree]) -> None:
-        """Take what charon lists under the tunnel's name."""
+        """Take in what charon lists under the tunnel's name."""
         up, age = False, 0.0
         for association in associations:
             for child in _children(association):
@@ -44,17 +45,17 @@ class Watched:
             self.up, self.since = up, time.time() - (age if up else 0.0)
 
     def due(self) -> bool:
-        """Whether it is to be dialled now. It takes it that it then is."""
+        """Return whether it is time to dial; if so, set the time of the next dial, since the caller dials now."""
         now = time.monotonic()
         if now < self.dial_at:
             return False
-        # Both ends may dial, and must not do it in step.
+        # Both ends may dial, but must not do so in step.
         self.pause = min(2 * self.pause, _LONGEST_PAUSE_S) or _SHORTEST_PAUSE_S
         self.dial_at = now + self.pause * random.uniform(0.8, 1.0)  # noqa: S311
         return True
 
     def state(self) -> TunnelState:
-        """As it is told."""
+        """Return the state of the tunnel."""
         total_in, total_out = (sum(pair[index] for pair in self.totals.values()) for index in (0, 1))
         return TunnelState(up=self.up, since=self.since, bytes_in=total_in, bytes_out=total_out)
 

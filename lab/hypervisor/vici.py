@@ -1,6 +1,6 @@
-"""strongSwan's control protocol (VICI), the client's side, as far as gateways need it.
+"""Client of strongSwan's control protocol (VICI), as far as gateways need it.
 
-So keys go from memory to charon through a socket: they are in no file and no argument. The protocol:
+Keys go from memory to charon through a socket, so they are in no file and no argument. The protocol:
 https://github.com/strongswan/strongswan/blob/master/src/libcharon/plugins/vici/README.md.
 """
 
@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import TypeAlias, Union
 
 Message: TypeAlias = Mapping[str, Union[str, Sequence[str], "Message"]]
-"""Sections, lists and values; a value is text."""
+"""Message to send: sections, lists and values; a value is text."""
 Tree: TypeAlias = dict[str, Union[str, list[str], "Tree"]]
-"""The same as it is read."""
+"""Message as it is read."""
 
 
 class ViciError(Exception):
-    """charon refused a command, or spoke something else than VICI."""
+    """Raised when charon refuses a command, or answers something that is not VICI."""
 
 
 class Packet(IntEnum):
@@ -45,7 +45,7 @@ class _Element(IntEnum):
 
 
 def encode(message: Message) -> bytes:
-    """A message as bytes."""
+    """Encode a message."""
     return b"".join(_encoded(message))
 
 
@@ -76,7 +76,7 @@ def _value(text: str) -> bytes:
 
 
 def decode(data: bytes) -> Tree:
-    """The message in ``data``; raises :class:`ViciError` for bytes that are none."""
+    """Decode a message; raises :class:`ViciError` for bytes that are not one."""
     try:
         return _Reader(data).message()
     except (IndexError, ValueError) as error:
@@ -132,7 +132,7 @@ class _Reader:
 
 
 class Session:
-    """A connection to one charon. One command at a time; events come at any time."""
+    """A connection to one charon. Commands run one at a time; events arrive at any time."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
@@ -143,7 +143,7 @@ class Session:
 
     @classmethod
     async def connect(cls, path: Path) -> Session:
-        """Connect to the socket at ``path``, however long; raises OSError when nobody listens."""
+        """Connect to the socket at ``path``, however long the path is; raises OSError when no process listens."""
         folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
         try:
             return cls(*await asyncio.open_unix_connection(f"/proc/self/fd/{folder}/{path.name}"))
@@ -156,17 +156,18 @@ class Session:
         self._writer.close()
 
     async def command(self, name: str, message: Message | None = None) -> Tree:
-        """What charon answers. Raises :class:`ViciError` when it refuses, OSError when it is gone."""
+        """Send a command, and return charon's answer. Raises :class:`ViciError` when it refuses, OSError when it is
+        gone."""
         answer = await self._ask(Packet.REQUEST, name, encode(message or {}))
         if answer.get("success", "yes") != "yes":
             raise ViciError(f"{name}: {answer.get('errmsg', 'refused')}")
         return answer
 
     async def listen(self, event: str, heard: Callable[[Tree], None]) -> None:
-        """Call ``heard``, and who was called before no longer, with each event of a name from now on."""
+        """Call ``heard`` with each event of a name from now on, instead of the function that was called before."""
         known = event in self._listeners
         self._listeners[event] = heard
-        if not known:  # charon sends an event once for each time that one has registered
+        if not known:  # charon sends an event once for each registration
             await self._ask(Packet.REGISTER, event)
 
     async def _ask(self, kind: Packet, name: str, body: bytes = b"") -> Tree:

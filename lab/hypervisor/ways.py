@@ -1,7 +1,7 @@
-"""The ways between networks: over a cloud's gateway, or over a peering. Pure.
+"""Links out of networks to other networks: over a cloud's gateway, or over a peering. Nothing here has side effects.
 
-What a way carries, the subnets' routes say: packets of a subnet, and of the routed ranges of its machines, to the
-route's destination. Nothing else leaves by it, and nothing comes in by it but what comes from its other end.
+The subnets' routes decide what a link carries: packets of a subnet, and of the routed ranges of its machines, to the
+route's destination. Nothing else leaves over it, and only packets from its other end come in.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Passage:
-    """What a subnet's route lets out."""
+    """Traffic that a subnet's route lets out."""
 
     sources: tuple[IPv4Network, ...]
     destination: IPv4Network
@@ -27,35 +27,36 @@ class Passage:
 
 @dataclass(frozen=True, kw_only=True)
 class Way:
-    """One way out of a network, as its router has it."""
+    """One link out of a network, as its router has it."""
 
     link: str
-    """The router's interface."""
+    """Name of the router's interface."""
     near: IPv4Address
-    """The router's own address on it."""
+    """Address of the router on the link."""
     hop: IPv4Address
-    """The next hop."""
+    """Address of the next hop."""
     origins: tuple[IPv4Network, ...]
-    """Where packets that come in by it may come from."""
+    """Ranges from which packets may come in over the link."""
     passages: tuple[Passage, ...]
 
 
 def held(subnet: Subnet, machines: Sequence[Machine]) -> tuple[IPv4Network, ...]:
-    """All ranges that a subnet's machines send from."""
+    """Return all ranges from which a subnet's machines send."""
     routed = (range_ for machine in machines if machine.address.ip in subnet.range for range_ in machine.routed)
     return (subnet.range, *routed)
 
 
 def inside_addresses(gateway: Gateway, network: Network) -> tuple[IPv4Address, ...]:
-    """The addresses that a gateway has in its network: the first of all, which is no machine's, or of a range that its
-    tunnels carry. charon routes to a tunnel's other end only with an address of its own in the tunnel's near ranges."""
+    """Return the addresses that a gateway has in its network, one in each range that its tunnels carry: the network's
+    first address, which no machine has, or else the range's first. charon routes to a tunnel's other end only if it has
+    an address of its own in the tunnel's near ranges."""
     first = network.ranges[0].network_address
     carried = (range_ for tunnel in gateway.tunnels for range_ in tunnel.local_ranges)
     return tuple(sorted({first if first in range_ else range_.network_address for range_ in carried}))
 
 
 def ways(network: Network, world: World) -> tuple[Way, ...]:
-    """The ways out of ``network``."""
+    """Return the links out of ``network``."""
     here = [machine for machine in world.machines if machine.network == network.id]
     return (*_gateways(network, world, here), *_peerings(network, world, here))
 
@@ -64,7 +65,7 @@ def _gateways(network: Network, world: World, here: Sequence[Machine]) -> Iterat
     for gateway in world.gateways:
         if gateway.network == network.id:
             origins = {range_ for tunnel in gateway.tunnels for range_ in tunnel.remote_ranges}
-            # Its own words count too: of what is too large for a tunnel it has to say so.
+            # The gateway's own packets count too: it must report packets that are too large for a tunnel.
             origins |= {IPv4Network(address) for address in inside_addresses(gateway, network)}
             yield Way(
                 link=addresses.gateway_link(gateway.id),
@@ -101,8 +102,8 @@ def _passages(network: Network, via: str, here: Sequence[Machine]) -> tuple[Pass
 
 
 def routes(found: Sequence[Way]) -> dict[IPv4Network, Way]:
-    """The way of each destination. A router has one table: of two ways to one destination the first is taken, and the
-    rules drop what the other subnet meant for the second."""
+    """Return the link for each destination. A router has one routing table: of two links to one destination the first
+    is taken, and the rules drop the packets that another subnet would send over the second."""
     chosen: dict[IPv4Network, Way] = {}
     for way in found:
         for passage in way.passages:

@@ -1,1 +1,1 @@
-"""Pulumi provider plugins that stand in for the real ones inside the lab."""
+"""Stand-ins for Pulumi's provider plugins, for use inside the lab."""

@@ -1,4 +1,4 @@
-"""Ways out of a VPC: elastic addresses, NAT gateways, endpoints."""
+"""Resources for traffic out of a VPC: Elastic IPs, NAT gateways, endpoints."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ENDPOINTS = Described(
 
 
 def egress_kinds() -> tuple[Kind, ...]:
-    """Everything of this table."""
+    """Return the resource types of this table."""
     return (
         Kind(
             type="aws:ec2/eip:Eip",
@@ -134,7 +134,7 @@ def _endpoint_outputs(call: Call, found: dict[str, Any]) -> dict[str, Any]:
         "vpcId": found["VpcId"],
         "serviceName": found["ServiceName"],
         "vpcEndpointType": found.get("VpcEndpointType", "Gateway"),
-        # A set: the order is the program's.
+        # The API has a set; the order is the program's.
         "routeTableIds": asked if sorted(asked) == sorted(tables) else sorted(tables),
         "state": found["State"],
     }

@@ -20,7 +20,7 @@ _BUSY = ("ResourceInUse", "ScalingActivityInProgress", "ResourceInUseFault", "Sc
 
 
 def group_kinds() -> tuple[Kind, ...]:
-    """Everything of this table."""
+    """Return the resource types of this table."""
     return (
         Kind(
             type="aws:autoscaling/group:Group",
@@ -136,7 +136,7 @@ def _group_outputs(call: Call, found: dict[str, Any]) -> dict[str, Any]:
             "name": template.get("LaunchTemplateName", ""),
             "version": template.get("Version", ""),
         },
-        # Sets: the order is the program's.
+        # The API has sets; the order is the program's.
         "vpcZoneIdentifiers": _ordered(found["VPCZoneIdentifier"].split(","), known.get("vpcZoneIdentifiers")),
         "suspendedProcesses": _ordered(
             [item["ProcessName"] for item in found.get("SuspendedProcesses", [])], known.get("suspendedProcesses")
@@ -155,7 +155,8 @@ def _text(value: Any) -> str:
 
 
 def _delete_group(call: Call) -> None:
-    """As the real plugin: the group shrinks to nothing, its instances are waited for, then it goes."""
+    """Delete a group as the real plugin does: unless ``forceDelete`` is set, shrink it to 0 and wait for its instances
+    to end; then delete it."""
     name = call.id
     force = bool(call.old.get("forceDelete"))
     try:

@@ -12,7 +12,7 @@ CONFLICT = ("DeleteConflict",)
 
 
 def iam_kinds() -> tuple[Kind, ...]:
-    """Everything of this table."""
+    """Return the resource types of this table."""
     return (
         Kind(
             type="aws:iam/role:Role",
@@ -138,7 +138,7 @@ def _role_outputs(call: Call, found: dict[str, Any]) -> dict[str, Any]:
 
 
 def _document(found: Any, known: Any) -> str:
-    """A policy as text; the program's own text when it says the same."""
+    """Return a policy as text; the program's own text if both have the same content."""
     parsed = json.loads(found) if isinstance(found, str) else found
     if isinstance(known, str) and json.loads(known) == parsed:
         return known

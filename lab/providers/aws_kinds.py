@@ -1,4 +1,4 @@
-"""What each table of AWS resource types is made of: a type, and one call for one resource of it."""
+"""Parts of the tables of AWS resource types: a type, and one call for one resource of it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from clouds.aws.session import Session
 
 T = TypeVar("T")
 POLL_S = 0.2
-"""How often the state of something under way is asked for."""
+"""Seconds between two looks at an operation in progress."""
 PATIENCE_S = 900.0
-"""How long what is under way is waited for; the real plugin's waits are 5 to 20 minutes."""
+"""Seconds to wait at most for an operation in progress; the real plugin waits 5 to 20 minutes."""
 
 
 class AwsRefusedError(Exception):
-    """A change that this plugin cannot make, or that took too long."""
+    """Raised for a change that this plugin cannot make, or that took too long."""
 
 
 @dataclass(kw_only=True)
@@ -30,13 +30,13 @@ class Call:
     clients: Session
     region: str
     inputs: dict[str, Any]
-    """Plain: without secret markers."""
+    """Inputs as plain values, without secret markers."""
     old: dict[str, Any] = field(default_factory=dict)
-    """The inputs before an update; the outputs when something is read or deleted."""
+    """The inputs before an update; the outputs when a resource is read or deleted."""
     id: str = ""
     cancelled: threading.Event = field(default_factory=threading.Event)
     token: str = field(default_factory=lambda: uuid.uuid4().hex)
-    """A client token: EC2 takes a repeated request with the same token for the same."""
+    """Client token: EC2 takes a repeated request with the same token for the same request."""
 
     @property
     def ec2(self) -> Any:
@@ -52,15 +52,15 @@ class Call:
 
     @property
     def tags(self) -> dict[str, str]:
-        """The tags that the resource should have."""
+        """Tags that the resource should have."""
         return {str(key): str(value) for key, value in (self.inputs.get("tags") or {}).items()}
 
     def changed(self, *names: str) -> bool:
-        """Whether an update changes any of these inputs."""
+        """Return whether an update changes any of these inputs."""
         return any(self.inputs.get(name) != self.old.get(name) for name in names)
 
     def until(self, condition: Callable[[], T | None], what: str) -> T:
-        """Await a condition.
+        """Wait until a condition holds, and return its value.
 
         Raises:
             AwsRefusedError: the engine asked to stop, or it took too long.
@@ -76,7 +76,7 @@ class Call:
                 raise AwsRefusedError(f"{what} took longer than {PATIENCE_S:.0f} s")
 
     def retried(self, codes: Iterable[str], action: Callable[[], Any], what: str) -> None:
-        """Do something that AWS refuses while other things still depend on it, until it does not."""
+        """Repeat an action that AWS refuses with one of ``codes`` while other resources depend on this one."""
         wanted = frozenset(codes)
 
         def attempt() -> bool:
@@ -96,32 +96,33 @@ class Kind:
     """One resource type of the SDK."""
 
     type: str
-    """As in a URN, ``aws:ec2/vpc:Vpc``."""
+    """Type as in a URN, ``aws:ec2/vpc:Vpc``."""
     inputs: str
-    """Every input that this plugin knows, separated by blanks; another one is an error. ``region`` is always known."""
+    """Names of all inputs that this plugin knows, separated by blanks; another input is an error. ``region`` is known
+    too, unless the service has no regions."""
     forced: str = ""
     """Inputs whose change makes a new resource (``ForceNew`` in terraform-provider-aws)."""
     create: Callable[[Call], str]
-    """Returns the id."""
+    """Creates the resource, and returns its id."""
     look: Callable[[Call], dict[str, Any] | None]
-    """The resource by :attr:`Call.id` as AWS tells of it; None when it is not there."""
+    """Returns the resource with :attr:`Call.id` as AWS describes it; None when it does not exist."""
     outputs: Callable[[Call, dict[str, Any]], dict[str, Any]]
-    """Its outputs, but for EC2's tags."""
+    """Returns its outputs, except EC2's tags."""
     delete: Callable[[Call], None]
     update: Callable[[Call], None] | None = None
     find: Callable[[Call], Iterable[str]] | None = None
-    """Ids of what a killed creation may have left."""
+    """Returns ids of resources that a killed creation may have left."""
     secrets: str = ""
-    """Outputs that the real plugin marks as secret."""
+    """Names of outputs that the real plugin marks as secret."""
     volatile: str = ""
-    """Outputs that an update changes."""
+    """Names of outputs that an update changes."""
     tagged: bool = False
-    """Whether it has EC2's tags, which are changed apart from all else."""
+    """True when it has EC2's tags, which are changed separately."""
     global_: bool = False
-    """Whether its service has no regions."""
+    """True when its service has no regions."""
 
     def read(self, call: Call) -> dict[str, Any] | None:
-        """The outputs by :attr:`Call.id`; None when it is not there."""
+        """Return the outputs of the resource with :attr:`Call.id`; None when it does not exist."""
         found = self.look(call)
         if found is None:
             return None
@@ -138,19 +139,19 @@ class Kind:
 
 
 def code_of(problem: BaseException) -> str:
-    """AWS's code of an error; empty for another kind of error."""
+    """Return AWS's code of an error; empty for other errors."""
     response = getattr(problem, "response", None)
     return str(response.get("Error", {}).get("Code", "")) if isinstance(response, dict) else ""
 
 
 def missing(problem: BaseException) -> bool:
-    """Whether an error says that a resource is not there."""
+    """Return whether an error says that a resource does not exist."""
     code = code_of(problem)
     return "NotFound" in code or code == "NoSuchEntity"
 
 
 def absent_is_none(read: Callable[[], T]) -> T | None:
-    """What ``read`` returns; None when AWS says that it is not there."""
+    """Return the result of ``read``; None when AWS says that the resource does not exist."""
     try:
         return read()
     except Exception as problem:
@@ -160,8 +161,8 @@ def absent_is_none(read: Callable[[], T]) -> T | None:
 
 
 def deletes(operation: str, key: str, *, busy: Iterable[str] = ()) -> Callable[[Call], None]:
-    """A deletion of what EC2 has by its id, or not any more; ``busy`` are the codes by which AWS refuses it while other
-    things still depend on it."""
+    """Return a function that deletes an EC2 resource by its id, and accepts that it is gone already. ``busy`` are the
+    codes with which AWS refuses while other resources depend on it; then the deletion is repeated."""
 
     def delete(call: Call) -> None:
         action = partial(getattr(call.ec2, operation), **{key: call.id})
@@ -171,7 +172,7 @@ def deletes(operation: str, key: str, *, busy: Iterable[str] = ()) -> Callable[[
 
 
 def gone_is_fine(delete: Callable[[], Any]) -> None:
-    """Delete what may already be gone."""
+    """Call a deletion, and accept that the resource is gone already."""
     try:
         delete()
     except Exception as problem:
@@ -180,71 +181,71 @@ def gone_is_fine(delete: Callable[[], Any]) -> None:
 
 
 def given(call: Call, **names: str) -> dict[str, Any]:
-    """Arguments of the API for those of the inputs that say something, by the inputs' names."""
+    """Return arguments of the API for the inputs that have a value; ``names`` maps arguments to inputs."""
     return {key: call.inputs[name] for key, name in names.items() if call.inputs.get(name)}
 
 
 def specification(kind: str, call: Call) -> list[dict[str, Any]]:
-    """Tags at creation, as EC2 takes them."""
+    """Return tags in the form that EC2 takes at creation."""
     if not call.tags:
         return []
     return [{"ResourceType": kind, "Tags": listed(call.tags)}]
 
 
 def listed(tags: Mapping[str, str]) -> list[dict[str, str]]:
-    """Tags as the API takes them."""
+    """Return tags in the API's form, a list."""
     return [{"Key": key, "Value": value} for key, value in sorted(tags.items())]
 
 
 def mapped(tags: Iterable[Mapping[str, str]] | None) -> dict[str, str]:
-    """Tags as a map, without those that AWS itself sets."""
+    """Return tags as a map, without those that AWS itself sets."""
     return {one["Key"]: one["Value"] for one in tags or [] if not one["Key"].startswith("aws:")}
 
 
 def tag_outputs(found: Mapping[str, Any]) -> dict[str, Any]:
-    """The outputs that every tagged resource has."""
+    """Return the outputs that every tagged resource has."""
     tags = mapped(found.get("Tags") or found.get("TagSet"))
     return {"tags": tags, "tagsAll": tags}
 
 
 def same_tags(call: Call, found: Iterable[Mapping[str, Any]], key: str) -> list[str]:
-    """Ids of those resources that have exactly the tags asked for. Tags hold a unique ``Name`` throughout."""
+    """Return the ids of the resources that have exactly the requested tags. Tags always hold a unique ``Name``."""
     if not call.tags.get("Name"):
         return []
     return [str(item[key]) for item in found if mapped(item.get("Tags")) == call.tags]
 
 
 def by_name(call: Call) -> list[dict[str, Any]]:
-    """A filter for the tag ``Name``."""
+    """Return a filter for the tag ``Name``."""
     return [{"Name": "tag:Name", "Values": [call.tags.get("Name", "")]}]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Described:
-    """How EC2 tells of the resources of one type."""
+    """Operation with which EC2 describes the resources of one type."""
 
     operation: str
     answer: str
     """Key of the list in the operation's answer."""
     key: str
-    """Key of the id in each; with an s, the argument that asks for some."""
+    """Key of the id in each item; with an s, the argument that selects items by id."""
     alive: Callable[[Mapping[str, Any]], bool] = lambda _found: True
-    """Whether one that is told of is still there."""
+    """Returns whether a described resource still exists."""
     narrow: Callable[[Call], dict[str, Any]] = lambda call: {"Filters": by_name(call)}
-    """Arguments that ask for what a killed creation may have left, and perhaps more."""
+    """Returns arguments that select what a killed creation may have left, and perhaps more."""
 
     def one(self, call: Call, id: str = "") -> dict[str, Any] | None:
-        """The one of that id, without one the call's; None when it is not there."""
+        """Return the resource with this id, by default the call's; None when it does not exist."""
         ask = partial(getattr(call.ec2, self.operation), **{f"{self.key}s": [id or call.id]})
         answer = absent_is_none(ask) or {}
         return next(filter(self.alive, answer.get(self.answer) or []), None)
 
     def left(self, call: Call) -> list[str]:
-        """Ids of what a killed creation left."""
+        """Return the ids of resources that a killed creation left."""
         found = getattr(call.ec2, self.operation)(**self.narrow(call))[self.answer]
         return same_tags(call, filter(self.alive, found), self.key)
 
 
 def arn(call: Call, kind: str, owner: str, id: str) -> str:
-    """An EC2 resource's ARN."""
+    """Return the ARN of an EC2 resource."""
     return f"arn:aws:ec2:{call.region}:{owner}:{kind}/{id}"

@@ -1,4 +1,4 @@
-"""The functions of pulumi-aws that look up what is there: VPCs, subnets, route tables, VPN gateways, each by its id."""
+"""Functions of pulumi-aws that look up existing resources by id: VPCs, subnets, route tables, VPN gateways."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lab.providers.aws_vpc import SUBNETS, VPCS
 from lab.providers.aws_vpn import GATEWAYS
 
 KEY = "AWS_ACCESS_KEY_ID"
-"""Set where there is a cloud to ask."""
+"""Environment variable that is set when there is a cloud to ask."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,14 +21,14 @@ class Lookup:
     """One function of the SDK."""
 
     by: str
-    """The argument that holds the id; besides it only ``region`` is known."""
+    """Argument that holds the id; besides it only ``region`` is allowed."""
     described: Described
     outputs: Callable[[Call, dict[str, Any]], dict[str, Any]]
-    """Without tags, which all have."""
+    """Returns the outputs without tags, which all resources have."""
 
 
 def known_lookups() -> Mapping[str, Lookup]:
-    """Every function that can be called, by its token."""
+    """Return every function that can be called, by its token."""
     return {
         "aws:ec2/getVpc:getVpc": Lookup(by="id", described=VPCS, outputs=_vpc),
         "aws:ec2/getSubnet:getSubnet": Lookup(by="id", described=SUBNETS, outputs=_subnet),
@@ -38,10 +38,10 @@ def known_lookups() -> Mapping[str, Lookup]:
 
 
 def look_up(lookup: Lookup, call: Call, *, preview: bool) -> dict[str, Any]:
-    """What the SDK is told; nothing while previewing where there is no cloud.
+    """Return the values for the SDK; nothing in a preview without a cloud.
 
     Raises:
-        AwsRefusedError: it is not there, or an argument is not known here.
+        AwsRefusedError: the resource does not exist, or an argument is not known here.
     """
     given = {name for name, value in call.inputs.items() if value is not None}
     if given - {"region"} != {lookup.by}:

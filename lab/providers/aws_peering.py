@@ -18,7 +18,7 @@ PEERINGS = Described(
 
 
 def peering_kinds() -> tuple[Kind, ...]:
-    """Everything of this table."""
+    """Return the resource types of this table."""
     return (
         Kind(
             type="aws:ec2/vpcPeeringConnection:VpcPeeringConnection",
@@ -39,7 +39,7 @@ def peering_kinds() -> tuple[Kind, ...]:
             look=PEERINGS.one,
             outputs=_accepter_outputs,
             update=lambda _call: None,
-            delete=lambda _call: None,  # the connection goes with the other side's resource
+            delete=lambda _call: None,  # the other side's resource deletes the connection
             tagged=True,
         ),
     )

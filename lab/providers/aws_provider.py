@@ -1,5 +1,5 @@
 # ruff: noqa: N802, ARG002 - the methods and their arguments are the protocol's
-"""The aws stand-in's gRPC service."""
+"""gRPC service of the aws stand-in."""
 
 from __future__ import annotations
 
@@ -31,18 +31,19 @@ from lab.providers.shapes import refreshed_inputs
 from lab.providers.values import from_struct, is_secret, keep_secrets, plain, preview_outputs, secret, to_struct
 
 CREATE_VARIABLE = "LAB_AWS_CREATE"
-"""``refuse``: what a killed run left is not adopted, as with the real plugin. Otherwise it is, with a warning."""
+"""Environment variable. With ``refuse``, a resource that a killed run left is not adopted, as with the real plugin.
+Otherwise it is adopted, with a warning."""
 READ_S = 60.0
-"""How long a busy lab may take to answer, seconds."""
+"""Seconds that a busy lab may take to answer."""
 DEFAULT_REGION = "us-east-1"
-"""Where global services are called when nothing says a region."""
+"""Region of calls when none is configured; global services are called there."""
 UNSUPPORTED = frozenset(
     {"accessKey", "secretKey", "token", "assumeRoles", "assumeRole", "defaultTags", "endpoints", "profile"}
 )
 
 
 def known_kinds() -> Mapping[str, Kind]:
-    """Every type that can be made, by its name."""
+    """Return every type that can be made, by its name."""
     tables = (
         network_kinds(),
         route_kinds(),
@@ -58,7 +59,7 @@ def known_kinds() -> Mapping[str, Kind]:
 
 
 class AwsProvider(BaseProvider):
-    """Creates, reads, updates and deletes the resources of :func:`known_kinds`; previews all others too."""
+    """Creates, reads, updates and deletes the resources of :func:`known_kinds`; it can preview all others too."""
 
     def __init__(self, *, engine: str | None, clients: Session | None = None) -> None:
         super().__init__(package="aws", distribution="pulumi-aws", engine=engine)
@@ -72,7 +73,7 @@ class AwsProvider(BaseProvider):
         self._cancelled = threading.Event()
 
     def forced(self, type: str) -> frozenset[str]:
-        """What terraform-provider-aws replaces for."""
+        """Return the inputs whose change makes terraform-provider-aws replace a resource."""
         kind = self._kinds.get(type)
         return kind.forcing if kind else frozenset()
 
@@ -94,8 +95,8 @@ class AwsProvider(BaseProvider):
         return empty_pb2.Empty()
 
     def Diff(self, request: Any, context: Any) -> Any:
-        """What is compared is in the state, so it is nobody's leftover. A successor can be made beside what it replaces
-        unless both have the same name."""
+        """Compare, and note that the resource is in the state, so that it is not adopted as a leftover. A replacement
+        can be made before its predecessor is deleted, unless both have the same name."""
         self._owned.add(f"{type_of(request.urn)}::{request.id}")
         response = super().Diff(request, context)
         old = plain(from_struct(request.old_inputs if request.HasField("old_inputs") else request.olds))
@@ -105,7 +106,7 @@ class AwsProvider(BaseProvider):
         return response
 
     def Create(self, request: Any, context: Any) -> Any:
-        """Make it, and read it back."""
+        """Create the resource, and read it back."""
         inputs = from_struct(request.properties)
         if request.preview:
             return provider_pb2.CreateResponse(properties=to_struct(preview_outputs(inputs)))
@@ -123,7 +124,7 @@ class AwsProvider(BaseProvider):
         return provider_pb2.CreateResponse(id=call.id, properties=to_struct(outputs))
 
     def Update(self, request: Any, context: Any) -> Any:
-        """Change it in place, and read it back."""
+        """Change the resource in place, and read it back."""
         inputs, old = from_struct(request.news), from_struct(request.olds)
         kind = self._kind(request.urn, context, preview=request.preview)
         if request.preview:
@@ -140,7 +141,8 @@ class AwsProvider(BaseProvider):
         return provider_pb2.UpdateResponse(properties=to_struct(outputs))
 
     def Read(self, request: Any, context: Any) -> Any:
-        """For refresh; an empty id says that it is gone. Import wants the inputs, which AWS does not tell apart."""
+        """Read a resource for refresh; an empty id means that it is gone. Import is refused: it needs the inputs, which
+        AWS does not show separately."""
         kind = self._kind(request.urn, context)
         inputs, before = from_struct(request.inputs), plain(from_struct(request.properties))
         if not inputs:
@@ -161,7 +163,7 @@ class AwsProvider(BaseProvider):
         return provider_pb2.ReadResponse(id=request.id, properties=properties, inputs=to_struct(inputs))
 
     def Delete(self, request: Any, context: Any) -> Any:
-        """Delete it, and wait until it is gone."""
+        """Delete the resource, and wait until it is gone."""
         kind = self._kind(request.urn, context)
         old = plain(from_struct(request.properties))
         call = self._call(kind, {}, old=old, id=request.id)
@@ -173,7 +175,7 @@ class AwsProvider(BaseProvider):
         return empty_pb2.Empty()
 
     def Invoke(self, request: Any, context: Any) -> Any:
-        """Every resource that can be looked up."""
+        """Look up a resource."""
         lookup = self._lookups.get(request.tok)
         if lookup is None:
             context.abort(grpc.StatusCode.UNIMPLEMENTED, f"the lab's aws does not have the function {request.tok}")
@@ -186,12 +188,12 @@ class AwsProvider(BaseProvider):
             context.abort(grpc.StatusCode.UNKNOWN, f"{request.tok}: {problem}")
             raise AssertionError("abort raises") from problem
         response = provider_pb2.InvokeResponse()
-        getattr(response, "return").CopyFrom(to_struct(values))  # a word that Python keeps for itself
+        getattr(response, "return").CopyFrom(to_struct(values))  # a keyword of Python
         return response
 
     def _right_account(self, context: Any) -> None:
-        """Refuse credentials of another account, as the real plugin does when it begins; here at the first call of the
-        cloud, since a preview needs none."""
+        """Refuse credentials of another account. The real plugin does so when it starts; here it happens at the first
+        call of the cloud, since a preview needs no credentials."""
         if not self._accounts or self._is_right_account:
             return
         account = self._clients.client("sts", self._region).get_caller_identity()["Account"]
@@ -220,7 +222,8 @@ class AwsProvider(BaseProvider):
             )
 
     def _adopted(self, kind: Kind, call: Call, urn: str) -> str:
-        """The id of what a killed run made and the state does not know; it is brought to what is wanted now."""
+        """Find a resource that a killed run made and that the state does not know, and change it to the wanted inputs;
+        return its id, or an empty text."""
         if kind.find is None or os.environ.get(CREATE_VARIABLE) == "refuse":
             return ""
         found = [one for one in kind.find(call) if f"{kind.type}::{one}" not in self._owned]
@@ -258,7 +261,7 @@ class AwsProvider(BaseProvider):
         return self._marked(kind, {**own, **region, **found}, inputs)
 
     def _marked(self, kind: Kind, outputs: dict[str, Any], inputs: dict[str, Any]) -> dict[str, Any]:
-        """Outputs with secrets marked: those whose inputs were secret, and those that always are."""
+        """Return outputs with secrets marked: those whose inputs were secret, and those that always are."""
         kept = keep_secrets(outputs, inputs)
         always = set(kind.secrets.split())
         return {key: secret(value) if key in always and not is_secret(value) else value for key, value in kept.items()}

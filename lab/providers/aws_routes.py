@@ -26,7 +26,7 @@ TABLES = Described(operation="describe_route_tables", answer="RouteTables", key=
 
 
 def route_kinds() -> tuple[Kind, ...]:
-    """Everything of this table."""
+    """Return the resource types of this table."""
     return (
         Kind(
             type="aws:ec2/routeTable:RouteTable",
@@ -107,7 +107,7 @@ def _create_route(call: Call) -> str:
 
 
 def _same_target(call: Call, table: str, destination: str) -> bool:
-    """Whether a route that is there already is the one that is wanted: a killed creation left it."""
+    """Return whether an existing route is the wanted one, which a killed creation left."""
     call.old = {"routeTableId": table, "destinationCidrBlock": destination}
     found = _route(call) or {}
     return all(found.get(key, "") == call.inputs.get(name, "") for name, key in TARGETS.items())

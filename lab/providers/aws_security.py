@@ -35,7 +35,7 @@ RULES = Described(operation="describe_security_group_rules", answer="SecurityGro
 
 
 def security_kinds() -> tuple[Kind, ...]:
-    """Everything of this table."""
+    """Return the resource types of this table."""
     return (
         Kind(
             type="aws:ec2/securityGroup:SecurityGroup",
@@ -54,7 +54,7 @@ def security_kinds() -> tuple[Kind, ...]:
 
 
 def _rule_kind(type: str, direction: Direction) -> Kind:
-    """A rule; its description is not among what is compared when one is found that a killed creation left."""
+    """Return the type of a rule. A rule that a killed creation left is found without comparing descriptions."""
     return Kind(
         type=type,
         inputs=f"securityGroupId ipProtocol fromPort toPort description {' '.join(PEERS)}",
@@ -70,7 +70,8 @@ def _rule_kind(type: str, direction: Direction) -> Kind:
 
 
 def _create_group(call: Call) -> str:
-    """Without the rule that lets everything out, which EC2 gives each new group and the real plugin takes away."""
+    """Create a group without the rule that allows all egress: EC2 gives it to each new group, and the real plugin
+    removes it."""
     inputs = call.inputs
     made = call.ec2.create_security_group(
         GroupName=inputs["name"],

@@ -27,7 +27,7 @@ TEMPLATES = Described(operation="describe_launch_templates", answer="LaunchTempl
 
 
 def template_kinds() -> tuple[Kind, ...]:
-    """Everything of this table."""
+    """Return the resource types of this table."""
     return (
         Kind(
             type="aws:ec2/launchTemplate:LaunchTemplate",
@@ -46,7 +46,7 @@ def template_kinds() -> tuple[Kind, ...]:
 
 
 def template_data(inputs: dict[str, Any]) -> dict[str, Any]:
-    """A template's data as the API takes it."""
+    """Return a template's data in the API's form."""
     names = {
         "imageId": "ImageId",
         "instanceType": "InstanceType",
@@ -98,7 +98,7 @@ def _upper(name: str) -> str:
 
 
 def flag(value: Any) -> bool:
-    """Some flags of the SDK are texts, so that they can be left out."""
+    """Return a flag as a bool; some flags of the SDK are texts, so that they can be left out."""
     return value if isinstance(value, bool) else str(value).lower() == "true"
 
 
@@ -114,7 +114,7 @@ def _create_template(call: Call) -> str:
 
 
 def _update_template(call: Call) -> None:
-    """A new version, unless only tags changed."""
+    """Make a new version, unless only tags changed."""
     number = None
     if call.changed("description", *_TEMPLATE_DATA.split()):
         made = call.ec2.create_launch_template_version(

@@ -1,4 +1,4 @@
-"""VPCs, subnets and what belongs to them: the plugin's table of network resources."""
+"""VPCs, subnets and their parts: the plugin's table of network resources."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SUBNETS = Described(operation="describe_subnets", answer="Subnets", key="SubnetI
 
 
 def network_kinds() -> tuple[Kind, ...]:
-    """Everything of this table."""
+    """Return the resource types of this table."""
     return (
         Kind(
             type="aws:ec2/vpc:Vpc",

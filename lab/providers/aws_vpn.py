@@ -29,7 +29,7 @@ TUNNEL_OPTIONS = {
     "ReplayWindowSize": "ReplayWindowSize",
     "StartupAction": "StartupAction",
 }
-"""Inputs without their ``tunnel1`` or ``tunnel2``, and their names in the API."""
+"""Names of inputs without their ``tunnel1`` or ``tunnel2``, and their names in the API."""
 _FIXED = "type customerGatewayId vpnGatewayId staticRoutesOnly localIpv4NetworkCidr remoteIpv4NetworkCidr"
 _OPTIONS = " ".join(f"tunnel{number}{name[0].upper()}{name[1:]}" for number in (1, 2) for name in TUNNEL_OPTIONS)
 
@@ -56,7 +56,7 @@ CONNECTIONS = Described(
 
 
 def vpn_kinds() -> tuple[Kind, ...]:
-    """Everything of this table."""
+    """Return the resource types of this table."""
     return (
         Kind(
             type="aws:ec2/vpnGateway:VpnGateway",
@@ -228,8 +228,8 @@ def _connection_outputs(call: Call, found: dict[str, Any]) -> dict[str, Any]:
 
 
 def tunnels_of(configuration: str) -> list[tuple[str, str]]:
-    """Outside address and key of each tunnel, out of the document for the other side, in the order of the addresses as
-    the real plugin has them."""
+    """Return the outside address and key of each tunnel, from the document for the other side, sorted by address as in
+    the real plugin."""
     tree = ElementTree.fromstring(configuration)  # noqa: S314 - the lab's own API wrote it
     found = []
     for tunnel in tree.iter("ipsec_tunnel"):

@@ -1,4 +1,4 @@
-"""The functions of azure-native that look a resource up: ``getX`` for every resource X that the lab's Azure has."""
+"""Functions of azure-native that look a resource up: ``getX`` for every resource X that the lab's Azure has."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from lab.providers.shapes import to_outputs
 from lab.providers.tokens import Token
 
 SUBSCRIPTION = ("ARM_SUBSCRIPTION_ID", "AZURE_SUBSCRIPTION_ID")
-"""Variables of which one is set where there is a cloud to ask."""
+"""Environment variables; one of them is set when there is a cloud to ask."""
 
 
 def lookup_of(tokens: Mapping[str, Token], function: str) -> Token | None:
-    """The resource that ``function`` looks up; None when it looks up none that is known."""
+    """Return the resource type that ``function`` looks up; None when it looks up no known type."""
     match = re.fullmatch(r"(azure-native:\w+):get(\w+)", function)
     return tokens.get(f"{match[1]}:{match[2]}") if match else None
 
 
 def look_up(token: Token, arguments: dict[str, Any], client: Client, *, preview: bool) -> dict[str, Any]:
-    """What the SDK is told of a resource; nothing while previewing where there is no cloud.
+    """Return the values of a resource for the SDK; nothing in a preview without a cloud.
 
     Raises:
-        ApiError: it is not there, the cloud refuses, or an argument is not one of those that name it.
+        ApiError: the resource does not exist, the cloud refuses, or the arguments are not those that name it.
     """
     given = {name: value for name, value in arguments.items() if value is not None}
     if given.keys() != set(token.parameters):

@@ -1,5 +1,5 @@
 # ruff: noqa: N802, ARG002 - the methods and their arguments are the protocol's
-"""The azure-native stand-in's gRPC service."""
+"""gRPC service of the azure-native stand-in."""
 
 from __future__ import annotations
 
@@ -23,15 +23,16 @@ from lab.providers.tokens import Token, known_tokens
 from lab.providers.values import UNKNOWN, from_struct, keep_secrets, plain, preview_outputs, to_struct
 
 TIMEOUT_S = 7200.0
-"""The real plugin's default."""
+"""Default of the real plugin, in seconds."""
 CREATE_VARIABLE = "LAB_AZURE_CREATE"
-"""``refuse``: creating what exists fails, as with the real plugin. Otherwise it is adopted with a warning."""
+"""Environment variable. With ``refuse``, creating a resource that exists fails, as with the real plugin. Otherwise the
+resource is adopted, with a warning."""
 STABLE = ("name", "location")
-"""Outputs that the real plugin knows to stay when a resource is updated in place."""
+"""Outputs that stay when a resource is updated in place, as the real plugin knows."""
 
 
 class AzureProvider(BaseProvider):
-    """Creates, reads, updates and deletes the resources of :func:`known_tokens`; previews all others too."""
+    """Creates, reads, updates and deletes the resources of :func:`known_tokens`; it can preview all others too."""
 
     def __init__(self, *, engine: str | None, client: Client | None = None) -> None:
         super().__init__(package="azure-native", distribution="pulumi-azure-native", engine=engine)
@@ -41,7 +42,8 @@ class AzureProvider(BaseProvider):
         self._owned: set[str] = set()
 
     def forced(self, type: str) -> frozenset[str]:
-        """Parts of the id, the location, and what the table says the real plugin replaces."""
+        """Return the paths for which the resource is replaced: parts of the id, the location, and those of the
+        table."""
         from lab.cloud.azure.immutable import fixed_properties
 
         token = self._tokens.get(type)
@@ -60,7 +62,7 @@ class AzureProvider(BaseProvider):
         return empty_pb2.Empty()
 
     def Check(self, request: Any, context: Any) -> Any:
-        """Fill in the name and the location that the program left out."""
+        """Fill in the name and the location if the program left them out."""
         token = self._tokens.get(type_of(request.urn))
         if token is None:
             return super().Check(request, context)
@@ -78,13 +80,13 @@ class AzureProvider(BaseProvider):
         return provider_pb2.CheckResponse(inputs=to_struct(inputs), failures=failures)
 
     def Diff(self, request: Any, context: Any) -> Any:
-        """A resource that is compared is in the state: making a second one under its id would be a replacement of
+        """Compare, and note that the resource is in the state: creating it again under the same id would replace it by
         itself."""
         self._owned.add(request.id.lower())
         return super().Diff(request, context)
 
     def Create(self, request: Any, context: Any) -> Any:
-        """PUT and wait. What a killed run left under the same id is adopted."""
+        """PUT, and wait. A resource that a killed run left under the same id is adopted."""
         inputs = from_struct(request.properties)
         if request.preview:
             return provider_pb2.CreateResponse(properties=to_struct(preview_outputs(inputs)))
@@ -100,7 +102,7 @@ class AzureProvider(BaseProvider):
         return provider_pb2.CreateResponse(id=resource_id, properties=to_struct(outputs))
 
     def Update(self, request: Any, context: Any) -> Any:
-        """PUT and wait."""
+        """PUT, and wait."""
         inputs, old = from_struct(request.news), from_struct(request.olds)
         if request.preview:
             stable = {key: old[key] for key in STABLE if key in old}
@@ -110,7 +112,7 @@ class AzureProvider(BaseProvider):
         return provider_pb2.UpdateResponse(properties=to_struct(outputs))
 
     def Read(self, request: Any, context: Any) -> Any:
-        """GET, for refresh and import; an empty id says that it is gone."""
+        """GET, for refresh and import; an empty id means that the resource is gone."""
         token = self._token(request.urn, context)
         try:
             found = self._client.get(request.id, api_version=token.api_version)
@@ -128,7 +130,7 @@ class AzureProvider(BaseProvider):
         return provider_pb2.ReadResponse(id=found["id"], properties=properties, inputs=to_struct(inputs))
 
     def Delete(self, request: Any, context: Any) -> Any:
-        """DELETE, and wait until it is gone."""
+        """DELETE, and wait until the resource is gone."""
         token = self._token(request.urn, context)
         try:
             timeout_s = request.timeout or TIMEOUT_S
@@ -139,7 +141,7 @@ class AzureProvider(BaseProvider):
         return empty_pb2.Empty()
 
     def Invoke(self, request: Any, context: Any) -> Any:
-        """Who we are, and every resource that can be looked up."""
+        """Return the current identity, or look up a resource."""
         token = lookup_of(self._tokens, request.tok)
         if token is not None:
             return self._look_up(token, request, context)
@@ -191,7 +193,7 @@ class AzureProvider(BaseProvider):
     def _half_made(
         self, token: Token, resource_id: str, inputs: dict[str, Any], problem: Exception, context: Any
     ) -> None:
-        """Tell the engine that the resource exists although it is not well: the next run updates it."""
+        """Tell the engine that the resource exists although it is not healthy, so that the next run updates it."""
         try:
             found = self._client.get(resource_id, api_version=token.api_version)
         except (ApiError, CancelledError):
@@ -229,17 +231,18 @@ class AzureProvider(BaseProvider):
 
 def _told(values: dict[str, Any]) -> Any:
     response = provider_pb2.InvokeResponse()
-    getattr(response, "return").CopyFrom(to_struct(values))  # a word that Python keeps for itself
+    getattr(response, "return").CopyFrom(to_struct(values))  # a keyword of Python
     return response
 
 
 def resource_id_of(token: Token, inputs: dict[str, Any]) -> str:
-    """Something to name a resource by in an error, even when its id cannot be made."""
+    """Return a name of a resource for errors, even when its id cannot be made."""
     return f"{token.type} {plain(inputs).get(token.name, '')}"
 
 
 def _auto_name(token: Token, request: Any) -> str:
-    """As azure-native names: the resource's name and 8 hexadecimal digits, the same for the same seed."""
+    """Return a name as azure-native makes it: the resource's name and 8 hexadecimal digits, the same for the same
+    seed."""
     digest = hashlib.sha256(request.randomSeed + request.urn.encode()).digest()
     if token.guid:
         return str(uuid.UUID(bytes=digest[:16], version=4))

@@ -1,5 +1,5 @@
 # ruff: noqa: N802, ARG002 - the methods and their arguments are the protocol's
-"""What both stand-in plugins do alike: everything up to the point where a cloud would be called."""
+"""Base of the stand-in plugins: everything up to the point where a cloud would be called."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class BaseProvider(provider_pb2_grpc.ResourceProviderServicer):
         self._distribution = distribution
 
     def forced(self, type: str) -> frozenset[str]:
-        """Paths whose change forces a replacement of a resource of this type."""
+        """Return the paths whose change forces a replacement of a resource of this type."""
         return frozenset()
 
     def Handshake(self, request: Any, context: Any) -> Any:
@@ -82,25 +82,26 @@ class BaseProvider(provider_pb2_grpc.ResourceProviderServicer):
             number = provider_pb2.PropertyDiff.Kind.Value(f"{kind.upper()}_REPLACE" if forces else kind.upper())
             response.detailedDiff[path].CopyFrom(provider_pb2.PropertyDiff(kind=number, inputDiff=True))
         response.diffs.extend(tops)
-        # As the real plugin: what we named ourselves can be made beside its predecessor, what the user named cannot.
+        # As in the real plugin: a resource that we named can be made before its predecessor is deleted; one that the
+        # user named cannot.
         response.deleteBeforeReplace = bool(response.replaces) and not old.get("__createBeforeDelete")
         return response
 
     def previewed(self, properties: Any) -> Any:
-        """What a preview answers for a resource that would be made."""
+        """Return a preview's answer for a resource that would be made."""
         return to_struct(preview_outputs(from_struct(properties)))
 
 
 def type_of(urn: str) -> str:
-    """The resource type in a URN (``urn:pulumi:stack::project::parents$type::name``)."""
+    """Return the resource type in a URN (``urn:pulumi:stack::project::parents$type::name``)."""
     return urn.split("::")[2].rpartition("$")[2]
 
 
 def init_failed(
     context: Any, *, id: str, outputs: dict[str, Any], inputs: dict[str, Any], reason: str, details: Sequence[str] = ()
 ) -> NoReturn:
-    """Abort the call in a way that tells the engine that the resource exists although it is not well: it gets into the
-    state, and the next run repairs it."""
+    """Abort the call so that the engine knows that the resource exists although it is not healthy: the resource gets
+    into the state, and the next run repairs it."""
     detail = provider_pb2.ErrorResourceInitFailed(
         id=id, properties=to_struct(outputs), inputs=to_struct(inputs), reasons=[reason, *details]
     )

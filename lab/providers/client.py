@@ -1,5 +1,5 @@
-"""Talking to the resource manager as Pulumi's plugin does: with its credentials, in its words of a refusal, and no
-longer than the engine wants."""
+"""Client of the resource manager that acts like Pulumi's plugin: with its credentials, with its wording of refusals,
+and no longer than the engine allows."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from typing import Any
 from clouds.azure.session import MANAGEMENT, AzureError, ResourceManager, Session
 
 HOLD_S = 5
-"""How long an operation's status is held back by a server that can (``Prefer: wait``), instead of asking again."""
+"""Seconds for which a server that can (``Prefer: wait``) holds the answer about an operation, instead of more
+requests."""
 
 
 class ApiError(Exception):
-    """A refusal of the resource manager."""
+    """A refusal by the resource manager."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(f"Code={code!r} Message={message!r} (HTTP {status})")
@@ -25,7 +26,7 @@ class ApiError(Exception):
 
 
 class CancelledError(Exception):
-    """The engine asked to stop."""
+    """Raised when the engine asked to stop."""
 
 
 class Client:
@@ -38,7 +39,7 @@ class Client:
 
     @property
     def subscription(self) -> str:
-        """The subscription to work in."""
+        """Id of the subscription to work in."""
         found = os.environ.get("ARM_SUBSCRIPTION_ID") or os.environ.get("AZURE_SUBSCRIPTION_ID")
         if not found:
             raise ApiError(
@@ -47,17 +48,17 @@ class Client:
         return found
 
     def get(self, resource_id: str, *, api_version: str) -> dict[str, Any] | None:
-        """A resource, or ``None`` when it is not there."""
+        """Return a resource, or ``None`` when it does not exist."""
         with _told():
             return self._manager.find(resource_id, version=api_version)
 
     def put(self, resource_id: str, body: dict[str, Any], *, api_version: str) -> Any:
-        """Create or replace; returns the raw answer, whose operation :meth:`finish` waits for."""
+        """Create or replace a resource; return the raw answer, whose operation :meth:`finish` waits for."""
         with _told():
             return self._manager.ask("PUT", resource_id, version=api_version, body=body)
 
     def delete(self, resource_id: str, *, api_version: str, timeout_s: float) -> None:
-        """Delete and wait until it is gone; nothing happens when it was not there."""
+        """Delete a resource, and wait until it is gone; do nothing when it does not exist."""
         with _told():
             try:
                 begun = self._manager.ask("DELETE", resource_id, version=api_version)
@@ -78,7 +79,7 @@ class Client:
             self._manager.finished(begun, what="the operation", limit_s=timeout_s, held=True, wait=self._wait)
 
     def token(self) -> str:
-        """An access token, for reading who we are."""
+        """Return an access token, from which the caller reads its own identity."""
         return self._session.token()
 
     def _wait(self, seconds: float) -> None:
@@ -95,7 +96,7 @@ def _credential() -> Any:
 
 @contextmanager
 def _told() -> Iterator[None]:
-    """Turn what the manager raises into :class:`ApiError`."""
+    """Turn the manager's errors into :class:`ApiError`."""
     try:
         yield
     except AzureError as error:

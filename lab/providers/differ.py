@@ -1,4 +1,4 @@
-"""Comparing old and new inputs the way the real provider plugins do: by property path, with what forces a
+"""Compares old and new inputs as the real provider plugins do: by property path, with the paths that force a
 replacement."""
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ Kind = Literal["add", "delete", "update"]
 
 
 def differences(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Kind]:
-    """What changed, by property path (``tags["a.b"]``, ``rules[0].port``). An unknown counts as changed."""
+    """Return the changes by property path (``tags["a.b"]``, ``rules[0].port``). An unknown counts as changed."""
     found: dict[str, Kind] = {}
     _compare_maps(_public(plain(old)), _public(plain(new)), "", found)
     return found
 
 
 def replaces(path: str, forced: frozenset[str]) -> bool:
-    """Whether a change at ``path`` forces a replacement: it, or something above it, is in ``forced`` (paths without
-    indexes)."""
+    """Return whether a change at ``path`` forces a replacement: the path, or one above it, is in ``forced`` (paths
+    without indexes)."""
     bare = re.sub(r"\[\d+\]", "", path)
     return any(bare == one or bare.startswith((f"{one}.", f"{one}[")) for one in forced)
 

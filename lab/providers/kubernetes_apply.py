@@ -1,4 +1,4 @@
-"""Making, changing and deleting objects the way the real plugin asks the API server: after ``provider/pkg/await``."""
+"""Creates, changes and deletes objects with the requests that the real plugin makes: after ``provider/pkg/await``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lab.providers.kubernetes_settings import Settings
 from longhaul.kubernetes.connection import ApiError, CancelledError
 
 CREATOR = "pulumi-kubernetes"
-"""Field manager of a plain creation; the first change hands its fields over."""
+"""Field manager of a plain creation; the first change hands its fields over to another manager."""
 FORMER = (
     ("kubectl", "Apply"),
     ("kubectl", "Update"),
@@ -33,7 +33,7 @@ EXISTS = (
 
 
 def create(client: Client, inputs: Object, *, settings: Settings, manager: str, preview: bool) -> Object:
-    """Make an object, or only have it checked; waits a little for a namespace or kind that is made beside it."""
+    """Create an object, or only have it checked; wait a little for a namespace or kind that is being created too."""
     wait_s = 1.0
     for attempt in range(RETRIES + 1):
         try:
@@ -59,7 +59,7 @@ def _create(client: Client, inputs: Object, *, settings: Settings, manager: str,
 
 
 def update(client: Client, inputs: Object, live: Object, *, settings: Settings, manager: str, preview: bool) -> Object:
-    """Change an object to what is wanted, or only have the change checked."""
+    """Change an object as wanted, or only have the change checked."""
     resource = client.resource(inputs["apiVersion"], inputs["kind"])
     meta = metadata(live)
     path = resource.path(meta.get("namespace"), meta["name"])
@@ -78,7 +78,7 @@ def update(client: Client, inputs: Object, live: Object, *, settings: Settings, 
 
 
 def delete(client: Client, live: Object, inputs: Object) -> bool:
-    """Ask for an object's end; whether there was anything to end."""
+    """Request an object's deletion; return whether the object existed."""
     meta = metadata(live)
     policy = {"orphan": "Orphan", "background": "Background"}.get(annotation(inputs, PROPAGATION).lower(), "Foreground")
     options = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": policy}
@@ -109,8 +109,8 @@ def _apply(client: Client, resource: Resource, inputs: Object, *, manager: str, 
 
 
 def _hand_over(client: Client, path: str, current: Object, *, manager: str) -> None:
-    """Give the fields of plain creations and of kubectl to the manager that applies from now on: else what the program
-    takes out would stay with them."""
+    """Give the fields of plain creations and of kubectl to the manager that applies from now on. Otherwise fields that
+    the program removes would stay with the former managers."""
     fields = metadata(current).get("managedFields") or []
     former = [one for one in fields if _is_former(one)]
     if not former:
@@ -133,7 +133,7 @@ def _is_former(entry: Object) -> bool:
 
 
 def _united(one: Object, other: Object) -> Object:
-    """The union of two sets of fields, which are trees."""
+    """Return the union of two sets of fields, which are trees."""
     return {**one, **{key: _united(one.get(key) or {}, value) for key, value in other.items()}}
 
 

@@ -1,4 +1,4 @@
-"""Waiting for what was asked of the API server to come about: readiness, and deletion with its finalizers."""
+"""Waits for the results of requests to the API server: readiness, and deletion with its finalizers."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from lab.providers.kubernetes_ready import CHECKS, Check, Seen, Verdict, has_add
 from longhaul.kubernetes.connection import CancelledError
 
 TIMEOUT_S = 600.0
-"""The real plugin's default for every kind."""
+"""Default of the real plugin for every kind, in seconds."""
 SETTLE_S = 10.0
-"""How long a Service's endpoints must be empty before that counts as wanted, as in the real plugin."""
+"""Seconds that a Service's endpoints must be empty before that counts as wanted, as in the real plugin."""
 
 
 class NotReadyError(Exception):
-    """An object is there but not as it should be; ``live`` is its last state."""
+    """Raised when an object exists but is not as it should be; ``live`` is its last state."""
 
     def __init__(self, message: str, *, live: Object, reasons: list[str]) -> None:
         super().__init__(message)
@@ -24,15 +24,15 @@ class NotReadyError(Exception):
 
 
 def timeout_of(given: float, inputs: Object) -> float:
-    """Seconds to wait: the resource option, the annotation, or the default."""
+    """Return the seconds to wait: from the resource option, the annotation, or the default."""
     written = annotation(inputs, TIMEOUT)
     return given or (float(written) if written.isdigit() else TIMEOUT_S)
 
 
 def await_ready(client: Client, inputs: Object, live: Object, *, timeout_s: float) -> Object:
-    """Wait until a created or updated object is ready; returns its state then.
+    """Wait until a created or updated object is ready, and return its state then.
 
-    Raises NotReadyError after ``timeout_s`` or when the engine asks to stop, ApiError.
+    Raises NotReadyError after ``timeout_s`` or when the engine asks to stop, and ApiError.
     """
     check = _check(inputs, live)
     if annotation(inputs, SKIP_AWAIT) == "true":
@@ -47,7 +47,7 @@ def await_ready(client: Client, inputs: Object, live: Object, *, timeout_s: floa
 
 
 def require_ready(client: Client, inputs: Object, live: Object) -> None:
-    """Look once, for a refresh; :class:`NotReadyError` when it is not ready."""
+    """Check once, for a refresh; raise :class:`NotReadyError` when the object is not ready."""
     check = _check(inputs, live)
     if annotation(inputs, SKIP_AWAIT) == "true" or check is None:
         return
@@ -58,13 +58,13 @@ def require_ready(client: Client, inputs: Object, live: Object) -> None:
 
 
 def await_deleted(client: Client, live: Object, *, timeout_s: float) -> None:
-    """Wait until a deleted object is gone; :class:`NotReadyError` names the finalizers that hold it."""
+    """Wait until a deleted object is gone, or raise :class:`NotReadyError`, which names the finalizers that hold it."""
     meta = metadata(live)
     resource = client.resource(live["apiVersion"], live["kind"])
     namespace, name = meta.get("namespace"), meta["name"]
     deadline = time.monotonic() + timeout_s
     for found in client.follow(resource, namespace=namespace, name=name, timeout_s=timeout_s):
-        # Another object may have the name by now.
+        # By now, another object may have the name.
         if found is None or metadata(found).get("uid") != meta.get("uid", metadata(found).get("uid")):
             return
         live = {**live, **found}
@@ -81,7 +81,7 @@ def _check(inputs: Object, live: Object) -> Check | None:
 
 
 def _until(client: Client, live: Object, check: Check, *, timeout_s: float) -> Object:
-    """Follow an object until a check is content."""
+    """Follow an object until a check passes, and return it."""
     meta = metadata(live)
     resource = client.resource(live["apiVersion"], live["kind"])
     deadline = time.monotonic() + timeout_s
@@ -89,7 +89,7 @@ def _until(client: Client, live: Object, check: Check, *, timeout_s: float) -> O
     for found in client.follow(resource, namespace=meta.get("namespace"), name=meta["name"], timeout_s=timeout_s):
         if found is None:
             raise NotReadyError(f"'{meta['name']}' was deleted meanwhile", live=live, reasons=[])
-        # What a list holds does not say its kind.
+        # Items of a list do not say their kind.
         live = {"apiVersion": live["apiVersion"], "kind": live["kind"], **found}
         verdict = check(Seen(client=client, live=live))
         if verdict.ready:
@@ -100,7 +100,7 @@ def _until(client: Client, live: Object, check: Check, *, timeout_s: float) -> O
 
 
 def _await_service(client: Client, live: Object, *, timeout_s: float) -> Object:
-    """A Service waits for its Pods to be ready, and for an address when it is reached from outside."""
+    """Wait until the Pods of a Service are ready, and for an address when it is a load balancer."""
     spec, meta = live.get("spec") or {}, metadata(live)
     deadline = time.monotonic() + timeout_s
     if spec.get("type") == "LoadBalancer":

@@ -1,5 +1,5 @@
-"""What Pulumi's plugin asks of an API server beyond what the command does: where a kind is kept, and one object until
-it is as it should be."""
+"""Client for the requests of Pulumi's plugin that ``longhaul`` does not make: the resource of a kind, and one object
+until it is as it should be."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ from longhaul.kubernetes.connection import ApiError, Object
 
 APPLY = "application/apply-patch+yaml"
 WATCH_S = 240
-"""Seconds after which a watch is opened anew; proxies and balancers cut older ones."""
+"""Seconds after which a watch is opened anew; proxies and load balancers cut older ones."""
 SILENCE_S = 60.0
-"""How long a watch may outlive its time."""
+"""Seconds that a watch may outlive its time."""
 RECONNECT_S = 1.0
 TRIES = 10
-"""Of a request that the server asks to repeat later, as client-go does."""
+"""Number of tries of a request that the server asks to repeat later, as in client-go."""
 
 
 class NoMatchError(ApiError):
-    """The API server has no such kind."""
+    """Raised when the API server has no such kind."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Resource:
-    """Where the API server keeps a kind."""
+    """Place of a kind on the API server."""
 
     base: str
-    """``/api/v1`` or ``/apis/<group>/<version>``."""
+    """Path of the group and version: ``/api/v1`` or ``/apis/<group>/<version>``."""
     plural: str
     namespaced: bool
 
     def path(self, namespace: str | None, name: str | None = None) -> str:
-        """The address of the collection, or of one object in it."""
+        """Return the path of the collection, or of one object in it."""
         inside = f"/namespaces/{quote(namespace)}" if self.namespaced and namespace else ""
         return f"{self.base}{inside}/{self.plural}" + (f"/{quote(name)}" if name else "")
 
 
 class Client(connection.Client):
-    """One identity at one API server, by kinds."""
+    """One identity at one API server; requests name kinds."""
 
     def __init__(self, access: Access) -> None:
         super().__init__(access, tries=TRIES)
@@ -53,11 +53,11 @@ class Client(connection.Client):
         self._known: dict[str, dict[str, Resource]] = {}
 
     def resource(self, api_version: str, kind: str) -> Resource:
-        """Where ``kind`` is kept, from discovery; :class:`NoMatchError` when there is no such kind."""
+        """Return the place of ``kind``, from discovery; raises :class:`NoMatchError` when there is no such kind."""
         with self._lock:
             known = self._known.get(api_version, {})
         if kind not in known:
-            # Asked again for what was not there: a definition may have been made since.
+            # An unknown kind is asked for again: its definition may have been made since.
             known = self._discover(api_version)
             with self._lock:
                 self._known[api_version] = known
@@ -80,7 +80,7 @@ class Client(connection.Client):
         }
 
     def get(self, api_version: str, kind: str, *, namespace: str | None, name: str) -> Object | None:
-        """One object, or ``None``."""
+        """Return one object, or ``None``."""
         try:
             return self.send("GET", self.resource(api_version, kind).path(namespace, name))
         except ApiError as problem:
@@ -89,7 +89,7 @@ class Client(connection.Client):
             raise
 
     def items(self, api_version: str, kind: str, *, namespace: str | None, selector: str = "") -> list[Object]:
-        """Every object of a kind in a namespace, with what a list leaves out of its items."""
+        """Return every object of a kind in a namespace, with the fields that a list leaves out of its items."""
         query = {"labelSelector": selector} if selector else {}
         answer = self.send("GET", self.resource(api_version, kind).path(namespace), query=query)
         return [{"apiVersion": api_version, "kind": kind, **item} for item in answer.get("items") or []]
@@ -97,7 +97,7 @@ class Client(connection.Client):
     def follow(
         self, resource: Resource, *, namespace: str | None, name: str, timeout_s: float
     ) -> Iterator[Object | None]:
-        """One object now and at each change, ``None`` when it is not there; ends after ``timeout_s``.
+        """Yield one object now and at each change, ``None`` when it does not exist; end after ``timeout_s``.
 
         Raises ApiError, CancelledError.
         """
@@ -107,7 +107,7 @@ class Client(connection.Client):
             try:
                 listed = self.send("GET", resource.path(namespace), query=only)
             except ApiError as problem:
-                # A server that is replaced is away for a moment; its successor knows as much.
+                # A server that is being replaced is away for a moment; its successor has the same objects.
                 if 0 < problem.status < 500 or time.monotonic() >= deadline:
                     raise
                 self.wait(RECONNECT_S)
@@ -121,7 +121,7 @@ class Client(connection.Client):
             self.wait(0)
 
     def _watch(self, path: str, query: dict[str, str], *, seconds: float) -> Iterator[Object | None]:
-        """The changes of one watch; ends when it is over or broken off, and the caller looks anew."""
+        """Yield the changes of one watch; end when it is over or broken off, so that the caller looks again."""
         query["timeoutSeconds"] = str(max(1, int(seconds)))
         try:
             with closing(self.lines(path, query, silence_s=seconds + SILENCE_S)) as lines:

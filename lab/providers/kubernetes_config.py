@@ -1,4 +1,4 @@
-"""Which cluster, and as whom: kubeconfig files as client-go reads them (k8s.io/client-go, tools/clientcmd)."""
+"""Reads kubeconfig files for the cluster and the identity, as client-go does (k8s.io/client-go, tools/clientcmd)."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from longhaul.kubernetes import connection
 ANSWER_S = 60.0
 Entry = Mapping[str, Any]
 UNSUPPORTED = ("exec", "auth-provider", "username", "password", "as", "as-groups", "as-uid")
-"""Ways to sign in that the real plugin has and the lab's does not."""
+"""Methods to sign in that the real plugin has and the lab's does not."""
 
 
 class ConfigError(Exception):
-    """There is no usable kubeconfig; the message says where and why."""
+    """Raised when there is no usable kubeconfig; the message says where and why."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,7 @@ class Access(connection.Access):
 
 
 def load_access(given: str, *, context: str = "", cluster: str = "", namespace: str = "") -> Access:
-    """The cluster that ``given`` leads to: a path, the content itself, or empty for the ambient configuration.
+    """Return the cluster that ``given`` leads to: a path, the content itself, or empty for the ambient configuration.
 
     Raises :class:`ConfigError`.
     """
@@ -64,7 +64,7 @@ def load_access(given: str, *, context: str = "", cluster: str = "", namespace: 
 
 
 def _ambient() -> dict[str, Any]:
-    """What ``KUBECONFIG`` lists, or ``~/.kube/config``; the first file that has an entry gives it."""
+    """Merge the files of ``KUBECONFIG``, or read ``~/.kube/config``; of several equal entries the first one counts."""
     listed = os.environ.get("KUBECONFIG", "")
     paths = [Path(one) for one in listed.split(os.pathsep) if one] or [Path.home() / ".kube" / "config"]
     found = [_parsed(path.read_text(encoding="utf-8"), path=path) for path in paths if path.is_file()]
@@ -86,7 +86,7 @@ def _given(given: str) -> dict[str, Any]:
 
 
 def _parsed(text: str, *, path: Path | None) -> dict[str, Any]:
-    """The document, with relative file names made absolute: they are relative to the kubeconfig."""
+    """Parse the document, and make its file names absolute: they are relative to the kubeconfig."""
     import yaml
 
     named = str(path) if path else "the kubeconfig in the provider's configuration"
@@ -114,7 +114,7 @@ def _entry(config: Entry, kind: str, name: str, key: str) -> Entry:
 
 
 def _content(entry: Entry, name: str) -> bytes | None:
-    """``<name>-data``, which wins, or the content of the file ``<name>``."""
+    """Return ``<name>-data``, which takes precedence, or the content of the file ``<name>``."""
     if data := entry.get(f"{name}-data"):
         try:
             return base64.b64decode(data, validate=True)

@@ -1,4 +1,4 @@
-"""What changes between two versions of an object, and which changes make it anew.
+"""Finds the changes between two versions of an object, and those that need a replacement.
 
 After pulumi-kubernetes, ``provider/pkg/provider/diff.go`` and ``convertPatchToDiff``.
 """
@@ -57,7 +57,7 @@ FORCED: dict[tuple[str, str], tuple[str, ...]] = {
     ("storage.k8s.io", "StorageClass"): ("parameters", "provisioner"),
     ("batch", "Job"): _specs("completions parallelism selector template"),
 }
-"""Paths whose change makes an object anew, by group and kind."""
+"""Paths whose change needs a replacement of the object, by group and kind."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,13 +65,13 @@ class Change:
     """One difference."""
 
     path: str
-    """As the engine writes paths: ``metadata.labels["a.b"]``, ``spec.ports[0].port``."""
+    """Path as the engine writes it: ``metadata.labels["a.b"]``, ``spec.ports[0].port``."""
     kind: Literal["add", "delete", "update"]
     replaces: bool
 
 
 def changes(old: Object, new: Object, *, forced: tuple[str, ...]) -> list[Change]:
-    """Every difference between ``old``, which is live, and ``new``, which is wanted."""
+    """Return every difference between ``old``, which is live, and ``new``, which is wanted."""
     return [
         Change(path=_written(path), kind=kind, replaces=_forces(path, value, forced))
         for path, kind, value in _compared(old, new, ())
@@ -79,7 +79,7 @@ def changes(old: Object, new: Object, *, forced: tuple[str, ...]) -> list[Change
 
 
 def forced_paths(obj: Object, *, mutable_maps: bool, mutable_secrets: bool) -> tuple[str, ...]:
-    """The paths that the real plugin replaces an object for."""
+    """Return the paths for which the real plugin replaces an object."""
     always = ("metadata.name", "metadata.namespace")
     if is_kind(obj, "v1", "ConfigMap") and (not mutable_maps or obj.get("immutable")):
         return (*always, "binaryData", "data")
@@ -112,11 +112,11 @@ def _compared(old: Any, new: Any, path: Path) -> Iterator[tuple[Path, Literal["a
 
 
 class _Missing:
-    """Not there, which is not the same as null."""
+    """Stands for an absent value, which is not the same as null."""
 
 
 def _forces(path: Path, value: Any, forced: tuple[str, ...]) -> bool:
-    """Whether the change is of, in, or holds a path that makes anew."""
+    """Return whether the change is at or below a path that needs a replacement, or its value holds such a path."""
     bare = [str(part) for part in path if isinstance(part, str)]
     for one in forced:
         parts = one.split(".")

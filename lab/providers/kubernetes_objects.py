@@ -1,4 +1,4 @@
-"""Objects as the real plugin keeps them in the state: inputs, what is live, and which parts are secret.
+"""Objects as the real plugin keeps them in the state: inputs, the live object, and the parts that are secret.
 
 After pulumi-kubernetes, ``provider/pkg/provider/provider.go`` and ``util.go``.
 """
@@ -28,7 +28,7 @@ READ_ONLY = (
     "resourceVersion",
     "uid",
 )
-"""What only the API server writes of an object's metadata."""
+"""Fields of an object's metadata that only the API server writes."""
 DASHED = (
     "x-kubernetes-embedded-resource",
     "x-kubernetes-int-or-string",
@@ -42,13 +42,13 @@ DASHED = (
 
 
 def from_properties(properties: Object) -> Object:
-    """What the API server is sent: no secret markers, no nulls, the API's own keys."""
+    """Return the object for the API server: without secret markers and nulls, and with the API's own keys."""
     found = _renamed(plain(properties), {key.replace("-", "_"): key for key in DASHED})
     return dict(found)
 
 
 def normalized(obj: Object) -> Object:
-    """The same object as the API server will show it: a Secret's ``stringData`` is in its ``data``."""
+    """Return the object as the API server will show it: a Secret's ``stringData`` is in its ``data``."""
     result = {key: value for key, value in obj.items() if not key.startswith("__")}
     result["metadata"] = {key: value for key, value in metadata(obj).items() if key not in READ_ONLY}
     if is_kind(obj, "v1", "Secret"):
@@ -61,7 +61,7 @@ def normalized(obj: Object) -> Object:
 
 
 def pruned(live: Any, shape: Any) -> Any:
-    """``live`` with only what ``shape`` has too."""
+    """Return ``live`` with only the parts that ``shape`` has too."""
     if isinstance(live, dict) and isinstance(shape, dict):
         return {key: pruned(value, shape[key]) for key, value in live.items() if key in shape}
     if isinstance(live, list) and isinstance(shape, list):
@@ -70,8 +70,8 @@ def pruned(live: Any, shape: Any) -> Any:
 
 
 def with_unshown(seen: Any, inputs: Any, before: Any) -> Any:
-    """``seen`` with what ``inputs`` say and ``before``, the object as it was shown last, did not show either: the API
-    server leaves out what is empty, which is no difference. (The real plugin knows every kind's fields.)"""
+    """Return ``seen`` with those ``inputs`` that ``before``, the object as it was shown last, did not show either. The
+    API server leaves out what is empty, and that is no difference. (The real plugin knows every kind's fields.)"""
     if isinstance(seen, dict) and isinstance(inputs, dict) and isinstance(before, dict):
         hidden = {key: value for key, value in inputs.items() if key not in seen and key not in before}
         shown = {key: with_unshown(value, inputs.get(key), before.get(key)) for key, value in seen.items()}
@@ -84,7 +84,7 @@ def with_unshown(seen: Any, inputs: Any, before: Any) -> Any:
 
 
 def checkpoint(inputs: Object, live: Object, given: Object, *, field_manager: str) -> Object:
-    """What the state keeps: all that is live, and the inputs that made it."""
+    """Return the object for the state: all of the live object, and the inputs that made it."""
     kept = {
         **_state(live, given),
         "__inputs": _state(inputs, given),
@@ -97,14 +97,15 @@ def checkpoint(inputs: Object, live: Object, given: Object, *, field_manager: st
 
 
 def checkpointed(state: Object) -> tuple[Object, Object]:
-    """The inputs and the live object in a state."""
+    """Return the inputs and the live object from a state."""
     inputs = state.get("__inputs") or {}
     live = {key: value for key, value in state.items() if not key.startswith("__")}
     return from_properties(inputs), from_properties(live)
 
 
 def with_secrets(values: Object, given: Object) -> Object:
-    """Mark what is secret in ``given``: the whole value where it holds one, but maps only where they do."""
+    """Mark the values that are secret in ``given``: a value that holds a secret as a whole, but of a map only such
+    entries."""
     result = dict(values)
     if values.get("kind") == "Secret":
         for key in ("data", "stringData"):
@@ -123,30 +124,30 @@ def with_secrets(values: Object, given: Object) -> Object:
 
 
 def metadata(obj: Object) -> Object:
-    """An object's metadata, empty when it has none."""
+    """Return an object's metadata, empty when it has none."""
     found = obj.get("metadata")
     return found if isinstance(found, dict) else {}
 
 
 def annotation(obj: Object, key: str) -> str:
-    """One annotation, empty when it is not there."""
+    """Return one annotation, empty when the object does not have it."""
     found = metadata(obj).get("annotations")
     return str(found.get(key, "")) if isinstance(found, dict) else ""
 
 
 def is_kind(obj: Object, api_version: str, kind: str) -> bool:
-    """Whether an object is of one kind."""
+    """Return whether an object is of one kind."""
     return obj.get("apiVersion") == api_version and obj.get("kind") == kind
 
 
 def object_id(obj: Object) -> str:
-    """``namespace/name``, or the name alone."""
+    """Return ``namespace/name``, or the name alone."""
     meta = metadata(obj)
     return f"{meta['namespace']}/{meta['name']}" if meta.get("namespace") else str(meta.get("name", ""))
 
 
 def id_parts(identity: str) -> tuple[str | None, str]:
-    """Namespace and name of an id."""
+    """Return the namespace and the name of an id."""
     namespace, _, name = identity.rpartition("/")
     return namespace or None, name
 
@@ -162,7 +163,7 @@ def _renamed(value: Any, names: dict[str, str]) -> Any:
 
 
 def _base64(value: Any) -> Any:
-    """Base64 as the API server writes it; what is none, it will refuse."""
+    """Return base64 as the API server writes it; a value that is not base64 stays, and the server will refuse it."""
     try:
         return base64.b64encode(base64.b64decode(value)).decode()
     except (binascii.Error, ValueError, TypeError):

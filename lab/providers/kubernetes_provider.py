@@ -1,5 +1,5 @@
 # ruff: noqa: N802, ARG002 - the methods and their arguments are the protocol's
-"""The kubernetes stand-in's gRPC service: after pulumi-kubernetes, ``provider/pkg/provider/provider.go``."""
+"""gRPC service of the kubernetes stand-in: after pulumi-kubernetes, ``provider/pkg/provider/provider.go``."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ KIND = provider_pb2.PropertyDiff.Kind
 
 
 class KubernetesProvider(BaseProvider):
-    """Objects of any kind that the API server has; previews without one too."""
+    """Handles objects of any kind that the API server has; previews work without a server too."""
 
     def __init__(self, *, engine: str | None) -> None:
         super().__init__(package="kubernetes", distribution="pulumi-kubernetes", engine=engine)
@@ -62,7 +62,7 @@ class KubernetesProvider(BaseProvider):
         return provider_pb2.DiffResponse(changes=some, diffs=changed, replaces=replacing(olds, news))
 
     def Configure(self, request: Any, context: Any) -> Any:
-        """An unusable kubeconfig is no error yet: a preview goes on without the cluster."""
+        """Read the configuration. An unusable kubeconfig is no error yet: a preview works without the cluster."""
         try:
             self._settings = read_settings(request.variables)
         except ValueError as problem:
@@ -83,7 +83,7 @@ class KubernetesProvider(BaseProvider):
         return empty_pb2.Empty()
 
     def Check(self, request: Any, context: Any) -> Any:
-        """Give a name to what has none, and the default namespace to what lives in one."""
+        """Give a name to an object that has none, and the default namespace to one whose kind needs a namespace."""
         inputs, old = from_struct(request.news), from_struct(request.olds)
         if type_of(request.urn).endswith(("Patch", "List")) or not inputs.get("kind"):
             message = f"{type_of(request.urn)}: the lab's kubernetes plugin knows plain objects alone"
@@ -99,7 +99,7 @@ class KubernetesProvider(BaseProvider):
         return provider_pb2.CheckResponse(inputs=to_struct(with_secrets({**inputs, "metadata": meta}, inputs)))
 
     def Diff(self, request: Any, context: Any) -> Any:
-        """Compare what was live at the last look, as far as the inputs said anything of it, with what is wanted."""
+        """Compare the live object as it was last seen, as far as the inputs specify it, with the wanted object."""
         old_inputs, live = checkpointed(from_struct(request.olds))
         wanted = normalized(from_properties(from_struct(request.news)))
         known = normalized(old_inputs)
@@ -124,7 +124,7 @@ class KubernetesProvider(BaseProvider):
         return response
 
     def Create(self, request: Any, context: Any) -> Any:
-        """POST, or apply where the provider takes over what exists; then wait until it is ready."""
+        """POST, or apply when the provider may take over an existing object; then wait until the object is ready."""
         given = from_struct(request.properties)
         inputs = from_properties(given)
         if request.preview and (holds_unknown(given) or not self._has(inputs)):
@@ -144,7 +144,7 @@ class KubernetesProvider(BaseProvider):
         return provider_pb2.CreateResponse(id=object_id(live), properties=self._kept(inputs, live, given, manager))
 
     def Update(self, request: Any, context: Any) -> Any:
-        """Apply, then wait until it is ready."""
+        """Apply, then wait until the object is ready."""
         given, state = from_struct(request.news), from_struct(request.olds)
         inputs = normalized(from_properties(given))
         if request.preview and (holds_unknown(given) or not self._has(inputs)):
@@ -158,7 +158,7 @@ class KubernetesProvider(BaseProvider):
         return provider_pb2.UpdateResponse(properties=self._kept(inputs, live, given, manager))
 
     def Read(self, request: Any, context: Any) -> Any:
-        """For refresh and import; an empty id says that it is gone."""
+        """Read an object for refresh and import; an empty id means that it is gone."""
         given, state = from_struct(request.inputs), from_struct(request.properties)
         inputs = normalized(from_properties(given)) if given else {}
         api_version, kind = _group_version_kind(type_of(request.urn))
@@ -188,7 +188,7 @@ class KubernetesProvider(BaseProvider):
         return provider_pb2.ReadResponse(id=request.id, properties=to_struct(outputs), inputs=to_struct(known))
 
     def Delete(self, request: Any, context: Any) -> Any:
-        """DELETE, and wait until its finalizers have let go of it."""
+        """DELETE, and wait until the object's finalizers are done and it is gone."""
         inputs, live = checkpointed(from_struct(request.properties))
         if self._reachable() is None and self._settings.delete_unreachable:
             return empty_pb2.Empty()
@@ -217,7 +217,7 @@ class KubernetesProvider(BaseProvider):
 
     @contextmanager
     def _told(self, context: Any, what: str) -> Iterator[Client]:
-        """The client; what goes wrong with it is told in one line."""
+        """Yield the client; report its errors in one line."""
         client = self._reachable()
         if client is None:
             message = f"{what}: configured Kubernetes cluster is unreachable: {self._unreachable}"
@@ -231,7 +231,7 @@ class KubernetesProvider(BaseProvider):
             context.abort(grpc.StatusCode.UNKNOWN, f"{what}: {problem}")
 
     def _reachable(self) -> Client | None:
-        """The client once the API server has answered it; asked once."""
+        """Return the client if the API server has answered it; the server is asked only once."""
         with self._lock:
             if not self._probed:
                 self._probed = True
@@ -244,7 +244,7 @@ class KubernetesProvider(BaseProvider):
             return self._client
 
     def _has(self, obj: Object) -> bool:
-        """Whether there is a cluster that knows the object's kind."""
+        """Return whether there is a cluster that knows the object's kind."""
         client = self._reachable()
         try:
             return client is not None and bool(client.resource(str(obj["apiVersion"]), str(obj["kind"])))
@@ -252,8 +252,8 @@ class KubernetesProvider(BaseProvider):
             return False
 
     def _namespace(self, inputs: Object, old: Object) -> str:
-        """The namespace of what names none: the default's where the kind lives in one, and without a cluster what it
-        was."""
+        """Return the namespace of an object that names none: the default one if the kind needs one; without a cluster,
+        the namespace that the object had."""
         client = self._reachable()
         if client is None:
             return str(metadata(old).get("namespace") or "")
@@ -265,14 +265,14 @@ class KubernetesProvider(BaseProvider):
 
 
 def _own_name(request: Any, old: Object, meta: Object) -> Object:
-    """The engine's autonaming: the resource's name and eight hexadecimal digits, kept once given."""
+    """Return the name of the engine's autonaming: the resource's name and eight hexadecimal digits, kept once given."""
     kept = annotation(old, AUTONAMED) == "true" and metadata(old).get("name")
     name = kept or f"{request.urn.rpartition('::')[2]}-{_digest(request.randomSeed + request.urn.encode())}"
     return {"name": name, "annotations": {**(meta.get("annotations") or {}), AUTONAMED: "true"}}
 
 
 def _group_version_kind(type: str) -> tuple[str, str]:
-    """``apiVersion`` and ``kind`` of a type such as ``kubernetes:core/v1:ConfigMap``."""
+    """Return ``apiVersion`` and ``kind`` of a type such as ``kubernetes:core/v1:ConfigMap``."""
     _, version, kind = type.split(":")
     return version.removeprefix("core/"), kind
 

@@ -1,4 +1,4 @@
-"""When an object is ready, and what it lacks: after pulumi-kubernetes, ``provider/pkg/await``."""
+"""Checks of whether an object is ready, and of what it lacks: after pulumi-kubernetes, ``provider/pkg/await``."""
 
 from __future__ import annotations
 
@@ -12,46 +12,46 @@ from lab.providers.kubernetes_objects import WAIT_FOR, Object, annotation, metad
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What was found of one object."""
+    """Result of the check of one object."""
 
     ready: bool
     reasons: list[str] = field(default_factory=list)
-    """What it lacks."""
+    """Things that it lacks."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """An object as it is, and where more can be asked."""
+    """An object as it is, and the client with which to ask for more."""
 
     client: Client
     live: Object
 
     @property
     def status(self) -> Object:
-        """Its status, empty until a controller wrote one."""
+        """Status of the object; empty until a controller wrote one."""
         return self.live.get("status") or {}
 
     @property
     def spec(self) -> Object:
-        """Its spec."""
+        """Spec of the object."""
         return self.live.get("spec") or {}
 
     @property
     def current(self) -> bool:
-        """Whether its controller has seen the newest version."""
+        """Return whether the object's controller has seen the newest version."""
         return bool(self.status.get("observedGeneration") == metadata(self.live).get("generation"))
 
     def condition(self, kind: str) -> dict[str, str]:
-        """One of its conditions, empty when it is not there."""
+        """Return one of its conditions; empty when it does not have it."""
         found = [one for one in self.status.get("conditions") or [] if one.get("type") == kind]
         return found[0] if found else {}
 
     def is_true(self, kind: str) -> bool:
-        """Whether a condition holds."""
+        """Return whether a condition is true."""
         return self.condition(kind).get("status") == "True"
 
     def pods(self, owner: Object | None = None) -> list[str]:
-        """What keeps its pods from being ready."""
+        """Return the problems that keep its pods from being ready."""
         return pod_problems(self.client, self.live, owner=owner or self.live)
 
 
@@ -59,7 +59,8 @@ Check = Callable[[Seen], Verdict]
 
 
 def written_condition(written: str) -> Check:
-    """``pulumi.com/waitFor: condition=<type>[=<status>]``; ``ValueError`` for its other forms."""
+    """Return the check for ``pulumi.com/waitFor: condition=<type>[=<status>]``; raise ``ValueError`` for other
+    forms."""
     form, _, rest = written.partition("=")
     kind, _, wanted = rest.partition("=")
     if form != "condition" or not kind:
@@ -150,7 +151,7 @@ def _quota(seen: Seen) -> Verdict:
 
 
 def has_address(seen: Seen) -> Verdict:
-    """Of what is reached from outside: whether it was given an address."""
+    """Check whether an object that is reached from outside has an address."""
     given = (seen.status.get("loadBalancer") or {}).get("ingress")
     return Verdict(ready=bool(given), reasons=["nobody has given it an address: does the cloud have such a thing?"])
 
@@ -172,15 +173,15 @@ CHECKS: dict[tuple[str, str], Check] = {
     ("v1", "ResourceQuota"): _quota,
     ("v1", "Secret"): _token_secret,
 }
-"""What is waited for, by version and kind, besides Services; everything else is ready when it is there."""
+"""Checks by version and kind, besides those of Services; every other object is ready when it exists."""
 
 
 MOST = 5
-"""Pods that are told of; the others fail alike."""
+"""Number of pods' problems that are shown; the others are alike."""
 
 
 def pod_problems(client: Client, live: Object, *, owner: Object | None) -> list[str]:
-    """What keeps an object's pods from being ready; of a pod itself, ``owner`` is ``None``."""
+    """Return the problems that keep an object's pods from being ready; for a pod itself, ``owner`` is ``None``."""
     if owner is None:
         return _problems(live)
     meta = metadata(owner)

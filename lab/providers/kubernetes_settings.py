@@ -1,4 +1,4 @@
-"""The provider's configuration, as the engine hands it over: text, or the environment's variable."""
+"""Configuration of the provider: text from the engine, or environment variables."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ KNOWN = frozenset(
         "upsertExistingObjects",
     }
 )
-"""What the lab's plugin understands, or can leave out without anybody noticing (warnings)."""
+"""Options that the lab's plugin understands, or can ignore without visible effect (warnings)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What the real plugin's options of the same names mean."""
+    """Options with the meaning that the real plugin's options of the same names have."""
 
     kubeconfig: str = ""
     context: str = ""
@@ -47,7 +47,8 @@ class Settings:
 
 
 def read_settings(variables: Mapping[str, str]) -> Settings:
-    """Settings from the engine's variables; ``ValueError`` names an option that the lab's plugin does not know."""
+    """Return the settings from the engine's variables; ``ValueError`` names an option that the lab's plugin does not
+    know."""
     given = {key.removeprefix(PREFIX): value for key, value in variables.items() if value not in ("", "null")}
     unknown = sorted(given.keys() - KNOWN - {"version", "pluginDownloadURL"})
     if unknown:
@@ -73,10 +74,10 @@ def read_settings(variables: Mapping[str, str]) -> Settings:
 
 
 def replacing(olds: Mapping[str, Any], news: Mapping[str, Any]) -> list[str]:
-    """Changes of the configuration that mean another cluster, so that every object is made anew there.
+    """Return the changed options that mean another cluster, in which every object is made anew.
 
-    With a ``clusterIdentifier`` it alone tells clusters apart. Without one the real plugin compares the kubeconfigs'
-    active clusters; here another kubeconfig, context or cluster is another cluster.
+    If both have a ``clusterIdentifier``, it alone tells clusters apart. Otherwise the real plugin compares the
+    kubeconfigs' active clusters; here another kubeconfig, context or cluster is another cluster.
     """
     before, after = olds.get("clusterIdentifier"), news.get("clusterIdentifier")
     if before and after:

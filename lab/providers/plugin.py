@@ -1,7 +1,7 @@
-"""``pulumi-resource-<name>`` in the lab: the same protocol, types and planning as the real plugin, over the same API.
+"""Stand-in for ``pulumi-resource-<name>``: the real plugin's protocol, types and planning, over the same API.
 
-``aws`` and ``azure-native`` call the clouds' names with the clouds' libraries; in the lab those names are the lab's.
-``kubernetes`` takes any kind, by server-side apply to whichever API server the kubeconfig leads to.
+``aws`` and ``azure-native`` call the clouds' host names with the clouds' libraries; in the lab those names are the
+lab's. ``kubernetes`` handles any kind, by server-side apply to the API server that the kubeconfig leads to.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ PROVIDERS = {
     "azure-native": ("lab.providers.azure_provider", "AzureProvider"),
     "kubernetes": ("lab.providers.kubernetes_provider", "KubernetesProvider"),
 }
-"""Module and class by the plugin's name; imported once the SDK's stubs are light."""
+"""Module and class by the plugin's name; imported after :func:`lab.providers.protocol.light_stubs`."""
 
 
 def main() -> None:
-    """Entry point: the plugin's name, and the engine's address where an engine starts it."""
+    """Run the plugin. Its arguments are its name and, when an engine starts it, the engine's address."""
     name, *engine = sys.argv[1:]
     light_stubs()
     module, provider = PROVIDERS[name]

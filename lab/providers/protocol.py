@@ -1,4 +1,4 @@
-"""Serving the Pulumi plugin protocol: a port on standard output, gRPC on loopback, gone when the engine is gone."""
+"""Serves the Pulumi plugin protocol: the port on standard output, gRPC on loopback, until the engine ends."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 WORKERS = 64
-"""Calls at once: more than the engine's default parallelism (16 for each of 2 cores)."""
+"""Number of calls at once: more than the engine's default parallelism (16 for each of 2 cores)."""
 
 
 def light_stubs() -> None:
@@ -62,7 +62,7 @@ def log_to_engine(address: str | None, *, urn: str, message: str) -> None:
 
 
 def _leave_with(parent: int) -> None:
-    """End this process when ``parent`` ends: an engine that is killed takes no plugin down with it."""
+    """End this process when ``parent`` ends: a killed engine does not end its plugins itself."""
     try:
         descriptor = os.pidfd_open(parent)
     except ProcessLookupError:

@@ -1,4 +1,4 @@
-"""Between the SDK's flattened inputs and outputs and the resource manager's bodies."""
+"""Translates between the SDK's flattened inputs and outputs and the resource manager's bodies."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WRAPPED = frozenset(
 )  # fmt: skip
 """Lists whose elements have ``properties`` of their own in the API (``x-ms-client-flatten`` in its specification)."""
 OUTER = frozenset({"id", "name", "type", "etag", "zones"})
-"""What stays outside an element's ``properties``."""
+"""Keys that stay outside an element's ``properties``."""
 READ_ONLY = frozenset(
     {"etag", "provisioningState", "resourceGuid", "systemData", "ipConfigurations", "backendIPConfigurations", "vmId",
      "hostedWorkloads", "tapConfigurations", "virtualMachine", "networkInterfaces", "subnets", "ipAddress", "ipTags",
@@ -42,11 +42,11 @@ READ_ONLY = frozenset(
 
 
 WITH_CONFIGURATIONS = ("networkInterfaces", "virtualNetworkGateways")
-"""Types whose IP configurations are given, not only shown."""
+"""Types whose IP configurations are inputs, not only outputs."""
 
 
 def to_body(token: Token, inputs: dict[str, Any]) -> dict[str, Any]:
-    """The body of a PUT."""
+    """Return the body of a PUT."""
     given = {key: value for key, value in inputs.items() if key not in token.parameters and not key.startswith("__")}
     beside = CONTAINERS - token.inner
     body = {key: value for key, value in given.items() if not token.flat or key in beside}
@@ -63,7 +63,7 @@ def to_body(token: Token, inputs: dict[str, Any]) -> dict[str, Any]:
 
 
 def to_outputs(token: Token, body: dict[str, Any]) -> dict[str, Any]:
-    """The SDK's outputs of an answer."""
+    """Return the SDK's outputs of an answer."""
     outputs = {key: value for key, value in body.items() if key != "properties" or not token.flat}
     if token.flat:
         outputs |= {key: _unwrap(value, key) for key, value in body.get("properties", {}).items()}
@@ -72,7 +72,7 @@ def to_outputs(token: Token, body: dict[str, Any]) -> dict[str, Any]:
 
 
 def imported_inputs(token: Token, resource_id: str, outputs: dict[str, Any]) -> dict[str, Any]:
-    """Inputs for a resource that is taken into the state: what its answer holds, without what only the cloud writes."""
+    """Return inputs for a resource that is imported: those of its answer, without what only the cloud writes."""
     readonly = READ_ONLY | ({"name", "type", "id"} if not token.type.endswith("/subnets") else {"type", "id"})
     own = {"principalId"} if token.guid else {"ipConfigurations"} if token.type.endswith(WITH_CONFIGURATIONS) else set()
     kept = {key: _bare(value) for key, value in outputs.items() if key not in readonly - own}
@@ -87,7 +87,7 @@ def imported_inputs(token: Token, resource_id: str, outputs: dict[str, Any]) -> 
 
 
 def refreshed_inputs(inputs: dict[str, Any], before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
-    """The inputs, with what changed in the cloud between two readings; what the cloud does not show stays."""
+    """Return the inputs with the changes of the cloud between two reads; inputs that the cloud never showed stay."""
     changed = dict(inputs)
     for key, value in inputs.items():
         if key not in now or now.get(key) == before.get(key):

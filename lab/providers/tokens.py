@@ -1,6 +1,7 @@
-"""Azure-native's resource tokens: where each lives in the resource manager's API.
+"""Tokens of azure-native's resources, and the place of each in the resource manager's API.
 
-Names of inputs as in pulumi_azure_native 3.29.0; API versions as its documentation gives them for each resource.
+Names of inputs are those of pulumi_azure_native 3.29.0; API versions are those that its documentation gives for each
+resource.
 """
 
 from __future__ import annotations
@@ -22,29 +23,29 @@ class Token:
     """Id, with the names of inputs in braces."""
     api_version: str
     name: str
-    """The input that names it."""
+    """Input that names the resource."""
     flat: bool = True
-    """Whether the SDK shows the API's ``properties`` at the top level."""
+    """True when the SDK shows the API's ``properties`` at the top level."""
     located: bool = True
-    """Whether it has a location, which defaults to the provider's."""
+    """True when it has a location, which defaults to the provider's."""
     guid: bool = False
-    """Whether it is named by a GUID when it is not named."""
+    """True when a GUID names it if the program does not."""
     inner: frozenset[str] = frozenset()
-    """Inputs that the API has in ``properties`` although other types have them beside it."""
+    """Inputs that the API has in ``properties``, although other types have them beside it."""
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """The inputs that are part of the id, which is why their change forces a replacement."""
+        """Names of the inputs that are part of the id; a change of them forces a replacement."""
         found = re.findall(r"\{(\w+)\}", self.path)
         return tuple(name for name in found if name != "subscriptionId")
 
     def id(self, inputs: dict[str, object], *, subscription: str) -> str:
-        """The resource's id for these inputs."""
+        """Return the resource's id for these inputs."""
         values = {name: str(inputs[name]).strip("/") for name in self.parameters}
         return self.path.format(subscriptionId=subscription, **values)
 
     def names(self, resource_id: str) -> dict[str, str]:
-        """The inputs that an id holds; empty when the id is of another type."""
+        """Return the inputs that an id holds; empty when the id is of another type."""
         pattern = re.escape(self.path)
         for name in ("subscriptionId", *self.parameters):
             inner = r"(?P<scope>.+)" if name == "scope" else rf"(?P<{name}>[^/]+)"
@@ -89,7 +90,7 @@ def _zone_part(token: str, type: str, tail: str, name: str, *, located: bool) ->
 
 
 def known_tokens() -> dict[str, Token]:
-    """Every resource that the lab's Azure can make, by its token."""
+    """Return every resource that the lab's Azure can make, by its token."""
     network = [
         _network("VirtualNetwork", "virtualNetworks", "virtualNetworkName", "virtualNetworkName"),
         _network(

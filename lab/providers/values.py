@@ -15,20 +15,20 @@ UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 
 
 def from_struct(struct: struct_pb2.Struct) -> dict[str, Any]:
-    """A message's properties as plain values; whole numbers become ``int`` again."""
+    """Return a message's properties as plain values; whole numbers become ``int`` again."""
     found = _whole(json_format.MessageToDict(struct))
     return found if isinstance(found, dict) else {}
 
 
 def to_struct(values: dict[str, Any]) -> struct_pb2.Struct:
-    """Plain values as a message."""
+    """Return plain values as a message."""
     struct = struct_pb2.Struct()
     json_format.ParseDict(values, struct)
     return struct
 
 
 def is_secret(value: Any) -> bool:
-    """Whether a value is marked as a secret."""
+    """Return whether a value is marked as a secret."""
     return isinstance(value, dict) and value.get(SIGNATURE) == SECRET
 
 
@@ -38,7 +38,7 @@ def secret(value: Any) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """The value without secret markers anywhere, and without nulls in maps."""
+    """Return the value without secret markers anywhere, and without nulls in maps."""
     if is_secret(value):
         return plain(value.get("value"))
     if isinstance(value, dict):
@@ -49,14 +49,14 @@ def plain(value: Any) -> Any:
 
 
 def holds_secret(value: Any) -> bool:
-    """Whether there is a secret anywhere inside."""
+    """Return whether there is a secret anywhere inside."""
     if isinstance(value, dict):
         return is_secret(value) or any(holds_secret(inner) for inner in value.values())
     return isinstance(value, list) and any(holds_secret(item) for item in value)
 
 
 def holds_unknown(value: Any) -> bool:
-    """Whether there is an unknown anywhere inside."""
+    """Return whether there is an unknown anywhere inside."""
     if isinstance(value, dict):
         return any(holds_unknown(inner) for inner in value.values())
     if isinstance(value, list):
@@ -73,7 +73,7 @@ def keep_secrets(outputs: dict[str, Any], inputs: dict[str, Any]) -> dict[str, A
 
 
 def preview_outputs(inputs: dict[str, Any]) -> dict[str, Any]:
-    """What is known of a resource before it exists: the inputs that the cloud answers as they are.
+    """Return what is known of a resource before it exists: the inputs that the cloud returns unchanged.
 
     Objects gain fields in the cloud's answer (ids, defaults), so they are unknown as a whole.
     """
@@ -90,7 +90,7 @@ def _flat(value: Any) -> bool:
 
 
 def _object(value: dict[str, Any]) -> bool:
-    """Maps of tags are answered as given; other maps are objects. Told apart by the keys that objects of SDKs have."""
+    """Return whether a map is an object, by the keys that objects of SDKs have; maps of tags are returned as given."""
     return bool({"id", "name", "type", "family", "tier", "arn"} & value.keys())
 
 

@@ -1,8 +1,8 @@
-"""Acceptance: a small environment is made, looked at from end to end, taken down, and reported on. What the lab's own
-tests look at as well is here, once."""
+"""Acceptance: make a small environment, check it from end to end, take it down, and write a report. Checks that the
+lab's own tests need as well are defined here once."""
 
 MOST_TIME = "3h"
-"""How long a whole run may take unless told otherwise: a VPN gateway takes Azure half an hour or more to make
-(docs/getting-started.md, 7), and the taking down has its third."""
+"""Default limit of a whole run: Azure needs half an hour or more to make a VPN gateway (docs/getting-started.md, 7),
+and a third of the time is kept for taking down."""
 MOST_MACHINES = 24
-"""Machines that an environment may have, unless told otherwise."""
+"""Default maximum number of machines of the environment."""

@@ -1,4 +1,4 @@
-"""A check, and how whatever happens in it becomes an outcome."""
+"""A check, and the conversion of everything that can happen in it into an outcome."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from longhaul.kubernetes.connection import ApiError
 
 
 class NotSoError(Exception):
-    """What a check would show is not so; the message says how it is instead."""
+    """The statement of a check is false; the message says what was found instead."""
 
 
 class NotApplicableError(Exception):
-    """There is nothing that the check could show; the message says why."""
+    """The check has nothing to look at; the message says why."""
 
 
 TOLD = (NotSoError, LateError, CommandError, ApiError, CloudError)
-"""Errors whose message says it all."""
+"""Errors whose message needs no addition."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """One question about an environment."""
+    """One statement about an environment, and the function that tests it."""
 
     name: str
     shows: str
     run: Callable[[], str]
-    """Returns the evidence. :class:`NotSoError` and the errors of asking mean that it failed."""
+    """Returns the evidence. The check failed when it raises :class:`NotSoError` or an error of a query."""
 
 
 def perform(check: Check, *, clock: Clock = time.monotonic) -> Outcome:
-    """Run a check. Only an interrupt gets through."""
+    """Run a check. Every exception except an interrupt becomes an outcome."""
     begun = clock()
     try:
         result, evidence = Result.PASSED, check.run()
@@ -47,7 +47,7 @@ def perform(check: Check, *, clock: Clock = time.monotonic) -> Outcome:
         result, evidence = Result.NOT_APPLICABLE, str(error)
     except TOLD as error:
         result, evidence = Result.FAILED, str(error)
-    except Exception as error:  # noqa: BLE001 - a check that breaks must neither hide the others nor stop the taking down
+    except Exception as error:  # noqa: BLE001 - a broken check must neither hide the others nor prevent the taking down
         if os.environ.get("LONGHAUL_DEBUG") == "1":
             traceback.print_exception(error)
         result = Result.FAILED
@@ -58,7 +58,7 @@ def perform(check: Check, *, clock: Clock = time.monotonic) -> Outcome:
 def perform_all(
     checks: Iterable[Check], *, limit: Limit, begins: Callable[[Check], None], tell: Callable[[Outcome], None]
 ) -> tuple[Outcome, ...]:
-    """One after the other; those for which no time is left have failed."""
+    """Run the checks one after the other. A check for which no time is left has failed."""
     found = []
     for check in checks:
         begins(check)

@@ -1,4 +1,4 @@
-"""Every check, in the order in which they are made: what ends machines comes after what needs them."""
+"""All checks in the order in which they run: checks that restart or end machines come last."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from longhaul.acceptance.traffic import Traffic
 
 @contextmanager
 def checks(subject: Subject, *, disrupt: bool) -> Iterator[tuple[Check, ...]]:
-    """The checks of an environment; what they share on its cluster goes at the end of the block."""
+    """Yield the checks of an environment. What they share on its cluster is removed at the end of the block."""
     traffic = Traffic(subject)
     try:
         yield (
@@ -39,7 +39,7 @@ def checks(subject: Subject, *, disrupt: bool) -> Iterator[tuple[Check, ...]]:
             _check("second up", "`up` again changes nothing", lambda: cluster.unchanged(subject)),
         )
     finally:
-        # Where the check of that name did not come to it. Its end is asked for first, so nobody need wait in vain.
+        # Needed when the check "removal" did not run. Deletion is requested first; a timeout after that does no harm.
         with suppress(*TOLD):
             traffic.removed()
 

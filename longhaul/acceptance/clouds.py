@@ -1,4 +1,4 @@
-"""What the clouds themselves list of an environment: public addresses, and whatever is left of it."""
+"""Questions to the clouds themselves: public addresses of an environment, and resources that are left of it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from longhaul.acceptance.subject import Subject
 
 
 def nothing_public(subject: Subject) -> str:
-    """Every public address is a gateway's, and no instance has one."""
+    """Check that every public address belongs to a gateway, and that no instance has one."""
     places = [place_of(subject.environment, name) for name in subject.environment.sites]
-    # One address, one line: sites of one region list the same.
+    # Sites of one region list the same addresses; each address is counted once.
     held = {one.address: one for place in places for one in cloud_of(place.site).listing.public_addresses(place)}
     if not held:
         raise NotApplicableError("no cloud lists a public address of the environment")
@@ -22,6 +22,6 @@ def nothing_public(subject: Subject) -> str:
 
 
 def left(environment: Environment) -> list[str]:
-    """What the clouds still list of an environment."""
+    """Return the resources that the clouds still list of an environment."""
     places = [place_of(environment, name) for name in environment.sites]
     return list(dict.fromkeys(one for place in places for one in cloud_of(place.site).listing.left(place)))

@@ -1,4 +1,4 @@
-"""Checks of the cluster as a whole: components, nodes, the file, the state."""
+"""Checks of the cluster as a whole: components, nodes, a second ``up``, the engine's state."""
 
 from __future__ import annotations
 
@@ -19,22 +19,23 @@ from longhaul.status.cluster import node as node_view
 from longhaul.status.fleet import Verdict
 
 COUNTS = ("create", "update", "replace", "delete")
-"""What a preview counts of changes."""
+"""Kinds of change that a preview counts."""
 KEY = "PRIVATE KEY"
-"""In the first line of every private key in PEM (RFC 7468)."""
+"""Text in the first line of every private key in PEM (RFC 7468)."""
 UNASKED = (Exit.USAGE, Exit.UNREACHABLE)
-"""How status ends where it cannot ask: without credentials, a lab or a usable file. What passes by itself it has waited
-for (clouds/azure/session.py), so that asking again is in vain."""
+"""Exit codes of ``status`` when it cannot ask: no credentials, no lab or no usable file. It has already waited for
+errors that pass by themselves (clouds/azure/session.py), so asking again is useless."""
 
 
 def components(subject: Subject) -> str:
-    """Awaited: a load balancer probes, a tunnel is dialled."""
+    """Wait until ``longhaul status`` finds everything healthy: load balancer probes and tunnels need some time."""
     return await_well(subject, subject.soon())
 
 
 def await_well(subject: Subject, limit: Limit) -> str:
-    """What ``longhaul status`` counts once it finds all well; ``LateError`` with what it finds instead, ``NotSoError``
-    at once where it cannot ask, or there is nothing to ask."""
+    """Wait until ``longhaul status`` finds everything healthy, and return its counts as text. ``LateError`` with its
+    last findings when that takes too long; ``NotSoError`` at once when it cannot ask, or no control-plane machine
+    exists."""
     found: dict[str, Any] = {}
 
     def why_not() -> str:
@@ -58,7 +59,7 @@ def await_well(subject: Subject, limit: Limit) -> str:
 
 
 def _unwell(status: Mapping[str, Any]) -> Iterator[str]:
-    """What status finds not well, with its reasons."""
+    """Yield the parts whose verdict is neither ok nor unknown, each with its reason."""
     stores = [{"name": f"{name} store", **store} for name, store in status.get("stores", {}).items()]
     groups = (status.get(part, ()) for part in ("machines", "links", "nodes", "pools", "addons"))
     for one in (*stores, {"name": "API", **status.get("api", {})}, *(item for group in groups for item in group)):
@@ -67,7 +68,8 @@ def _unwell(status: Mapping[str, Any]) -> Iterator[str]:
 
 
 def nodes(subject: Subject) -> str:
-    """The file says which version the API servers have, this release which the kubelets have: the same."""
+    """Check that all nodes are ready, and that API servers and kubelets have one version: the file sets the API
+    servers' version, this release the kubelets'."""
     environment, api = subject.environment, subject.api("")
     wanted = f"v{environment.versions.kubernetes}"
     served = str(api.get("/version").get("gitVersion"))
@@ -90,7 +92,7 @@ def nodes(subject: Subject) -> str:
 
 
 def unchanged(subject: Subject) -> str:
-    """A second ``up``, and what previews and racks say before and after it."""
+    """Run ``up`` again, and check that previews before and after it, and the racks, report no change."""
     before = _changes(subject)
     if before:
         raise NotSoError(f"before a second `up` its preview would change: {before}")
@@ -116,7 +118,7 @@ def _changes(subject: Subject) -> str:
 
 
 def no_keys(subject: Subject) -> str:
-    """The engine's state, decrypted in memory."""
+    """Check that the engine's state, decrypted in memory, holds no private key."""
     exported = subject.exported()
     if not exported:
         raise NotApplicableError("the engine keeps no state of it")

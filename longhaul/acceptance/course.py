@@ -1,5 +1,5 @@
-"""The course of a run: look, make, check, and take down whatever happens; a run that was killed is finished by taking
-down."""
+"""The steps of a run: look, make, check, and take down whatever happens. After a killed run, only the taking down is
+done."""
 
 from __future__ import annotations
 
@@ -20,38 +20,38 @@ from longhaul.engine.runs import Records, new_run
 from longhaul.exits import CommandError, Exit
 
 DOWN_SHARE = 1 / 3
-"""Part of the whole time that is kept for taking down."""
+"""Share of the whole time that is kept for taking down."""
 ENDING_S = 600.0
-"""How long it may take beyond that, seconds: what is half-way down is not left so for a declared time."""
+"""Time that taking down may use beyond its share, seconds, so that it is not stopped half-way."""
 KILLED = (
     "A run before this one was killed, so this one took down what that one made, and made and checked nothing itself: "
     "run it again for the checks."
 )
 
 Checking = AbstractContextManager[tuple[Check, ...]]
-"""The checks, and what they share as long as they are made."""
+"""The checks. What they share exists inside this context."""
 
 
 @dataclass(kw_only=True)
 class Course:
-    """One run. Times are by ``clock``, seconds."""
+    """One run. Times are measured by ``clock``, in seconds."""
 
     env: str
     most_s: float
     terms: str
     commands: Runs
     log: str
-    """Path of what the commands say."""
+    """Path of the log of what the commands write."""
     records: Records
-    """Of a run that has made something, or was about to."""
+    """Record of a run that has made something, or was about to."""
     held: Callable[[], dict[str, int]]
-    """Resources by the stacks that hold any."""
+    """Returns the number of resources of each stack that holds any."""
     half_made: Callable[[], bool]
-    """Whether a killed run was making something that the engine does not know."""
+    """Tells whether a killed run was making something that the engine does not know."""
     left: Callable[[], list[str]]
-    """What the clouds list of it."""
+    """Returns the resources that the clouds list of the environment."""
     tell: Callable[[str], None]
-    """One line for people."""
+    """Shows one line to people."""
     clock: Clock = time.monotonic
     _steps: list[Outcome] = field(default_factory=list)
     _checks: list[Outcome] = field(default_factory=list)
@@ -60,7 +60,8 @@ class Course:
     _since: float = 0.0
 
     def make_and_destroy(self, checks: Callable[[Limit], Checking]) -> Report:
-        """All of it. ``CommandError`` when the environment is there already, or another run is at work on it."""
+        """Make, check and take down the environment. ``CommandError`` when it exists already, or another run works on
+        it."""
         begun = self._begin()
         if self._was_killed():
             self.tell("a run before this one was killed: taking down what it made, and nothing else")
@@ -78,8 +79,8 @@ class Course:
         return self._report(begun)
 
     def reuse(self, checks: Callable[[Limit], Checking]) -> Report:
-        """The checks alone, of an environment that is there, and stays. ``CommandError`` when it is not there, or a run
-        that takes it down is at work."""
+        """Run the checks alone on an environment that exists, and leave it in place. ``CommandError`` when it does not
+        exist, or another run is at work on it."""
         begun, self._stays = self._begin(), Stay.ALL
         if self._was_killed():
             self.tell(f"a run that made {self.env} was killed: without --reuse it is taken down")
@@ -95,7 +96,7 @@ class Course:
         return self._report(begun)
 
     def _was_killed(self) -> bool:
-        """Whether a run left its record behind; ``CommandError`` when it is at work still."""
+        """Return whether an earlier run left its record behind; ``CommandError`` when that run is still at work."""
         run = self.records.read()
         if run is not None and (living := run.living()):
             raise CommandError(
@@ -114,13 +115,13 @@ class Course:
         return Limit(seconds, clock=self.clock, tell=self.tell)
 
     def _looked(self, limit: Limit) -> bool:
-        """Whether the environment can be made, and may be."""
+        """Return whether the environment can be made (doctor) and may be made (plan)."""
         return self._step(
             "doctor", "all that it needs is there and allowed", lambda: _doctor(self.commands, limit)
         ) and self._step("plan", "no reason refuses it", lambda: _plan(self.commands, limit))
 
     def _make(self, limit: Limit, checks: Callable[[Limit], Checking]) -> None:
-        """Where it may be: from the record on there may be something to take down, whatever happens."""
+        """Make and check the environment if it may be made. Once the record is written, always take down."""
         if not self._looked(limit):
             return
         self.records.write(new_run("acceptance"))
@@ -142,7 +143,7 @@ class Course:
             perform_all(chosen, limit=limit, begins=lambda check: self.tell(f"{check.name}: begins"), tell=keep)
 
     def _take_down(self) -> None:
-        """The record goes only once nothing is left."""
+        """Take down and check that nothing is left. The record is removed only when nothing is."""
         self._stays = Stay.PART
         limit = self._limit(self.most_s * DOWN_SHARE + ENDING_S)
         gone = self._step("destroy", "`longhaul destroy` takes it down", lambda: self._destroy(limit))
@@ -158,7 +159,7 @@ class Course:
     def _destroy(self, limit: Limit) -> str:
         done = self.commands.run("destroy", "--yes", "--remove", limit=limit)
         if done.code == Exit.FAILED and self.half_made():
-            # The engine does not know what a run was making that was killed: an `up` adopts it.
+            # The engine does not know what the killed run was making; an `up` adopts it.
             self.tell("something was left half-made: `longhaul up` adopts it, then it goes")
             must(self.commands, "up", "--yes", "--only", "infrastructure", limit=limit)
         if done.code != Exit.OK:
@@ -211,7 +212,7 @@ class Course:
 
 
 def _doctor(commands: Runs, limit: Limit) -> str:
-    """``NotSoError`` with every problem that is found, which its exit code does not tell."""
+    """Run ``doctor``. ``NotSoError`` with every problem that it finds; its exit code alone does not tell them."""
     done = commands.run("doctor", "--json", limit=limit)
     found = json.loads(done.stdout) if done.stdout else {"findings": []}
     problems = [f"{one['what']} ({one['do']})" for one in found["findings"] if one["level"] == Severity.PROBLEM]

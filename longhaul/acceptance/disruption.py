@@ -1,4 +1,4 @@
-"""A check that ends things: a store's machine and an API server are restarted by their cloud while calls go on."""
+"""A disruptive check: the cloud restarts an etcd machine and an API server while calls to the API continue."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from longhaul.kubernetes.api import Api
 from longhaul.kubernetes.connection import ApiError
 
 GAP_S = 60.0
-"""How long the API may be away at a stretch, seconds: the load balancer's probe takes some ten to find a server that is
-gone (components/azure/load_balancer.py), and a call that was sent to it until then waits for its limit."""
+"""Longest time without an answer from the API, seconds: the load balancer's probe needs about ten to notice a lost
+server (components/azure/load_balancer.py), and a call that was sent to it before that waits for its own limit."""
 BETWEEN_S = 0.5
-"""Between two calls, seconds."""
+"""Pause between two calls, seconds."""
 BOOT = "cat /proc/sys/kernel/random/boot_id"
-"""What says which boot of a machine this is (random(4))."""
+"""Command that prints the identifier of a machine's current boot (random(4))."""
 NAMESPACE = "/api/v1/namespaces/kube-system"
-"""What is read: by way of an API server out of the store."""
+"""Object that is read, through an API server, from etcd."""
 LEAST_MEMBERS = 3
 LEAST_SERVERS = 2
-"""With fewer there is nobody to go on."""
+"""Least numbers of etcd members and API servers: with fewer, none is left to serve during a restart."""
 
 
 @dataclass(kw_only=True)
 class Calls:
-    """Calls that were made."""
+    """Statistics of the calls that were made."""
 
     made: int = 0
     failed: int = 0
@@ -46,7 +46,7 @@ class Calls:
         self._last = self.clock()
 
     def note(self, *, answered: bool) -> None:
-        """One call."""
+        """Count one call."""
         now = self.clock()
         self.made += 1
         self.failed += not answered
@@ -56,7 +56,7 @@ class Calls:
 
 
 def restarts(subject: Subject) -> str:
-    """One machine of each kind, one after the other, all well again in between."""
+    """Restart one etcd machine and one API server, one after the other, and wait in between until all is healthy."""
     environment = subject.environment
     control = environment.control_plane
     if control.etcd.members < LEAST_MEMBERS or control.api.servers < LEAST_SERVERS:
@@ -76,7 +76,7 @@ def restarts(subject: Subject) -> str:
 
 
 def restart(environment: Environment, machine: str) -> None:
-    """By the cloud; returns when the machine is another boot. ``NotSoError`` when it is not."""
+    """Restart a machine by its cloud, and return when it runs another boot. ``NotSoError`` when it does not."""
     place = place_of(environment, environment.control_plane.site)
     control = cloud_of(place.site).control
     if control is None:
@@ -89,7 +89,7 @@ def restart(environment: Environment, machine: str) -> None:
 
 @contextmanager
 def calling(api: Api) -> Iterator[Calls]:
-    """Calls go on until the end of the block."""
+    """Call the API in a thread until the end of the block."""
     calls, over = Calls(), Event()
 
     def go_on() -> None:

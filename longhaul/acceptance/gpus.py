@@ -1,4 +1,4 @@
-"""A check of GPUs: nodes offer what the file says, and a pod gets one."""
+"""A check of GPUs: nodes offer the number that the file declares, and a pod is given one."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from longhaul.kubernetes.api import path_of
 from longhaul.kubernetes.connection import Object
 
 RESOURCE = "nvidia.com/gpu"
-"""What the device plugin calls them (components/objects/gpus.py)."""
+"""Resource name that the device plugin registers (components/objects/gpus.py)."""
 SPACE = "longhaul-acceptance-gpus"
 
 
 def gpu_pods(subject: Subject) -> str:
-    """One pod on each node with GPUs, which asks for one of them and does nothing with it."""
+    """Run one pod on each node with GPUs. It requests one GPU and does nothing with it."""
     environment, api = subject.environment, subject.api("")
     declared = {name: environment.machine_type(pool.machine_type).gpus for name, pool in environment.pools.items()}
     hosts = {rack_node_name(environment, host.name): host.gpus for host in environment.hosts}
@@ -45,7 +45,7 @@ def _declared(item: Object, pools: dict[str, int], hosts: dict[str, int]) -> int
 
 
 def _pod(node: str, image: str) -> Object:
-    """On that node and no other, whatever keeps ordinary work away from it."""
+    """Return a pod that is bound to this node, whatever taints keep ordinary work away from it."""
     term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
     container = {"name": "agnhost", "image": image, "args": ["pause"], "resources": {"limits": {RESOURCE: "1"}}}

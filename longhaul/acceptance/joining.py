@@ -1,4 +1,4 @@
-"""Checks of who may join: requests for certificates that must be refused."""
+"""Checks of the join endpoint's rules: certificate requests that must be refused."""
 
 from __future__ import annotations
 
@@ -26,18 +26,19 @@ CLIENT = "kubernetes.io/kube-apiserver-client-kubelet"
 SERVING = "kubernetes.io/kubelet-serving"
 REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 JOIN_SERVICE = "longhaul:join"
-"""Whom the node controller believes what a machine proved (images/rootfs, ``longhaul-join``)."""
+"""User whose statement of what a machine proved is trusted by the node controller (images/rootfs,
+``longhaul-join``)."""
 
 
 def unknown_machine(subject: Subject) -> str:
-    """A request as the join service would make it, for a machine that does not exist."""
+    """Check that a request in the join endpoint's form is refused for a machine that does not exist."""
     pool = _pool(subject)
     place = place_of(subject.environment, subject.environment.pools[pool].site)
     return _refused(subject, cloud_of(place.site).groups.nobody(place, pool), site=place.name)
 
 
 def live_node(subject: Subject) -> str:
-    """A request for the name of a node that is there."""
+    """Check that a request for the name of a node that exists is refused."""
     pool = _pool(subject)
     nodes = subject.api("").items(NODES, labelSelector=f"{POOL_LABEL}={pool}")
     name = next((str(item["metadata"]["name"]) for item in nodes if ready(item)), "")
@@ -47,7 +48,7 @@ def live_node(subject: Subject) -> str:
 
 
 def signed(node: str, addresses: Sequence[str] = ()) -> bytes:
-    """A node's request in PEM, of a key that nobody keeps."""
+    """Return a node's certificate signing request in PEM. Its key is thrown away."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = [
         x509.NameAttribute(NameOID.ORGANIZATION_NAME, "system:nodes"),
@@ -61,14 +62,14 @@ def signed(node: str, addresses: Sequence[str] = ()) -> bytes:
 
 
 def proof(machine: str, *, site: str) -> dict[str, str]:
-    """Annotations by which the join service says what a machine proved."""
+    """Return the annotations in which the join endpoint states what a machine proved."""
     return {"longhaul.dev/site": site, "longhaul.dev/machine": machine}
 
 
 def request_for(
     node: str, *, signer: str = CLIENT, addresses: Sequence[str] = (), annotations: dict[str, str] | None = None
 ) -> Object:
-    """A CertificateSigningRequest of a new name."""
+    """Return a CertificateSigningRequest with a new name."""
     return {
         "apiVersion": "certificates.k8s.io/v1",
         "kind": "CertificateSigningRequest",
@@ -88,7 +89,7 @@ def _pool(subject: Subject) -> str:
 
 
 def _refused(subject: Subject, name: str, *, site: str) -> str:
-    """Make the request, and await its refusal; it goes afterwards."""
+    """Make the request, wait for its refusal, and delete it."""
     api = subject.api("")
     wanted = request_for(name, annotations=proof(name, site=site))
     path = REQUESTS + path_of(wanted["metadata"]["name"])

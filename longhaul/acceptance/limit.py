@@ -1,4 +1,4 @@
-"""How long something may take, and awaiting what nothing announces."""
+"""Time limits, and waiting for conditions that send no notification."""
 
 from __future__ import annotations
 
@@ -10,41 +10,41 @@ from longhaul.kubernetes.api import Api
 from longhaul.kubernetes.connection import ApiError, Object
 
 LOOK_S = 2.0
-"""Between two looks at what nothing announces, seconds."""
+"""Pause between two polls of a condition, seconds."""
 WATCH_S = 5.0
-"""How often a list is looked at besides whenever something in it changes, seconds."""
+"""Longest time between two looks at a list, seconds, when no change of it is reported."""
 
 Wait = Callable[[float], None]
 
 
 class LateError(Exception):
-    """It was not so in time; the message says what was awaited and how it is instead."""
+    """A condition was not met in time; the message says what was awaited and how it is instead."""
 
 
 class Limit:
-    """A point in time that is not to be passed."""
+    """A deadline."""
 
     def __init__(
         self, seconds: float, *, clock: Clock = time.monotonic, wait: Wait = time.sleep, tell: Tell = nobody
     ) -> None:
-        """``tell`` is told now and then what is awaited within it."""
+        """``tell`` is called from time to time with what is awaited."""
         self._clock, self._wait, self.tell = clock, wait, tell
         self._until = clock() + seconds
 
     def left(self) -> float:
-        """Seconds until then; none when it has passed."""
+        """Return the seconds until the deadline; 0 when it has passed."""
         return max(0.0, self._until - self._clock())
 
     def within(self, seconds: float) -> Limit:
-        """So many seconds from now, and never later than this one."""
+        """Return a limit of so many seconds from now, but never later than this one."""
         return Limit(min(seconds, self.left()), clock=self._clock, wait=self._wait, tell=self.tell)
 
     def waiting(self, what: str) -> Waiting:
-        """Something that is awaited within it, from now on."""
+        """Return a :class:`Waiting` for something that is awaited from now on."""
         return Waiting(what, clock=self._clock, tell=self.tell)
 
     def eventually(self, why_not: Callable[[], str], *, what: str) -> None:
-        """Ask until ``why_not`` has no answer left; ``LateError`` with the last one."""
+        """Poll until ``why_not`` returns an empty text; ``LateError`` with the last one when time is over."""
         waiting = self.waiting(what)
         while reason := why_not():
             left = self.left()
@@ -56,8 +56,8 @@ class Limit:
     def await_items(
         self, api: Api, path: str, why_not: Callable[[list[Object]], str], *, what: str, **query: str
     ) -> None:
-        """Look at a list of the API whenever it changes until ``why_not`` has nothing to say of its items;
-        ``LateError`` with the last it said. An API server that is away for a moment is asked again."""
+        """Look at a list of the API whenever it changes, until ``why_not`` returns an empty text for its items;
+        ``LateError`` with the last text when time is over. Errors that may pass by themselves are retried."""
         waiting = self.waiting(what)
         while True:
             version, reason = "", ""

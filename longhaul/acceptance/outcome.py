@@ -1,4 +1,4 @@
-"""What came of a step, of a check, and of a whole run."""
+"""Results of a step, of a check, and of a whole run."""
 
 from __future__ import annotations
 
@@ -10,38 +10,38 @@ from longhaul.exits import Exit
 
 
 class Result(StrEnum):
-    """How it ended."""
+    """Result of a step or check."""
 
     PASSED = "passed"
     FAILED = "failed"
     NOT_APPLICABLE = "not applicable"
-    """The environment has nothing that it could show, or nobody asked for it."""
+    """The environment has nothing that the check could test, or the check was not asked for."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """One step or check, done."""
+    """One finished step or check."""
 
     name: str
     shows: str
-    """What is true when it passes, in a sentence."""
+    """Statement that is true when it passes, in a sentence."""
     result: Result
     seconds: float
     evidence: str
-    """What was seen; where it failed, what was seen instead."""
+    """Observation; on failure, what was seen instead."""
 
     def __str__(self) -> str:
         return f"{self.name}: {self.result} after {self.seconds:.0f} s: {self.evidence}"
 
 
 class Stay(StrEnum):
-    """What there is of the environment once the run has ended, in words."""
+    """State of the environment after the run, in words."""
 
     NOTHING = "nothing was made"
     NONE = "what was made is taken down"
     PART = "not all of it is down: run the same again, which goes on with taking down"
     ALL = "it stays"
-    """As it was: the run was told to leave it."""
+    """Left as it was: the run was told to leave it in place."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,34 +53,34 @@ class Report:
     begun: datetime
     seconds: float
     terms: str
-    """What it was allowed, and what it was to take at the most."""
+    """Limits of the run, and its expected maximum of machines, time and cost."""
     log: str
-    """Path of what its steps said."""
+    """Path of the log of its steps."""
     steps: tuple[Outcome, ...] = ()
-    """In their order, the taking down last."""
+    """In order; taking down comes last."""
     checks: tuple[Outcome, ...] = ()
     interrupted: bool = False
     note: str = ""
-    """What else has to be said."""
+    """Additional remark."""
 
     @property
     def made(self) -> bool:
-        """Whether there was something to take down."""
+        """Return whether there was something to take down."""
         return self.stays in (Stay.NONE, Stay.PART)
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:
-        """Steps and checks."""
+        """Return all steps and checks."""
         return (*self.steps, *self.checks)
 
     @property
     def accepted(self) -> bool:
-        """Whether something was looked at, and nothing failed."""
+        """Return whether at least one check passed, nothing failed, and the run was not interrupted."""
         passed = any(one.result is Result.PASSED for one in self.checks)
         return passed and not self.interrupted and all(one.result is not Result.FAILED for one in self.outcomes)
 
     def exit_code(self) -> Exit:
-        """Of the command."""
+        """Return the exit code of the command."""
         if self.interrupted:
             return Exit.INTERRUPTED
         return Exit.OK if self.accepted else Exit.FAILED

@@ -1,7 +1,9 @@
-"""Pods that talk: one with a Service of its name on each site that has nodes, in a namespace that goes afterwards.
+"""Pods that call each other: one pod, with a Service of its name, on each site that has nodes. They live in a namespace
+that is deleted afterwards.
 
-They are Kubernetes' own test image, an HTTP server that calls others when asked (github.com/kubernetes/kubernetes,
-test/images/agnhost, ``netexec``). They are asked through the API servers' proxy, so that no route to pods is needed.
+The image is Kubernetes' own test image, an HTTP server that calls others when asked (github.com/kubernetes/kubernetes,
+test/images/agnhost, ``netexec``). The pods are reached through the API servers' proxy, so no route to pods is
+needed.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ NAMESPACE = "longhaul-acceptance"
 NAMESPACES = "/api/v1/namespaces"
 PORT = 8080
 UNRESOLVED = 400
-"""What the image answers when it finds no address for a name (the same, ``netexec.go``, ``dialHandler``)."""
+"""HTTP status of the image when a name has no address (the same source, ``netexec.go``, ``dialHandler``)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +38,7 @@ class Talker:
     node: str
 
     def dial(self, host: str, request: str = "hostname", *, port: int = PORT) -> str:
-        """What ``host`` (an address or a name) answers this pod; empty when it does not."""
+        """Return what ``host`` (an address or a name) answers this pod; empty when it does not answer."""
         path = path_of("api", "v1", "namespaces", self.namespace, "pods", f"{self.name}:{PORT}", "proxy", "dial")
         try:
             said = self.api.get(path, host=host, port=str(port), protocol="http", request=request, tries="1")
@@ -49,13 +51,14 @@ class Talker:
 
 @contextmanager
 def namespace(api: Api, limit: Callable[[], Limit], name: str = NAMESPACE) -> Iterator[str]:
-    """A namespace of our own; one that a killed run left goes first. ``limit`` is asked anew for each wait."""
+    """Create a namespace and delete it after the block. One that a killed run left is deleted first. ``limit`` is
+    called anew for each wait."""
     remove(api, limit(), name)
     api.post(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     try:
         yield name
     finally:
-        # Its end is asked for even when time is over, and awaited as far as there is any.
+        # Deletion is requested even when time is over, and awaited for the time that is left.
         remove(api, limit(), name)
 
 
@@ -83,7 +86,7 @@ def talkers(
     tolerations: Mapping[str, Sequence[Object]],
     space: str = NAMESPACE,
 ) -> dict[str, Talker]:
-    """A pod by each name on a node of each site; returns when all are ready."""
+    """Create a pod of each name on a node of its site, and return when all are ready."""
     root = NAMESPACES + path_of(space)
     for name, site in sites.items():
         api.post(f"{root}/pods", talker_pod(name, site, image, tolerations=tolerations.get(site, ())))
@@ -96,7 +99,7 @@ def talkers(
 
 
 def await_pods(api: Api, limit: Limit, space: str, count: int) -> dict[str, Object]:
-    """The pods of a namespace by name, once so many are there and all are ready."""
+    """Return the pods of a namespace by name, once that many exist and all are ready."""
     seen: list[Object] = []
 
     def why_not(items: list[Object]) -> str:
@@ -109,12 +112,12 @@ def await_pods(api: Api, limit: Limit, space: str, count: int) -> dict[str, Obje
 
 
 def ready(item: Mapping[str, Any]) -> bool:
-    """Whether the API has a pod, or a node, as ready."""
+    """Return whether a pod or a node is ready according to the API."""
     return any(one["type"] == "Ready" and one["status"] == "True" for one in item["status"].get("conditions", ()))
 
 
 def talker_pod(name: str, site: str, image: str, *, tolerations: Sequence[Object] = ()) -> Object:
-    """A pod on a site that serves and calls HTTP."""
+    """Return a pod that serves and calls HTTP, for a node of this site."""
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -136,7 +139,7 @@ def talker_pod(name: str, site: str, image: str, *, tolerations: Sequence[Object
 
 
 def talker_service(name: str) -> Object:
-    """A Service of the pod's name."""
+    """Return a Service with the pod's name."""
     return {
         "apiVersion": "v1",
         "kind": "Service",
@@ -150,7 +153,7 @@ def _name(item: Mapping[str, Any]) -> str:
 
 
 def _why(item: Mapping[str, Any]) -> str:
-    """What the scheduler or the kubelet says of it."""
+    """Return what the scheduler or the kubelet says of the pod, in brackets; empty when they say nothing."""
     status = item.get("status", {})
     waiting = [one.get("state", {}).get("waiting", {}) for one in status.get("containerStatuses", ())]
     said = [f"{one.get('reason')}: {one.get('message', '')}" for one in waiting if one]

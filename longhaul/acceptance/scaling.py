@@ -1,4 +1,4 @@
-"""A check of pools: one machine more through the cloud's own interface joins, one fewer leaves."""
+"""A check of pools: resize a group through the cloud's own interface; one more machine joins, then it leaves."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from longhaul.kubernetes.connection import Object
 
 
 def group_of(environment: Environment, pool: str) -> Scaled:
-    """The group of a pool that its next machine is of."""
+    """Return the first group of a pool; its next machine is made there."""
     place = place_of(environment, environment.pools[pool].site)
     for group in cloud_of(place.site).fleet.of_pool(place, pool).values():
         return group
@@ -26,14 +26,14 @@ def group_of(environment: Environment, pool: str) -> Scaled:
 
 
 def scaled_pool(environment: Environment) -> str | None:
-    """The pool whose size is changed: one that may grow, without GPUs if there is one, of the fewest cores."""
+    """Return the pool to resize: one that may grow, without GPUs if possible, with the fewest vCPUs."""
     types = {name: environment.machine_type(pool.machine_type) for name, pool in environment.pools.items()}
     growing = [name for name, pool in environment.pools.items() if pool.max > pool.min]
     return min(growing, key=lambda name: (types[name].gpus, types[name].vcpus, name), default=None)
 
 
 def one_more_and_back(subject: Subject, grown: Callable[[Environment, str], Scaled] = group_of) -> str:
-    """One machine more, and back, whatever happens in between."""
+    """Add one machine and remove it again. The size is set back whatever happens in between."""
     environment = subject.environment
     pool = scaled_pool(environment)
     if pool is None:
@@ -59,7 +59,7 @@ def one_more_and_back(subject: Subject, grown: Callable[[Environment, str], Scal
 
 
 def _await(subject: Subject, pool: str, count: int, limit: Limit) -> None:
-    """So many nodes of the pool, all ready, and no other."""
+    """Wait until the pool has exactly that many nodes, all ready."""
 
     def why_not(items: list[Object]) -> str:
         well = sum(map(ready, items))

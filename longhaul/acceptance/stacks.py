@@ -1,4 +1,4 @@
-"""What the engine keeps of an environment, in whatever backend."""
+"""State that the engine keeps of an environment, in any backend."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from longhaul.context import Context
 from longhaul.engine.engine import Engine, engine_for
 
 STACK = "pulumi:pulumi:Stack"
-"""The type of a stack's own resource."""
+"""Type of a stack's own resource."""
 
 
 class Stacks:
@@ -19,7 +19,7 @@ class Stacks:
         self._where, self._environ = where, environ
 
     def exported(self) -> dict[str, str]:
-        """The state of each that there is, by name, its secrets in the clear."""
+        """Return the state of each existing stack by name, with its secrets in the clear."""
         return {
             engine.stack: engine.must(
                 "stack", "export", "--show-secrets", doing=f"the state of {engine.stack} cannot be read"
@@ -28,7 +28,7 @@ class Stacks:
         }
 
     def held(self) -> dict[str, int]:
-        """Resources, those that a killed run was making included, by the stacks that hold any."""
+        """Return the number of resources of each stack that holds any, including those that a killed run was making."""
         counts = {}
         for engine in self._there():
             text = engine.must("stack", "export", doing=f"the state of {engine.stack} cannot be read")
@@ -38,7 +38,7 @@ class Stacks:
         return {stack: count for stack, count in counts.items() if count}
 
     def half_made(self) -> bool:
-        """Whether a killed run was making something in the first stack."""
+        """Return whether a killed run was making something in the environment's first stack."""
         for engine in self._there():
             text = engine.must("stack", "export", doing=f"the state of {engine.stack} cannot be read")
             if engine.stack == self._where.env:

@@ -1,4 +1,4 @@
-"""Running other commands of Longhaul as steps: each as a process of its own, its output in a log, within a limit."""
+"""Runs other commands of Longhaul as steps: each as its own process, with its output in a log, within a limit."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ from longhaul.engine.run import start
 from longhaul.exits import MEANINGS, Exit, meanings
 
 TAIL = 12
-"""Lines of the log that are shown of a step that failed."""
+"""Number of log lines that are shown of a failed step."""
 LAST = 4096
-"""Bytes at the log's end in which its last line is looked for; the rest of a longer line is left out."""
+"""Bytes at the end of the log in which the last line is searched; the rest of a longer line is left out."""
 SHOWN = 160
-"""Characters of a line that are shown of a step that is under way."""
+"""Number of characters that are shown of a line of a running step."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Done:
-    """How a command ended."""
+    """Result of a command."""
 
     code: int
     stdout: str
     said: str = ""
-    """The last line that it said for people."""
+    """The last line that it wrote for people."""
     late: bool = False
-    """Whether it was asked to end because its time was over."""
+    """True when it was asked to end because its time was over."""
 
 
 class Runs(Protocol):
-    """What runs the other commands."""
+    """Runs the other commands."""
 
     def run(self, verb: str, *words: str, limit: Limit) -> Done:
-        """``longhaul VERB WORDS`` for the environment."""
+        """Run ``longhaul VERB WORDS`` for the environment."""
 
     def tail(self) -> str:
-        """The last lines of what the commands said."""
+        """Return the last lines that the commands wrote."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,11 +58,11 @@ class Commands:
     environ: Mapping[str, str]
 
     def run(self, verb: str, *words: str, limit: Limit) -> Done:
-        """``longhaul VERB WORDS`` for the environment, its output also in the log.
+        """Run ``longhaul VERB WORDS`` for the environment, with its output also in the log.
 
-        Once its time is over, or when somebody interrupts, it is asked to end as by Ctrl-C and waited for, since an
-        engine that is broken off leaves behind what it was making; the second interrupt goes to it as well. A command
-        whose parent was killed is asked to end, too.
+        When its time is over, or on an interrupt, the command gets the signal of Ctrl-C and is waited for: an engine
+        that is killed leaves behind what it was making. A second interrupt is passed on as well. A command whose parent
+        was killed is asked to end, too.
         """
         project = str(self.where.project.root)
         argv = [sys.executable, "-m", "longhaul", verb, "--env", self.where.env, "--project", project, *words]
@@ -71,7 +71,7 @@ class Commands:
             log.write(f"\n$ longhaul {' '.join((verb, *words))}\n".encode())
             log.flush()
             begun = log.tell()
-            # In a session of its own: the terminal's Ctrl-C is for this process, which passes it on.
+            # It gets its own session: the terminal's Ctrl-C reaches this process only, which passes it on.
             child = start(
                 argv,
                 cwd=self.where.project.root,
@@ -89,7 +89,7 @@ class Commands:
         return Done(code=child.returncode, stdout=text.decode(errors="replace"), said=said, late=late)
 
     def tail(self) -> str:
-        """The last lines of the log."""
+        """Return the last lines of the log."""
         try:
             lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError:
@@ -97,7 +97,7 @@ class Commands:
         return "\n".join(line for line in lines[-TAIL:] if line.strip())
 
     def _last_line(self, since: int) -> str:
-        """The last line of the log with anything in it, from byte ``since`` on."""
+        """Return the last non-empty line of the log after byte ``since``."""
         with self.log.open("rb") as log:
             log.seek(max(since, log.seek(0, os.SEEK_END) - LAST))
             lines = log.read().decode(errors="replace").splitlines()
@@ -105,14 +105,14 @@ class Commands:
 
 
 def must(commands: Runs, verb: str, *words: str, limit: Limit, fine: Sequence[int] = (Exit.OK,)) -> Done:
-    """Run it; ``NotSoError`` with what the exit code means for any but those that are ``fine``."""
+    """Run a command; ``NotSoError`` with the meaning of its exit code unless the code is in ``fine``."""
     done = commands.run(verb, *words, limit=limit)
     require(done, verb, fine=fine)
     return done
 
 
 def require(done: Done, verb: str, *, fine: Sequence[int] = (Exit.OK,)) -> None:
-    """``NotSoError`` with what the exit code of a command means for any but those that are ``fine``."""
+    """Raise ``NotSoError`` with the meaning of a command's exit code unless the code is in ``fine``."""
     if done.code not in fine or done.late:
         said = {**MEANINGS, **meanings(verb)}
         meaning = said[Exit(done.code)] if done.code in set(Exit) else "it was killed"
@@ -121,7 +121,7 @@ def require(done: Done, verb: str, *, fine: Sequence[int] = (Exit.OK,)) -> None:
 
 
 def _awaited(child: subprocess.Popen[bytes], verb: str, limit: Limit, last_line: Callable[[], str]) -> bool:
-    """Whether it was late."""
+    """Wait for the command; return whether it was asked to end because its time was over."""
     waiting = limit.waiting(f"`longhaul {verb}`")
     try:
         while not _has_ended(child, min(TELL_S, limit.left())):
@@ -145,7 +145,7 @@ def _has_ended(child: subprocess.Popen[bytes], within_s: float) -> bool:
 
 
 def _end(child: subprocess.Popen[Any], verb: str, limit: Limit) -> None:
-    """Ask it to end, wait for that, and pass on any further interrupt."""
+    """Ask the command to end, wait for it, and pass on any further interrupt."""
     child.send_signal(signal.SIGINT)
     words = [f"`longhaul {verb}` was asked to end, and is waited for: it finishes what is under way"]
     while child.poll() is None:

@@ -1,4 +1,4 @@
-"""What is looked at: an environment, and the ways to ask it."""
+"""The environment under test, and the means to query it."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ class Subject:
     environment: Environment
     commands: Runs
     api: Callable[[str], Api]
-    """The cluster's API, asked as the user of that name, who is in no group of worth; empty for the administrator."""
+    """Returns the cluster's API as a user of this name, who is in no group; an empty name is the administrator."""
     exported: Callable[[], dict[str, str]]
-    """What the engine keeps of each stack that there is, by the stack's name, its secrets in the clear."""
+    """Returns the engine's state of each existing stack by the stack's name, with its secrets in the clear."""
     limit: Limit
-    """When all checks have to be over."""
+    """Deadline of all checks."""
     within_s: float
-    """How long one thing may take to come about, seconds."""
+    """Time that one awaited condition may take, seconds."""
     image: str
     """Container image of Kubernetes' agnhost."""
 
     def soon(self) -> Limit:
-        """The limit of one thing that has to come about."""
+        """Return the limit for one condition that is awaited now."""
         return self.limit.within(self.within_s)

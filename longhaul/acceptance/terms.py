@@ -1,4 +1,4 @@
-"""What a run may take: machines, time, money; and why it may not begin."""
+"""Terms of a run: allowed machines, time and money, and the reasons to refuse it."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from longhaul.prices.needs import POOL
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    """What was declared of a run."""
+    """Limits that were declared for a run."""
 
     most_minutes: float
     most_machines: int
     most_cost: Decimal | None = None
-    """In the prices' currency; None where nobody asked what it costs."""
+    """In the prices' currency; None when no cost limit was given."""
     prices: KnownPrices | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Expected:
-    """What a run takes at the most."""
+    """Maximum that a run uses."""
 
     machines: int
-    """Gateways and bare-metal hosts included."""
+    """Includes gateways and bare-metal hosts."""
     hours: int
-    """Begun ones: most of what a cloud has is paid for by them, or by less."""
+    """Started hours: clouds charge for most things by the hour, or by less."""
     cost: Money | None
-    """For so many hours; None without prices."""
+    """Cost of that many hours; None without prices."""
     unpriced: tuple[str, ...] = ()
-    """What the sum does not have."""
+    """Things that have no price and are missing in the sum."""
 
     def __str__(self) -> str:
         cost = "cost not looked at" if self.cost is None else f"{self.cost} at the most"
@@ -45,7 +45,7 @@ class Expected:
 
 
 def expected(environment: Environment, terms: Terms) -> Expected:
-    """Every pool at its ``min``, and the one that is scaled with a machine more all the time."""
+    """Return the maximum: every pool at its ``min``, plus one machine of the scaled pool for the whole time."""
     hours = math.ceil(terms.most_minutes / 60)
     grown = scaled_pool(environment)
     gateways = sum(len(site.gateways) for site in environment.sites.values())
@@ -66,7 +66,7 @@ def expected(environment: Environment, terms: Terms) -> Expected:
 
 
 def refusals(environment: Environment, terms: Terms, found: Expected) -> Iterator[str]:
-    """Why a run may not begin; nothing where it may."""
+    """Yield the reasons why a run may not begin; nothing when it may."""
     if not environment.destroyable:
         yield "its file does not say `destroyable: true`, and a run takes down what it made"
     if found.machines > terms.most_machines:
@@ -88,5 +88,5 @@ def refusals(environment: Environment, terms: Terms, found: Expected) -> Iterato
 
 
 def _one_more(line: CostLine) -> Money:
-    """An hour of one of them."""
+    """Return the hourly price of one unit of the line."""
     return Money() if line.price is None else Money.of(line.price.currency, line.price.hourly)

@@ -1,4 +1,4 @@
-"""What a run found: as text of a line each, as Markdown, and as an object for programs."""
+"""The report of a run: as text with a line for each result, as Markdown, and as an object for programs."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from longhaul.acceptance.outcome import Outcome, Report, Result, Stay
 from longhaul.report.text import table
 
 MARKS = {Result.PASSED: "ok", Result.FAILED: "FAILED", Result.NOT_APPLICABLE: "-"}
-"""In the text."""
+"""Marks of the results in the text."""
 
 
 def to_text(report: Report) -> str:
-    """Steps and checks, a line each, and one that sums up."""
+    """Return the report as text: a line for each step and check, then a summary."""
     lines = table((), map(_cells, report.outcomes), width=None)
     parts = [_title(report)]
     for title, own in (("Steps", lines[: len(report.steps)]), ("Checks", lines[len(report.steps) :])):
@@ -26,7 +26,7 @@ def to_text(report: Report) -> str:
 
 
 def to_markdown(report: Report) -> str:
-    """The same for people who read it later, with what each check shows."""
+    """Return the report as Markdown, with what each check shows."""
     head = ("| | Shows | Result | Seconds | Evidence |", "|---|---|---|---:|---|")
     parts = [f"# {_title(report)}", _summary(report)]
     parts += [report.note] if report.note else []
@@ -39,7 +39,7 @@ def to_markdown(report: Report) -> str:
 
 
 def to_json(report: Report) -> dict[str, Any]:
-    """All of it."""
+    """Return the whole report as plain values."""
     return {
         "environment": report.environment,
         "accepted": report.accepted,

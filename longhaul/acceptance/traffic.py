@@ -1,4 +1,4 @@
-"""Checks of the network: pods of every site reach those of every other."""
+"""Checks of the network: pods of every site reach pods of every other site."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ from longhaul.kubernetes.connection import Object
 
 DOMAIN = "svc.cluster.local"
 METADATA = "169.254.169.254"
-"""Where the clouds' instance metadata is."""
+"""Address of the clouds' instance metadata service."""
 
 
 class Traffic:
-    """Pods on all sites, made by the first of these checks, and gone with the last."""
+    """Pods on all sites. The first of these checks creates them, and the last removes them."""
 
     def __init__(self, subject: Subject) -> None:
         self._subject, self._talkers = subject, dict[str, Talker]()
         self._stack = ExitStack()
 
     def addresses(self) -> str:
-        """Every pod has an address of its site, and is reached by it, unmasked, from every other site."""
+        """Check that every pod has an address of its site, and that every other site reaches it and sees it
+        unmasked."""
         self._make()
         ranges = plan(self._subject.environment).sites
         for site, talker in self._talkers.items():
@@ -44,12 +45,12 @@ class Traffic:
         return f"{pairs}; each seen by its own address"
 
     def names(self) -> str:
-        """A Service leads to its pod once each node has heard that the pod is ready."""
+        """Check from every site that each Service leads to its pod, once all nodes know that the pod is ready."""
         self._require()
         return self._pairs(lambda one, other: one.dial(other.name) == other.name, what="by name")
 
     def dns(self) -> str:
-        """On every site the cluster's own full names are answered, and none is made up."""
+        """Check on every site that the cluster's own full names resolve, and that unknown names do not."""
         self._require()
         for site, talker in self._talkers.items():
             full = f"{talker.name}.{talker.namespace}.{DOMAIN}"
@@ -60,7 +61,7 @@ class Traffic:
         return f"on {', '.join(self._talkers)}: full names are answered, one that does not exist is not"
 
     def metadata(self) -> str:
-        """Pods do not hear the machine's metadata service."""
+        """Check that pods get no answer from the machine's metadata service."""
         self._require()
         clouds = [site for site in self._talkers if cloud_of(self._subject.environment.sites[site]).rents]
         if not clouds:
@@ -71,7 +72,7 @@ class Traffic:
         return f"pods on {', '.join(clouds)} get no answer from {METADATA}"
 
     def removed(self) -> str:
-        """Remove the namespace with all that is in it."""
+        """Remove the namespace with everything in it."""
         self._talkers = {}
         self._stack.close()
         return f"the namespace {NAMESPACE} and its pods are gone"
@@ -85,7 +86,7 @@ class Traffic:
             raise NotApplicableError("the environment has no nodes")
         space = self._stack.enter_context(namespace(api, subject.soon))
         taken = tolerations(subject.environment)
-        # A name of a pod that is no other's: sites may be called like a Service of the cluster's own.
+        # The prefix keeps pod names unique: a site may have the name of one of the cluster's own Services.
         wanted = {f"on-{site}": site for site in sites}
         made = talkers(api, subject.soon(), subject.image, wanted, tolerations=taken, space=space)
         self._talkers = {site: made[name] for name, site in wanted.items()}
@@ -108,12 +109,12 @@ class Traffic:
 
 
 def _names_itself(talker: Talker, host: str) -> bool:
-    """Whether a name leads a pod to itself."""
+    """Return whether a name leads a pod to itself."""
     return talker.dial(host) == talker.name
 
 
 def tolerations(environment: Environment) -> dict[str, list[Object]]:
-    """By site, what lets a pod onto nodes of any of its pools."""
+    """Return, by site, the tolerations that let a pod onto nodes of any of its pools."""
     found: dict[str, list[Object]] = {}
     for name, pool in environment.pools.items():
         found.setdefault(pool.site, []).extend(

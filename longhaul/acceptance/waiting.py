@@ -1,4 +1,4 @@
-"""Saying at times what is awaited, so that nobody waits in silence."""
+"""Progress lines about what is awaited."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ import time
 from collections.abc import Callable
 
 TELL_S = 30.0
-"""Between two lines about one thing that is awaited, seconds."""
+"""Least time between two lines about one awaited thing, seconds."""
 
 Clock = Callable[[], float]
 Tell = Callable[[str], None]
-"""One line for people."""
+"""Shows one line to people."""
 
 
 def nobody(_line: str) -> None:
-    """Where there is nobody to tell."""
+    """Show the line to nobody."""
 
 
 class Waiting:
-    """One thing that is awaited, from now on."""
+    """One thing that is awaited from now on."""
 
     def __init__(self, what: str, *, clock: Clock = time.monotonic, tell: Tell = nobody) -> None:
         self._what, self._clock, self._tell = what, clock, tell
         self._since = self._told = clock()
 
     def note(self, why_not: str, *, left_s: float) -> None:
-        """It is not so yet, for that reason, and may take so many seconds more: told now and then."""
+        """Note that it is not so yet, for that reason, with so many seconds left. A line is shown from time to time."""
         now = self._clock()
         if now - self._told < TELL_S:
             return

@@ -1,1 +1,1 @@
-"""One module for each command: ``HELP``, ``TAKES_REST``, ``add_arguments`` and ``run``."""
+"""The commands, one module each: ``HELP``, ``TAKES_REST``, ``add_arguments`` and ``run``."""

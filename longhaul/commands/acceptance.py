@@ -1,4 +1,4 @@
-"""``longhaul acceptance``: make a small environment, look at it from end to end, take it down, and write a report."""
+"""``longhaul acceptance``: make a small environment, check it from end to end, take it down, and write a report."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ TAKES_REST = False
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of ``acceptance``."""
+    """Add the options of ``acceptance``."""
     parser.add_argument("--yes", "-y", action="store_true", help="do not ask for the environment's name")
     parser.add_argument(
         "--reuse", action="store_true", help="check an environment that is there, as it is, and do not take it down"
@@ -75,7 +75,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(invocation: Invocation) -> int:
-    """Refuse what is too much, then go through with it; 4 when refused, 1 when anything failed, 0 when accepted."""
+    """Refuse what the limits do not allow, then run. Exit code 4 when refused, 1 when anything failed, 0 when
+    accepted."""
     options = invocation.options
     where = context(invocation)
     environment = where.project.load(where.env)
@@ -101,7 +102,7 @@ def run(invocation: Invocation) -> int:
 
 
 def _terms(environment: Environment, options: argparse.Namespace) -> Terms:
-    """What was declared; ``CommandError`` where that is not enough."""
+    """Return the declared limits; ``CommandError`` when they are incomplete."""
     from longhaul.acceptance.terms import Terms
     from longhaul.prices.known import KnownPrices
 
@@ -130,7 +131,7 @@ def _terms(environment: Environment, options: argparse.Namespace) -> Terms:
 
 
 def _said(environment: Environment, terms: Terms, *, reuse: bool) -> str:
-    """The terms in words; ``CommandError`` with every reason why a run may not begin."""
+    """Return the terms in words; ``CommandError`` with every reason why the run may not begin."""
     from longhaul.acceptance.terms import expected, refusals
 
     if reuse:
@@ -196,7 +197,7 @@ def _checking(
 
 
 def _apis(environment: Environment) -> Any:
-    """The cluster's API as somebody, with the administrator's certificate, which is fetched once."""
+    """Return a function that gives the cluster's API as any user. The administrator's certificate is fetched once."""
     from components.model import plan
     from components.model.nodes import api_url
     from longhaul.cluster import fetch_identity
@@ -223,7 +224,7 @@ def _show(report: Report, options: argparse.Namespace) -> None:
 
 
 def _tell(line: str) -> None:
-    """A terminal that is gone must not stop the taking down."""
+    """Show a line. A closed terminal must not stop the taking down."""
     with suppress(OSError):
         say(line)
 

@@ -14,11 +14,11 @@ TAKES_REST = True
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """``ansible`` has no options of its own."""
+    """Add nothing: ``ansible`` has no options of its own."""
 
 
 def run(invocation: Invocation) -> int:
-    """Hand over to Ansible, with the environment's inventory."""
+    """Run Ansible with the environment's inventory."""
     from longhaul.racks.run import run_playbook
 
     where = context(invocation)

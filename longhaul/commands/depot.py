@@ -1,4 +1,4 @@
-"""``longhaul depot``: a folder with all that an environment's machines install, filled, looked at, and served."""
+"""``longhaul depot``: fill, check or serve a folder with everything that an environment's machines install."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MIB = 1 << 20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """``depot`` has verbs, with options of their own."""
+    """Add the verbs of ``depot``, each with its own options."""
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     build = _verb(verbs, "build", "fill a folder with binaries, packages and container images; run again, it goes on")
     build.add_argument("--to", metavar="DIR", required=True, type=Path, help="the folder, a new one or an older depot")
@@ -99,14 +99,14 @@ def _verb(verbs: argparse._SubParsersAction[argparse.ArgumentParser], name: str,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    # Those of `depot` itself, which may be written after the verb as well.
+    # The options of `depot` itself may also be written after the verb.
     parser.add_argument("--env", metavar="E", default=argparse.SUPPRESS, help="default: $LONGHAUL_ENV")
     parser.add_argument("--project", metavar="DIR", default=argparse.SUPPRESS, help="the checkout")
     return parser
 
 
 def run(invocation: Invocation) -> int:
-    """Do what the verb says."""
+    """Run the verb."""
     from longhaul.toolchain.errors import SetupError
 
     verbs: dict[str, Callable[[Invocation], int]] = {"build": _build, "verify": _verify, "serve": _serve}
@@ -137,7 +137,7 @@ def _build(invocation: Invocation) -> int:
 
 
 def _asked(invocation: Invocation) -> tuple[Wanted, Sources]:
-    """What to put in, out of the environment and the options."""
+    """Return the content of the depot, and its sources, from the environment and the options."""
     from longhaul.depot import contents
     from longhaul.depot.gather import Sources
     from longhaul.depot.wanted import wanted
@@ -191,7 +191,7 @@ def _of_drivers(asked: Iterable[Asked]) -> list[tuple[str, str]]:
 
 
 def _lines(path: Path) -> tuple[str, ...]:
-    """Of a sources.list."""
+    """Return the archive lines of a sources.list."""
     lines = (line.strip() for line in path.read_text(encoding="utf-8").splitlines())
     found = tuple(line for line in lines if line.startswith("deb "))
     if not found:

@@ -23,22 +23,23 @@ HELP = "take the whole environment down; its file has to say `destroyable: true`
 TAKES_REST = True
 
 CONTAINED = ("azure-native:", "pulumi-python:dynamic")
-"""Resources that go with their resource group, or that are nothing but an action."""
+"""Types of resources that go with their resource group, or that are only an action."""
 STACK = "pulumi:pulumi:Stack"
-"""The type of the stack's own resource, which outlives a destruction."""
+"""Type of the stack's own resource, which remains after a destruction."""
 
 GROUP = "azure-native:resources:ResourceGroup"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of ``destroy``."""
+    """Add the options of ``destroy``."""
     parser.add_argument("--yes", "-y", action="store_true", help="do not ask for the environment's name")
     parser.add_argument("--json", action="store_true", help="the engine's events and result as JSON")
     parser.add_argument("--remove", action="store_true", help="afterwards remove the stack, with its history, too")
 
 
 def run(invocation: Invocation) -> int:
-    """Check that it may be destroyed, ask, and run the engine with the program: its hooks guard the stores."""
+    """Check that it may be destroyed, ask, and run the engine with the program: the program's hooks guard the etcd
+    clusters."""
     where = context(invocation)
     environment = where.project.load(where.env)
     if not environment.destroyable:
@@ -64,7 +65,8 @@ def run(invocation: Invocation) -> int:
 
 
 def _forget_objects(engine: Engine) -> None:
-    """What ran on the cluster went with it; its stack's state goes too, since the next cluster starts without."""
+    """Remove the state of the objects' stack: its resources went with the cluster, and the next cluster starts
+    empty."""
     if engine.has_stack() is False:
         return
     done = engine.ask("stack", "rm", "--yes", "--force", "--preserve-config")
@@ -75,7 +77,7 @@ def _forget_objects(engine: Engine) -> None:
 def _destroy(engine: Engine, invocation: Invocation) -> Exit:
     code = _take_down(engine, invocation)
     if code is Exit.OK and invocation.options.remove:
-        # Without --preserve-config the engine deletes the environment's file.
+        # The engine deletes the environment's file unless --preserve-config is given.
         engine.must("stack", "rm", "--yes", "--preserve-config", doing=f"the stack {engine.stack} cannot be removed")
         say(f"the stack {engine.stack} is removed; its file is kept")
     return code
@@ -96,7 +98,7 @@ def _take_down(engine: Engine, invocation: Invocation) -> Exit:
 
 
 def _is_empty(engine: Engine) -> bool:
-    """Whether the state, where it can be read, holds nothing and nothing half-made."""
+    """Return whether the state is readable here and holds no resource and no pending operation."""
     state = engine.backend.state(engine.name, engine.stack)
     if state is None or state.get("pending_operations"):
         return False
@@ -104,7 +106,8 @@ def _is_empty(engine: Engine) -> bool:
 
 
 def _free_vault(environment: Environment) -> None:
-    """Without it, the environment could not be made again for a while; the destruction itself is done either way."""
+    """Let the cloud free the vault, so that the environment can be made again at once. A failure is only reported: the
+    destruction itself is done."""
     from clouds.base.errors import CloudError
     from clouds.registry import cloud_of
     from components.model import vault_name
@@ -121,7 +124,8 @@ def _free_vault(environment: Environment) -> None:
 
 
 def _refuse_unknown(engine: Engine, pending: tuple[Pending, ...]) -> None:
-    """What a killed run made and the state does not know would be left in the cloud, unless something above it goes."""
+    """Refuse when a killed run was making resources that the state does not know: they would be left in the cloud,
+    except those that go with their resource group."""
     lost = [one for one in pending if one.kind == GROUP or not one.kind.startswith(CONTAINED)]
     if lost:
         raise CommandError(

@@ -1,4 +1,4 @@
-"""``longhaul doctor``: before anything is made, whether all of it can be."""
+"""``longhaul doctor``: check before anything is made that all of it can be made."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TAKES_REST = False
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of ``doctor``."""
+    """Add the options of ``doctor``."""
     parser.add_argument(
         "--only",
         metavar="NAME",
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(invocation: Invocation) -> int:
-    """Ask everything side by side, and report: 1 with problems, 3 when nothing could be asked at all."""
+    """Run all checks side by side and report. Exit code 1 with problems, 3 when nothing could be asked at all."""
     where = context(invocation)
     environment = where.project.load(where.env)
     if where.lab is not None:

@@ -26,7 +26,7 @@ TAKES_REST = False
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of ``image``."""
+    """Add the options of ``image``."""
     parser.add_argument("verb", choices=("build",), help="build: bake an image")
     parser.add_argument("--site", metavar="S", required=True, help="the site whose machines it is for")
     parser.add_argument("--kind", choices=("node", "gpu"), default="node", help="gpu has NVIDIA's driver too (node)")
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(invocation: Invocation) -> int:
-    """Bake, and say what the image is called; 0 only when there is one."""
+    """Bake, and print the image's id; exit code 0 only when there is an image."""
     options = invocation.options
     from clouds.base.baking import Asked
     from longhaul.images.bake import cloud_site, plan_bake
@@ -80,7 +80,7 @@ def _bake(where: Context, bake: Bake, options: argparse.Namespace) -> int:
     from longhaul.images.packer import TEMPLATES, find_packer, run_packer
     from longhaul.images.workshop import workshop
 
-    # A secret may be among them: never for an argument or a file.
+    # These may hold a secret: pass them neither as an argument nor in a file.
     try:
         secrets = clouds()[bake.cloud].images.credentials(os.environ, needed=not options.validate)
     except CloudError as error:
@@ -111,14 +111,14 @@ def _bake(where: Context, bake: Bake, options: argparse.Namespace) -> int:
 
 
 def _folder(kept: Path, bake: Bake) -> Path:
-    """Where log and manifest of a bake are kept, for this user alone."""
+    """Return the folder for the log and manifest of a bake, private to this user."""
     folder = kept / f"{bake.env}-{bake.site}-{bake.kind}-{bake.version}"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     return folder
 
 
 def _of_lab(env: str, lab: Lab, options: argparse.Namespace) -> int:
-    """A lab's image is made by the same playbook, without Packer, when the lab is: it is told, with its manifest."""
+    """Print the lab's image and its manifest. ``make lab`` makes it with the same playbook, without Packer."""
     path = lab.image_manifest()
     manifest = json.loads(path.read_text(encoding="utf-8"))
     if options.kind != manifest["kind"]:

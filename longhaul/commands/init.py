@@ -1,4 +1,4 @@
-"""``longhaul init``: begin an environment, from a few answers."""
+"""``longhaul init``: write a new environment from a few answers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TAKES_REST = False
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of ``init``: a flag for each question."""
+    """Add the options of ``init``: one for each question."""
     from longhaul.init.questions import FIXED
 
     parser.add_argument("--supernet", metavar="RANGE", help="private range of /16 or larger (default: a free /12)")
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(invocation: Invocation) -> int:
-    """Ask, check, write, and say what comes next."""
+    """Ask, check, write, and print the next steps."""
     from components.model.load import taken_ranges
     from components.model.ranges import free
     from longhaul.init import document

@@ -17,11 +17,11 @@ TAKES_REST = False
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """``kubeconfig`` has no options of its own."""
+    """Add nothing: ``kubeconfig`` has no options of its own."""
 
 
 def run(invocation: Invocation) -> int:
-    """Fetch the certificate with the operator's own credentials, write the file, print where it is."""
+    """Fetch the certificate with the operator's own credentials, write the file, and print its path."""
     where = context(invocation)
     environment = where.project.load(where.env)
     enter_lab(where, environment, invocation)

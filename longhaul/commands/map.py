@@ -1,4 +1,4 @@
-"""``longhaul map``: an environment as a picture, drawn from its file alone."""
+"""``longhaul map``: draw an environment as a picture, from its file alone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FORMATS = (".html", ".svg")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of ``map``."""
+    """Add the options of ``map``."""
     parser.add_argument(
         "--to",
         metavar="FILE",
@@ -27,8 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(invocation: Invocation) -> int:
-    """Draw, write, and print where the file is. Whether the environment is a lab's is of no interest here, as in
-    ``show``."""
+    """Draw, write, and print the file's path. As in ``show``, it does not matter whether the environment is a lab's."""
     options = invocation.options
     project = find_project(options.project)
     if not options.env:

@@ -1,4 +1,4 @@
-"""``longhaul plan``: what ``up`` would do, for a reviewer: by site and machine, with a verdict and its reasons."""
+"""``longhaul plan``: show a reviewer what ``up`` would do, by site and machine, with a verdict and its reasons."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FORMATS = ("text", "markdown", "json")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of ``plan``."""
+    """Add the options of ``plan``."""
     parser.add_argument("--format", choices=FORMATS, default="text", help="how it is written (default: text)")
     parser.add_argument(
         "--also",
@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(invocation: Invocation) -> int:
-    """Preview, judge, show."""
+    """Preview, judge, and show the plan."""
     from clouds.base.findings import Severity
 
     where = context(invocation)
@@ -106,7 +106,7 @@ def _plan(where: Context, environment: Environment, base: Environment | None, in
 
 
 def _prices(where: Context) -> tuple[Prices | None, str]:
-    """By the project's own price book, and where its prices are from."""
+    """Return the function that applies the project's own price book, and the source of its prices."""
     from longhaul.prices.known import KnownPrices
 
     known = KnownPrices.of_file(where.project.stacks / FILE)
@@ -128,7 +128,7 @@ def _written(made: Plan, form: str) -> str:
 
 
 def _base(path: Path | None, environment: Environment) -> Environment | None:
-    """The environment of before."""
+    """Load the earlier version of the environment; ``CommandError`` when it is of another environment."""
     if path is None:
         return None
     from components.model.load import load_copy
@@ -142,16 +142,16 @@ def _base(path: Path | None, environment: Environment) -> Environment | None:
 @dataclass(frozen=True, kw_only=True)
 class _Previewed:
     documents: tuple[Document, ...]
-    """Of the environment's stack and, where it can be looked at, of what runs on its cluster."""
+    """Documents of the environment's stack and, when it was previewed, of the stack of cluster objects."""
     against: str
     new: bool = False
-    """Whether there was no stack to compare with."""
+    """True when there was no stack to compare with."""
     unseen: tuple[str, ...] = ()
-    """What was not looked at, and why."""
+    """Parts that were not looked at, each with the reason."""
 
 
 def _read(sources: Sequence[Path]) -> _Previewed:
-    """Previews that were made elsewhere."""
+    """Read previews that were made elsewhere."""
     from longhaul.plan.document import read_document
 
     documents = tuple(read_document(path.read_text(encoding="utf-8"), source=str(path)) for path in sources)
@@ -184,7 +184,7 @@ def _preview(where: Context, environment: Environment, rest: Sequence[str], *, o
 def _second(
     where: Context, environment: Environment, engine: Engine, stack: ExitStack, rest: Sequence[str]
 ) -> Engine | str:
-    """The engine of what runs on the cluster; where that is not looked at, why."""
+    """Return the engine of the stack of cluster objects, or the reason why that stack is not looked at."""
     from longhaul.commands.preview import Unseen, objects_engine
     from longhaul.commands.up import names_of_one_stack
     from longhaul.plan.masking import masked_text
@@ -197,11 +197,11 @@ def _second(
 
 
 _LEFT_OUT = "left out by --no-objects"
-"""Why it is not looked at where that was wanted."""
+"""Reason for not looking at the objects, when the user asked for that."""
 
 
 def _also(text: str) -> tuple[str, Path]:
-    """A format and a file out of ``FORMAT=FILE``."""
+    """Split ``FORMAT=FILE`` into a format and a path."""
     form, _, file = text.partition("=")
     if form not in FORMATS or not file:
         raise argparse.ArgumentTypeError(f"{text!r} is not FORMAT=FILE, with a format of {', '.join(FORMATS)}")

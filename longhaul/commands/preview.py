@@ -1,4 +1,4 @@
-"""``longhaul preview``: what ``up`` would do, without an account, a backend or a route to anything."""
+"""``longhaul preview``: show what ``up`` would do, without an account, a backend or a network."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ TAKES_REST = True
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of ``preview``."""
+    """Add the options of ``preview``."""
     parser.add_argument("--json", action="store_true", help="the counts, as one line of JSON")
 
 
 def run(invocation: Invocation) -> int:
-    """Check the file and run the engine's preview, against the real stacks where there are any."""
+    """Check the file and run the engine's preview, against the real stacks if there are any."""
     begun, run = time.monotonic(), new_run("preview")
     where = context(invocation)
     environment = where.project.load(where.env)
@@ -56,7 +56,7 @@ def run(invocation: Invocation) -> int:
         enter_lab(where, environment, invocation)
     with tempfile.TemporaryDirectory(prefix="longhaul-preview-") as folder, ExitStack() as stack:
         engine = preview_engine(where, environment, Path(folder))
-        # An engine whose reader went away (`| head`) ends without its plugins.
+        # When its reader goes away (`| head`), the engine ends but leaves its plugins running.
         engine = replace(engine, environ={**engine.environ, VARIABLE: run.id})
         stack.callback(lambda: processes.end(run.leftovers()))
         for line in not_looked_up(environment):
@@ -72,7 +72,7 @@ def run(invocation: Invocation) -> int:
 
 
 def preview_engine(where: Context, environment: Environment, folder: Path) -> Engine:
-    """The engine for a preview, with whatever it writes going into ``folder``."""
+    """Return the engine for a preview. Everything that it writes goes into ``folder``."""
     environ = engine_environment(os.environ)
     name = str(where.project.definition()["name"])
     backend = current_backend(where.project.definition(), environ)
@@ -99,7 +99,7 @@ def preview_engine(where: Context, environment: Environment, folder: Path) -> En
 
 
 def not_looked_up(environment: Environment) -> tuple[str, ...]:
-    """A sentence for each site whose `existing` parts no preview looks up here, since a stand-in reaches no cloud."""
+    """Return a sentence for each site whose `existing` parts are not looked up: a stand-in plugin reaches no cloud."""
     return tuple(
         f"What sites.{site}.existing names was not looked up: the {plugin.package} plugin is not installed. `longhaul "
         "doctor` looks it up, with credentials."
@@ -110,15 +110,15 @@ def not_looked_up(environment: Environment) -> tuple[str, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Unseen:
-    """Why what runs on the cluster is not looked at."""
+    """Reason why the stack of cluster objects is not looked at."""
 
     stack: str
     reason: str
 
 
 def objects_engine(where: Context, environment: Environment, engine: Engine, stack: ExitStack) -> Engine | Unseen:
-    """The engine for a preview of what runs on the cluster, as long as ``stack`` is open: where its own stack exists
-    and the API answers, for it is compared with the cluster itself."""
+    """Return the engine for a preview of the cluster objects, valid while ``stack`` is open. It is compared with the
+    cluster itself, so the stack must exist and the API must answer; otherwise return the reason."""
     name = f"{where.env}{OBJECTS}"
     if replace(engine, stack=name).is_new():
         return Unseen(stack=name, reason="there is no such stack yet")
@@ -140,7 +140,7 @@ def objects_engine(where: Context, environment: Environment, engine: Engine, sta
 
 
 def _is_real(where: Context, name: str, backend: Backend, environ: Mapping[str, str]) -> bool:
-    """Whether to compare with the stack in the user's backend; says which way it goes, and why."""
+    """Return whether to compare with the stack in the user's backend; say the decision and its reason."""
     env = where.env
     if not backend.url:
         say(f"{env}: no backend is chosen, so this is a preview of a new environment")
@@ -156,8 +156,8 @@ def _is_real(where: Context, name: str, backend: Backend, environ: Mapping[str, 
 
 
 def _held(engine: Engine, environment: Environment) -> tuple[Plugin, ...]:
-    """The plugins of what the stack still has in clouds that the environment has left. The engine is asked for the
-    state only where a cloud is without a site and the backend is no folder."""
+    """Return the plugins of resources that the stack still has in clouds which the environment has left. The engine is
+    asked for the state only when a cloud has no site and the backend is no folder."""
     packages = left_out(environment)
     if not packages:
         return ()
@@ -169,7 +169,7 @@ def _held(engine: Engine, environment: Environment) -> tuple[Plugin, ...]:
 
 
 def _plugins(plugins: Sequence[Plugin], environ: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """Variables that make the engine find a stand-in for each plugin that is not installed; says so."""
+    """Return variables that make the engine find a stand-in for each plugin that is not installed. Say which."""
     missing = tuple(plugin for plugin in plugins if not plugin.installed(environ))
     if not missing:
         return {}
@@ -200,7 +200,7 @@ def _shown(engine: Engine, rest: Sequence[str]) -> Exit:
 
 
 def _as_json(engine: Engine, objects: Engine | None, rest: Sequence[str], begun: float) -> Exit:
-    """One line: the counts of the environment's stack, and under ``objects`` those of what runs on the cluster."""
+    """Print one line: the counts of the environment's stack, and under ``objects`` those of the cluster objects."""
     counts = _counted(engine, rest)
     if counts is None:
         return Exit.FAILED
@@ -216,7 +216,7 @@ def _as_json(engine: Engine, objects: Engine | None, rest: Sequence[str], begun:
 
 
 def _counted(engine: Engine, rest: Sequence[str]) -> Preview | None:
-    """What a stack's preview counted; None when it failed, and its errors are said."""
+    """Return the counts of a stack's preview; None when it failed, after printing its errors."""
     with tempfile.TemporaryFile() as file:
         result = engine.run([*_words(engine, rest), "--json"], stdout=file)
         file.seek(0)

@@ -1,4 +1,4 @@
-"""``longhaul prices``: read the clouds' public prices of what an environment uses into a file of the user's."""
+"""``longhaul prices``: read the clouds' public prices of everything that an environment uses into a file."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ HELP = "read the clouds' public prices of what an environment uses into a file, 
 TAKES_REST = False
 
 FILE = "prices.yaml"
-"""In ``stacks/``, for all environments there."""
+"""Default price file in ``stacks/``, shared by all environments there."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of ``prices``."""
+    """Add the options of ``prices``."""
     parser.add_argument("--to", metavar="FILE", type=Path, help=f"the price file (default: stacks/{FILE})")
     parser.add_argument("--check", action="store_true", help="read nothing: say which prices are missing or old")
     parser.add_argument(
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(invocation: Invocation) -> int:
-    """Read and sum up, or check."""
+    """Read prices and sum them up, or check the file."""
     from datetime import UTC, datetime
 
     from longhaul.report.text import seen_from
@@ -77,7 +77,7 @@ def _check(environment: Environment, path: Path, invocation: Invocation, now: da
 
 
 def _read(environment: Environment, path: Path, invocation: Invocation, now: datetime) -> Exit:
-    """0 when every interface answered, whether or not it has every price."""
+    """Read the prices. Exit code 0 when every interface answered, even if some prices are missing."""
     from clouds.registry import clouds
     from longhaul.prices.cost import price_of
     from longhaul.prices.gather import Sources, gather

@@ -1,4 +1,4 @@
-"""``longhaul rack``: take gateways and bare-metal hosts from a bare system to tunnels and Ready nodes."""
+"""``longhaul rack``: turn gateways and bare-metal hosts from a bare system into tunnels and Ready nodes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TAKES_REST = True
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of ``rack``."""
+    """Add the options of ``rack``."""
     parser.add_argument("--limit", metavar="PATTERN", help="only hosts and groups that match, by Ansible's rules")
     parser.add_argument("--preflight", action="store_true", help="only look, and say all that is wrong with each host")
     parser.add_argument("--check", action="store_true", help="change nothing, say what would be changed")
@@ -35,7 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(invocation: Invocation) -> int:
-    """Choose the hosts, run Ansible on them, say what became of each; 0 only when all are as they should be."""
+    """Choose the hosts, run Ansible on them, and print a verdict for each. Exit code 0 only when all are as
+    declared."""
     options = invocation.options
     _require_sense(options)
     where = context(invocation)

@@ -1,4 +1,4 @@
-"""``longhaul review``: what a change does to each environment, for the pull request that it is in."""
+"""``longhaul review``: report what a change does to each environment, for its pull request."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FORMATS = ("text", "markdown", "json")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of ``review``."""
+    """Add the options of ``review``."""
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--base", metavar="REF", help="where the change is to be merged, such as origin/main")
     what.add_argument(
@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(invocation: Invocation) -> int:
-    """Look, write, post; the exit code is the gravest verdict's."""
+    """Review, write and post. The exit code is that of the gravest verdict."""
     from longhaul.review.pull_request import pull_request
 
     options = invocation.options
@@ -94,7 +94,7 @@ def _review(invocation: Invocation, *, fork: bool) -> Review:
 
 
 def _merged(sources: list[Path]) -> Review:
-    """What earlier runs found out, as one."""
+    """Merge the results of earlier runs into one review."""
     from longhaul.review.outcome import merged
 
     return merged([_read(path) for path in sources])
@@ -133,7 +133,7 @@ def _write(text: str, to: Path | None) -> None:
 
 
 def _comment(review: Review, request: PullRequest | None, environ: Mapping[str, str]) -> None:
-    """Post it; on a fork's pull request no token may write, and none is used."""
+    """Post the review as a comment, except for a fork's pull request: its jobs have no token that may write."""
     from longhaul.review.github import API, GitHub
     from longhaul.review.text import MARKERS, to_markdown
 

@@ -1,4 +1,4 @@
-"""``longhaul roll``: take a pool's machines to what they should be now, without ending anybody's work."""
+"""``longhaul roll``: bring a pool's machines to their current version without ending running work."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TAKES_REST = False
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of ``roll``."""
+    """Add the options of ``roll``."""
     parser.add_argument("--pool", metavar="P", required=True, help="the pool; bare-metal for the racks' hosts")
     parser.add_argument(
         "--at-once",
@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(invocation: Invocation) -> int:
-    """Roll, and say how the pool is then; 0 only when every machine of it is new and in service."""
+    """Roll, and report the pool's state. Exit code 0 only when every machine of it is new and in service."""
     options = invocation.options
     where = context(invocation)
     environment = where.project.load(where.env)
@@ -81,7 +81,8 @@ def run(invocation: Invocation) -> int:
 
 
 def _group(where: Context, environment: Environment, pool: str) -> Callable[[Api], Rolled]:
-    """What has the pool's machines, given the cluster's API; ``CommandError`` when there is no such pool."""
+    """Return a function that gives the pool's group, given the cluster's API; ``CommandError`` when there is no such
+    pool."""
     from components.model.nodes import BARE_METAL_POOL
     from longhaul.rolling.pools import rolled_of
     from longhaul.rolling.racks import rack_hosts

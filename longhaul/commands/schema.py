@@ -1,4 +1,4 @@
-"""``longhaul schema``: the stack file's JSON Schema, for editors."""
+"""``longhaul schema``: print the JSON Schema of the stack file, for editors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TAKES_REST = False
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """``schema`` has no options of its own."""
+    """Add nothing: ``schema`` has no options of its own."""
 
 
 def run(_invocation: Invocation) -> int:

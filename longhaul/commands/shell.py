@@ -1,4 +1,4 @@
-"""``longhaul shell``: a shell, or one command, on one of the environment's machines."""
+"""``longhaul shell``: open a shell, or run one command, on one of the environment's machines."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ TAKES_REST = True
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of ``shell``."""
+    """Add the options of ``shell``."""
     parser.add_argument("machine", metavar="MACHINE", help="the machine's name, such as lab-etcd-0")
 
 
 def run(invocation: Invocation) -> int:
-    """Hand over to the lab, or to SSH for a machine of the racks: of a real environment, only those answer it."""
+    """Hand over to the lab, or to SSH for gateways and hosts. Other machines of a real environment cannot be
+    reached."""
     from components.model import control_machines, plan
     from longhaul.racks.inventory import machines
 
@@ -53,7 +54,7 @@ def run(invocation: Invocation) -> int:
 
 
 def _of_a_pool(machine: str, environment: Environment) -> bool:
-    """Whether it may be a pool's machine, whose name its cloud has given."""
+    """Return whether the name may be that of a pool's machine, which its cloud chooses."""
     from clouds.registry import cloud_of
     from components.model.places import place_of
 

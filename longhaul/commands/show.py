@@ -1,4 +1,4 @@
-"""``longhaul show``: an environment at a glance, from its file alone."""
+"""``longhaul show``: show an environment at a glance, from its file alone."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ TAKES_REST = False
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of ``show``."""
+    """Add the options of ``show``."""
     parser.add_argument("--example", metavar="NAME", help="a built-in example in place of a file: hybrid")
     parser.add_argument("--all", action="store_true", help="fold nothing: every pool, zone and control-plane machine")
     parser.add_argument("--json", action="store_true", help="all of it for programs")
 
 
 def run(invocation: Invocation) -> int:
-    """Read, check and show; ``ConfigurationError`` with all that is wrong with the file, as ``validate`` has it."""
+    """Read, check and show; ``ConfigurationError`` with everything that is wrong with the file, as in ``validate``."""
     environment = _environment(invocation)
 
     from longhaul.prices.text import cost_text
@@ -48,7 +48,7 @@ def run(invocation: Invocation) -> int:
 
 
 def _cost(environment: Environment, invocation: Invocation) -> EnvironmentCost | None:
-    """By the project's own prices; None where there are none, as for an example."""
+    """Return the cost by the project's own prices; None when there are none, or for an example."""
     from longhaul.prices.known import KnownPrices
 
     if invocation.options.example:
@@ -58,8 +58,8 @@ def _cost(environment: Environment, invocation: Invocation) -> EnvironmentCost |
 
 
 def _environment(invocation: Invocation) -> Environment:
-    """The example, or the environment of the file. Whether it is a lab's is of no interest here: a lab's folder may be
-    root's alone, and its file is not."""
+    """Return the example, or the environment of the file. It does not matter whether it is a lab's: only the lab's
+    folder may be private to root."""
     options = invocation.options
     if options.example:
         from longhaul.show.examples import example
@@ -74,5 +74,5 @@ def _environment(invocation: Invocation) -> Environment:
 
 
 def _has_utf8() -> bool:
-    """Whether who reads takes UTF-8, by what the locale says of stdout."""
+    """Return whether stdout takes UTF-8, according to the locale."""
     return codecs.lookup(sys.stdout.encoding or "ascii").name == "utf-8"

@@ -1,4 +1,4 @@
-"""``longhaul status``: machines, stores, API servers, links, nodes and add-ons, with a verdict each."""
+"""``longhaul status``: show machines, etcd clusters, API servers, links, nodes and add-ons, each with a verdict."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ TAKES_REST = False
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of ``status``."""
+    """Add the options of ``status``."""
     parser.add_argument("--json", action="store_true", help="for programs")
 
 
 def run(invocation: Invocation) -> int:
-    """Ask, judge, show; 0 only when all is well."""
+    """Ask, judge and show. Exit code 0 only when everything is healthy."""
     from components.model import control_machines, plan
 
     where = context(invocation)
@@ -46,7 +46,7 @@ def run(invocation: Invocation) -> int:
 
 
 def _identity(environment: Environment) -> dict[str, str] | None:
-    """The administrator's; None when the vault does not give it, which is no reason to say nothing about the rest."""
+    """Return the administrator's certificate; None when the vault does not give it: the rest can still be shown."""
     from longhaul.cluster import fetch_identity
 
     try:

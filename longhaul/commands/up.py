@@ -1,4 +1,4 @@
-"""``longhaul up``: make the environment what its file says."""
+"""``longhaul up``: make the environment as its file declares it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OF_ONE_STACK = ("--target", "--replace", "--target-replace", "--exclude", "--imp
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of ``up``."""
+    """Add the options of ``up``."""
     parser.add_argument("--yes", "-y", action="store_true", help="do not ask before changing anything")
     parser.add_argument("--json", action="store_true", help="the engine's events and result as JSON")
     parser.add_argument("--no-refresh", action="store_true", help="do not read what is there from the clouds first")
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(invocation: Invocation) -> int:
-    """Check the file, then run every phase, or the one that is asked for."""
+    """Check the file, then run every phase, or only the requested one."""
     where = context(invocation)
     environment = where.project.load(where.env)
     options = invocation.options
@@ -62,14 +62,15 @@ def run(invocation: Invocation) -> int:
 
 
 def _beside(where: Context, environment: Environment, *, yes: bool) -> AbstractContextManager[Callable[[], None]]:
-    """The racks' preparation, where nothing is there yet and nobody is to be asked first, with a way to end it."""
+    """Return a context that prepares the racks beside the infrastructure, if the environment is new and nothing has to
+    be asked. It gives a function that ends the preparation."""
     if yes and Phase.PREPARATION in phases(environment) and engine_for(where).is_new():
         return preparing(where)
     return nullcontext(lambda: None)
 
 
 def _the_rest(where: Context, environment: Environment, invocation: Invocation) -> Exit:
-    """What comes after the infrastructure."""
+    """Run the phases that come after the infrastructure."""
     side = [phase for phase in phases(environment) if phase in (Phase.RACKS, Phase.OBJECTS)]
     if not invocation.options.yes and not _go_on(side):
         return Exit.FAILED
@@ -86,7 +87,7 @@ def _the_rest(where: Context, environment: Environment, invocation: Invocation) 
 
 
 def _go_on(side: Sequence[Phase]) -> bool:
-    """The engine asked about the infrastructure; two phases side by side cannot ask."""
+    """Ask whether to go on. The engine asked about the infrastructure; two phases side by side cannot ask."""
     typed = input(f"Now {' and '.join(side)}, without further questions. Go on? (yes/no) ")
     if typed.strip() == "yes":
         return True
@@ -104,7 +105,7 @@ def _require_one_stack(only: Phase | None, rest: tuple[str, ...]) -> None:
 
 
 def _require_images(where: Context, environment: Environment) -> None:
-    """Before anything is made: no machine boots from an id that only stands for an image."""
+    """Refuse, before anything is made, images that are only placeholders: no machine boots from them."""
     from longhaul.init.images import to_be_baked
 
     missing = to_be_baked(environment)
@@ -120,12 +121,12 @@ def _require_images(where: Context, environment: Environment) -> None:
 
 
 def names_of_one_stack(rest: Sequence[str]) -> list[str]:
-    """Those of the engine's options that name resources of one stack."""
+    """Return the words that name resources of one stack, among options for the engine."""
     return [word for word in rest if word.split("=")[0] in OF_ONE_STACK or word.split("=")[0] == "-t"]
 
 
 def engine_arguments(options: argparse.Namespace, rest: tuple[str, ...]) -> list[str]:
-    """What is passed on to the engine. It reads the clouds first, unless told otherwise: what vanished is made anew."""
+    """Return the engine's options. By default it reads the clouds first: what vanished there is made anew."""
     told = options.no_refresh or any(word.startswith(("--refresh", "-r")) for word in rest)
     return [
         "--suppress-outputs",
@@ -137,6 +138,6 @@ def engine_arguments(options: argparse.Namespace, rest: tuple[str, ...]) -> list
 
 
 def require_consent(*, yes: bool) -> None:
-    """Without a terminal nobody can be asked."""
+    """Refuse to go on without ``--yes`` when there is no terminal to ask on."""
     if not yes and not sys.stdin.isatty():
         raise CommandError("there is no terminal to ask on: pass --yes", code=Exit.USAGE)

@@ -1,4 +1,4 @@
-"""``longhaul validate``: check environment files, and nothing else."""
+"""``longhaul validate``: check environment files, and do nothing else."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ TAKES_REST = False
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """``validate`` has no options of its own."""
+    """Add nothing: ``validate`` has no options of its own."""
 
 
 def run(invocation: Invocation) -> int:
-    """Raise ``ConfigurationError`` with all that is wrong, or say that nothing is."""
+    """Raise ``ConfigurationError`` with everything that is wrong, or print that the files are valid."""
     from components.model import load_directory
 
     project = find_project(invocation.options.project)

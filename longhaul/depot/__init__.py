@@ -1,1 +1,1 @@
-"""What machines are given instead of the internet: pinned binaries, Debian packages and container images over HTTP."""
+"""Depots: pinned binaries, Debian packages and container images over HTTP, for machines without the internet."""

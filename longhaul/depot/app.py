@@ -1,8 +1,8 @@
-"""The depot over HTTP: files as they are, and the image layout as a read-only OCI registry.
+"""The depot over HTTP: its files unchanged, and its image layout as a read-only OCI registry.
 
-Of the registry as much as pulling takes (OCI Distribution Specification, "end-1" to "end-3"). A client that uses it as
-a mirror says which registry it means by ``?ns=``; one that does not is given the image of that path. A depot that is
-made anew under the same name is served anew.
+The registry implements only what pulling needs (OCI Distribution Specification, "end-1" to "end-3"). A client that uses
+it as a mirror names the original registry by ``?ns=``; without that it gets the image of the path. When a depot is
+replaced under the same name, the new one is served.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _VERSION = {"Docker-Distribution-Api-Version": "registry/2.0"}
 
 
 def depot_app(root: Path) -> web.Application:
-    """An application that serves the folder :mod:`longhaul.depot.build` fills."""
+    """Return an application that serves the folder which :mod:`longhaul.depot.build` fills."""
     registry = _Registry(layout=_Layout(root / "images"))
     app = web.Application()
     app.router.add_get("/v2/", registry.version)
@@ -50,7 +50,7 @@ class _Manifest:
 
 
 class _Layout:
-    """An image layout, whose index is read again when it is another."""
+    """An image layout. Its index is read again whenever the file is another."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -59,7 +59,7 @@ class _Layout:
         self.manifests()
 
     def manifests(self) -> dict[str, _Manifest]:
-        """The manifest of each image by the image's whole name."""
+        """Return the manifest of each image by the image's full name."""
         path = self._folder / "index.json"
         state = path.stat()
         if self._read != (state.st_ino, state.st_mtime_ns):
@@ -72,7 +72,7 @@ class _Layout:
         return self._manifests
 
     def blob(self, digest: str) -> Path:
-        """Where a blob is, if it is there."""
+        """Return the path of a blob, whether it exists or not."""
         return self._folder / "blobs" / "sha256" / digest.removeprefix("sha256:")
 
 
@@ -102,7 +102,7 @@ class _Registry:
         return self._blob(digest, content_type="application/octet-stream")
 
     def _images(self, name: str, registry: str) -> dict[str, _Manifest]:
-        """The images of that name, with their tags; of whatever registry when none is named."""
+        """Return the images of that name, with their tags. An empty ``registry`` matches any."""
         found = {}
         for image, manifest in self.layout.manifests().items():
             host, _, path = image.rpartition(":")[0].partition("/")

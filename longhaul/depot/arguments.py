@@ -1,4 +1,4 @@
-"""Values of ``longhaul depot``'s options; ``argparse.ArgumentTypeError`` says what to write."""
+"""Types of ``longhaul depot``'s options. ``argparse.ArgumentTypeError`` says what to write."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def sources(text: str) -> tuple[str, Path]:
-    """``SUITE=FILE``."""
+    """Parse ``SUITE=FILE``."""
     suite, equals, path = text.partition("=")
     if not (suite and equals and path):
         raise argparse.ArgumentTypeError(f"{text!r}: write SUITE=FILE, as in noble=noble.list")
@@ -21,7 +21,7 @@ def sources(text: str) -> tuple[str, Path]:
 
 
 def package(text: str) -> tuple[str, str]:
-    """``SUITE=NAME`` or ``SUITE=NAME=VERSION``."""
+    """Parse ``SUITE=NAME`` or ``SUITE=NAME=VERSION``."""
     suite, equals, name = text.partition("=")
     if not (suite and equals and re.fullmatch(r"[a-z0-9][a-z0-9.+-]*(=[A-Za-z0-9.+:~-]+)?", name)):
         raise argparse.ArgumentTypeError(f"{text!r}: write SUITE=NAME or SUITE=NAME=VERSION")
@@ -29,7 +29,7 @@ def package(text: str) -> tuple[str, str]:
 
 
 def driver(text: str) -> Asked:
-    """``SUITE=KERNEL`` or ``SUITE=KERNEL=KIND``."""
+    """Parse ``SUITE=KERNEL`` or ``SUITE=KERNEL=KIND``."""
     from longhaul.depot.drivers import parse_asked
 
     try:
@@ -39,7 +39,7 @@ def driver(text: str) -> Asked:
 
 
 def pull(text: str) -> Pull:
-    """``REGISTRY/PATH:TAG@sha256:…``."""
+    """Parse ``REGISTRY/PATH:TAG@sha256:…``."""
     from longhaul.depot.wanted import parse_pull
 
     try:
@@ -49,7 +49,7 @@ def pull(text: str) -> Pull:
 
 
 def digest(text: str) -> str:
-    """A SHA-256, with its algorithm before it or not."""
+    """Parse a SHA-256, with or without its algorithm before it."""
     plain = text.removeprefix("sha256:")
     if len(plain) != 64 or set(plain) - set("0123456789abcdef"):
         raise argparse.ArgumentTypeError(f"{text!r}: a digest is 64 hexadecimal digits in lower case")
@@ -57,7 +57,7 @@ def digest(text: str) -> str:
 
 
 def listen(text: str) -> tuple[str, int]:
-    """``ADDRESS:PORT``."""
+    """Parse ``ADDRESS:PORT``."""
     host, _, port = text.rpartition(":")
     if not host or not port.isdecimal() or int(port) > 65535:
         raise argparse.ArgumentTypeError(f"{text!r}: write ADDRESS:PORT, as in 10.0.0.5:80 or [::1]:8080")

@@ -1,4 +1,4 @@
-"""What a depot is made of, and a folder filled with it::
+"""Parts of a depot, and the layout of its folder::
 
 binaries/<name>/<version>/<name>    and SHA256SUMS of them
 debian/<suite>/                     a flat archive: every package that the roles add to a bare machine
@@ -18,23 +18,24 @@ from longhaul.toolchain.cache import sha256_file
 from longhaul.toolchain.spec import Spec, load, machine_arch
 
 Place = Callable[[Path, Path], None]
-"""Has a file of the cache (the first) be at a path of the depot (the second), whose folder is there."""
+"""Places a file of the cache (first argument) at a path of the depot (second argument), whose folder exists."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Parts:
-    """Finished parts, each in the cache."""
+    """Finished parts of a depot, all in the cache."""
 
     binaries: Mapping[str, Path]
-    """By their names."""
+    """Paths of the binaries by name."""
     archives: Mapping[str, Path]
-    """Folders that :func:`longhaul.toolchain.archive.index` has indexed, by suite."""
+    """Folders by suite, indexed by :func:`longhaul.toolchain.archive.index`."""
     images: Sequence[Image]
     pulled: Sequence[Pulled] = ()
 
 
 def fill(into: Path, parts: Parts, *, place: Place, spec: Spec | None = None) -> None:
-    """Lay the parts out in the folder ``into``. ``spec`` says the binaries' versions, by default this checkout's."""
+    """Lay the parts out in the folder ``into``. ``spec`` gives the binaries' versions; by default it is this
+    checkout's."""
     versions = {binary.name: tool.version for tool in (spec or load()).tools for binary in tool.binaries}
     sums = []
     for kind in ("binaries", "debian"):
@@ -60,7 +61,8 @@ def _put(source: Path, target: Path, place: Place) -> None:
 def made_image(
     wanted: ContainerImage, *, binary: Path, libraries: Mapping[str, Path] | None = None, spec: Spec | None = None
 ) -> Image:
-    """The image around its tool's binary, with ``libraries`` (files by their path in it) for one that is not static."""
+    """Return the image around its tool's binary. A binary that is not static needs ``libraries``: files by their path
+    in the image."""
     (tool,) = (spec or load()).select([wanted.tool])
     return Image(
         name=f"{wanted.name}:{wanted.tag.format(version=tool.version)}",

@@ -1,4 +1,4 @@
-"""``images/image.toml`` as types: the packages, binaries and container images that machines are made of."""
+"""``images/image.toml`` as types: the packages, binaries and container images of machines."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class ContainerImage:
 
     tool: str
     name: str
-    """As pods write it, without the tag."""
+    """Name without the tag, as pods write it."""
     tag: str
-    """``{version}`` stands for the tool's version."""
+    """Tag, in which ``{version}`` stands for the tool's version."""
     entrypoint: tuple[str, ...]
     command: tuple[str, ...] = ()
     user: str = ""
@@ -33,22 +33,22 @@ class ContainerImage:
     libraries: tuple[str, ...] = ()
     """Debian packages of the base whose shared libraries the binary needs."""
     gpus: bool = False
-    """Whether only environments with GPUs have a use for it."""
+    """True when only environments with GPUs use it."""
     digests: Mapping[str, str] = field(default_factory=dict)
-    """Of the official image, by tag: what its registry is asked for."""
+    """Digests of the official image by tag, for pulling it from its registry."""
     stand_in: bool = False
-    """Whether one that is made of the tool only stands for the official image."""
+    """True when the image made from the tool is only a stand-in for the official one."""
     lab_only: bool = False
-    """Whether only labs have a use for it."""
+    """True when only labs use it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Contents:
-    """All of the file."""
+    """The whole file."""
 
     suite: str
     bare: tuple[str, ...]
-    """Packages that every machine begins with."""
+    """Packages that every machine has from the start."""
     node: tuple[str, ...]
     """Packages that the roles add to nodes."""
     gateway: tuple[str, ...]
@@ -57,14 +57,14 @@ class Contents:
     host_tools: tuple[str, ...]
     images: tuple[ContainerImage, ...]
     preloaded: tuple[str, ...]
-    """Tools of the images that a cloud's nodes have from their bake on."""
+    """Tools whose images a cloud's nodes contain since they were baked."""
     gpu_tools: tuple[str, ...] = ()
-    """Of machines with GPUs, beside those; none where nothing for GPUs is wanted."""
+    """Additional tools of machines with GPUs; empty when parts for GPUs are not loaded."""
 
 
 def load(root: Path | None = None, *, gpus: bool = False) -> Contents:
-    """What a checkout (this one by default) says, with or without what only environments with GPUs need. Raises
-    :class:`SetupError`."""
+    """Read the file of a checkout (this one by default), with or without the parts that only environments with GPUs
+    need. Raise :class:`SetupError` when it is wrong."""
     with reading(root) as raw:
         return Contents(
             suite=raw["suite"],
@@ -81,7 +81,7 @@ def load(root: Path | None = None, *, gpus: bool = False) -> Contents:
 
 @contextmanager
 def reading(root: Path | None) -> Iterator[dict[str, Any]]:
-    """The file; what is wrong with it or with what is taken from it is a :class:`SetupError`."""
+    """Yield the parsed file. Errors in it, or in the block that uses it, become a :class:`SetupError`."""
     path = (root or repository()) / "images" / "image.toml"
     try:
         yield tomllib.loads(path.read_text(encoding="utf-8"))

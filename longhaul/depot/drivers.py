@@ -1,4 +1,4 @@
-"""NVIDIA's driver as ``images/image.toml`` has it: the branch of each system, and what its archives call the parts."""
+"""NVIDIA's driver in ``images/image.toml``: the branch for each system, and the names of its packages."""
 
 from __future__ import annotations
 
@@ -13,27 +13,28 @@ from longhaul.toolchain.errors import SetupError
 
 OPEN, PROPRIETARY = "open", "proprietary"
 KINDS = (OPEN, PROPRIETARY)
-"""Of kernel modules: from Turing on, and up to Hopper (role nvidia_driver)."""
+"""Kinds of kernel modules: open for Turing and later, proprietary up to Hopper (role nvidia_driver)."""
 
 _ASKED = re.compile(r"(?P<suite>[a-z][a-z0-9-]*)=(?P<kernel>[0-9][A-Za-z0-9.+~-]*)(=(?P<kind>open|proprietary))?")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Driver:
-    """Of one system."""
+    """The driver for one system."""
 
     suite: str
-    """Its release in archives, as in ``bookworm``."""
+    """Name of the system's release in archives, as in ``bookworm``."""
     branch: str
     modules: Mapping[str, tuple[str, ...]]
-    """Packages by kind; none of a kind that the archives do not have."""
+    """Packages by kind; empty for a kind that the archives do not have."""
     libraries: tuple[str, ...]
     headers: str
-    """``{kernel}`` stands for a release of the kernel."""
+    """Package name, in which ``{kernel}`` stands for a release of the kernel."""
 
     def packages(self, kernel: str, kind: str = "") -> tuple[str, ...]:
-        """All that role nvidia_driver installs for a kernel; of the open modules where there are any, unless a kind is
-        named. Not the fabric manager, which machines with NVSwitches want. Raises :class:`SetupError`."""
+        """Return all packages that role nvidia_driver installs for a kernel; of the open modules if available, unless a
+        kind is named. The fabric manager, for machines with NVSwitches, is not included. Raise :class:`SetupError` when
+        the system has no modules of that kind."""
         wanted = kind or next(name for name in KINDS if self.modules[name])
         if not self.modules[wanted]:
             raise SetupError(
@@ -44,17 +45,17 @@ class Driver:
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """A driver that a depot is to have."""
+    """A driver that a depot is to contain."""
 
     suite: str
     kernel: str
-    """A release, as ``uname -r`` says it."""
+    """Release of the kernel, as printed by ``uname -r``."""
     kind: str
-    """Empty for whichever there is."""
+    """Kind of modules; empty for the first kind that exists."""
 
 
 def parse_asked(text: str) -> Asked:
-    """``SUITE=KERNEL`` or ``SUITE=KERNEL=KIND``; raises ValueError for anything else."""
+    """Parse ``SUITE=KERNEL`` or ``SUITE=KERNEL=KIND``; ValueError for anything else."""
     match = _ASKED.fullmatch(text)
     if match is None:
         raise ValueError(
@@ -64,13 +65,13 @@ def parse_asked(text: str) -> Asked:
 
 
 def drivers(root: Path | None = None) -> dict[str, Driver]:
-    """By system, as in ``debian-12``. Raises :class:`SetupError`."""
+    """Return the drivers by system, as in ``debian-12``. Raise :class:`SetupError` when the file is wrong."""
     with reading(root) as raw:
         return {system: _driver(pin) for system, pin in raw["nvidia"].items()}
 
 
 def driver_packages(asked: Asked, known: Mapping[str, Driver]) -> list[tuple[str, str]]:
-    """Each package with its suite. Raises :class:`SetupError`."""
+    """Return each package with its suite. Raise :class:`SetupError` when no driver is pinned for the suite."""
     found = [driver for driver in known.values() if driver.suite == asked.suite]
     if not found:
         suites = ", ".join(driver.suite for driver in known.values())

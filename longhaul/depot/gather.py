@@ -1,6 +1,6 @@
-"""A depot's parts from where their makers publish them, kept in the cache: a run that was interrupted goes on.
+"""Fetches a depot's parts from their publishers into the cache. A run that was interrupted continues.
 
-Binaries come as ``tools.toml`` says, packages with the machine's own apt, images with crane. Nothing is taken without a
+Binaries come as ``tools.toml`` says, packages by the machine's own apt, images by crane. Nothing is taken without a
 checksum: those of ``tools.toml`` and Go's sums, those of a signed archive, and images' digests.
 """
 
@@ -28,27 +28,27 @@ from longhaul.toolchain.process import output_of
 from longhaul.toolchain.spec import Spec, machine_arch
 
 _LAYOUT = 1
-"""To be raised when the code below keeps other packages of the same names."""
+"""Version of the cached form. Raise it when the code below keeps other packages under the same names."""
 _PACKAGES_MIB = 600
-"""What packages and apt's lists take while they are fetched."""
+"""Space that packages and apt's lists need while they are fetched, MiB."""
 _SPARE_MIB = 200
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sources:
-    """Where parts come from, and how it is told."""
+    """Sources of the parts, and the channel for progress."""
 
     spec: Spec
     log_dir: Path
     progress: Progress
     archives: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Lines of a ``sources.list`` by suite; the machine's own for a suite that is not here."""
+    """Lines of a ``sources.list`` by suite. A suite that is missing here uses the machine's own."""
     refresh: bool = False
-    """Whether archives are asked again for packages that are cached."""
+    """True to ask archives again for packages that are cached."""
 
 
 def gather(wanted: Wanted, sources: Sources) -> Parts:
-    """Have every part in the cache. Raises :class:`SetupError`."""
+    """Bring every part into the cache and return them. Raise :class:`SetupError` when one cannot be had."""
     binaries = _tools(wanted.tools, sources) if wanted.tools else {}
     archives = {}
     for suite in wanted.suites:
@@ -63,11 +63,11 @@ def gather(wanted: Wanted, sources: Sources) -> Parts:
 
 
 def assemble(into: Path, wanted: Wanted, parts: Parts, sources: Sources) -> Report:
-    """Fill the folder with the parts, seal it and look at all of it. Raises :class:`SetupError`."""
+    """Fill the folder with the parts, seal it, and verify all of it. Raise :class:`SetupError` when it is damaged."""
     need = sum(path.stat().st_size for path in _sources_of(parts)) >> 20
     require_space(into, mib=need + _SPARE_MIB, doing="laying out the depot")
     sources.progress(f"laying out {need} MiB")
-    # Copies, though links would be quicker: what is done to the depot must not be done to the cache.
+    # Copies, although links would be faster: changes to the depot must not change the cache.
     fill(into, parts, place=_copy, spec=sources.spec)
     seal(into, _about(into, wanted, parts, sources))
     report = verify(into)
@@ -103,7 +103,8 @@ def _note(path: Path) -> dict[str, Any]:
 
 
 def _archive(suite: str, names: Sequence[str], sources: Sources) -> Path:
-    """Packages with all they need, whatever a machine has already: it may have less than another."""
+    """Return a folder of packages with all dependencies, including those that this machine already has: another machine
+    may have fewer."""
     lines = sources.archives.get(suite) or tuple(debian.host_sources(suite))
     if not lines:
         raise SetupError(
@@ -139,7 +140,7 @@ def _made(wanted: ContainerImage, packages: Path, sources: Sources) -> Image:
 
 
 def _libraries(names: Sequence[str], packages: Path, sources: Sources) -> dict[str, Path]:
-    """What is in packages of the archive, unpacked in the cache."""
+    """Unpack packages of the archive in the cache, and return their libraries."""
     place = cache_root() / "libraries" / digest(_LAYOUT, packages.name, sorted(names))
 
     def make(into: Path) -> None:

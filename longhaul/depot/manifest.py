@@ -1,8 +1,8 @@
-"""What a depot says it holds, and whether it does.
+"""The lists of a depot's content, and their verification.
 
-``depot.json`` says what is in the folder and of what each file is; ``SHA256SUMS`` holds all of it down, ``depot.json``
-too, in the form that ``sha256sum --check`` reads. The SHA-256 of ``SHA256SUMS`` is the depot's digest: who has it from
-the builder by another way than the depot itself can tell that nothing in between was altered.
+``depot.json`` describes every file in the folder. ``SHA256SUMS`` has the checksums of all files, ``depot.json`` too, in
+the form that ``sha256sum --check`` reads. The SHA-256 of ``SHA256SUMS`` is the depot's digest: a receiver that has the
+digest from the builder, by another way than the depot itself, can tell that nothing was altered in between.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Kind = Literal["missing", "extra", "changed", "unreadable", "contradicted"]
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """One thing that is not as it should be."""
+    """One fault of a depot."""
 
     kind: Kind
     path: str
@@ -39,7 +39,7 @@ class Problem:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What was found in a depot's folder."""
+    """Result of verifying a depot's folder."""
 
     digest: str
     """SHA-256 of ``SHA256SUMS``; empty when there is none."""
@@ -49,21 +49,21 @@ class Report:
 
     @property
     def good(self) -> bool:
-        """Whether nothing is wrong."""
+        """Return whether the depot has no fault."""
         return not self.problems
 
     def plain(self) -> dict[str, Any]:
-        """For programs."""
+        """Return the report as plain values, for programs."""
         return {"good": self.good, **asdict(self), "problems": [asdict(problem) for problem in self.problems]}
 
 
 def is_depot(root: Path) -> bool:
-    """Whether the folder claims to be one."""
+    """Return whether the folder has one of a depot's lists."""
     return (root / MANIFEST).is_file() or (root / SUMS).is_file()
 
 
 def seal(root: Path, about: Mapping[str, Any]) -> str:
-    """Write both files for what is in the folder, which ``about`` describes; returns the depot's digest."""
+    """Write both lists for the content of the folder, which ``about`` describes; return the depot's digest."""
     for name in (MANIFEST, SUMS):
         (root / name).unlink(missing_ok=True)
     files = {
@@ -77,15 +77,15 @@ def seal(root: Path, about: Mapping[str, Any]) -> str:
 
 
 def digest_of(root: Path) -> str:
-    """The depot's digest; empty when it has no ``SHA256SUMS``."""
+    """Return the depot's digest; empty when it has no ``SHA256SUMS``."""
     path = root / SUMS
     return sha256_file(path) if path.is_file() else ""
 
 
 def verify(root: Path, *, digest: str = "", progress: Progress | None = None) -> Report:
-    """Look at every file; ``digest`` is what the depot's has to be. ``progress`` is told of each GiB.
+    """Check every file. A given ``digest`` must equal the depot's. ``progress`` is called for each GiB.
 
-    Raises :class:`SetupError` when the folder is no depot.
+    Raise :class:`SetupError` when the folder is no depot.
     """
     if not is_depot(root):
         raise SetupError(f"{root} is no depot: it has neither {MANIFEST} nor {SUMS}")
@@ -120,7 +120,7 @@ def verify(root: Path, *, digest: str = "", progress: Progress | None = None) ->
 
 
 def _files(root: Path) -> dict[str, Path]:
-    """Everything but folders, by its path in the depot."""
+    """Return everything except folders, by its path in the depot."""
     paths = (path for path in root.rglob("*") if path.is_symlink() or not path.is_dir())
     return {path.relative_to(root).as_posix(): path for path in paths}
 
@@ -159,7 +159,7 @@ def _read_manifest(root: Path, problems: list[Problem]) -> dict[str, Any]:
         if not all(isinstance(entry.get("sha256"), str) for entry in files.values()):
             raise ValueError("a file without `sha256`")
     except FileNotFoundError:
-        return {}  # SHA256SUMS has it, and it is missing
+        return {}  # SHA256SUMS lists it, so it is reported as missing
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         message = f"cannot be understood ({type(error).__name__}: {error})"
         problems.append(Problem(kind="unreadable", path=MANIFEST, message=message))
@@ -176,7 +176,7 @@ def _compared(expected: Mapping[str, str], hashes: Mapping[str, str], found: Map
 
 
 def _contradictions(sums: Mapping[str, str], declared: Mapping[str, Any]) -> Iterator[Problem]:
-    """Where the two lists do not say the same."""
+    """Yield the differences between the two lists."""
     if not sums or not declared:
         return
     for name in sorted({*sums, *declared} - {MANIFEST}):
@@ -188,8 +188,8 @@ def _contradictions(sums: Mapping[str, str], declared: Mapping[str, Any]) -> Ite
 
 
 def _indexes(root: Path, hashes: Mapping[str, str], *, known: Collection[str]) -> Iterator[Problem]:
-    """Where what machines go by says other sums than the files have: the list of binaries, archives' indexes, and the
-    names of blobs."""
+    """Yield files whose checksum differs from the one that machines rely on: the list of binaries, the archives'
+    indexes, and the names of blobs."""
     said: dict[str, str] = {}
     if "binaries/SHA256SUMS" in hashes:
         lines = (root / "binaries/SHA256SUMS").read_text(encoding="utf-8", errors="replace").splitlines()

@@ -1,7 +1,7 @@
 """Container images around one binary, as an OCI image layout.
 
-The layout's ``index.json`` names each image by the annotation ``io.containerd.image.name``, so that ``ctr images
-import`` of a tar of it works as well as :mod:`longhaul.depot.app`.
+The layout's ``index.json`` names each image by the annotation ``io.containerd.image.name``. So both ``ctr images
+import`` of a tar of it and :mod:`longhaul.depot.app` work.
 """
 
 from __future__ import annotations
@@ -19,34 +19,34 @@ from typing import Any
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 INDEX = "application/vnd.oci.image.index.v1+json"
 _CONFIG = "application/vnd.oci.image.config.v1+json"
-# Not compressed: it travels inside one machine, and packing it would take longer than all else.
+# Not compressed: it stays inside one machine, and compressing would take longer than everything else.
 _LAYER = "application/vnd.oci.image.layer.v1.tar"
 NAME = "io.containerd.image.name"
 _TAG = "org.opencontainers.image.ref.name"
 _CAPABILITIES = {"cap_net_bind_service": 10}
-"""Numbers of linux/capability.h."""
+"""Numbers of capabilities in linux/capability.h."""
 _VFS_CAP_REVISION_2 = 0x02000000
 _VFS_CAP_EFFECTIVE = 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class Image:
-    """What an image is made of."""
+    """Parts of an image."""
 
     name: str
-    """With its tag."""
+    """Name with its tag."""
     binary: Path
     entrypoint: tuple[str, ...]
     command: tuple[str, ...] = ()
     user: str = ""
     capabilities: tuple[str, ...] = ()
     libraries: Mapping[str, Path] = field(default_factory=dict)
-    """What a binary that is not static is loaded with: files by their path in the image, such as
+    """Files that a dynamic binary is loaded with, by their path in the image, such as
     ``lib64/ld-linux-x86-64.so.2``."""
 
 
 def write_layout(into: Path, images: Iterable[Image], *, arch: str) -> None:
-    """Make the layout in the folder ``into``."""
+    """Write the layout into the folder ``into``."""
     blobs = into / "blobs" / "sha256"
     blobs.mkdir(parents=True)
     manifests = [_write_image(blobs, image, arch=arch) for image in images]
@@ -107,9 +107,10 @@ def _write_layer(blobs: Path, image: Image) -> dict[str, Any]:
 
 
 def _file_capability(names: Iterable[str]) -> str:
-    """The value of the extended attribute (linux/capability.h, ``vfs_cap_data``): permitted, and effective at once."""
+    """Return the value of the extended attribute (linux/capability.h, ``vfs_cap_data``): permitted, and effective at
+    once."""
     permitted = sum(1 << _CAPABILITIES[name] for name in names)
-    # All of its bytes are ASCII for the capabilities above, so it is also text, which the tar's header has to be.
+    # The tar header must be text. For the capabilities above all bytes are ASCII.
     return struct.pack("<5I", _VFS_CAP_REVISION_2 | _VFS_CAP_EFFECTIVE, permitted, 0, 0, 0).decode("ascii")
 
 
@@ -124,7 +125,7 @@ def _plain(value: Mapping[str, Any]) -> bytes:
 
 
 def copy_of(binary: Path, *, into: Path) -> None:
-    """Have the file ``into`` be ``binary``: the same one where that is possible."""
+    """Make the file ``into`` a hard link to ``binary``, or a copy when a link is not possible."""
     into.parent.mkdir(parents=True, exist_ok=True)
     try:
         into.hardlink_to(binary)

@@ -1,7 +1,7 @@
-"""A folder that is there whole or not at all, though it is made anew while machines read it.
+"""Publishes a folder completely or not at all, also when it is replaced while machines read it.
 
-The new one is made beside the old and takes its name when it is finished. What a run that was killed left, the next one
-cleans up.
+The new folder is made beside the old one and takes its name when it is finished. A run cleans up what a killed run
+left.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from longhaul.toolchain.errors import SetupError, from_os
 
 
 def publish(to: Path, make: Callable[[Path], None], *, progress: Progress) -> bool:
-    """Have ``make(folder)`` fill a folder, and put it at ``to``. Returns whether another depot was there, a damaged one
-    or none.
+    """Let ``make(folder)`` fill a folder, and put it at ``to``. Return False when an intact depot with the same digest
+    was already there; it is kept. Otherwise return True.
 
-    Raises :class:`SetupError`.
+    Raise :class:`SetupError` when that fails.
     """
     to = to.absolute()
     try:
@@ -32,7 +32,7 @@ def publish(to: Path, make: Callable[[Path], None], *, progress: Progress) -> bo
 
 
 def require_place(to: Path) -> None:
-    """Raise :class:`SetupError` unless a depot may be put there: where nothing is, or an older one."""
+    """Raise :class:`SetupError` unless ``to`` is free, empty, or an older depot."""
     if to.is_symlink() or (to.exists() and not to.is_dir()):
         raise SetupError(f"{to} is no folder: name one that is to become the depot")
     if to.is_mount():
@@ -46,7 +46,7 @@ def _beside(to: Path, what: str) -> Path:
 
 
 def _recover(to: Path) -> None:
-    """A run that was killed between taking the old one away and putting the new one there left none."""
+    """Clean up after a killed run. If it was killed after it moved the old depot away, put that one back."""
     _put_back(to)
     remove(_beside(to, "old"))
     remove(_beside(to, "part"))

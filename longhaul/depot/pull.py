@@ -1,7 +1,7 @@
 """Container images from their registries: pulled by digest with crane, and added to a layout.
 
-crane holds every byte against the digest it was asked for, knows the registries' ways to sign in (``crane auth login``,
-Docker's configuration and its helpers), proxies, and what a registry may answer.
+crane checks all content against the requested digest. It handles sign-in (``crane auth login``, Docker's configuration
+and its helpers), proxies, and the variants of registries' answers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from longhaul.toolchain.errors import CommandError, SetupError, disk_full, is_di
 from longhaul.toolchain.process import run_logged
 
 _LAYOUT = 1
-"""To be raised when the code below keeps something else of the same images."""
+"""Version of the cached form. Raise it when the code below keeps something else of the same images."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,15 +29,15 @@ class Pulled:
     """An image in the cache."""
 
     name: str
-    """With registry and tag."""
+    """Name with registry and tag."""
     layout: Path
-    """An OCI image layout with this image alone."""
+    """OCI image layout that holds this image alone."""
 
 
 def pull(wanted: Pull, *, crane: Path, arch: str, log: Path, progress: Progress) -> Pulled:
-    """Have the image for an architecture (Go's name of it). Costs no network when it is cached.
+    """Return the image for an architecture (Go's name of it) from the cache; pull it first when it is missing.
 
-    Raises :class:`SetupError`.
+    Raise :class:`SetupError` when that fails.
     """
     repository = wanted.name.rpartition(":")[0]
     place = cache_root() / "containers" / digest(_LAYOUT, repository, wanted.digest, arch)
@@ -70,7 +70,7 @@ def _explain(error: CommandError, *, wanted: Pull, where: Path) -> SetupError:
 
 
 def _check(place: Path, wanted: Pull) -> None:
-    """The cache may have been written to since."""
+    """Check the cached image: files in the cache may have been changed since."""
     if len(_entries(place / "layout")) != 1:
         raise SetupError(f"{place} does not hold {wanted.name} alone: remove that folder and run it again")
     for blob in (place / "layout/blobs/sha256").iterdir():
@@ -93,7 +93,7 @@ def add(layout: Path, pulled: Pulled) -> None:
 
 
 def images_of(layout: Path) -> Iterator[tuple[str, str]]:
-    """Name and digest of each image of a depot's layout."""
+    """Yield name and digest of each image of a depot's layout."""
     for entry in _entries(layout):
         yield entry["annotations"][NAME], entry["digest"]
 

@@ -1,4 +1,4 @@
-"""The depot on a port: for good (:func:`serve`), or on loopback while something is made with it (:func:`served`)."""
+"""The depot on a port: permanently (:func:`serve`), or on loopback while something is made with it (:func:`served`)."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from aiohttp.abc import AbstractAccessLogger
 from longhaul.depot.app import depot_app
 
 _LINGER_S = 10.0
-"""How long answers under way may take once it is asked to stop."""
+"""Time that running answers may take after the server was asked to stop, seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Listen:
-    """Where to serve."""
+    """Address and TLS settings to serve at."""
 
     host: str
     port: int
-    """0 for any that is free."""
+    """Port number; 0 for any free one."""
     tls: ssl.SSLContext | None = None
 
 
 async def serve(root: Path, listen: Listen, *, say: Callable[[str], None]) -> None:
-    """Serve the depot in ``root`` until SIGINT or SIGTERM, with a line for each request; answers under way end well.
+    """Serve the depot in ``root`` until SIGINT or SIGTERM, with a line for each request. Running answers are finished.
 
-    Raises OSError when the port cannot be had.
+    Raise OSError when the port cannot be used.
     """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -51,7 +51,7 @@ async def serve(root: Path, listen: Listen, *, say: Callable[[str], None]) -> No
 
 
 class _Line(AbstractAccessLogger):
-    """Who asked for what, and what they got."""
+    """Logs one line for each request: client, request, status and size."""
 
     def log(self, request: web.BaseRequest, response: web.StreamResponse, time: float) -> None:
         asked = f"{request.remote} {request.method} {request.raw_path}"
@@ -64,7 +64,7 @@ def _logger(say: Callable[[str], None]) -> logging.Logger:
         def emit(self, record: logging.LogRecord) -> None:
             say(record.getMessage())
 
-    # One of its own, which nothing else configures.
+    # A logger of its own, which nothing else configures.
     logger = logging.Logger("depot", level=logging.INFO)
     logger.addHandler(Said())
     return logger
@@ -72,7 +72,7 @@ def _logger(say: Callable[[str], None]) -> logging.Logger:
 
 @contextmanager
 def served(root: Path) -> Iterator[str]:
-    """Serve the depot in ``root`` meanwhile; gives its address."""
+    """Serve the depot in ``root`` during the block, and yield its address."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
     runner = web.AppRunner(depot_app(root))

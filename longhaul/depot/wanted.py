@@ -1,4 +1,5 @@
-"""What an environment's machines need of a depot: pure, from the environment and ``images/image.toml``."""
+"""Content of a depot that an environment's machines need: a pure function of the environment and
+``images/image.toml``."""
 
 from __future__ import annotations
 
@@ -13,22 +14,22 @@ from longhaul.toolchain.errors import SetupError
 from longhaul.toolchain.spec import Spec
 
 _IMAGE = re.compile(r"(?P<name>[a-z0-9.-]+(:\d+)?(/[a-z0-9._-]+)+:[A-Za-z0-9_][A-Za-z0-9._-]{0,127})@(?P<digest>.+)")
-"""A whole name with registry and tag, and its digest (distribution's reference grammar)."""
+"""Full name with registry and tag, and its digest (distribution's reference grammar)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pull:
-    """An image that its registry is asked for."""
+    """An image to pull from its registry."""
 
     name: str
-    """With registry and tag."""
+    """Name with registry and tag."""
     digest: str
-    """Of its manifest, or of the index of all architectures."""
+    """Digest of its manifest, or of the index of all architectures."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """What goes into a depot."""
+    """Content of a depot."""
 
     environment: str
     sites: tuple[str, ...]
@@ -36,14 +37,14 @@ class Wanted:
     packages: tuple[str, ...]
     suites: tuple[str, ...]
     extra: tuple[tuple[str, str], ...] = ()
-    """Packages besides, each with the suite that has it."""
+    """Additional packages, each with the suite that has it."""
     pulls: tuple[Pull, ...]
     made: tuple[ContainerImage, ...]
     """Images that are made around a tool."""
 
 
 def parse_pull(text: str) -> Pull:
-    """``REGISTRY/PATH:TAG@sha256:…``; raises ValueError for anything else."""
+    """Parse ``REGISTRY/PATH:TAG@sha256:…``; ValueError for anything else."""
     match = _IMAGE.fullmatch(text)
     if match is None or not DIGEST.fullmatch(match["digest"]):
         raise ValueError(
@@ -63,10 +64,11 @@ def wanted(
     more: Sequence[Pull] = (),
     make_images: bool = False,
 ) -> Wanted:
-    """Of all sites or of one. ``contents`` are those for GPUs, too; ``extra`` are packages besides, each with its
-    suite, ``more`` images besides, each in place of ours of its name; ``make_images``: ours are made, none is pulled.
+    """Return the content for all sites or for one. ``contents`` must include the parts for GPUs. ``extra`` are
+    additional packages, each with its suite. ``more`` are additional images; each replaces ours of the same name. With
+    ``make_images``, ours are made instead of pulled.
 
-    Raises :class:`SetupError`.
+    Raise :class:`SetupError` when the versions do not fit, or an image has no digest.
     """
     if site is not None and site not in environment.sites:
         raise SetupError(f"{environment.name} has no site {site!r}; it has {', '.join(environment.sites)}")
@@ -102,7 +104,7 @@ def _require_pins(environment: Environment, spec: Spec) -> None:
 
 
 def _of_machines(environment: Environment, contents: Contents, sites: Iterable[str]) -> tuple[set[str], set[str]]:
-    """Packages and tools of the machines in the sites."""
+    """Return packages and tools of the machines in the sites."""
     racked = {host.site for host in environment.hosts}
     packages: set[str] = set()
     tools: set[str] = set()
@@ -112,13 +114,13 @@ def _of_machines(environment: Environment, contents: Contents, sites: Iterable[s
             packages |= set(contents.gateway)
         if name in racked or rented:
             packages |= set(contents.node)
-            # A cloud's machine may become any node.
+            # A cloud's image must serve as any kind of node.
             tools |= set(contents.node_tools if rented else contents.host_tools)
     return packages, tools
 
 
 def _gpus(environment: Environment, sites: Collection[str]) -> bool:
-    """Whether any machine in the sites has GPUs."""
+    """Return whether any machine in the sites has GPUs."""
     pools = (pool for pool in environment.pools.values() if pool.site in sites)
     hosts = (host for host in environment.hosts if host.site in sites)
     return any(host.gpus for host in hosts) or any(environment.machine_type(pool.machine_type).gpus for pool in pools)

@@ -1,7 +1,8 @@
-"""Before anything is made: is what an environment needs there, and may we have it. Reads, and never writes.
+"""Checks before anything is made: does everything that an environment needs exist, and may we use it. They read and
+never write.
 
-Each check is a function that yields findings; :mod:`longhaul.doctor.checks` lists them, those of each cloud by its own
-doctor (``clouds/X/doctor.py``).
+Each check is a function that yields findings. :mod:`longhaul.doctor.checks` lists them; each cloud's own doctor
+(``clouds/X/doctor.py``) lists those of its cloud.
 """
 
 NAMES = (
@@ -19,7 +20,7 @@ NAMES = (
     "existing",
     "durations",
 )
-"""Every check by its name, in the order of the report."""
+"""Names of all checks, in the order of the report."""
 
 LIMIT_S = 60.0
-"""How long one check may take, seconds."""
+"""Default time limit of one check, seconds."""

@@ -1,4 +1,4 @@
-"""Which checks there are for an environment."""
+"""The list of checks for an environment."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from longhaul.doctor import NAMES, machine, racks, state
 from longhaul.doctor.subject import Subject
 
 NOT_IN_A_LAB = ("permissions", "registrations", "quotas", "machine-types", "images")
-"""What a lab's stand-ins for the clouds do not answer, or not as the clouds would (docs/lab-differences.md)."""
+"""Checks that a lab's stand-ins for the clouds do not answer, or not as the clouds would (docs/lab-differences.md)."""
 
 ASKING = ("dns", "clock", "credentials", "addresses", "existing", *NOT_IN_A_LAB)
-"""Checks that somebody outside has to answer."""
+"""Checks that ask something outside this machine."""
 
 
 def checks(subject: Subject, here: Outside, *, only: tuple[str, ...] = ()) -> tuple[Question, ...]:
@@ -34,7 +34,7 @@ def _of_a_lab(check: Question) -> Question:
 
 
 def _of_clouds(subject: Subject, here: Outside) -> Iterator[Question]:
-    """What each cloud's doctor asks."""
+    """Yield the questions of each cloud's doctor."""
     for kind, cloud in clouds().items():
         share = subject.share(kind, here)
         if share.places:
@@ -42,7 +42,7 @@ def _of_clouds(subject: Subject, here: Outside) -> Iterator[Question]:
 
 
 def _here(subject: Subject, here: Outside) -> Iterator[Question]:
-    """What is no cloud's."""
+    """Yield the checks that belong to no cloud."""
     local: tuple[tuple[str, Callable[[Subject], Iterable[Finding]]], ...] = (
         ("state", state.backend),
         ("state", state.encryption),

@@ -1,4 +1,4 @@
-"""Machines that an environment takes of the clouds."""
+"""Machines that an environment needs in clouds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from components.model.machines import Role
 
 
 def machines(environment: Environment) -> tuple[Machines, ...]:
-    """All of them in clouds, the control plane's first."""
+    """Return all machines in clouds, the control plane's first."""
     return (*_control_plane(environment), *_pools(environment))
 
 

@@ -1,4 +1,4 @@
-"""This machine: does it find the clouds by name; how it asks what is outside."""
+"""Checks of this machine: whether it resolves the clouds' names, and its means to ask the outside."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from clouds.registry import clouds
 from longhaul.doctor.subject import Subject
 
 ANSWER_S = 10.0
-"""How long a cloud may take to tell the time, seconds."""
+"""Time limit for a cloud to tell the time, seconds."""
 
 
 def outside() -> Outside:
-    """The real ones."""
+    """Return the real means to ask the outside."""
     return Outside(
         resolve=lambda name: socket.getaddrinfo(name, 443, type=socket.SOCK_STREAM),
         date=_date,
@@ -27,7 +27,8 @@ def outside() -> Outside:
 
 
 def _date(url: str) -> str:
-    """RFC 9110, 6.6.1: an origin server with a clock tells the time with every answer, a refusal too."""
+    """Return the time that a server tells. An origin server with a clock sends it with every answer, also with a
+    refusal (RFC 9110, 6.6.1)."""
     import requests
 
     try:
@@ -45,7 +46,7 @@ def _proxied(url: str) -> bool:
 
 
 def addresses(subject: Subject, here: Outside) -> dict[str, tuple[str, ...]]:
-    """What is needed of the clouds, and the sites that need it."""
+    """Return the addresses of the clouds that are needed, each with the sites that need it."""
     found: dict[str, tuple[str, ...]] = {}
     for kind, cloud in clouds().items():
         for url, sites in cloud.doctor.services(subject.share(kind, here)).items():
@@ -54,7 +55,7 @@ def addresses(subject: Subject, here: Outside) -> dict[str, tuple[str, ...]]:
 
 
 def dns(subject: Subject, here: Outside) -> Iterator[Finding]:
-    """Whether the clouds' names have addresses."""
+    """Check that the clouds' names have addresses."""
     good = 0
     for url, sites in addresses(subject, here).items():
         name, where = str(urlsplit(url).hostname), (subject.at("sites", site) for site in sites)

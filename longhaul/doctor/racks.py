@@ -1,4 +1,4 @@
-"""Bare-metal hosts: what they have to have before anything reaches them."""
+"""Checks of bare-metal hosts: what they need before anything connects to them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from longhaul.doctor.subject import Subject
 from longhaul.report.text import names
 
 SHOWN = 3
-"""Hosts that are named, where many have the same wrong with them."""
+"""Number of hosts that are named when many have the same fault."""
 
 
 def hosts(subject: Subject) -> Iterator[Finding]:
-    """Pinned host keys of bare-metal hosts."""
+    """Check that all bare-metal hosts have pinned host keys."""
     listed = subject.environment.hosts
     if not listed:
         return

@@ -1,4 +1,4 @@
-"""Running checks side by side: so many at once, each with a limit, and whatever happens becomes a finding."""
+"""Runs checks side by side, each with a time limit. Whatever happens in one becomes a finding."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from clouds.base.doctor import Question
 from clouds.base.findings import Finding, NotAskedError, folded, unknown
 
 AT_ONCE = 8
-"""Checks that run at the same time."""
+"""Default number of checks that run at the same time."""
 
 
 def run_checks(checks: tuple[Question, ...], *, limit_s: float, at_once: int = AT_ONCE) -> tuple[Finding, ...]:
-    """Everything they find, folded. One that takes longer than ``limit_s`` is given up: its thread dies with the
-    program, and the next takes its place."""
+    """Return all findings, folded. A check that takes longer than ``limit_s`` is given up: its thread ends with the
+    program, and the next check takes its place."""
     waiting = deque(enumerate(checks))
     running: dict[int, float] = {}
     found: dict[int, tuple[Finding, ...]] = {}
@@ -48,7 +48,7 @@ def _answer(check: Question) -> tuple[Finding, ...]:
         found.extend(check.run())
     except NotAskedError as error:
         found.append(unknown(f"not asked: {error}", *check.where, do=error.do))
-    except Exception as error:  # noqa: BLE001 - a check that breaks must not hide what the others found
+    except Exception as error:  # noqa: BLE001 - a broken check must not hide what the others found
         if os.environ.get("LONGHAUL_DEBUG") == "1":
             traceback.print_exception(error)
         what = f"the check itself failed ({type(error).__name__})"

@@ -1,4 +1,4 @@
-"""Where the engine's state is to be, and what encrypts the secrets in it: docs/getting-started.md, 4."""
+"""Checks of the place of the engine's state, and of the encryption of its secrets: docs/getting-started.md, 4."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ PASSPHRASE = ("PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE")
 
 
 def backend(subject: Subject) -> Iterator[Finding]:
-    """By the engine's own order: variable, project file, login; or Pulumi's own service, by a token."""
+    """Check the backend by the engine's own order: variable, project file, login; or Pulumi's own service, by a
+    token."""
     url = subject.backend.url
     if not url and subject.environ.get("PULUMI_ACCESS_TOKEN"):
         yield ok("the state is kept by Pulumi's service", "PULUMI_ACCESS_TOKEN")
@@ -29,7 +30,8 @@ def backend(subject: Subject) -> Iterator[Finding]:
 
 
 def encryption(subject: Subject) -> Iterator[Finding]:
-    """A cloud's key, named in the stack file; or a passphrase, in the environment."""
+    """Check that secrets are encrypted by a cloud's key, named in the stack file, or by a passphrase in the
+    environment."""
     key = f"secretsprovider in {subject.file}"
     provider = str(subject.stack.get("secretsprovider") or "")
     if provider and provider != "passphrase":

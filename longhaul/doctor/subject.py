@@ -1,4 +1,4 @@
-"""What is looked at: an environment, the files that it is written in, and where its state is to be."""
+"""Input of the checks: an environment, its files, and the place of its state."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ class Subject:
 
     environment: Environment
     file: str
-    """The stack file as the user would write its path."""
+    """Path of the stack file, as the user would write it."""
     hosts_file: str
-    """The same of the hosts file, empty when there is none."""
+    """Path of the hosts file in the same form; empty when there is none."""
     stack: Mapping[str, object]
-    """What the stack file holds."""
+    """Content of the stack file."""
     backend: Backend
     environ: Mapping[str, str]
     lab: bool = False
 
     @property
     def name(self) -> str:
-        """The environment's."""
+        """Return the environment's name."""
         return self.environment.name
 
     def at(self, *key: object) -> str:
-        """A key of the environment, with its file."""
+        """Return a key of the environment with its file, for messages."""
         return f"{'.'.join(map(str, key))} in {self.file}"
 
     def share(self, kind: str, here: Outside) -> Share[Any]:
-        """What of the environment is in one cloud, as its doctor is told of it."""
+        """Return the part of the environment that is in one cloud, for that cloud's doctor."""
         environment, addresses = self.environment, plan(self.environment)
         names = tuple(name for name, site in environment.sites.items() if site.kind == kind)
         return Share(

@@ -1,4 +1,4 @@
-"""Findings of the checks: as text, as an object for programs, and as an exit code."""
+"""Findings of the checks as text, as an object for programs, and as an exit code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from longhaul.exits import Exit
 from longhaul.report.text import counted, wrapped
 
 SHOWN = 6
-"""Places of one finding that the text names."""
+"""Number of places of one finding that the text names."""
 
 TITLES = {
     Severity.PROBLEM: "Problems: `longhaul up` fails, or makes what does not work",
@@ -20,11 +20,11 @@ TITLES = {
     Severity.UNKNOWN: "Unknown: could not be asked",
     Severity.OK: "Well, and good to know",
 }
-"""The worst first."""
+"""Titles by severity, the worst first."""
 
 
 def to_text(environment: str, findings: Sequence[Finding]) -> str:
-    """The worst first; what is well takes a line each."""
+    """Return the findings as text, the worst first. A finding without a fault takes one line."""
     parts = [_summary(environment, findings)]
     for severity, title in TITLES.items():
         chosen = [finding for finding in findings if finding.severity is severity]
@@ -34,7 +34,7 @@ def to_text(environment: str, findings: Sequence[Finding]) -> str:
 
 
 def to_json(environment: str, findings: Sequence[Finding]) -> dict[str, Any]:
-    """All of it, with every place."""
+    """Return all findings, with every place."""
     return {
         "environment": environment,
         "exit_code": int(exit_code(findings)),
@@ -53,7 +53,7 @@ def to_json(environment: str, findings: Sequence[Finding]) -> dict[str, Any]:
 
 
 def exit_code(findings: Sequence[Finding]) -> Exit:
-    """1 with problems, 3 when nothing that was to be asked was answered, otherwise 0."""
+    """Return 1 with problems, 3 when no check that asks the outside got an answer, otherwise 0."""
     if any(finding.severity is Severity.PROBLEM for finding in findings):
         return Exit.FAILED
     asked = [finding for finding in findings if finding.check in ASKING]
@@ -87,7 +87,7 @@ def _lines(finding: Finding) -> Iterator[str]:
 
 
 def _places(where: Sequence[str]) -> str:
-    """Keys, a file said once."""
+    """Return the keys, with the file named once when they share it."""
     shown = list(where[:SHOWN])
     files = {place.rpartition(" in ")[2] for place in shown}
     if len(files) == 1 and len(shown) > 1 and all(" in " in place for place in shown):

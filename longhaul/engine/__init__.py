@@ -1,1 +1,2 @@
-"""Driving the real engine, the ``pulumi`` command line: where it is, what it is told, what it left behind."""
+"""Runs the real engine, the ``pulumi`` command line: its location, its options, and the repair of what it left
+behind."""

@@ -1,6 +1,6 @@
-"""Where the engine keeps its state, and what a file backend says about a stack without asking the engine.
+"""The place of the engine's state, and reading a file backend without asking the engine.
 
-Layout from pulumi's source, ``pkg/backend/diy`` (v3.250.0): ``.pulumi/stacks/<project>/<stack>.json``, locks in
+The layout is from pulumi's source, ``pkg/backend/diy`` (v3.250.0): ``.pulumi/stacks/<project>/<stack>.json``, locks in
 ``.pulumi/locks/organization/<project>/<stack>/<uuid>.json``.
 """
 
@@ -19,7 +19,7 @@ from urllib.parse import unquote, urlparse
 
 @dataclass(frozen=True, kw_only=True)
 class Lock:
-    """Who holds a stack."""
+    """A lock of a stack, with its holder."""
 
     path: Path
     pid: int
@@ -30,20 +30,20 @@ class Lock:
 
 @dataclass(frozen=True, kw_only=True)
 class Backend:
-    """The backend the engine would use; ``url`` is empty when none is chosen."""
+    """The backend that the engine would use; ``url`` is empty when none is chosen."""
 
     url: str
 
     @property
     def folder(self) -> Path | None:
-        """The folder of a file backend, None for any other."""
+        """Return the folder of a file backend; None for any other."""
         if not self.url.startswith("file://"):
             return None
         path = unquote(urlparse(self.url).path if self.url.startswith("file:///") else self.url[len("file://") :])
         return Path(path.split("?")[0]).expanduser().absolute()
 
     def state_file(self, project: str, stack: str) -> Path | None:
-        """The stack's state, when this is a file backend that has it."""
+        """Return the path of the stack's state, when this is a file backend that has it."""
         if self.folder is None:
             return None
         base = self.folder / ".pulumi" / "stacks" / project
@@ -51,7 +51,7 @@ class Backend:
         return next((path for path in candidates if path.is_file()), None)
 
     def state(self, project: str, stack: str) -> dict[str, Any] | None:
-        """The stack's newest snapshot; None when it cannot be read here, empty when there is none yet."""
+        """Return the stack's newest snapshot; None when it cannot be read here, empty when there is none yet."""
         path = self.state_file(project, stack)
         if path is None or path.suffix == ".zst":
             return None
@@ -63,7 +63,7 @@ class Backend:
         return latest if isinstance(latest, dict) else {}
 
     def locks(self, project: str, stack: str) -> list[Lock]:
-        """The stack's locks, when this is a file backend."""
+        """Return the stack's locks, when this is a file backend."""
         if self.folder is None:
             return []
         folder = _lock_folder(self.folder, project, stack)
@@ -71,10 +71,11 @@ class Backend:
 
 
 def half_written(backend: Backend, project: str, stack: str) -> list[Path]:
-    """What a killed engine left half-written beside the stack's state: temporary files, and sidecars without content.
+    """Return files that a killed engine left half-written beside the stack's state: temporary files, and sidecars
+    without content.
 
-    The backend's library (gocloud.dev ``fileblob``) replaces a file in one step but truncates its sidecar ``.attrs``
-    before filling it, and then cannot read the file for the want of it; a sidecar that is not there is no trouble.
+    The backend's library (gocloud.dev ``fileblob``) replaces a file in one step, but truncates its sidecar ``.attrs``
+    before it fills that. It cannot read a file whose sidecar is empty; a missing sidecar does no harm.
     """
     if backend.folder is None:
         return []
@@ -97,13 +98,13 @@ def _is_json(path: Path) -> bool:
 
 
 def current_backend(definition: Mapping[str, Any], environ: Mapping[str, str]) -> Backend:
-    """The backend by the engine's own order: variable, project file, login."""
+    """Return the backend by the engine's own order: variable, project file, login."""
     url = environ.get("PULUMI_BACKEND_URL") or (definition.get("backend") or {}).get("url") or _login(environ)
     return Backend(url=str(url or ""))
 
 
 def pulumi_home(environ: Mapping[str, str]) -> Path:
-    """The folder of the engine's login and plugins."""
+    """Return the folder of the engine's login and plugins."""
     home = environ.get("PULUMI_HOME")
     return Path(home) if home else Path(environ.get("HOME", str(Path.home()))) / ".pulumi"
 
@@ -117,7 +118,7 @@ def _login(environ: Mapping[str, str]) -> str:
 
 
 def _lock(path: Path) -> Lock | None:
-    """One lock; None when it went away meanwhile. One that cannot be read belongs to nobody known."""
+    """Read one lock; None when it was removed meanwhile. An unreadable lock has an unknown holder."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         return Lock(
@@ -134,7 +135,7 @@ def _lock(path: Path) -> Lock | None:
 
 
 def _time(text: str) -> datetime | None:
-    """RFC 3339 as Go writes it: up to nine digits of a second, of which six are kept."""
+    """Parse RFC 3339 as Go writes it: up to nine digits of a second, of which six are kept."""
     head, dot, tail = text.partition(".")
     if dot:
         digits = tail[: len(tail) - len(tail.lstrip("0123456789"))]

@@ -1,4 +1,4 @@
-"""A run that changes an environment: recorded, recovered before, its lock released whatever happens."""
+"""Runs that change an environment: each is recorded, and its lock is released whatever happens."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from longhaul.say import say
 
 
 def exit_code(result: Result) -> Exit:
-    """The command's exit code for how the engine ended; one that was done before a signal took effect is fine."""
+    """Return the command's exit code for the engine's result. A run that finished before a signal took effect
+    succeeded."""
     if result.code == 0:
         return Exit.OK
     return Exit.INTERRUPTED if result.interrupted else Exit.FAILED
@@ -38,14 +39,14 @@ def change(engine: Engine, verb: str, arguments: Sequence[str]) -> Result:
     result = marked.run([*marked.argv(verb, configured=True), *arguments], started=note)
     if result.code != 0 and pids:
         release_own(engine, pids[0])
-    # Plugins end with their engine; one that was stopped half-way may leave some behind.
+    # Plugins end with their engine; an engine that was stopped half-way may leave some behind.
     processes.end(run.leftovers())
     engine.records.clear()
     return result
 
 
 def change_with_pending(engine: Engine, verb: str, arguments: Sequence[str]) -> Result:
-    """As :func:`change`, for a stack whose last run may have died while it was making something."""
+    """Run as :func:`change` does, for a stack whose last run may have died while it was making something."""
     pending = pending_creates(engine)
     if not pending:
         return change(engine, verb, arguments)
@@ -65,7 +66,7 @@ def change_with_pending(engine: Engine, verb: str, arguments: Sequence[str]) -> 
 def _watched(
     engine: Engine, verb: str, arguments: Sequence[str], pending: Sequence[Pending]
 ) -> tuple[Result, dict[Pending, str]]:
-    """Run with an event log, which the engine offers with its commands for debugging."""
+    """Run with an event log, which the engine offers only with its debugging commands."""
     debugging = replace(engine, environ={**engine.environ, "PULUMI_DEBUG_COMMANDS": "true"})
     with tempfile.TemporaryDirectory(prefix="longhaul-") as folder:
         events = Path(folder) / "events.json"

@@ -1,4 +1,4 @@
-"""The engine's preview as a few numbers."""
+"""The engine's preview, reduced to a few numbers."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _GROUPS = {
     "delete": ("delete", "discard"),
     "same": ("same",),
 }
-"""The engine's operations (pulumi, ``sdk/go/common/apitype/events.go``) that each number counts; the two halves of a
-replacement are counted as one."""
+"""The engine's operations (pulumi, ``sdk/go/common/apitype/events.go``) that each number counts. The two halves of a
+replacement count as one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Digest:
-    """How many resources a run would create, update and so on."""
+    """Numbers of resources that a run would create, update and so on."""
 
     create: int
     update: int
@@ -28,27 +28,27 @@ class Digest:
     delete: int
     same: int
     resources: int
-    """How many there are afterwards, the stack's own among them."""
+    """Number of resources afterwards, including the stack's own."""
     seconds: float
-    """The whole command, the engine's start included."""
+    """Duration of the whole command, including the engine's start."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Preview:
-    """What the engine wrote for ``preview --json``."""
+    """Output of the engine's ``preview --json``."""
 
     counts: Mapping[str, int]
     errors: tuple[str, ...]
 
     def digest(self, *, seconds: float) -> Digest:
-        """The counts, grouped."""
+        """Return the counts, grouped."""
         groups = {group: sum(self.counts.get(name, 0) for name in names) for group, names in _GROUPS.items()}
         remaining = sum(count for group, count in groups.items() if group != "delete")
         return Digest(**groups, resources=remaining, seconds=round(seconds, 2))
 
 
 def parse_preview(text: str) -> Preview | None:
-    """The engine's JSON; None when it wrote none."""
+    """Parse the engine's JSON; None when it wrote none."""
     try:
         content: dict[str, Any] = json.loads(text)
     except ValueError:

@@ -1,5 +1,5 @@
-"""One stack's engine: command lines, stack, backend, records. An environment has two stacks: ``<env>`` with everything
-up to the cluster, and ``<env>-objects`` with what runs on it."""
+"""The engine of one stack: command lines, stack, backend, records. An environment has two stacks: ``<env>`` with
+everything up to the cluster, and ``<env>-objects`` with what runs on the cluster."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from longhaul.project import OBJECTS, PROJECT_FILE, Project
 
 @dataclass(frozen=True, kw_only=True)
 class Engine:
-    """The engine, told where everything is."""
+    """The engine, with all locations and variables that it needs."""
 
     project: Project
     name: str
@@ -32,52 +32,53 @@ class Engine:
     environ: Mapping[str, str]
     backend: Backend
     config_file: Path | None
-    """Read instead of the stack file, where that one is not to be written to."""
+    """File that is read instead of the stack file, when the stack file must not be written to."""
     records: Records
 
     def argv(self, *words: str, configured: bool = False) -> list[str]:
-        """The command line of ``pulumi WORDS`` for this stack; ``configured`` for those that read its configuration."""
+        """Return the command line of ``pulumi WORDS`` for this stack; ``configured`` for commands that read its
+        configuration."""
         config = ["--config-file", str(self.config_file)] if configured and self.config_file else []
         return [str(self.binary), *words, "--stack", self.stack, *config]
 
     def run(
         self, argv: list[str], *, stdout: IO[bytes] | None = None, started: Callable[[int], None] | None = None
     ) -> Result:
-        """Run on this terminal."""
+        """Run a command on this terminal."""
         return run_engine(argv, cwd=self.project.root, environ=self.environ, stdout=stdout, started=started)
 
     def ask(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """Run quietly."""
+        """Run a command quietly."""
         return ask_engine(self.argv(*words), cwd=self.project.root, environ=self.environ)
 
     def must(self, *words: str, doing: str) -> str:
-        """Run quietly and return what it wrote; ``CommandError`` with the engine's reason when it fails."""
+        """Run quietly and return the output; ``CommandError`` with the engine's reason when it fails."""
         done = self.ask(*words)
         if done.returncode != 0:
             raise CommandError(f"{doing}: {reason(done)}")
         return done.stdout
 
     def has_stack(self) -> bool | None:
-        """Whether the stack exists; None when only the engine can tell."""
+        """Return whether the stack exists; None when only the engine can tell."""
         if self.backend.folder is None:
             return None
         return self.backend.state_file(self.name, self.stack) is not None
 
     def is_new(self) -> bool:
-        """Whether the stack is still to be created."""
+        """Return whether the stack is still to be created."""
         known = self.has_stack()
         return self.ask("stack", "--show-name").returncode != 0 if known is None else not known
 
 
 def reason(done: subprocess.CompletedProcess[str]) -> str:
-    """What the engine gave as the reason of its failure."""
+    """Return the reason that the engine gave for its failure."""
     text = (done.stderr or done.stdout).strip()
     return text.removeprefix("error: ") or f"the engine ended with {done.returncode} and said nothing"
 
 
 def engine_for(where: Context, environ: Mapping[str, str] | None = None, *, objects: bool = False) -> Engine:
-    """The engine for an environment, or with ``objects`` for what runs on its cluster; ``CommandError`` when it is not
-    installed or no backend is chosen."""
+    """Return the engine for an environment, or with ``objects`` for what runs on its cluster. ``CommandError`` when it
+    is not installed or no backend is chosen."""
     variables = engine_environment(os.environ if environ is None else environ)
     definition = where.project.definition()
     backend = current_backend(definition, variables)
@@ -101,7 +102,7 @@ def engine_for(where: Context, environ: Mapping[str, str] | None = None, *, obje
 
 
 def ensure_stack(engine: Engine) -> None:
-    """Create the stack when it is missing, its secrets encrypted with the key of the environment's own stack."""
+    """Create the stack when it is missing. Its secrets are encrypted with the key of the environment's own stack."""
     if engine.has_stack():
         return
     words = ("stack", "init", "--no-select", *_encrypted_with(engine))
@@ -111,9 +112,9 @@ def ensure_stack(engine: Engine) -> None:
 
 
 def _encrypted_with(engine: Engine) -> tuple[str, ...]:
-    """The option that names a cloud's key, where the stack's file or the environment's says one. Unless told, the
-    engine takes a passphrase for a new stack, whatever the file says (pulumi v3.250.0, ``pkg/cmd/pulumi/stack``,
-    ``createSecretsManagerForNewStack``)."""
+    """Return the option that names a cloud's key, if the stack's file or the environment's names one. Without this
+    option the engine uses a passphrase for a new stack, whatever the file says (pulumi v3.250.0,
+    ``pkg/cmd/pulumi/stack``, ``createSecretsManagerForNewStack``)."""
     import yaml
 
     for stack in (engine.stack, engine.stack.removesuffix(OBJECTS)):
@@ -126,15 +127,16 @@ def _encrypted_with(engine: Engine) -> tuple[str, ...]:
 
 
 def _init_elsewhere(engine: Engine, words: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """Create the stack from a folder of its own: ``stack init`` writes into the stack file of where it stands."""
+    """Create the stack from a temporary folder: ``stack init`` writes into the stack file of its working directory."""
     with tempfile.TemporaryDirectory(prefix="longhaul-") as folder:
         Path(folder, PROJECT_FILE).write_text(f"name: {engine.name}\nruntime: python\n", encoding="utf-8")
         return ask_engine(engine.argv(*words), cwd=Path(folder), environ=engine.environ)
 
 
 def _lab_config(where: Context, stack: str) -> Path | None:
-    """A lab's salt is of no use to anybody else, so its stack file, which is tracked, is not written to: the engine is
-    given a copy. The salt that it wrote into an earlier one stays: what a killed run left is encrypted with it."""
+    """Return the configuration file of a lab's stack; None outside a lab. A lab's salt is useless to others, so the
+    engine gets a copy and the tracked stack file is not written to. A salt in an earlier copy is kept: what a killed
+    run left is encrypted with it. Outside a lab, create a missing stack file."""
     source = where.project.stack_file(stack)
     if where.lab is None:
         if not source.exists():
@@ -148,12 +150,12 @@ def _lab_config(where: Context, stack: str) -> Path | None:
 
 
 def _salt(text: str) -> str:
-    """The line of a stack file that holds the salt; empty when there is none."""
+    """Return the line of a stack file that holds the salt; empty when there is none."""
     return next((line for line in text.splitlines() if line.startswith("encryptionsalt:")), "")
 
 
 def objects_file(env: str) -> str:
-    """The stack file of an environment's objects: whose they are is all it says, the engine adds its salt."""
+    """Return the stack file of an environment's objects. It names the environment only; the engine adds its salt."""
     return f"config:\n  longhaul:objects-of: {env}\n"
 
 

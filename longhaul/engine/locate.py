@@ -1,4 +1,4 @@
-"""Which engine is run, and the environment it is run in."""
+"""Location of the engine, and the variables that it runs with."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from longhaul.exits import CommandError
 from longhaul.lab_seam import pinned_tools
 
 OVERRIDE = "LONGHAUL_PULUMI"
-"""Path of the engine to use instead of the pinned one."""
+"""Variable with the path of the engine to use instead of the pinned one."""
 
 
 def engine_binary(environ: Mapping[str, str]) -> Path:
-    """The engine's command line: the one named by ``LONGHAUL_PULUMI``, the pinned one, or the first on ``PATH``."""
+    """Return the engine's path: the one named by ``LONGHAUL_PULUMI``, the pinned one, or the first on ``PATH``."""
     chosen = environ.get(OVERRIDE)
     if chosen:
         return Path(chosen)
@@ -33,10 +33,10 @@ def engine_binary(environ: Mapping[str, str]) -> Path:
 
 
 def engine_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """The engine's variables: this interpreter and the engine's own folder come first on ``PATH``.
+    """Return the engine's variables: this interpreter and the engine's own folder come first on ``PATH``.
 
-    A language host that was built from its module ignores the project's ``virtualenv``, and starts the first
-    ``python`` of ``PATH`` and the scripts that lie beside it.
+    A language host that was built from its module ignores the project's ``virtualenv``, and starts the first ``python``
+    of ``PATH`` and the scripts that lie beside it.
     """
     folders = [str(Path(sys.executable).parent), str(engine_binary(environ).parent), environ.get("PATH", "")]
     path = os.pathsep.join(folder for folder in folders if folder)
@@ -44,7 +44,8 @@ def engine_environment(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _with_bytecode(environ: Mapping[str, str]) -> dict[str, str]:
-    """Who wants no bytecode beside the sources gets it in the cache: compiling the SDKs takes seconds each time."""
+    """Move bytecode to the cache when the user wants none beside the sources: compiling the SDKs each time takes
+    seconds."""
     kept = dict(environ)
     if kept.pop("PYTHONDONTWRITEBYTECODE", ""):
         base = environ.get("XDG_CACHE_HOME") or str(Path(environ.get("HOME", str(Path.home()))) / ".cache")

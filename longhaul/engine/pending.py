@@ -1,10 +1,10 @@
 """Resources that a killed run was making.
 
-The engine keeps each as a pending operation, which outlives later runs until somebody clears it, and makes the
-resource again. A provider may refuse to make what is there already ("cannot create already existing resource",
-azure-native); its message is the only place that says the id.
+The engine keeps each as a pending operation, which outlives later runs until it is cleared, and makes the resource
+again. A provider may refuse to make an existing resource ("cannot create already existing resource", azure-native).
+Only that message tells the resource's id.
 
-What was pending is remembered in a file of our own until a run succeeds: importing a state, which adoption does, drops
+Pending resources are also kept in a file of our own until a run succeeds: adoption imports a state, and importing drops
 the engine's own list.
 """
 
@@ -24,7 +24,8 @@ from longhaul.exits import CommandError
 from longhaul.say import say
 
 EXISTS = re.compile(r"cannot create already existing (?:sub)?resource [\"'](?P<id>[^\"']+)[\"']")
-"""pulumi-azure-native, ``provider/pkg/azure/client.go`` and ``provider/pkg/provider/provider.go``."""
+"""Pattern of that message: pulumi-azure-native, ``provider/pkg/azure/client.go`` and
+``provider/pkg/provider/provider.go``."""
 
 Resource = dict[str, Any]
 
@@ -35,16 +36,16 @@ class Pending:
 
     urn: str
     resource: Resource = field(compare=False, repr=False)
-    """As it is in the state."""
+    """The resource as it is in the state."""
 
     @property
     def kind(self) -> str:
-        """The resource's type, such as ``azure-native:compute:VirtualMachine``."""
+        """Return the resource's type, such as ``azure-native:compute:VirtualMachine``."""
         return self.urn.split("::")[2].split("$")[-1]
 
     @property
     def name(self) -> str:
-        """The resource's name in the program."""
+        """Return the resource's name in the program."""
         return self.urn.split("::", 3)[3]
 
     def __str__(self) -> str:
@@ -52,7 +53,7 @@ class Pending:
 
 
 def pending_creates(engine: Engine) -> tuple[Pending, ...]:
-    """What was being made when a run died: what the state says, and what is remembered of earlier runs."""
+    """Return the resources that dead runs were making: those in the state, and those remembered from earlier runs."""
     operations = _state(engine).get("pending_operations") or []
     resources = [operation["resource"] for operation in operations if operation.get("type") == "creating"]
     found = {str(resource["urn"]): resource for resource in (*_remembered(engine), *resources)}
@@ -60,7 +61,7 @@ def pending_creates(engine: Engine) -> tuple[Pending, ...]:
 
 
 def remember(engine: Engine, pending: Iterable[Pending]) -> None:
-    """Keep ``pending`` until :func:`forget`. The file holds no more than the state does, its secrets encrypted."""
+    """Keep ``pending`` until :func:`forget`. The file holds no more than the state does; its secrets stay encrypted."""
     path = _memory(engine)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(f".{os.getpid()}")
@@ -70,14 +71,14 @@ def remember(engine: Engine, pending: Iterable[Pending]) -> None:
 
 
 def forget(engine: Engine) -> None:
-    """All is made: clear the engine's list and ours."""
+    """Clear the engine's list and ours, after everything was made."""
     if _state(engine).get("pending_operations"):
         _rewrite(engine, {})
     _memory(engine).unlink(missing_ok=True)
 
 
 def existing(events: Path, pending: Iterable[Pending]) -> dict[Pending, str]:
-    """Which of ``pending`` the engine's event log says are there already, with their ids."""
+    """Return those of ``pending`` that exist already according to the engine's event log, with their ids."""
     by_urn = {one.urn: one for one in pending}
     found: dict[Pending, str] = {}
     for diagnostic in _diagnostics(events):
@@ -89,7 +90,7 @@ def existing(events: Path, pending: Iterable[Pending]) -> dict[Pending, str]:
 
 
 def adopt(engine: Engine, found: Mapping[Pending, str]) -> None:
-    """Take existing resources into the state, with the inputs that they were being made with."""
+    """Add existing resources to the state, with the inputs that they were being made with."""
     for one, identity in found.items():
         say(f"adopting what the killed run made: {one}, {identity}")
     _rewrite(engine, found)
@@ -110,8 +111,8 @@ def read_adopted(engine: Engine, pending: Iterable[Pending]) -> None:
 
 
 def _restore_inputs(engine: Engine, adopted: Iterable[Pending]) -> None:
-    """A read takes properties that the cloud never returns (a machine's custom data) out of the inputs, and the next
-    run would replace the machine for the want of them: what it was made with is known, and is put back."""
+    """Put back the inputs that the resources were made with. A read removes properties that the cloud never returns (a
+    machine's custom data) from the inputs, and the next run would replace the machine because they are missing."""
     made_with = {one.urn: one.resource.get("inputs", {}) for one in adopted}
 
     def restore(deployment: dict[str, Any]) -> None:
@@ -146,7 +147,7 @@ def _edit(engine: Engine, change: Callable[[dict[str, Any]], None]) -> None:
 
 
 def _as_made(one: Pending, identity: str) -> Resource:
-    """The resource with its inputs for outputs, which is what most providers start a read from."""
+    """Return the resource with its inputs as outputs; most providers start a read from these."""
     return {**one.resource, "id": identity, "outputs": one.resource.get("inputs", {})}
 
 

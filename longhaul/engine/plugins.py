@@ -1,4 +1,4 @@
-"""Provider plugins: which an environment and its state need, and what stands in for those that are not installed."""
+"""Provider plugins that an environment and its state need, and stand-ins for those that are not installed."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ if TYPE_CHECKING:
     from components.model import Environment
 
 _PROVIDER = "pulumi:providers:"
-"""What the type of a provider begins with in a state."""
+"""Prefix of a provider's type in a state."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plugin:
-    """One provider plugin, at the version of the installed SDK: the engine takes no other."""
+    """One provider plugin, at the version of the installed SDK: the engine accepts no other version."""
 
     package: str
     version: str
 
     @property
     def binary(self) -> str:
-        """Name of its executable."""
+        """Return the name of its executable."""
         return f"pulumi-resource-{self.package}"
 
     def installed(self, environ: Mapping[str, str]) -> bool:
-        """Whether the engine has it, in its cache or on ``PATH``, which it prefers."""
+        """Return whether the engine has it on ``PATH``, which it prefers, or in its cache."""
         if shutil.which(self.binary, path=environ.get("PATH")):
             return True
         return (pulumi_home(environ) / "plugins" / f"resource-{self.package}-v{self.version}" / self.binary).exists()
 
 
 def needed(environment: Environment) -> tuple[Plugin, ...]:
-    """The plugins of an environment's sites."""
+    """Return the plugins of an environment's sites."""
     packages = dict.fromkeys(cloud_of(site).provider for site in environment.sites.values())
     return tuple(_of_sdk(package) for package in packages if package)
 
 
 def of_existing(environment: Environment) -> dict[str, Plugin]:
-    """By site that names parts which are there already, the plugin that looks them up."""
+    """Return, for each site that names existing parts, the plugin that looks them up."""
     sites = {name: (cloud_of(site), site) for name, site in environment.sites.items()}
     return {
         name: _of_sdk(cloud.provider)
@@ -56,19 +56,20 @@ def of_existing(environment: Environment) -> dict[str, Plugin]:
 
 
 def of_cluster() -> Plugin:
-    """The plugin of what runs on the cluster."""
+    """Return the plugin for what runs on the cluster."""
     return _of_sdk("kubernetes")
 
 
 def left_out(environment: Environment) -> frozenset[str]:
-    """Packages of the clouds that an environment has no site of: what its state holds of them is to go."""
+    """Return the packages of clouds in which the environment has no site: the state's resources there are to be
+    deleted."""
     provided = frozenset(cloud.provider for cloud in clouds().values() if cloud.provider)
     return provided - {plugin.package for plugin in needed(environment)}
 
 
 def held(state: Mapping[str, Any], packages: frozenset[str]) -> tuple[Plugin, ...]:
-    """The plugins of those ``packages`` that have resources in a stack's snapshot, at the version that the snapshot
-    names: the engine needs them to delete what is there."""
+    """Return the plugins of those ``packages`` that have resources in a stack's snapshot, at the version that the
+    snapshot names: the engine needs them to delete these resources."""
     found: dict[str, Plugin] = {}
     for resource in state.get("resources") or ():
         package = str(resource.get("type", "")).removeprefix(_PROVIDER)
@@ -79,9 +80,10 @@ def held(state: Mapping[str, Any], packages: frozenset[str]) -> tuple[Plugin, ..
 
 
 def stand_in(missing: tuple[Plugin, ...], *, source: Path, folder: Path) -> tuple[Plugin, ...]:
-    """Put stand-ins for ``missing`` into ``folder``, only those: what is on ``PATH`` hides what is installed.
+    """Put stand-ins for the plugins ``missing`` into ``folder``, and for no others: a plugin on ``PATH`` hides an
+    installed one.
 
-    Returns those for which there is none either.
+    Return those that have no stand-in either.
     """
     folder.mkdir(parents=True, exist_ok=True)
     without: list[Plugin] = []

@@ -1,4 +1,4 @@
-"""Processes of this machine, by what ``/proc`` says of them (proc(5))."""
+"""Processes of this machine, as ``/proc`` describes them (proc(5))."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ START_FIELD = 22
 
 @dataclass(frozen=True, kw_only=True)
 class Process:
-    """One process; a number alone may be another program's by now, the start time tells."""
+    """One process. Its number may be reused by another program; the start time tells them apart."""
 
     pid: int
     started: int
-    """Clock ticks since boot."""
+    """Start time in clock ticks since boot."""
     name: str
 
 
 def started(pid: int) -> int | None:
-    """Start time of a process in clock ticks since boot; None when there is none, or only a zombie."""
+    """Return a process's start time in clock ticks since boot; None when it does not exist or is only a zombie."""
     fields = _stat(pid)
     if fields is None or fields[0] in ("Z", "X"):
         return None
@@ -34,18 +34,18 @@ def started(pid: int) -> int | None:
 
 
 def started_at(pid: int) -> float | None:
-    """Start time of a process as seconds since 1970."""
+    """Return a process's start time in seconds since 1970."""
     ticks = started(pid)
     if ticks is None:
         return None
-    # The clock first: a pause before the second look makes a process older than it is, never younger than its lock.
+    # Read the clock first: a pause before the second read makes a process seem older, never younger than its lock.
     now = time.time()
     uptime = float((PROC / "uptime").read_text(encoding="ascii").split()[0])
     return now - uptime + ticks / os.sysconf("SC_CLK_TCK")
 
 
 def program(pid: int) -> str:
-    """File name of the program that a process runs; empty when it cannot be seen."""
+    """Return the file name of the program that a process runs; empty when it cannot be read."""
     try:
         return Path(os.readlink(PROC / str(pid) / "exe")).name.removesuffix(" (deleted)")
     except OSError:
@@ -53,7 +53,8 @@ def program(pid: int) -> str:
 
 
 def command_name(pid: int) -> str:
-    """What a person would call the process: its script for an interpreter, else its program."""
+    """Return a readable name of a process: the first word of its command line whose file name contains ``pulumi``, else
+    its program."""
     try:
         words = (PROC / str(pid) / "cmdline").read_bytes().decode(errors="replace").split("\0")
     except OSError:
@@ -63,7 +64,7 @@ def command_name(pid: int) -> str:
 
 
 def with_variable(name: str, value: str) -> Iterator[Process]:
-    """Every other process of this user whose environment holds ``name=value`` since its start."""
+    """Yield every other process of this user that was started with ``name=value`` in its environment."""
     wanted = f"{name}={value}".encode()
     for entry in PROC.iterdir():
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
@@ -79,12 +80,13 @@ def with_variable(name: str, value: str) -> Iterator[Process]:
 
 
 def is_alive(process: Process) -> bool:
-    """Whether that very process still runs."""
+    """Return whether this very process still runs."""
     return started(process.pid) == process.started
 
 
 def end(processes: Iterable[Process], *, grace_s: float = 3.0) -> None:
-    """End processes by number: asked first, made to after ``grace_s`` seconds. Returns when all are gone."""
+    """End processes: SIGTERM first, SIGKILL after ``grace_s`` seconds. Return after they have ended, or after another
+    ``grace_s`` seconds."""
     left = [process for process in processes if is_alive(process)]
     for how in (signal.SIGTERM, signal.SIGKILL):
         for process in left:
@@ -93,22 +95,22 @@ def end(processes: Iterable[Process], *, grace_s: float = 3.0) -> None:
 
 
 def boot_id() -> str:
-    """Identity of this boot of this machine."""
+    """Return the identity of this boot of this machine."""
     return (PROC / "sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 
 
 def namespace() -> str:
-    """Identity of the PID namespace that process numbers here belong to."""
+    """Return the identity of the PID namespace in which process numbers are counted here."""
     return os.readlink(PROC / "self/ns/pid")
 
 
 def hostname() -> str:
-    """This host's name, as the engine records it in its locks."""
+    """Return this host's name, as the engine records it in its locks."""
     return socket.gethostname()
 
 
 def _stat(pid: int) -> list[str] | None:
-    """Fields of ``stat`` from the third on: the second, the name, may hold anything."""
+    """Return the fields of ``stat`` from the third on: the second, the name, may contain any character."""
     try:
         text = (PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -117,7 +119,7 @@ def _stat(pid: int) -> list[str] | None:
 
 
 def _signal(process: Process, number: signal.Signals) -> None:
-    """Send a signal to that very process: the descriptor pins it, so its number cannot become another's meanwhile."""
+    """Send a signal to this very process. The file descriptor pins it, so its number cannot pass to another process."""
     try:
         descriptor = os.pidfd_open(process.pid)
     except OSError:
@@ -132,7 +134,7 @@ def _signal(process: Process, number: signal.Signals) -> None:
 
 
 def _await_gone(processes: list[Process], patience_s: float) -> list[Process]:
-    """Wait for processes that need not be our children; those that still run after ``patience_s``."""
+    """Wait for processes that need not be our children; return those that still run after ``patience_s``."""
     import select
 
     deadline = time.monotonic() + patience_s

@@ -1,4 +1,4 @@
-"""What a killed run left, put right before the next one: the stack's lock, and processes without a parent."""
+"""Repairs what a killed run left, before the next run: the stack's lock, and orphaned processes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from longhaul.exits import CommandError
 from longhaul.say import say
 
 CLOCK_SLACK_S = 2.0
-"""How much later than its lock a process may seem to have started and still be its holder, seconds: the start time is
-known to a hundredth, and the wall clock may be stepped."""
+"""Longest time after its lock at which a process may seem to have started and still be the holder, seconds: the start
+time has a resolution of a hundredth, and the wall clock may be stepped."""
 
 
 class Holder(Enum):
-    """What is known of who holds a lock."""
+    """State of the process that holds a lock."""
 
     DEAD = auto()
     ALIVE = auto()
@@ -27,14 +27,14 @@ class Holder(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Recovered:
-    """What was found and put right."""
+    """Repairs that were made."""
 
     lock: bool = False
     orphans: tuple[str, ...] = ()
 
 
 def recover(engine: Engine) -> Recovered:
-    """Put right what a dead run left; ``CommandError`` when another run is alive, here or elsewhere."""
+    """Repair what a dead run left; ``CommandError`` when another run is alive, here or elsewhere."""
     run = engine.records.read()
     if run is not None:
         _refuse_living(engine, run)
@@ -49,7 +49,8 @@ def recover(engine: Engine) -> Recovered:
 
 
 def holder(lock: Lock) -> Holder:
-    """Whether the lock's holder still runs: a process of that number that is the engine, and older than the lock."""
+    """Return whether the lock's holder still runs: a process of that number that is the engine, and older than the
+    lock."""
     if lock.host != processes.hostname():
         return Holder.ELSEWHERE
     start = processes.started_at(lock.pid)
@@ -61,7 +62,7 @@ def holder(lock: Lock) -> Holder:
 
 
 def release_own(engine: Engine, pid: int) -> None:
-    """Release the lock that our own engine, process ``pid``, which has ended, did not release itself."""
+    """Release the lock of our own engine, process ``pid``, when it ended without releasing it."""
     locks = engine.backend.locks(engine.name, engine.stack)
     if locks and all(lock.pid == pid and holder(lock) is Holder.DEAD for lock in locks):
         engine.must("cancel", "--yes", doing=f"the lock of {engine.stack} cannot be released")
@@ -95,7 +96,7 @@ def _refuse_held(engine: Engine, locks: list[Lock]) -> None:
 
 
 def _release(engine: Engine, locks: list[Lock]) -> bool:
-    """Release locks whose holders are dead."""
+    """Release locks whose holders are dead. Return whether there were any."""
     if not locks:
         return False
     named = "; ".join(_who(lock) for lock in locks)
@@ -112,7 +113,7 @@ def _who(lock: Lock) -> str:
 
 
 def _reap(run: Run) -> tuple[str, ...]:
-    """End what the dead run started: those processes carry its id."""
+    """End processes that the dead run started: they carry its id."""
     left = run.leftovers()
     if not left:
         return ()

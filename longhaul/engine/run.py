@@ -1,4 +1,4 @@
-"""Running the engine: signals go through once, and it never outlives the command."""
+"""Runs the engine: each signal is passed on once, and the engine never outlives the command."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from typing import IO, Any
 SI_USER = 0
 """``si_code`` of a signal sent by a process; the terminal's own are ``SI_KERNEL`` (sigaction(2))."""
 PR_SET_PDEATHSIG = 1
-"""prctl(2)."""
+"""Option of prctl(2): the signal that a child gets when its parent dies."""
 
 _WATCHED = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """How the engine ended."""
+    """Result of an engine's run."""
 
     code: int
     interrupted: bool
-    """Whether a signal asked for the end."""
+    """True when a signal asked it to end."""
 
 
 def run_engine(
@@ -42,8 +42,8 @@ def run_engine(
 
     It stays in this process group, so it can ask questions, and gets the terminal's Ctrl-C by itself: the first makes
     it finish what is under way, the second stops it. Signals that were sent to this process alone are passed on, each
-    once. ``started`` is told the engine's process number. ``asking`` is passed on instead of any of them, to a program
-    that takes no other for a request to end.
+    once. ``started`` is called with the engine's process number. ``asking`` is sent instead of any of these signals,
+    for a program that accepts no other as a request to end.
     """
     with _signals_held() as before:
         child = start(argv, cwd=cwd, environ=environ, mask=before, stdout=stdout)
@@ -59,9 +59,9 @@ def run_together(
     environ: Mapping[str, str],
     reading: Callable[[Sequence[subprocess.Popen[bytes]]], AbstractContextManager[None]],
 ) -> list[Result]:
-    """Run several commands side by side, none of which asks anything, and wait for all of them. Signals as for
-    :func:`run_engine`. ``reading`` is entered with all of them started, to read their output from pipes until its end,
-    in threads of its own."""
+    """Run several commands side by side, none of which asks anything, and wait for all of them. Signals are handled as
+    in :func:`run_engine`. ``reading`` is entered when all are started. It reads their output from pipes to the end, in
+    its own threads."""
     with _signals_held() as before:
         children = [
             start(
@@ -80,7 +80,7 @@ def run_together(
 
 
 def ask_engine(argv: Sequence[str], *, cwd: Path, environ: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run a short command of the engine that asks nothing, and return what it wrote."""
+    """Run a short command of the engine that asks nothing, and return its output."""
     return subprocess.run(
         argv, cwd=cwd, env=dict(environ), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )
@@ -88,7 +88,7 @@ def ask_engine(argv: Sequence[str], *, cwd: Path, environ: Mapping[str, str]) ->
 
 @contextmanager
 def _signals_held() -> Iterator[set[signal.Signals | int]]:
-    """Signals wait to be looked at by :func:`_wait`; gives the mask that held before."""
+    """Block signals until :func:`_wait` reads them; yield the mask that was set before."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
     try:
         yield before
@@ -105,8 +105,8 @@ def start(
     nice: int = 0,
     **streams: Any,
 ) -> subprocess.Popen[bytes]:
-    """A child that is interrupted should this command die without a word. ``mask`` are the signals that it blocks,
-    ``nice`` is how much it stands back for others (nice(2))."""
+    """Start a child that gets SIGINT when this command dies. ``mask`` are the signals that it blocks, ``nice`` is added
+    to its niceness (nice(2))."""
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, ()) if mask is None else mask
     prctl, parent = ctypes.CDLL(None).prctl, os.getpid()
     return subprocess.Popen(
@@ -119,9 +119,10 @@ def start(
 
 
 def _in_child(prctl: Callable[[int, int], int], mask: set[signal.Signals | int], parent: int, nice: int) -> None:
-    """Undo the mask, and end as after Ctrl-C should this command die without a word.
+    """Restore the mask, set the niceness, and arrange a SIGINT for when this command dies.
 
-    A hang-up reaches the whole group, and the engine has no handler for it: it ignores it, and is interrupted instead.
+    A hang-up reaches the whole group, and the engine has no handler for it. So it is ignored here, and :func:`_wait`
+    sends an interrupt instead.
     """
     prctl(PR_SET_PDEATHSIG, signal.SIGINT)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -132,7 +133,7 @@ def _in_child(prctl: Callable[[int, int], int], mask: set[signal.Signals | int],
 
 
 def _wait(children: Sequence[subprocess.Popen[bytes]], asking: signal.Signals | None = None) -> list[Result]:
-    """Wait for all of them, passing on what was sent to this process alone."""
+    """Wait for all children; pass on signals that were sent to this process alone."""
     interrupted = False
     while running := [child for child in children if child.poll() is None]:
         info = signal.sigwaitinfo(_WATCHED)

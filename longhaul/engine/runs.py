@@ -1,6 +1,6 @@
-"""Which run changes an environment, recorded so that a later one can tell what a killed run left.
+"""Records of runs that change an environment, so that a later run can tell what a killed run left.
 
-Every process that a run starts inherits ``LONGHAUL_RUN=<id>``; the record names the run and its two first processes.
+Every process that a run starts inherits ``LONGHAUL_RUN=<id>``; the record names the run and its first two processes.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ class Run:
     command: str
     boot: str
     namespace: str
-    """PID namespace that the numbers belong to."""
+    """PID namespace that the process numbers belong to."""
     pid: int
     started: int
     engine_pid: int = 0
     engine_started: int = 0
 
     def living(self) -> list[Process]:
-        """The run's command and engine, as far as they still run."""
+        """Return the run's command and engine, if they still run."""
         if self.boot != processes.boot_id() or self.namespace != processes.namespace():
             return []
         named = (("longhaul", self.pid, self.started), ("pulumi", self.engine_pid, self.engine_started))
@@ -40,12 +40,13 @@ class Run:
         return [process for process in found if processes.is_alive(process)]
 
     def leftovers(self) -> list[Process]:
-        """Processes that this run started, directly or not; only to be ended when nothing of :meth:`living` is left."""
+        """Return processes that this run started, directly or not. End them only when :meth:`living` returns
+        nothing."""
         return list(processes.with_variable(VARIABLE, self.id))
 
 
 def new_run(command: str) -> Run:
-    """A run of this process."""
+    """Return a new run of this process."""
     return Run(
         id=str(uuid.uuid4()),
         command=command,
@@ -57,30 +58,30 @@ def new_run(command: str) -> Run:
 
 
 def with_engine(run: Run, pid: int) -> Run:
-    """``run`` with its engine's process."""
+    """Return ``run`` with its engine's process."""
     return replace(run, engine_pid=pid, engine_started=processes.started(pid) or 0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Records:
-    """Where one environment's run is recorded."""
+    """The file that records one environment's run."""
 
     path: Path
 
     def read(self) -> Run | None:
-        """The last run that did not end in order, if any."""
+        """Return the last run that did not end in order, if any."""
         try:
             return Run(**json.loads(self.path.read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError):
             return None
 
     def write(self, run: Run) -> None:
-        """Record ``run``, whole or not at all."""
+        """Record ``run``, completely or not at all."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         temporary = self.path.with_suffix(f".{os.getpid()}")
         temporary.write_text(json.dumps(asdict(run)) + "\n", encoding="utf-8")
         temporary.replace(self.path)
 
     def clear(self) -> None:
-        """Forget the run: it ended, and left nothing."""
+        """Remove the record: the run ended and left nothing."""
         self.path.unlink(missing_ok=True)

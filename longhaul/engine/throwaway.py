@@ -1,7 +1,7 @@
-"""A backend for one preview: no account, no passphrase of the user's, and nothing written into the project.
+"""A backend for one preview: it needs no account and no passphrase of the user's, and writes nothing into the project.
 
-``pulumi stack init`` would write a salt into the stack file and cost a start of the engine, so the empty stack is
-written as the file backend writes it, and the engine is given a copy of the stack file for its salt.
+``pulumi stack init`` would write a salt into the stack file and cost a start of the engine. So the empty stack is
+written in the file backend's format, and the engine gets a copy of the stack file for its salt.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from longhaul.engine.backend import pulumi_home
 
 PLACEHOLDER = "not decrypted for this preview"
 _ENCRYPTION = ("encryptionsalt", "encryptedkey", "secretsprovider")
-"""Keys of a stack file that say how its secrets are encrypted."""
+"""Keys of a stack file that describe the encryption of its secrets."""
 
 _LOGS = "logs"
 STATE_VERSION = 3
-"""Of the checkpoint format (pulumi, ``sdk/go/common/apitype/deployments.go``)."""
+"""Version of the checkpoint format (pulumi, ``sdk/go/common/apitype/deployments.go``)."""
 
 
 def throwaway_backend(folder: Path, *, project: str, stack: str) -> dict[str, str]:
-    """Make a file backend in ``folder`` that holds ``stack``, empty; returns the variables that choose it."""
+    """Create a file backend in ``folder`` that holds an empty ``stack``; return the variables that select it."""
     state = folder / ".pulumi" / "stacks" / project / f"{stack}.json"
     state.parent.mkdir(parents=True)
     content = {"version": STATE_VERSION, "checkpoint": {"stack": f"organization/{project}/{stack}"}}
@@ -38,11 +38,13 @@ def throwaway_backend(folder: Path, *, project: str, stack: str) -> dict[str, st
 
 
 def unlogged_home(folder: Path, environ: Mapping[str, str]) -> dict[str, str]:
-    """Make a home for the engine in ``folder``, the user's but for its log; returns the variable that chooses it.
+    """Create a home for the engine in ``folder``, with the user's content except its logs; return the variable that
+    selects it.
 
-    The engine writes each run's every value, packed and encrypted, into ``~/.pulumi/logs``, which is a third of its
-    work in a preview, and has no setting for that (``pkg/v3/logging``, v3.250.0); where it cannot make that folder it
-    goes on without. Where it may have to download its first plugin, its home stays the user's, to be kept.
+    The engine writes every value of each run, packed and encrypted, into ``~/.pulumi/logs``. That is a third of its
+    work in a preview, and no setting prevents it (``pkg/v3/logging``, v3.250.0); when it cannot make that folder, it
+    continues without. When it may have to download its first plugin, the user's own home is used, so that the plugin is
+    kept.
     """
     home = pulumi_home(environ)
     if not (home / "plugins").is_dir() and not environ.get("PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"):
@@ -56,7 +58,7 @@ def unlogged_home(folder: Path, environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def copy_stack_file(source: Path, target: Path, *, decrypts: bool) -> None:
-    """Copy a stack file; without the means to decrypt, encrypted values and what encrypts them are left out."""
+    """Copy a stack file. Without ``decrypts``, leave out encrypted values and the settings of their encryption."""
     text = source.read_text(encoding="utf-8")
     if decrypts or not _encrypts(text):
         target.write_text(text, encoding="utf-8")
@@ -69,7 +71,8 @@ def copy_stack_file(source: Path, target: Path, *, decrypts: bool) -> None:
 
 
 def can_decrypt(source: Path, environ: Mapping[str, str]) -> bool:
-    """Whether the engine could read the stack's secrets without asking: by passphrase, or a cloud's key service."""
+    """Return whether the engine can read the stack's secrets without asking: by passphrase, or by a cloud's key
+    service."""
     if environ.get("PULUMI_CONFIG_PASSPHRASE") is not None or environ.get("PULUMI_CONFIG_PASSPHRASE_FILE"):
         return True
     lines = source.read_text(encoding="utf-8").splitlines()

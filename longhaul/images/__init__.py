@@ -1,1 +1,1 @@
-"""Baking machine images with Packer: what is baked, what Packer is given, and what becomes of it."""
+"""Baking machine images with Packer: the plan of a bake, Packer's input, and the result."""

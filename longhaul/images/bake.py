@@ -1,4 +1,4 @@
-"""What is to be baked, worked out from the environment and what was asked, before anything is started."""
+"""Plan of a bake, worked out from the environment and the request before anything is started."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 _VERSION = re.compile(r"(0|[1-9]\d*)(\.(0|[1-9]\d*)){2}")
 _LARGEST = 2**31 - 1
-"""Of each of a version's three numbers (learn.microsoft.com, "Store and share images in an Azure Compute Gallery")."""
+"""Largest value of each of a version's three numbers (learn.microsoft.com, "Store and share images in an Azure Compute
+Gallery")."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,31 +29,32 @@ class Bake:
     env: str
     site: str
     cloud: str
-    """The site's."""
+    """Cloud of the site."""
     builder: str
-    """Packer's, one of those that images/packer has a source of."""
+    """Builder of Packer; images/packer has a source for each."""
     kind: str
     version: str
     depot: str
-    """Where the machine gets what it is made of; empty for where that is published."""
+    """Address of the depot that the machine installs from; empty to install from the publishers."""
     image: str
-    """Id of the image where it is known before there is one; else empty."""
+    """Id of the image, if it is known before the image exists; else empty."""
     variables: Mapping[str, Any]
-    """Packer's, as far as they follow from the environment."""
+    """Packer's variables that follow from the environment."""
 
     @property
     def name(self) -> str:
-        """Of the image and of all that is made for it; images/packer/node.pkr.hcl has the same."""
+        """Return the name of the image and of everything made for it; images/packer/node.pkr.hcl uses the same name."""
         return f"longhaul-{self.kind}-{self.version}"
 
     @property
     def only(self) -> str:
-        """The one of Packer's builds that is meant."""
+        """Return the name of the one Packer build to run."""
         return f"longhaul.{self.builder}.node"
 
 
 def plan_bake(environment: Environment, asked: Asked, *, now: datetime) -> Bake:
-    """What is to be baked; ``CommandError`` with what is wrong and what to do. Without a version, ``now`` makes one."""
+    """Return the plan; ``CommandError`` with what is wrong and what to do. A missing version is derived from
+    ``now``."""
     site = cloud_site(environment, asked.site)
     version = asked.version or f"{now.year}.{now.month * 100 + now.day}.{now.hour * 100 + now.minute}"
     _check_version(version)
@@ -87,7 +89,7 @@ def plan_bake(environment: Environment, asked: Asked, *, now: datetime) -> Bake:
 
 
 def cloud_site(environment: Environment, name: str) -> SiteBase:
-    """The site of that name; ``CommandError`` when there is none, or none that has images."""
+    """Return the site of that name; ``CommandError`` when it does not exist or has no images."""
     site = environment.sites.get(name)
     rented = ", ".join(key for key, value in environment.sites.items() if cloud_of(value).rents) or "none"
     if site is None:
@@ -110,7 +112,8 @@ def _check_version(version: str) -> None:
 
 
 def _sources(environment: Environment, asked: Asked) -> list[str]:
-    """Who may reach the machine while it is baked: in a subnet of one's own the environment's inside as well."""
+    """Return the ranges that may reach the machine while it is baked. With a subnet of the user's own, the
+    environment's supernet is one of them."""
     inside = [str(environment.supernet)] if asked.subnet else []
     found = inside + [str(range_) for range_ in environment.access.operators]
     if not found:

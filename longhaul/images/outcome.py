@@ -1,4 +1,4 @@
-"""What became of a bake: an image with its manifest, or what may be left and how to look."""
+"""Result of a bake: an image with its manifest, or advice on what may be left."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ class Baked:
     kind: str
     version: str
     image: str
-    """What the stack file's ``image`` of the site is to say."""
+    """Value for the stack file's ``image`` of the site."""
     digest: str
-    """Of the image's content, by its manifest."""
+    """Digest of the image's content, from its manifest."""
     manifest: str
     log: str
 
     def to_json(self) -> str:
-        """For programs."""
+        """Return the result for programs."""
         return document(asdict(self))
 
     def to_text(self) -> str:
-        """For people."""
+        """Return the result for people."""
         return (
             f"{self.kind} {self.version} is {self.image}\n"
             f"its manifest: {self.manifest}\n"
@@ -44,8 +44,8 @@ class Baked:
 
 
 def finished(bake: Bake, shop: Workshop, folder: Path, log: Path) -> Baked:
-    """The image that Packer made, with its manifest kept in ``folder``. ``CommandError`` when what Packer and the
-    playbook left is no account of one."""
+    """Return the image that Packer made, and keep its manifest in ``folder``. ``CommandError`` when the files that
+    Packer and the playbook left do not describe one."""
     try:
         made: dict[str, Any] = json.loads(shop.result.read_text(encoding="utf-8"))["builds"][-1]
         image = bake.image or made["artifact_id"].rpartition(":")[2]
@@ -72,7 +72,7 @@ def finished(bake: Bake, shop: Workshop, folder: Path, log: Path) -> Baked:
 
 
 def leftovers(bake: Bake) -> str:
-    """How to see whether anything is left of a bake that was killed, and how to remove it. One that failed, or that was
+    """Return commands that show whether a killed bake left anything, and remove it. A bake that failed, or was
     interrupted, removes what it made itself."""
     look = clouds()[bake.cloud].images.leftovers(bake.name, bake.image, bake.variables)
     return "Packer removes what it made, unless it was killed itself. Whether anything is left:\n" + "\n".join(

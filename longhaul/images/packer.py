@@ -23,16 +23,16 @@ from longhaul.toolchain.spec import repository
 from longhaul.toolchain.tools import ensure
 
 OVERRIDE = "LONGHAUL_PACKER"
-"""Path of the `packer` to use instead, with the plugins that it finds itself."""
+"""Variable with the path of the `packer` to use instead; it finds its plugins itself."""
 
 TEMPLATES = repository() / "images" / "packer"
 PLUGINS = {
     "github.com/hashicorp/amazon": "packer-plugin-amazon",
     "github.com/hashicorp/azure": "packer-plugin-azure",
 }
-"""What the templates require, by the tool of tools.toml that it is."""
+"""Plugins that the templates require, each with its tool in tools.toml."""
 DRAIN_S = 5.0
-"""How long the output of a run that has ended may take to be shown, seconds."""
+"""Time to wait for the rest of a run's output after the run has ended, seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,10 +41,10 @@ class Packer:
 
     binary: Path
     plugins: Path | None
-    """Folder of its plugins; None for those that it finds itself."""
+    """Folder of its plugins; None when it finds them itself."""
 
     def environment(self, environ: Mapping[str, str], *, folder: Path) -> dict[str, str]:
-        """Its variables. It asks nobody for newer versions of itself, and keeps what it keeps in ``folder``."""
+        """Return its variables. It does not look for newer versions of itself, and keeps its files in ``folder``."""
         kept = {name: value for name, value in environ.items() if not name.startswith("PKR_VAR_")}
         own = {} if self.plugins is None else {"PACKER_PLUGIN_PATH": str(self.plugins)}
         return {
@@ -58,8 +58,8 @@ class Packer:
 
 
 def find_packer(environ: Mapping[str, str], *, log_dir: Path) -> Packer:
-    """The pinned Packer with its plugins, made on the first call, or the one that the user names. ``CommandError`` when
-    it cannot be had."""
+    """Return the pinned Packer with its plugins, made on the first call, or the one that the user names.
+    ``CommandError`` when there is none."""
     if chosen := environ.get(OVERRIDE):
         if not os.access(chosen, os.X_OK):
             raise CommandError(f"{OVERRIDE} is {chosen}, which cannot be run")
@@ -73,7 +73,7 @@ def find_packer(environ: Mapping[str, str], *, log_dir: Path) -> Packer:
 
 
 def _install(plugins: Mapping[str, Path], packer: Path) -> Path:
-    """A folder with the plugins as Packer looks for them, laid by Packer."""
+    """Let Packer install the plugins into a folder in its own layout; return that folder."""
     place = cache_root() / "packer-plugins" / digest(str(packer), {key: str(path) for key, path in plugins.items()})
 
     def make(into: Path) -> None:
@@ -89,17 +89,17 @@ def _install(plugins: Mapping[str, Path], packer: Path) -> Path:
 
 
 def run_packer(argv: Sequence[str], *, environ: Mapping[str, str], log: Path, shown: IO[bytes]) -> Result:
-    """Run a command of Packer's; what it says goes to ``shown`` and into the file ``log``.
+    """Run a command of Packer. Its output goes to ``shown`` and into the file ``log``.
 
-    Asked to end, it ends its build and removes what that made before it does. It takes SIGTERM alone for that from us:
-    its first process ignores SIGINT, which a terminal gives its second one as well (main.go of Packer, panicwrap).
+    When asked to end, Packer ends its build and removes what that made. From us it accepts only SIGTERM: its first
+    process ignores SIGINT, which a terminal also sends to its second one (main.go of Packer, panicwrap).
     """
     run = new_run("packer")
     reading, writing = os.pipe()
     copier = threading.Thread(target=_copy, args=(reading, log, shown), daemon=True)
     with os.fdopen(writing, "wb") as end:
         result = run_engine(
-            # Both of its outputs, in their order.
+            # Both outputs go into one pipe, in their order.
             ["/bin/sh", "-c", 'exec "$@" 2>&1', "packer", *argv],
             cwd=TEMPLATES,
             environ={**environ, VARIABLE: run.id},
@@ -107,14 +107,14 @@ def run_packer(argv: Sequence[str], *, environ: Mapping[str, str], log: Path, sh
             started=lambda _pid: copier.start(),
             asking=signal.SIGTERM,
         )
-    # A playbook that was killed leaves its workers.
+    # A killed playbook leaves its workers behind.
     processes.end(run.leftovers())
     copier.join(DRAIN_S)
     return result
 
 
 def _copy(reading: int, log: Path, shown: IO[bytes]) -> None:
-    """The log has all of it; who watched may be gone, and Packer is not to die of that."""
+    """Copy the output to the log and to ``shown``. The reader of ``shown`` may be gone; Packer must not die of that."""
     with os.fdopen(reading, "rb", buffering=0) as source, log.open("ab") as file:
         while piece := source.read(1 << 16):
             file.write(piece)

@@ -1,4 +1,4 @@
-"""What an image is made by: the playbook, its roles, images/ and the pins of this checkout."""
+"""Sources that an image is made from: the playbook, its roles, images/ and the pins of this checkout."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PINS = "tools.toml"
 
 
 def sources_digest(root: Path | None = None) -> str:
-    """SHA-256 of all of it, in hexadecimal: two checkouts of the same content have the same, whatever git says."""
+    """Return the SHA-256 of all sources, in hexadecimal. It depends on their content only, not on git."""
     root = root or repository()
     files = [root / name for name in (*PARTS, PINS) if (root / name).is_file()]
     trees = [root / name for name in PARTS if (root / name).is_dir()]
@@ -25,8 +25,7 @@ def sources_digest(root: Path | None = None) -> str:
 
 
 def commit(root: Path | None = None) -> str:
-    """The checkout's commit, with ``-dirty`` when what makes images is not what was committed; ``unknown`` without
-    git."""
+    """Return the checkout's commit, with ``-dirty`` when the sources differ from it; ``unknown`` without git."""
     root = root or repository()
     head = _git(root, "rev-parse", "HEAD")
     if not head:
@@ -44,8 +43,8 @@ def _git(root: Path, *words: str) -> str:
 
 
 def left_out(root: Path | None = None) -> list[str]:
-    """Container images that belong inside and, without a depot, stay out, since images/image.toml has no digest to hold
-    them against: as ``playbooks/filter_plugins/images.py`` decides."""
+    """Return container images that belong into the image but are left out without a depot, since images/image.toml has
+    no digest to check them against. ``playbooks/filter_plugins/images.py`` applies the same rule."""
     from longhaul.depot.contents import load
 
     wanted = load(root)

@@ -1,6 +1,6 @@
-"""What one bake needs beside Packer: a key of its own, Packer's variables, and the program that runs the playbook.
+"""Files that one bake needs beside Packer: its own key, Packer's variables, and the program that runs the playbook.
 
-All of it is in one folder that goes with the bake.
+All of them are in one folder, which is deleted after the bake.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from longhaul.toolchain.spec import repository
 PLAYBOOKS = repository() / "playbooks"
 
 _DRIVER = {"nvidia_driver_modules": "open", "nvidia_driver_switches": "some"}
-"""Of an image for GPUs, which is made where there are none: the modules for all that clouds still offer but the oldest,
-and the fabric manager for those of its machines that have NVSwitches."""
+"""Driver settings of an image for GPUs, which is made on a machine without any: modules for all GPUs that clouds still
+offer except the oldest, and the fabric manager for machine types with NVSwitches."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Workshop:
-    """The folder, and what is in it."""
+    """The folder of a bake, and its files."""
 
     folder: Path
     variables: Path
-    """Packer's ``-var-file``."""
+    """Path of Packer's ``-var-file``."""
     result: Path
-    """Where Packer notes what it made."""
+    """Path where Packer notes what it made."""
     manifest: Path
-    """Where the playbook copies the image's manifest."""
+    """Path to which the playbook copies the image's manifest."""
 
 
 @contextmanager
 def workshop(bake: Bake) -> Iterator[Workshop]:
-    """Set it up; it is gone afterwards, whatever happens."""
+    """Set up the folder, and delete it after the block."""
     with tempfile.TemporaryDirectory(prefix="longhaul-bake-") as name:
         folder = Path(name)
         shop = Workshop(
@@ -70,8 +70,8 @@ def workshop(bake: Bake) -> Iterator[Workshop]:
 
 
 def _make_key(path: Path) -> str:
-    """A key in a file that only its owner reads; its public half. RSA, which is what Azure's API says that it takes
-    (learn.microsoft.com, ``SshPublicKey``)."""
+    """Write a private key that only its owner can read, and return the public key. It is RSA, the only type that
+    Azure's API documents (learn.microsoft.com, ``SshPublicKey``)."""
     from cryptography.hazmat.primitives.asymmetric import rsa
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
@@ -82,7 +82,8 @@ def _make_key(path: Path) -> str:
 
 
 def _of_ansible(bake: Bake, shop: Workshop, key: Path, made_by: dict[str, str]) -> dict[str, Any]:
-    """The playbook's variables. The machine is minutes old and nobody could know its key before; it may not change."""
+    """Return the playbook's variables. SSH accepts the new machine's host key on first contact, since nothing could
+    know it before; afterwards the key must not change."""
     hosts = shop.folder / "known_hosts"
     options = f"-o UserKnownHostsFile={hosts} -o StrictHostKeyChecking=accept-new -o IdentitiesOnly=yes"
     return {
@@ -96,7 +97,7 @@ def _of_ansible(bake: Bake, shop: Workshop, key: Path, made_by: dict[str, str]) 
 
 
 def _program(variables: Path, key: Path) -> str:
-    """A program that takes HOST PORT USER."""
+    """Return the text of a program that takes HOST PORT USER and runs the playbook."""
     ansible = Path(sys.executable).with_name("ansible-playbook")
     words = [str(ansible), "--private-key", str(key), "--extra-vars", f"@{variables}"]
     place = """--inventory "$1," --extra-vars "ansible_port=$2" --user "$3" """

@@ -1,4 +1,4 @@
-"""`longhaul init`: a few answers in, a small valid environment out.
+"""`longhaul init`: turns a few answers into a small valid environment.
 
 Answers come from flags or from a person (:mod:`longhaul.init.interview`), become text (:mod:`longhaul.init.document`),
 and are written once they are valid (:mod:`longhaul.init.writing`).

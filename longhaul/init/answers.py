@@ -1,4 +1,4 @@
-"""What is asked before an environment can be written, once it is known."""
+"""Answers that are needed to write an environment."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ PrincipalKind = Literal["user", "service"]
 
 @dataclass(frozen=True, kw_only=True)
 class Size:
-    """How large a control plane is."""
+    """Size of a control plane."""
 
     members: int
-    """Members of each of the two stores."""
+    """Number of members of each of the two etcd clusters."""
     servers: int
-    """API servers."""
+    """Number of API servers."""
     etcd_type: str
-    """Azure's machine type of the main store's members: one with local SSD."""
+    """Azure machine type of the main etcd cluster's members: one with local SSD."""
     events_type: str
-    """The same of the store for events."""
+    """Azure machine type of the events etcd cluster's members."""
     api_type: str
 
     def __str__(self) -> str:
@@ -51,7 +51,8 @@ SIZES: Mapping[str, Size] = {
         api_type="Standard_D32s_v5",
     ),
 }
-"""By name. The machine types of `standard` are the lab environment's, those of `large` the production example's."""
+"""Sizes by name. The machine types of `standard` are the lab environment's, those of `large` the production
+example's."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +61,7 @@ class Pool:
 
     machine_type: str
     max: int
-    """Machines at most."""
+    """Maximum number of machines."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +73,7 @@ class Azure:
     region: str
     zones: tuple[str, ...]
     image: str | None = None
-    """Resource id of an image's version, if there is one already."""
+    """Resource id of an image's version, if one exists already."""
     pool: Pool | None = None
 
 
@@ -84,7 +85,7 @@ class Aws:
     zones: tuple[str, ...]
     pool: Pool
     image: str | None = None
-    """Id of an image, if there is one already."""
+    """Id of an image, if one exists already."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +93,7 @@ class Gateway:
     """An on-prem gateway."""
 
     address: IPv4Address
-    """Static and public."""
+    """Static public address."""
     host_key: str | None = None
 
 
@@ -115,7 +116,7 @@ class Rack:
 
 @dataclass(frozen=True, kw_only=True)
 class Answers:
-    """All of it."""
+    """All answers."""
 
     name: str
     supernet: IPv4Network
@@ -123,7 +124,7 @@ class Answers:
     size: Size
     destroyable: bool
     officers: Mapping[str, PrincipalKind]
-    """By object id."""
+    """Kinds of principals by object id."""
     operators: tuple[IPv4Network, ...]
     administrator_key: str
     azure: Azure

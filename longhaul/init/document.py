@@ -1,4 +1,4 @@
-"""Answers as the text of the files: short, and each value with a line that says what it is."""
+"""Renders answers as the text of the files: short, with a comment for each value that needs one."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from longhaul.init.answers import Answers, Aws, Azure, Pool, Rack
 from longhaul.init.images import kind, placeholder
 
 RACK_SITE = "rack"
-"""Name of the on-prem site; those in clouds are called after their region."""
+"""Name of the on-prem site; sites in clouds are named after their region."""
 SCHEMA = "# yaml-language-server: $schema=../docs/reference/{name}.schema.json"
 
 
 def stack_name(answers: Answers) -> str:
-    """Name of the stack file."""
+    """Return the name of the stack file."""
     return f"Pulumi.{answers.name}.yaml"
 
 
 def hosts_name(answers: Answers) -> str:
-    """Name of the hosts file."""
+    """Return the name of the hosts file."""
     return f"hosts.{answers.name}.yaml"
 
 
 def files(answers: Answers, *, encryption: Mapping[str, str]) -> dict[str, str]:
-    """Text of each file by its name; what another one names comes first. ``encryption`` is the engine's part of the
-    stack file."""
+    """Return the text of each file by its name. A file that another one names comes first. ``encryption`` is the
+    engine's part of the stack file."""
     rack = {hosts_name(answers): _hosts(answers, answers.rack)} if answers.rack is not None else {}
     return {**rack, stack_name(answers): _stack(answers, encryption)}
 
 
 def pools(answers: Answers) -> dict[str, tuple[str, Pool]]:
-    """Site and size of each pool by its name."""
+    """Return site and size of each pool by its name."""
     found = {}
     if answers.azure.pool is not None:
         found[f"azure-{_what(answers.azure.pool)}"] = (answers.azure.region, answers.azure.pool)
@@ -41,7 +41,7 @@ def pools(answers: Answers) -> dict[str, tuple[str, Pool]]:
 
 
 def gpus(pool: Pool | None) -> int:
-    """GPUs of a pool's machine."""
+    """Return the number of GPUs of a pool's machine."""
     from components.model.machine_types import known_machine_types
 
     return 0 if pool is None else known_machine_types()[pool.machine_type].gpus
@@ -216,7 +216,7 @@ def _entries(rack: Rack) -> Iterator[str]:
 
 
 def _scalar(text: str) -> str:
-    """``text`` in YAML, in quotes where YAML would read something else."""
+    """Return ``text`` as YAML, in quotes when YAML would read something else."""
     from components.model.document import DocumentError, parse_document
 
     try:

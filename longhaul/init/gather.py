@@ -1,4 +1,4 @@
-"""The questions in their order, and what becomes of the answers."""
+"""Asks all questions in order, and collects the answers."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ _RACK = (q.GATEWAY, q.HOST)
 def gather(
     interview: Interview, name: str, *, taken: Sequence[IPv4Network], offered: IPv4Network | None, home: Path
 ) -> Answers:
-    """Everything that is asked for the environment ``name``; ``CommandError`` with all that flags say wrong or leave
-    out.
+    """Return all answers for the environment ``name``; ``CommandError`` with everything that is wrong or missing in
+    flags.
 
-    ``taken`` are other environments' ranges, ``offered`` is a free one, ``home`` is where a person's keys are.
+    ``taken`` are other environments' ranges, ``offered`` is a free one, ``home`` is the folder in which a person's keys
+    are.
     """
     range_, zone, key_file = q.supernet(taken, offered=offered), q.domain(name), q.administrator_key(home)
     interview.check_flags((*q.FIXED, range_, zone, key_file))

@@ -1,7 +1,8 @@
-"""What stands for an image until the first is baked.
+"""Placeholders for image ids until the first image is baked.
 
-An environment names an image for each cloud site, and baking the first needs the environment: on Azure its image's id
-says which gallery the baked one goes into. So a file begins with ids of the right form that no image has.
+An environment names an image for each cloud site, and baking the first image needs the environment: on Azure, the
+image's id names the gallery that the baked image goes into. So a new file begins with ids in the right form that no
+image has.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ from components.model import Environment
 
 
 def kind(gpus: int) -> str:
-    """Kind of image that a site needs whose machines have so many GPUs at most."""
+    """Return the kind of image for a site whose machines have at most so many GPUs."""
     return "gpu" if gpus else "node"
 
 
 def to_be_baked(environment: Environment) -> tuple[str, ...]:
-    """The sites whose machines would boot such an image, in the file's order: those of the control plane and of
+    """Return the sites whose machines would boot a placeholder, in the file's order: those of the control plane and of
     pools."""
     booting = {environment.control_plane.site, *(pool.site for pool in environment.pools.values())}
     sites = {name: site for name, site in environment.sites.items() if name in booting}
@@ -24,5 +25,5 @@ def to_be_baked(environment: Environment) -> tuple[str, ...]:
 
 
 def placeholder(cloud: str, account: str, *, kind: str) -> str:
-    """The id that stands for the first image, in a subscription of Azure or whatever a cloud has for one."""
+    """Return the placeholder id for the first image, in an Azure subscription or another cloud's counterpart of one."""
     return clouds()[cloud].images.placeholder(account, kind=kind)

@@ -1,4 +1,4 @@
-"""Where answers come from: flags first, then a person at a terminal, then what is the default."""
+"""Collects answers: from flags first, then from a person at a terminal, then from defaults."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ AnswerT = TypeVar("AnswerT")
 
 
 def ask_on_stderr(prompt: str) -> str:
-    """One line from a person. What is asked goes to stderr: what a program reads stays clean."""
+    """Ask a person for one line. The prompt goes to stderr, so that stdout stays clean for programs."""
     print(prompt, end="", file=sys.stderr, flush=True)
     try:
         line = sys.stdin.readline()
@@ -35,18 +35,18 @@ class Interview:
 
     options: argparse.Namespace
     ask: Callable[[str], str] | None
-    """Asks a person; None when there is nobody."""
+    """Asks a person; None when there is no person to ask."""
     problems: list[str] = field(default_factory=list)
-    """What is wrong with flags, and which are missing: said all at once, at the end."""
+    """Wrong and missing flags; all are reported together at the end."""
 
     def begin(self) -> None:
-        """Tell a person how it goes."""
+        """Tell a person how the interview works."""
         if self.ask is not None:
             print("Enter takes what is in [brackets]; Ctrl-C leaves nothing behind.", file=sys.stderr)
 
     def check_flags(self, questions: Iterable[Question[Any]]) -> None:
-        """Before anybody is asked anything: ``CommandError`` when a flag is wrong. Without anybody to ask, that is
-        said with what is missing."""
+        """Check flags before the first question; ``CommandError`` when one is wrong. When there is no person to ask,
+        wrong flags are reported later, together with missing ones."""
         if self.ask is not None:
             for question in questions:
                 for text in self._flag(question):
@@ -54,11 +54,11 @@ class Interview:
             self.finish()
 
     def is_given(self, question: Question[Any]) -> bool:
-        """Whether a flag answers it."""
+        """Return whether a flag answers the question."""
         return bool(self._flag(question))
 
     def one(self, question: Question[AnswerT]) -> AnswerT:
-        """The answer; after a problem, nothing that may be used."""
+        """Return the answer. After a problem the value must not be used."""
         for text in self._flag(question):
             return self._parsed(question, text)
         if self.ask is not None:
@@ -69,11 +69,11 @@ class Interview:
         return cast(AnswerT, None)
 
     def given(self, question: Question[AnswerT]) -> AnswerT | None:
-        """The answer that a flag gives, if one does: nobody is asked."""
+        """Return the answer that a flag gives, if one does; never ask."""
         return self.one(question) if self.is_given(question) else None
 
     def several(self, question: Question[AnswerT], *, least: int = 1, most: int | None = None) -> tuple[AnswerT, ...]:
-        """All answers to a question that has several."""
+        """Return all answers to a question that takes several."""
         texts = self._flag(question)
         if texts or self.ask is None:
             if len(texts) < least:
@@ -84,7 +84,7 @@ class Interview:
         return self._asked_for_lines(question, self.ask, least=least, most=most)
 
     def wants(self, text: str, flags: Sequence[Question[Any]]) -> bool:
-        """Whether an optional part is wanted: a flag of it says so, or a person does."""
+        """Return whether an optional part is wanted, because one of its flags is given or a person says so."""
         if any(self.is_given(question) for question in flags):
             return True
         if self.ask is None:
@@ -92,7 +92,7 @@ class Interview:
         return self._asked(Question(flag="", metavar="", text=text, parse=parsing.yes, default="no"), self.ask)
 
     def finish(self) -> None:
-        """``CommandError`` with everything that was wrong or missing."""
+        """Raise ``CommandError`` with everything that was wrong or missing."""
         if not self.problems:
             return
         lines = [f"  {problem}" for problem in self.problems]
@@ -143,5 +143,5 @@ def _reject(why: object) -> None:
 
 
 def nobody(options: argparse.Namespace) -> bool:
-    """Whether there is nobody to ask."""
+    """Return whether there is no person to ask."""
     return bool(options.yes) or not sys.stdin.isatty()

@@ -1,4 +1,4 @@
-"""Notes on an environment that is written: what it lacks yet, and what to run next."""
+"""Notes on a written environment: what it still lacks, and the next commands."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from longhaul.init.images import kind
 
 
 def next_commands(answers: Answers) -> tuple[tuple[str, str], ...]:
-    """The next commands, each with what it is for."""
+    """Return the next commands, each with its purpose."""
     env = f"--env {answers.name}"
     return (
         (f"longhaul preview {env}", "what would be made; needs no account"),
@@ -29,7 +29,7 @@ def _second(env: str, bakes: Sequence[tuple[str, str]]) -> tuple[str, str]:
 
 
 def _bakes(answers: Answers) -> Iterator[tuple[str, str]]:
-    """Site and kind of each image that has to be baked."""
+    """Yield site and kind of each image that has to be baked."""
     if answers.azure.image is None:
         yield answers.azure.region, kind(gpus(answers.azure.pool))
     if answers.aws is not None and answers.aws.image is None:
@@ -37,7 +37,7 @@ def _bakes(answers: Answers) -> Iterator[tuple[str, str]]:
 
 
 def notes(answers: Answers) -> Iterator[str]:
-    """What the environment lacks, or what may surprise."""
+    """Yield notes on what the environment lacks, and on what may surprise."""
     rack = answers.rack
     if rack is not None and None in [one.host_key for one in rack.gateways] + [one.host_key for one in rack.hosts]:
         yield "SSH host keys of racks are missing: nothing is done to a host without one (docs/racks.md)"

@@ -1,4 +1,4 @@
-"""One answer's text, checked by the environment's own types the moment it is given.
+"""Parses the text of one answer, and checks it by the environment's own types at once.
 
 Every function here raises ``ValueError`` with what is wrong and what to write, for a person to read.
 """
@@ -22,7 +22,7 @@ YES, NO = ("y", "yes"), ("n", "no")
 
 
 def of_field(section: type[Section], field: str, text: str) -> str:
-    """``text`` as the value of a section's field."""
+    """Check ``text`` as the value of a section's field, and return it."""
     from pydantic import TypeAdapter, ValidationError
 
     info = section.model_fields[field]
@@ -36,7 +36,7 @@ def of_field(section: type[Section], field: str, text: str) -> str:
 
 
 def _words(schema: dict[str, Any]) -> str:
-    """What a value has to look like: the first of the choices where it may be nothing as well."""
+    """Describe a valid value. For an optional value, describe the first of its choices."""
     first: dict[str, Any] = next(iter(schema.get("anyOf", ())), schema)
     described = first.get("patternErrorMessage") or f"text that matches {first.get('pattern')}"
     example = schema.get("examples", first.get("examples", ()))
@@ -44,7 +44,7 @@ def _words(schema: dict[str, Any]) -> str:
 
 
 def name(text: str) -> str:
-    """An environment's name."""
+    """Parse an environment's name."""
     from components.model.checks import OBJECTS
     from components.model.environment import Environment
 
@@ -54,14 +54,14 @@ def name(text: str) -> str:
 
 
 def domain(text: str) -> str:
-    """A private DNS zone."""
+    """Parse a private DNS zone."""
     from components.model.environment import Environment
 
     return of_field(Environment, "domain", text)
 
 
 def network(text: str) -> IPv4Network:
-    """An IPv4 range; a single address is one of /32."""
+    """Parse an IPv4 range; a single address is a /32."""
     try:
         return IPv4Network(text)
     except ValueError:
@@ -74,7 +74,7 @@ def network(text: str) -> IPv4Network:
 
 
 def supernet(text: str, *, taken: Sequence[IPv4Network]) -> IPv4Network:
-    """The environment's range, disjoint from those that are ``taken``."""
+    """Parse the environment's range, which must be disjoint from those that are ``taken``."""
     from clouds.base.ranges import PRIVATE
 
     found = network(text)
@@ -89,7 +89,7 @@ def supernet(text: str, *, taken: Sequence[IPv4Network]) -> IPv4Network:
 
 
 def operators(text: str) -> IPv4Network:
-    """A public range that people and CI come from: Azure's vaults take no private one."""
+    """Parse a public range that people and CI come from: Azure's vaults accept no private one."""
     from clouds.base.ranges import PRIVATE
 
     found = network(text)
@@ -99,7 +99,7 @@ def operators(text: str) -> IPv4Network:
 
 
 def officer(text: str) -> tuple[str, PrincipalKind]:
-    """Object id and kind of one who runs `up`: ``ID user`` or ``ID service``."""
+    """Parse object id and kind of a principal that runs `up`: ``ID user`` or ``ID service``."""
     from clouds.base.section import Uuid
 
     identifier, _, kind = text.replace("=", " ").strip().partition(" ")
@@ -109,7 +109,7 @@ def officer(text: str) -> tuple[str, PrincipalKind]:
 
 
 def uuid(text: str) -> str:
-    """An id that Azure gives."""
+    """Parse an id that Azure gives."""
     from clouds.base.section import Uuid
 
     return _uuid(text, Uuid)
@@ -125,7 +125,7 @@ def _uuid(text: str, kind: Any) -> str:
 
 
 def region(text: str, *, cloud: str) -> str:
-    """A cloud's name of a region; its site is called after it."""
+    """Parse a cloud's name of a region; the region's site is named after it."""
     from clouds.base.pool import Pool
     from clouds.registry import clouds
 
@@ -133,19 +133,19 @@ def region(text: str, *, cloud: str) -> str:
 
 
 def image(text: str, *, cloud: str) -> str:
-    """Id of an image in a cloud."""
+    """Parse the id of an image in a cloud."""
     from clouds.registry import clouds
 
     return of_field(clouds()[cloud].site_type, "image", text)
 
 
 def azure_zones(text: str) -> tuple[str, ...]:
-    """Azure's zones, numbers from 1."""
+    """Parse Azure's zones, numbers from 1."""
     return _zones(text, pattern="[1-9]", least=1, example="1,2,3")
 
 
 def aws_zones(text: str) -> tuple[str, ...]:
-    """AWS's zones, letters."""
+    """Parse AWS's zones, letters."""
     return _zones(text, pattern="[a-z]", least=2, example="a,b")
 
 
@@ -160,7 +160,7 @@ def _zones(text: str, *, pattern: str, least: int, example: str) -> tuple[str, .
 
 
 def machine_type(text: str, *, cloud: str) -> str:
-    """A machine type of a cloud that Longhaul knows."""
+    """Parse a machine type of a cloud that Longhaul knows."""
     from clouds.base.words import choices
     from components.model.machine_types import known_machine_types
 
@@ -171,21 +171,22 @@ def machine_type(text: str, *, cloud: str) -> str:
 
 
 def machines(text: str) -> int:
-    """How many machines a pool has at most."""
+    """Parse the maximum number of machines of a pool."""
     if not re.fullmatch(r"[1-9]\d{0,3}", text) or int(text) > 7500:
         raise ValueError(f"{text!r} is not a number of machines, 1 to 7500")
     return int(text)
 
 
 def size(text: str) -> Size:
-    """A control plane's size by name."""
+    """Parse the name of a control plane's size."""
     if text not in SIZES:
         raise ValueError(f"{text!r} is not a size: {', '.join(SIZES)}")
     return SIZES[text]
 
 
 def administrator_key(text: str) -> str:
-    """An SSH public key, or the file that has it. A comment of several words is left out: the environment has one."""
+    """Parse an SSH public key, or the path of its file. A comment of several words is left out: the environment allows
+    one."""
     from components.model.environment import Access
 
     if not text.startswith(_KEY_TYPES):
@@ -206,7 +207,7 @@ def _key_in(path: Path) -> str:
 
 
 def gateway(text: str) -> Gateway:
-    """``ADDRESS [TYPE KEY]``: a line of ssh-keyscan fits."""
+    """Parse ``ADDRESS [TYPE KEY]``; a line of ssh-keyscan has this form."""
     address, *rest = text.split() or [""]
     try:
         found = IPv4Address(address)
@@ -216,7 +217,7 @@ def gateway(text: str) -> Gateway:
 
 
 def host(text: str) -> Host:
-    """``NAME [GPUS] [TYPE KEY]``."""
+    """Parse ``NAME [GPUS] [TYPE KEY]``."""
     from components.model.hosts import BareMetalHost
 
     called, *rest = text.split() or [""]
@@ -240,7 +241,7 @@ def _host_key(words: Sequence[str], *, of: str) -> str | None:
 
 
 def yes(text: str) -> bool:
-    """Yes or no."""
+    """Parse yes or no."""
     if text.lower() not in (*YES, *NO):
         raise ValueError(f"{text!r} is neither yes nor no")
     return text.lower() in YES

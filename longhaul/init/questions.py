@@ -1,4 +1,4 @@
-"""What is asked, how a flag says it, and what stands when nothing is said."""
+"""The questions, each with its flag and its default."""
 
 from __future__ import annotations
 
@@ -20,27 +20,28 @@ class Question(Generic[AnswerT]):
     """One question."""
 
     flag: str
-    """Without its dashes."""
+    """Name of the flag without its dashes."""
     metavar: str
     text: str
-    """What a person is asked, one line."""
+    """Prompt for a person, one line."""
     parse: Callable[[str], AnswerT]
-    """``ValueError`` with what is wrong."""
+    """Converts the text of an answer; ``ValueError`` with what is wrong."""
     help: str = ""
-    """For ``--help``; what a person is asked, if left out."""
+    """Text for ``--help``; the prompt if left out."""
     default: str = ""
-    """What stands when nothing is said; empty when something has to be."""
+    """Answer when none is given; empty when an answer is required."""
     many: bool = False
-    """Whether it is answered several times: a flag each, or a line each."""
+    """True when it takes several answers: a flag each, or a line each."""
 
     @property
     def dest(self) -> str:
-        """Where the parsed command line has it."""
+        """Return the attribute of the parsed command line that holds the answer."""
         return self.flag.replace("-", "_")
 
 
 def supernet(taken: Sequence[IPv4Network], *, offered: IPv4Network | None) -> Question[IPv4Network]:
-    """The environment's range: ``taken`` are other environments', ``offered`` is a free one."""
+    """Return the question for the environment's range: ``taken`` are other environments' ranges, ``offered`` is a free
+    one."""
     return Question(
         flag="supernet",
         metavar="RANGE",
@@ -51,7 +52,7 @@ def supernet(taken: Sequence[IPv4Network], *, offered: IPv4Network | None) -> Qu
 
 
 def domain(name: str) -> Question[str]:
-    """The private zone of the environment ``name``."""
+    """Return the question for the private zone of the environment ``name``."""
     return Question(
         flag="domain",
         metavar="NAME",
@@ -63,7 +64,7 @@ def domain(name: str) -> Question[str]:
 
 
 def administrator_key(home: Path) -> Question[str]:
-    """The administrator's key; who has one in the usual place is offered it."""
+    """Return the question for the administrator's key. A key at the usual path is the default."""
     usual = home / ".ssh" / "id_ed25519.pub"
     return Question(
         flag="administrator-key",
@@ -229,4 +230,4 @@ FIXED: tuple[Question[Any], ...] = (
     GATEWAY,
     HOST,
 )
-"""Those that do not depend on anything, in the order of ``--help``."""
+"""Questions that do not depend on anything, in the order of ``--help``."""

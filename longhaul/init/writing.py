@@ -1,4 +1,4 @@
-"""Files that are written only once they are valid, and whole."""
+"""Writes files completely, and only once they are valid."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ if TYPE_CHECKING:
     from components.model import Environment
 
 ENCRYPTION = ("secretsprovider", "encryptedkey", "encryptionsalt")
-"""What the engine writes into a stack file beside its configuration (pulumi.com, "Stack settings file reference")."""
+"""Keys that the engine writes into a stack file beside its configuration (pulumi.com, "Stack settings file
+reference")."""
 
 
 def refuse_existing(stacks: Path, names: Sequence[str], *, force: bool) -> None:
-    """``CommandError`` when a file is there already and may not be replaced."""
+    """Raise ``CommandError`` when a file exists already and may not be replaced."""
     found = [str(stacks / name) for name in names if (stacks / name).exists()]
     if found and not force:
         raise CommandError(
@@ -29,10 +30,10 @@ def refuse_existing(stacks: Path, names: Sequence[str], *, force: bool) -> None:
 
 
 def write(stacks: Path, texts: Mapping[str, str], *, stack: str, force: bool) -> Environment:
-    """Write ``texts``, by file name, once the environment in ``stack`` is valid beside its neighbours; returns it.
+    """Write ``texts``, by file name, once the environment in ``stack`` is valid beside its neighbours, and return it.
 
-    Each file appears whole. A file that another one names has to come before it in ``texts``: whenever this ends,
-    what is there can be read. ``ConfigurationError`` with everything that is wrong.
+    Each file appears completely. A file that another one names must come before it in ``texts``, so that the files on
+    disk can be read at any moment. ``ConfigurationError`` with everything that is wrong.
     """
     from components.model.load import check_neighbours
 
@@ -48,7 +49,7 @@ def write(stacks: Path, texts: Mapping[str, str], *, stack: str, force: bool) ->
 
 
 def _move(folder: Path, stacks: Path, names: Sequence[str]) -> None:
-    """Each into its place; those that were new go again when a later one cannot be put there."""
+    """Move each file into its place. When one cannot be placed, remove the new ones again."""
     new: list[Path] = []
     try:
         for name in names:
@@ -63,7 +64,7 @@ def _move(folder: Path, stacks: Path, names: Sequence[str]) -> None:
 
 
 def _load(folder: Path, stack: str, *, called: Path) -> Environment:
-    """The environment in ``folder``; what is wrong with it is said of ``called``, where its files are to be."""
+    """Load the environment in ``folder``. Problems name ``called``, the folder in which the files will be."""
     from components.model import ConfigurationError, load
 
     try:
@@ -75,8 +76,8 @@ def _load(folder: Path, stack: str, *, called: Path) -> Environment:
 
 
 def encryption(path: Path) -> dict[str, str]:
-    """What a stack file says of how the engine encrypts its secrets: a file that takes its place has to say the same,
-    or the state's secrets are lost. Empty when there is no such file."""
+    """Return the settings in a stack file for the encryption of secrets. A file that replaces it must keep them, or the
+    state's secrets are lost. Empty when there is no such file."""
     import yaml
 
     try:

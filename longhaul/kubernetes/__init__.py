@@ -1,1 +1,1 @@
-"""Asking a cluster's API and telling it, for the operator's command and for the lab's plugin; it knows neither."""
+"""Client of a cluster's API, for the operator's command and the lab's plugin. It depends on neither."""

@@ -1,4 +1,4 @@
-"""A cluster's API as the command asks it, with the administrator's certificate: objects, lists, patches, a watch."""
+"""A cluster's API for the command, with the administrator's certificate: objects, lists, patches, a watch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from urllib.parse import quote, urlsplit
 from longhaul.kubernetes.connection import TIMEOUT_S, Access, ApiError, Client, Object, load_chain
 
 PAGE = 500
-"""Objects in one answer."""
+"""Number of objects in one answer."""
 MERGE = "application/merge-patch+json"
 
 
@@ -23,8 +23,8 @@ class Api(Client):
     def __init__(
         self, url: str, identity: Mapping[str, str], *, acting_as: str = "", timeout_s: float = TIMEOUT_S
     ) -> None:
-        """``identity``: ``certificate``, ``key`` and ``issuer``, PEM. ``acting_as`` is a user, in no group, that the
-        API servers take every call for (kubernetes.io, "User impersonation"): the administrator may ask for that."""
+        """``identity``: ``certificate``, ``key`` and ``issuer``, PEM. ``acting_as`` is a user, in no group, in whose
+        name every call is made (kubernetes.io, "User impersonation"); the administrator may do that."""
         context = ssl.create_default_context(cadata=identity["issuer"])
         load_chain(context, identity["certificate"] + "\n" + identity["key"])
         parts = urlsplit(url)
@@ -40,7 +40,8 @@ class Api(Client):
 
     @classmethod
     def of(cls, kubeconfig: Mapping[str, Any]) -> Api:
-        """The API of a kubeconfig as :func:`longhaul.cluster.kubeconfig` makes it: one cluster, all embedded."""
+        """Return the API of a kubeconfig made by :func:`longhaul.cluster.kubeconfig`: one cluster, everything
+        embedded."""
         cluster, user = kubeconfig["clusters"][0]["cluster"], kubeconfig["users"][0]["user"]
         parts = {
             "issuer": cluster["certificate-authority-data"],
@@ -50,11 +51,11 @@ class Api(Client):
         return cls(cluster["server"], {name: base64.b64decode(text).decode() for name, text in parts.items()})
 
     def get(self, path: str, **query: str) -> Object:
-        """One object."""
+        """Read one object."""
         return self._told("GET", path, query=query)
 
     def find(self, path: str) -> Object | None:
-        """One object, or None when there is none."""
+        """Read one object; None when it does not exist."""
         try:
             return self.get(path)
         except ApiError as error:
@@ -63,7 +64,7 @@ class Api(Client):
             raise
 
     def items(self, path: str, **query: str) -> Iterator[Object]:
-        """Every object of a list, page by page."""
+        """Yield every object of a list, page by page."""
         follow: dict[str, str] = {}
         while True:
             answer = self.get(path, limit=str(PAGE), **query, **follow)
@@ -74,11 +75,11 @@ class Api(Client):
             follow = {"continue": token}
 
     def patch(self, path: str, body: Object) -> Object:
-        """Change parts of an object: JSON merge patch (RFC 7386), in which null takes a field away."""
+        """Change parts of an object by a JSON merge patch (RFC 7386); null removes a field."""
         return self._told("PATCH", path, body=body, content_type=MERGE)
 
     def post(self, path: str, body: Object) -> Object:
-        """Make an object."""
+        """Create an object."""
         return self._told("POST", path, body=body)
 
     def put(self, path: str, body: Object) -> Object:
@@ -86,7 +87,7 @@ class Api(Client):
         return self._told("PUT", path, body=body)
 
     def delete(self, path: str, *, uid: str) -> None:
-        """Delete the object of this uid; one that is gone, or another of its name, is left."""
+        """Delete the object with this uid. Do nothing when it is gone, or when its name belongs to another object."""
         body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}}
         try:
             self._told("DELETE", path, body=body)
@@ -103,7 +104,7 @@ class Api(Client):
             raise self.silent(problem) from None
 
     def _told(self, method: str, path: str, **more: Any) -> Object:
-        """An answer, or a refusal that says of what."""
+        """Return an answer, or raise an error that names the request."""
         try:
             return self.send(method, path, **more)
         except ApiError as error:
@@ -113,12 +114,12 @@ class Api(Client):
 
 
 def path_of(*parts: str) -> str:
-    """A path of names that need not be plain."""
+    """Join names to a path, with special characters quoted."""
     return "/" + "/".join(quote(part, safe="") for part in parts)
 
 
 def moment(text: str) -> datetime | None:
-    """A time as RFC 3339 writes it; None for anything else, a time without a zone included."""
+    """Parse a time in RFC 3339; None for anything else, including a time without a zone."""
     try:
         found = datetime.fromisoformat(text)
         return found.astimezone(UTC) if found.tzinfo else None

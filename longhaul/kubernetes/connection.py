@@ -1,4 +1,4 @@
-"""Requests to a cluster's API: kept connections, refusals, answers that go on."""
+"""Requests to a cluster's API: reused connections, refusals, streamed answers."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from urllib.parse import urlencode
 
 CONNECT_S = 10.0
 TIMEOUT_S = 30.0
-"""How long one answer may take, seconds."""
+"""Time limit of one answer, seconds."""
 IDLE_S = 60.0
-"""A kept connection that was not used for so long may have been forgotten by something on its way."""
+"""Idle time after which a connection is not reused, seconds: a device on the path may have dropped it."""
 PAUSE_S = 10.0
-"""The longest wait that a server's ``Retry-After`` is believed, seconds."""
+"""Longest wait on a server's ``Retry-After``, seconds."""
 LATER = (429, 500, 503, 504)
 BUSY = (410, 502, *LATER)
-"""Answers after which the same question may be answered (k8s.io/apimachinery, ``errors.SuggestsClientDelay`` and what
-load balancers say); 410 is a list whose next page came too late, and has to begin anew."""
+"""Status codes after which the same request may succeed later (k8s.io/apimachinery, ``errors.SuggestsClientDelay``, and
+those of load balancers). 410 means that the next page of a list was requested too late; the list must be read anew."""
 
 Object = dict[str, Any]
 
@@ -38,19 +38,19 @@ class ApiError(Exception):
     def __init__(
         self, message: str, *, status: int = 0, reason: str = "", details: Mapping[str, Any] | None = None
     ) -> None:
-        """``status`` is its HTTP status, 0 for no answer; ``reason`` its word for a refusal (``Status.reason``), or why
-        there is no answer."""
+        """``status`` is the HTTP status, 0 when there was no answer. ``reason`` is the API's word for the refusal
+        (``Status.reason``), or why there was no answer."""
         super().__init__(message)
         self.status, self.reason, self.details = status, reason, details or {}
 
     @property
     def passing(self) -> bool:
-        """Whether it may be otherwise in a moment."""
+        """Return whether a later try may succeed."""
         return self.status == 0 or self.status in BUSY
 
 
 class CancelledError(Exception):
-    """Whoever asked was told to stop."""
+    """The caller was told to stop."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,16 +63,16 @@ class Access:
     server_name: str
     """Name that the server's certificate must have."""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Go with every request: a token, for one."""
+    """Headers sent with every request, such as a token."""
     timeout_s: float = TIMEOUT_S
 
 
 class Client:
-    """One identity at one API server; safe for many threads, each of which has a connection. Every call raises
-    :class:`ApiError` for what is not done, and past :meth:`cancel` :class:`CancelledError`."""
+    """One identity at one API server. It is safe for many threads; each has its own connection. Every call raises
+    :class:`ApiError` when it fails, and :class:`CancelledError` after :meth:`cancel`."""
 
     def __init__(self, access: Access, *, tries: int = 1) -> None:
-        """``tries``: how often in all a request is made that the server asks to repeat later."""
+        """``tries``: total number of times that a request is made when the server asks to repeat it later."""
         self.access = access
         self.cancelled = threading.Event()
         self._tries = tries
@@ -82,8 +82,8 @@ class Client:
         self._ahead = 0.0
 
     def now(self) -> datetime:
-        """The time on the API servers' clock, as their last answer told it: what is written into objects is compared
-        with what other machines write, and this machine's clock may be anybody's."""
+        """Return the time on the API servers' clock, from their last answer. Times in objects are compared with those
+        that other machines write, and this machine's clock may be wrong."""
         return datetime.fromtimestamp(datetime.now(UTC).timestamp() + self._ahead, UTC)
 
     def send(
@@ -95,7 +95,7 @@ class Client:
         body: Object | None = None,
         content_type: str = "application/json",
     ) -> Object:
-        """One request and its answer."""
+        """Send one request and return its answer."""
         payload = json.dumps(body).encode() if body is not None else None
         headers = self._headers() if payload is None else {**self._headers(), "Content-Type": content_type}
         for left in reversed(range(self._tries)):
@@ -107,7 +107,7 @@ class Client:
         return _checked(response.status, content)
 
     def lines(self, path: str, query: Mapping[str, str], *, silence_s: float) -> Generator[bytes, None, None]:
-        """The lines of an answer that goes on, such as a watch, on a connection of its own; ``OSError`` or
+        """Yield the lines of a streamed answer, such as a watch, on its own connection; ``OSError`` or
         ``HTTPException`` when it breaks off."""
         connection = _Connection(self.access, timeout=silence_s)
         with self._lock:
@@ -129,7 +129,7 @@ class Client:
             raise CancelledError("the engine asked to stop")
 
     def cancel(self) -> None:
-        """Stop everything under way."""
+        """Stop everything that is running."""
         self.cancelled.set()
         with self._lock:
             for connection in self._watches:
@@ -141,7 +141,8 @@ class Client:
     def _exchange(
         self, method: str, target: str, payload: bytes | None, headers: Mapping[str, str]
     ) -> tuple[http.client.HTTPResponse, bytes]:
-        """On the thread's own connection; once more on a fresh one when the server had closed the old one meanwhile."""
+        """Send on the thread's own connection; once more on a fresh one when the server has closed the old one
+        meanwhile."""
         kept = self._kept(method)
         for connection in (kept, _Connection(self.access, timeout=self.access.timeout_s)):
             if connection is None:
@@ -162,8 +163,8 @@ class Client:
         raise AssertionError("a fresh connection answers or raises")
 
     def _kept(self, method: str) -> _Connection | None:
-        """The thread's connection, taken from it. A creation is not repeated, so it has a fresh one: who closed the old
-        one may have done it first."""
+        """Take the thread's reusable connection. A creation must not be repeated, so it gets a fresh one: a server that
+        closes the old connection may already have done it."""
         connection: _Connection | None = getattr(self._local, "connection", None)
         self._local.connection = None
         if connection is not None and (method == "POST" or time.monotonic() - self._local.used > IDLE_S):
@@ -172,13 +173,13 @@ class Client:
         return connection
 
     def silent(self, problem: Exception) -> ApiError:
-        """The error of no answer."""
+        """Return the error for a missing answer."""
         why = str(problem) or type(problem).__name__
         return ApiError(f"https://{self.access.host}:{self.access.port} does not answer: {why}", reason=why)
 
 
 class _Connection(http.client.HTTPConnection):
-    """HTTPS past any proxy, with the name to check apart from the address to connect to."""
+    """An HTTPS connection that ignores any proxy. The name to check may differ from the address to connect to."""
 
     def __init__(self, access: Access, *, timeout: float) -> None:
         super().__init__(access.host, access.port, timeout=timeout)
@@ -199,7 +200,8 @@ class _Connection(http.client.HTTPConnection):
 
 
 def load_chain(context: ssl.SSLContext, pem: str) -> None:
-    """Load a certificate and its key, for which OpenSSL wants a file: one that only this process has, in memory."""
+    """Load a certificate and its key. OpenSSL needs a file, so they are put into one in memory that only this process
+    has."""
     descriptor = os.memfd_create("client", os.MFD_CLOEXEC)
     with os.fdopen(descriptor, "w", encoding="ascii") as file:
         file.write(pem)
@@ -212,7 +214,7 @@ def _target(path: str, query: Mapping[str, str] | None) -> str:
 
 
 def _checked(status: int, content: bytes) -> Object:
-    """The answer; :class:`ApiError` with what the API says of a refusal (its ``Status`` object)."""
+    """Return the answer; :class:`ApiError` with the API's explanation of a refusal (its ``Status`` object)."""
     try:
         answer = dict(json.loads(content)) if content else {}
     except (ValueError, TypeError):
@@ -227,8 +229,8 @@ def _checked(status: int, content: bytes) -> Object:
 
 
 def _ahead(date: str | None, before: float) -> float:
-    """Seconds that another's clock, which tells whole ones, is ahead of this one; differences too small to matter are
-    none."""
+    """Return how many seconds another clock, which tells whole seconds, is ahead of this one; 0 for differences too
+    small to matter."""
     try:
         found = parsedate_to_datetime(date or "").timestamp() - datetime.now(UTC).timestamp()
     except (TypeError, ValueError):

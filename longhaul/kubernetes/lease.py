@@ -1,4 +1,4 @@
-"""A Lease in the cluster (coordination.k8s.io/v1): one holder at a time, as controllers elect their leaders by."""
+"""A Lease in the cluster (coordination.k8s.io/v1): one holder at a time, as in the leader election of controllers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases"
 
 
 class HeldError(Exception):
-    """Somebody else has the lease, or took it just now; ``holder`` is empty then."""
+    """Somebody else holds the lease, or took it just now; in the second case ``holder`` is empty."""
 
     def __init__(self, holder: str) -> None:
         super().__init__(f"held by {holder}" if holder else "taken just now")
@@ -25,23 +25,23 @@ class HeldError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    """How a lease is held."""
+    """Settings of a lease."""
 
     lasts_s: int
-    """How long it holds that nobody renews, seconds."""
+    """Validity of a lease that is not renewed, seconds."""
     renew_s: float
-    """How often it is renewed, seconds."""
+    """Interval between renewals, seconds."""
     gone: Callable[[str], bool]
-    """Whether a holder is known to be no more, so that its lease is free before its time."""
+    """Tells whether a holder is known to have ended, so that its lease is free early."""
 
 
 @contextmanager
 def holding(api: Api, name: str, *, holder: str, terms: Terms) -> Iterator[Callable[[], bool]]:
-    """Hold a lease during the block, which is given a way to ask whether it still does.
+    """Hold a lease during the block. Yield a function that tells whether it is still held.
 
     Raises:
-        HeldError: somebody else has it.
-        ApiError: that cannot be said.
+        HeldError: somebody else holds it.
+        ApiError: the API refused or did not answer.
     """
     held = _Held(api, name, holder=holder, terms=terms)
     held.take()
@@ -58,7 +58,7 @@ def holding(api: Api, name: str, *, holder: str, terms: Terms) -> Iterator[Calla
 
 
 class _Held:
-    """The lease in one holder's hands."""
+    """The lease as one holder uses it."""
 
     def __init__(self, api: Api, name: str, *, holder: str, terms: Terms) -> None:
         self._api, self._name, self._holder, self._terms = api, name, holder, terms
@@ -67,7 +67,7 @@ class _Held:
         self.lost = False
 
     def take(self) -> None:
-        """Make it this holder's, also from one whose time is over."""
+        """Take the lease for this holder, also from one whose time is over."""
         try:
             lease = self._api.find(self._path) or self._make()
             other = _holder(lease, self._api.now())
@@ -81,23 +81,24 @@ class _Held:
             raise HeldError("") from None
 
     def renew(self, over: threading.Event) -> None:
-        """Again and again, until it is over or somebody else has it."""
+        """Renew the lease again and again, until the block ends or somebody else holds it."""
         while not over.wait(self._terms.renew_s):
             try:
                 self._write(self._holder)
             except ApiError as error:
-                # Whoever does not answer is asked again; those who work under the lease notice by themselves.
+                # A server that does not answer is asked again; the work under the lease notices that by itself.
                 if error.status in (404, 409) and not self._still_held():
                     self.lost = True
                     return
 
     def give_back(self) -> None:
-        """Let whoever comes next have it at once."""
+        """Release the lease, so that the next holder can take it at once."""
         if not self.lost:
             self._write("")
 
     def _still_held(self) -> bool:
-        """After a refusal: this holder may have written itself, and not have had the answer."""
+        """Return whether this holder still has the lease after a refusal: its own write may have succeeded without an
+        answer."""
         try:
             lease = self._api.find(self._path)
         except ApiError:
@@ -112,7 +113,7 @@ class _Held:
         return self._api.post(LEASES, {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata})
 
     def _write(self, holder: str) -> None:
-        """With the version that was written or read last: nobody may have written since."""
+        """Write with the version that was written or read last, so that the write fails if anybody wrote since."""
         spec = {
             "holderIdentity": holder,
             "leaseDurationSeconds": self._terms.lasts_s,
@@ -123,7 +124,7 @@ class _Held:
 
 
 def _holder(lease: Object, now: datetime) -> str:
-    """Who has it; empty when nobody has, or has not renewed it in time."""
+    """Return the holder; empty when there is none, or it has not renewed in time."""
     spec = lease.get("spec") or {}
     renewed = moment(spec.get("renewTime") or "")
     if renewed is None or now - renewed > timedelta(seconds=spec.get("leaseDurationSeconds") or 0):

@@ -1,4 +1,4 @@
-"""A site's card: how wide and high it has to be, and where each of its texts is."""
+"""Draws a site's card: computes its width and height, and the position of each of its texts."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from longhaul.map.shapes import Box, Plate, Shape, text
 
 PAD = 16
 NARROWEST, WIDEST = 316, 460
-"""A card's width, pixels: as much as its longest line asks for, between these."""
+"""Bounds of a card's width, pixels. Between them, its longest line decides."""
 
 _GAP = 14
-"""Between what is on the left of a line and what is on the right."""
+"""Space between the left and the right text of a line, pixels."""
 _LINE = 17
 _BEFORE_ENTRY = 5
 _SWATCH = 14
 _BAR = 9
 _SHARE = 0.58
-"""Of a line that is too long, what the right half gets."""
+"""Share of a line that its right text gets when both texts are too long."""
 
 
 @dataclass(kw_only=True)
 class _Pen:
-    """Writes downwards."""
+    """Writes lines from top to bottom."""
 
     width: float
     y: float = 0
@@ -36,7 +36,7 @@ class _Pen:
         return self.width - 2 * PAD
 
     def pair(self, left: str, right: str, *, faces: tuple[Face, Face], indent: float = 0, tail: float = 0) -> float:
-        """Two texts on this line, and how wide the left one is; ``tail`` is kept free behind that."""
+        """Write two texts on this line and return the width of the left one; ``tail`` pixels stay free behind it."""
         room = self.room - indent - (tail + 6 if tail else 0)
         wanted_left, wanted_right = faces[0].width(left), faces[1].width(right)
         if right and wanted_left + _GAP + wanted_right > room:
@@ -52,7 +52,7 @@ class _Pen:
 
 
 def card_width(site: SiteFacts) -> float:
-    """Pixels that the site's longest line asks for, within bounds."""
+    """Return the width that the site's longest line needs, pixels, within the bounds."""
     lines = [*site.ranges, *(line for section in site.sections for line in section.lines)]
     wanted = [_line_width(line) for line in lines]
     wanted.append(SITE.width(site.name) + _GAP + BLOCK.width(str(site.block)))
@@ -73,7 +73,7 @@ def _tag_width(tag: str) -> float:
 
 
 def card(site: SiteFacts, width: float) -> tuple[tuple[Shape, ...], float]:
-    """What is on the card, from its own corner, and its height."""
+    """Return the shapes on the card, relative to its corner, and its height."""
     pen = _Pen(width=width)
     pen.y = 32
     pen.pair(site.name, str(site.block), faces=(SITE, BLOCK))
@@ -90,7 +90,7 @@ def card(site: SiteFacts, width: float) -> tuple[tuple[Shape, ...], float]:
 
 
 def bar(parts: tuple[Part, ...], box: Box, *, radius: float = 2) -> Iterator[Plate]:
-    """A range and its parts, each as wide as its share of the addresses and never too thin to be seen."""
+    """Yield a range and its parts. Each part is as wide as its share of the addresses, but wide enough to be seen."""
     yield Plate(box=box, css="spare", radius=radius, title="spare")
     for part in parts:
         width = max(part.share * box.width, 2)

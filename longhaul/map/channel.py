@@ -1,8 +1,8 @@
-"""The links' ways through the channel between the two rows of cards.
+"""Routes the links through the channel between the two rows of cards.
 
-Every link leaves its card straight, runs along a track of its own and goes straight into the other card. No two links
-share a stretch, so they only ever cross at right angles; the order of the tracks, and of the links along a card's edge,
-is chosen so that few do.
+Every link leaves its card straight, runs along a track and goes straight into the other card. No two links share a
+stretch, so they cross only at right angles. The order of the tracks, and of the links along a card's edge, is chosen
+for few crossings.
 """
 
 from __future__ import annotations
@@ -13,29 +13,30 @@ from dataclasses import dataclass, replace
 from longhaul.map.shapes import Box
 
 GRID = 16
-"""Links of the upper row stand on multiples of this, links of the lower row half way between: at least half of it is
-between any two, whichever card they belong to. Pixels."""
+"""Grid for the links' positions, pixels. Links of the upper row are on multiples of it, links of the lower row halfway
+between. So two links are at least half of it apart, whichever cards they belong to."""
 PITCH = 2 * GRID
-"""Between two links along a card's edge where there is room; else the grid."""
+"""Distance between two links along a card's edge where there is room, pixels; elsewhere it is ``GRID``."""
 
 SIDE = 96
-"""Left and right of a card's links, pixels: what its cloud is called is written there."""
+"""Space left and right of a card's links, pixels. The name of the card's cloud is written there."""
 _CLEAR = 6
-"""Between a label and another wire that passes it, pixels."""
+"""Space between a label and another wire that passes it, pixels."""
 _STEP = 4
-"""Between two places that a label is tried at, pixels."""
+"""Distance between two positions at which a label is tried, pixels."""
 
 _WELL_ORDERED = 30
-"""Links up to which the order is improved: eight sites. Beyond, nothing makes it legible, and the search gets long."""
+"""Largest number of links whose order is improved: that of eight sites. With more, no order is legible, and the search
+takes long."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class End:
-    """A card as links see it."""
+    """A card, as far as links need to know it."""
 
     box: Box
     lower: bool
-    """Whether it is in the lower row, so that links leave it upwards."""
+    """True when it is in the lower row, so that links leave it upwards."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,38 +46,39 @@ class Wire:
     first: str
     second: str
     label: float
-    """Width of what is written on it, pixels."""
+    """Width of its label, pixels."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Course:
-    """Where a link runs: from the first card's edge at ``x1`` to ``track``, along it, and to the second's at ``x2``."""
+    """Path of a link: from the first card's edge at ``x1`` to ``track``, along it, and to the second card's edge at
+    ``x2``."""
 
     x1: float
     x2: float
     track: int
     label_x: float = 0
-    """Middle of its label."""
+    """Middle of its label, pixels."""
 
     @property
     def left(self) -> float:
-        """Where its horizontal stretch begins."""
+        """Left end of its horizontal stretch."""
         return min(self.x1, self.x2)
 
     @property
     def right(self) -> float:
-        """Where that ends."""
+        """Right end of its horizontal stretch."""
         return max(self.x1, self.x2)
 
 
 def narrowest(links: int) -> float:
-    """Width that a card needs for so many links."""
+    """Return the width that a card needs for this number of links."""
     return max(links - 1, 0) * GRID + 2 * SIDE
 
 
 def order(wires: Sequence[Wire], ends: Mapping[str, End]) -> list[Wire]:
-    """The wires from the upper track to the lower one: short ones within a row next to that row, those between the
-    rows in the middle; then neighbours change places as long as that saves crossings."""
+    """Sort the wires from the upper track to the lower one: short wires within a row next to that row, wires between
+    the rows in the middle. Then neighbours change places as long as that saves crossings."""
     ranked = sorted(wires, key=lambda wire: _rank(wire, ends))
     if len(ranked) > _WELL_ORDERED:
         return ranked
@@ -102,8 +104,8 @@ def _rank(wire: Wire, ends: Mapping[str, End]) -> tuple[float, float]:
 
 
 def ports(ranked: Sequence[Wire], ends: Mapping[str, End]) -> dict[tuple[str, Wire], float]:
-    """Where each wire leaves each of its cards. Of those that go left the one with the nearest track is outermost, of
-    those that go right as well: so a card's own wires do not cross."""
+    """Return the position at which each wire leaves each of its cards. Of the wires that go left, the one with the
+    nearest track is outermost, and likewise of those that go right. So a card's own wires do not cross."""
     places: dict[tuple[str, Wire], float] = {}
     for name, end in ends.items():
         own = [(depth, wire) for depth, wire in enumerate(ranked) if name in (wire.first, wire.second)]
@@ -119,8 +121,8 @@ def ports(ranked: Sequence[Wire], ends: Mapping[str, End]) -> dict[tuple[str, Wi
 
 
 def _leads_left(name: str, wire: Wire, ends: Mapping[str, End]) -> bool:
-    """Whether the wire goes left from this card. One to a card straight above or below stands at the outer side, where
-    there is room beside it for its label."""
+    """Return whether the wire goes left from this card. A wire to a card straight above or below goes to the outer
+    side, where there is room beside it for its label."""
     own = ends[name].box.middle
     other = ends[wire.second if name == wire.first else wire.first].box.middle
     if abs(other - own) >= ends[name].box.width / 2:
@@ -135,7 +137,7 @@ def _snap(x: float, *, lower: bool) -> int:
 
 
 def crossings(ranked: Sequence[Wire], ends: Mapping[str, End]) -> int:
-    """How often two wires cross in this order."""
+    """Return how many times two wires cross in this order."""
     places = ports(ranked, ends)
     spans = [(places[wire.first, wire], places[wire.second, wire]) for wire in ranked]
     count = 0
@@ -147,8 +149,8 @@ def crossings(ranked: Sequence[Wire], ends: Mapping[str, End]) -> int:
 
 
 def courses(wires: Sequence[Wire], ends: Mapping[str, End], *, width: float) -> dict[Wire, Course]:
-    """Every wire's course, on a page of ``width`` pixels. Wires whose stretches, labels included, are apart from each
-    other share a track."""
+    """Return every wire's course, on a page of ``width`` pixels. Wires share a track when their stretches, labels
+    included, do not overlap."""
     ranked = order(wires, ends)
     places = ports(ranked, ends)
     found: dict[Wire, Course] = {}
@@ -164,8 +166,8 @@ def courses(wires: Sequence[Wire], ends: Mapping[str, End], *, width: float) -> 
 
 
 def _slots(course: Course, label: float) -> tuple[float, float]:
-    """Where the middle of a label may be. On the stretch; where that is too short, over either corner or both: the line
-    then goes in above or below."""
+    """Return the bounds for the middle of a label: on the stretch or, where that is too short, over either corner or
+    both. Then the line enters the label from above or below."""
     inner = label / 2 - GRID
     if course.right - course.left >= label + 2 * GRID:
         return course.left + label / 2, course.right - label / 2
@@ -173,13 +175,13 @@ def _slots(course: Course, label: float) -> tuple[float, float]:
 
 
 def _reach(course: Course, label: float) -> tuple[float, float]:
-    """The stretch and all that its label may take."""
+    """Return the bounds of the stretch and of all that its label may cover."""
     low, high = _slots(course, label)
     return min(course.left, low - label / 2), max(course.right, high + label / 2)
 
 
 def _labelled(wire: Wire, found: Mapping[Wire, Course], ends: Mapping[str, End], width: float) -> Course:
-    """The course with its label where the fewest other wires pass, and as near the middle as that allows."""
+    """Return the course with its label where the fewest other wires pass, and as near the middle as possible."""
     course = found[wire]
     passing = [x for other, place in found.items() if other != wire for x in _passing(other, place, course, ends)]
     half = wire.label / 2
@@ -195,7 +197,7 @@ def _labelled(wire: Wire, found: Mapping[Wire, Course], ends: Mapping[str, End],
 
 
 def _passing(other: Wire, place: Course, course: Course, ends: Mapping[str, End]) -> list[float]:
-    """Where another wire's upright stretches meet the track of ``course``."""
+    """Return the positions where the vertical stretches of another wire meet the track of ``course``."""
     return [
         x
         for name, x in ((other.first, place.x1), (other.second, place.x2))

@@ -1,4 +1,4 @@
-"""The map as one SVG document, and as an HTML page around it."""
+"""Draws the map as one SVG document, and as an HTML page around it."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ _ABOVE_SITES = 32
 
 
 def svg(environment: Environment) -> str:
-    """The map of ``environment`` as an SVG document that needs nothing else; the same for the same environment, byte
-    for byte."""
+    """Return the map of ``environment`` as an SVG document that needs no other file. The same environment gives the
+    same bytes."""
     return tostring(_picture(gather(environment)), encoding="unicode") + "\n"
 
 
 def html(environment: Environment) -> str:
-    """The same as a page."""
+    """Return the same as an HTML page."""
     light, dark = page_colours()
     return f"""\
 <!DOCTYPE html>
@@ -127,7 +127,8 @@ def _card(parent: Element, place: CardPlace) -> None:
 
 
 def _links(root: Element, placed: Layout) -> None:
-    """All lines, then all labels, so that no line passes over a label. Who hears the picture is told by the lines."""
+    """Draw all lines, then all labels, so that no line covers a label. Screen readers get the lines' titles and not the
+    labels."""
     if not placed.links:
         return
     lines = group(root, css="links", title="Links")
@@ -143,7 +144,8 @@ def _links(root: Element, placed: Layout) -> None:
 
 
 def _link(parent: Element, place: LinkPlace) -> None:
-    """The line on a broad one of the ground's colour, so that it passes over what it crosses."""
+    """Draw the line over a broad one in the colour of the background, so that it is seen to pass over what it
+    crosses."""
     link = place.link
     title = f"{link.first} to {link.second}: {LINK_KINDS[link.kind]}, {link.note}"
     element = group(parent, css=f"link {link.kind}", title=title)

@@ -1,8 +1,8 @@
-"""Type: the few faces that the map is set in, and how wide a text can be.
+"""Fonts of the map, and the largest width that a text can have in each.
 
-Nobody knows which font a reader's machine has, so widths are upper bounds: those of DejaVu, the widest of the common
-sans-serif and monospaced families (its own metrics, rounded up). What fits by them fits by Segoe, San Francisco, Roboto
-and Liberation as well.
+The font on a reader's machine is unknown, so widths are upper bounds: those of DejaVu, the widest of the common
+sans-serif and monospaced families (its own metrics, rounded up). A text that fits in DejaVu also fits in Segoe, San
+Francisco, Roboto and Liberation.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ELLIPSIS = "…"
 
 @dataclass(frozen=True, kw_only=True)
 class Face:
-    """A class of text; ``size`` in pixels of the picture."""
+    """A class of text; ``size`` is in pixels of the picture."""
 
     css: str
     size: float
@@ -27,13 +27,13 @@ class Face:
     bold: bool = False
 
     def width(self, text: str) -> float:
-        """The most pixels that ``text`` takes."""
+        """Return the largest number of pixels that ``text`` takes."""
         if self.mono:
             return sum(0.61 if character.isascii() else 1.0 for character in text) * self.size
         return sum(map(_em, text)) * self.size * (1.13 if self.bold else 1.0)
 
     def fit(self, text: str, room: float) -> str:
-        """``text``, or as much of its beginning as ``room`` pixels hold, with an ellipsis."""
+        """Return ``text``, or as much of its beginning as fits in ``room`` pixels, with an ellipsis."""
         if self.width(text) <= room:
             return text
         kept = text
@@ -67,4 +67,4 @@ LABEL = Face(css="label", size=11)
 TAG = Face(css="tag", size=10, bold=True)
 
 FACES = (TITLE, FIGURE, CLOUD, SITE, BLOCK, HEAD, NAME, TEXT, SMALL, CODE, QUIET, LABEL, TAG)
-"""Every face, for the style sheet."""
+"""All faces, for the style sheet."""

@@ -1,4 +1,4 @@
-"""What the map says of an environment, in words and shares, before anything has a place."""
+"""Content of the map of an environment, in words and shares, before anything is placed."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from longhaul.map.faces import CODE, NAME, QUIET, TEXT, Face
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """One line of a card: something on the left, what it is or has on the right."""
+    """One line of a card: a name on the left, its value on the right."""
 
     left: str
     right: str = ""
     left_face: Face = TEXT
     right_face: Face = CODE
     tag: str = ""
-    """A word in a pill behind the left text."""
+    """Word in a pill after the left text."""
     swatch: str = ""
-    """The part of the block whose colour stands before the line."""
+    """Part of the site's range whose colour is shown before the line."""
     inside: bool = False
-    """Whether it belongs to the line with a colour before it."""
+    """True when the line belongs to the preceding line that has a colour."""
     starts: bool = False
-    """Whether an entry begins here, so that a little room is left above."""
+    """True when an entry begins here, so that some space is left above."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,12 +35,12 @@ class Section:
     note: str = ""
     lines: tuple[Line, ...] = ()
     panel: bool = False
-    """Whether it stands on a ground of its own: the control plane."""
+    """True when the section has a background of its own, as the control plane has."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """A range inside another, as shares of the outer one's addresses."""
+    """A range inside another one, as shares of the outer range's addresses."""
 
     name: str
     css: str
@@ -51,7 +51,7 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class SiteFacts:
-    """A card's content."""
+    """Content of a card."""
 
     name: str
     kind: str
@@ -72,31 +72,31 @@ class LinkFacts:
     kind: str
     """``ipsec``, ``backbone`` or ``existing``."""
     note: str
-    """What it is made of."""
+    """Its means: a number of tunnels, ``peering`` or ``circuit``."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MapFacts:
-    """Everything on the map."""
+    """Content of the map."""
 
     name: str
     subtitle: str
     """Domain and versions."""
     summary: str
-    """One sentence for who hears the picture."""
+    """Description in a few sentences, for screen readers."""
     figures: tuple[tuple[str, str], ...]
-    """Numbers and what they count."""
+    """Numbers, each with what it counts."""
     supernet: IPv4Network
     parts: tuple[Part, ...]
-    """Of the supernet."""
+    """Parts of the supernet."""
     shared: tuple[tuple[str, str], ...]
-    """What belongs to no site, and where it is."""
+    """Names and addresses of what belongs to no site."""
     sites: tuple[SiteFacts, ...]
     links: tuple[LinkFacts, ...] = field(default=())
 
 
 def part_of(outer: IPv4Network, inner: IPv4Network, *, name: str, css: str) -> Part:
-    """``inner`` as a share of ``outer``."""
+    """Return ``inner`` as a share of ``outer``."""
     offset = int(inner.network_address) - int(outer.network_address)
     return Part(
         name=name,
@@ -110,17 +110,18 @@ def part_of(outer: IPv4Network, inner: IPv4Network, *, name: str, css: str) -> P
 def entry(
     name: str, value: str, *, under: str = "", beside: str = "", tag: str = "", face: Face = NAME
 ) -> Iterator[Line]:
-    """Two lines about one thing: its name and, in ``face``, the value that matters; below them what else there is."""
+    """Yield two lines about one thing: its name and, in ``face``, the main value; below them the details, if there are
+    any."""
     yield Line(left=name, right=value, left_face=NAME, right_face=face, tag=tag, starts=True)
     if under or beside:
         yield Line(left=under, right=beside, left_face=QUIET, right_face=QUIET)
 
 
 def counted(number: int, one: str, many: str = "") -> str:
-    """``1 host``, ``1,000 hosts``."""
+    """Return a number with its noun: ``1 host``, ``1,000 hosts``."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def listed(words: Sequence[str]) -> str:
-    """``a``, ``a, b and c``."""
+    """Join words: ``a``, ``a, b and c``."""
     return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))

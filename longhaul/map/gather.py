@@ -1,4 +1,4 @@
-"""From an environment to what the map says of it. Every address comes from the address plan."""
+"""Gathers the content of the map from an environment. Every address comes from the address plan."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from longhaul.map.sites import site_facts
 
 
 def gather(environment: Environment) -> MapFacts:
-    """Everything that the map of ``environment`` says."""
+    """Return the content of the map of ``environment``."""
     addresses = plan(environment)
     joined = tuple(_link(environment, link) for link in links(environment))
     held: Counter[str] = Counter()
@@ -70,7 +70,7 @@ def _counted(number: int, one: str) -> tuple[str, str]:
 
 
 def _parts(environment: Environment, addresses: AddressPlan) -> Iterator[Part]:
-    """The supernet's parts in the order of their addresses, which is how the picture is read."""
+    """Yield the supernet's parts in the order of their addresses, in which the picture is read."""
     outer = addresses.supernet
     parts = [
         part_of(outer, site.block, name=name, css=f"accent {environment.sites[name].kind}")

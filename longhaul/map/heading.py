@@ -1,4 +1,4 @@
-"""What stands above and below the sites: the environment's name, its numbers, its supernet, the legend."""
+"""Draws what is above and below the sites: the environment's name, its numbers, its supernet, the legend."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from longhaul.map.facts import MapFacts
 from longhaul.map.shapes import Box, Shape, text
 
 _COLUMN = 24
-"""Between two columns, pixels."""
+"""Space between two columns, pixels."""
 _SAMPLE = 52
-"""From a line of the legend to its words."""
+"""Distance from a line in the legend to its words, pixels."""
 
 LINK_KINDS = {
     "ipsec": "IPsec tunnels",
     "backbone": "a cloud's backbone",
     "existing": "an existing circuit",
 }
-"""The legend's words."""
+"""Words of the legend, by kind of link."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Band:
-    """Shapes across the page and where they end."""
+    """Shapes across the page, and the height at which they end."""
 
     shapes: tuple[Shape, ...]
     bottom: float
 
 
 def heading(facts: MapFacts, *, left: float, room: float) -> Band:
-    """Name, figures, supernet and what belongs to no site, in ``room`` pixels."""
+    """Place the name, the figures, the supernet and what belongs to no site, in a width of ``room`` pixels."""
     shapes: list[Shape] = [text(left, 66, facts.name, TITLE, room=room)]
     shapes.append(text(left, 88, facts.subtitle, SMALL, room=room))
     figures, y = _columns(facts.figures, faces=(FIGURE, SMALL), box=Box(x=left, y=88, width=room, height=52))
@@ -50,8 +50,8 @@ def heading(facts: MapFacts, *, left: float, room: float) -> Band:
 
 
 def _columns(pairs: Iterable[tuple[str, str]], *, faces: tuple[Face, Face], box: Box) -> tuple[list[Shape], float]:
-    """Something over what it is, as many beside each other below ``box.y`` as there is room for; and where they end.
-    A row is ``box.height`` high."""
+    """Place pairs of texts, the first above the second, as many beside each other below ``box.y`` as there is room for.
+    Return them and the height at which they end. A row is ``box.height`` high."""
     shapes: list[Shape] = []
     x, y = box.right, box.y
     for above, below in pairs:
@@ -66,7 +66,7 @@ def _columns(pairs: Iterable[tuple[str, str]], *, faces: tuple[Face, Face], box:
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """Where the legend shows a kind of link."""
+    """Position of a kind of link in the legend."""
 
     x: float
     y: float
@@ -74,7 +74,7 @@ class Sample:
 
 
 def legend(facts: MapFacts, *, left: float, room: float, y: float) -> tuple[Band, tuple[Sample, ...]]:
-    """What the lines on this map mean, from ``y`` downwards; nothing where there are none."""
+    """Place the legend of the kinds of links on this map, from ``y`` downwards; empty when there are no links."""
     kinds = [kind for kind in LINK_KINDS if any(link.kind == kind for link in facts.links)]
     if not kinds:
         return Band(shapes=(), bottom=y), ()

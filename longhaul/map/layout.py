@@ -1,4 +1,4 @@
-"""Where everything on the map is: two rows of cards, sites of one cloud together, and between the rows the links."""
+"""Places everything on the map: two rows of cards, the sites of one cloud together, and the links between the rows."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from longhaul.map.shapes import Box, Shape, moved
 
 MARGIN = 40
 TRACK = 26
-"""Between two tracks, pixels: a label is 18 high."""
+"""Distance between two tracks, pixels; a label is 18 high."""
 LABEL_PAD = 9
-"""Inside a label, left and right."""
+"""Space inside a label, left and right, pixels."""
 
 _NARROWEST_PAGE = 560
 _CARD_GAP = 24
@@ -29,7 +29,7 @@ _CHANNEL_EDGE = 30
 
 @dataclass(frozen=True, kw_only=True)
 class CardPlace:
-    """A card and what is on it."""
+    """A card and its content."""
 
     site: SiteFacts
     box: Box
@@ -38,21 +38,21 @@ class CardPlace:
 
 @dataclass(frozen=True, kw_only=True)
 class GroupPlace:
-    """The sites of one cloud in one row."""
+    """Sites of one cloud in one row."""
 
     kind: str
     box: Box
     cards: tuple[CardPlace, ...]
 
     def at(self, y: float) -> GroupPlace:
-        """The same, moved down by so much."""
+        """Return the same group, moved down by ``y`` pixels."""
         cards = (replace(card, box=card.box.at(0, y), shapes=moved(card.shapes, 0, y)) for card in self.cards)
         return replace(self, box=self.box.at(0, y), cards=tuple(cards))
 
 
 @dataclass(frozen=True, kw_only=True)
 class LinkPlace:
-    """A link's way."""
+    """Path of a link."""
 
     link: LinkFacts
     start: tuple[float, float]
@@ -71,32 +71,32 @@ class Layout:
 
 
 Groups = tuple[tuple[str, tuple[SiteFacts, ...]], ...]
-"""Sites of one cloud, by the cloud."""
+"""Clouds, each with its sites."""
 
 
 def page_width(facts: MapFacts) -> float:
-    """Pixels that the wider row takes, with its margins."""
+    """Return the width of the wider row with its margins, pixels."""
     wide = card_width_of_all(facts)
     return max(_NARROWEST_PAGE, *(_row_width(row, wide) for row in rows_of(facts))) + 2 * MARGIN
 
 
 def layout(facts: MapFacts, *, top: float, width: float) -> Layout:
-    """Everything in its place, from ``top`` downwards, in the middle of a page of ``width``."""
+    """Place everything from ``top`` downwards, in the middle of a page of ``width`` pixels."""
     wide = card_width_of_all(facts)
     upper, lower = (_row(row, x=(width - _row_width(row, wide)) / 2, wide=wide) for row in rows_of(facts))
     upper = [group.at(top) for group in upper]
     bottom = upper[0].box.bottom
     if not facts.links:
         return Layout(bottom=bottom, groups=tuple(upper), links=())
-    # The links' ways depend on where the lower row's cards are across, and the height of that row on the ways.
+    # The links' paths depend on the horizontal positions of the lower row's cards, and that row's height on the paths.
     links, below = _links(facts.links, upper, lower, y=bottom, width=width)
     lower = [group.at(below) for group in lower]
     return Layout(bottom=lower[0].box.bottom if lower else below, groups=(*upper, *lower), links=links)
 
 
 def rows_of(facts: MapFacts) -> tuple[Groups, Groups]:
-    """Which clouds are in which row: as few cards across as possible, the control plane's cloud above. A cloud of far
-    more sites than the rest takes part of both rows."""
+    """Assign the clouds to the two rows: as few cards side by side as possible, the control plane's cloud in the upper
+    row. A cloud with far more sites than the others takes part of both rows."""
     groups: list[tuple[str, tuple[SiteFacts, ...]]] = []
     half = ceil(len(facts.sites) / 2)
     for kind in dict.fromkeys(site.kind for site in facts.sites):
@@ -123,7 +123,7 @@ def _has_control_plane(site: SiteFacts) -> bool:
 
 
 def card_width_of_all(facts: MapFacts) -> int:
-    """Cards of one width look like one drawing, so the widest decides."""
+    """Return one width for all cards, so that they look alike: that of the widest."""
     widest = max(card_width(site) for site in facts.sites)
     return ceil(max(widest, narrowest(len(facts.sites) - 1)) / GRID) * GRID
 
@@ -134,7 +134,7 @@ def _row_width(row: Groups, wide: int) -> int:
 
 
 def _row(row: Groups, *, x: float, wide: int) -> list[GroupPlace]:
-    """The groups of a row at height 0; all its cards are as high as the highest."""
+    """Return the groups of a row at height 0. All its cards are as high as the highest."""
     drawn = {site.name: card(site, wide) for _, sites in row for site in sites}
     height = max((own for _, own in drawn.values()), default=0)
     placed = []
@@ -153,7 +153,8 @@ def _row(row: Groups, *, x: float, wide: int) -> list[GroupPlace]:
 def _links(
     links: Sequence[LinkFacts], upper: Sequence[GroupPlace], lower: Sequence[GroupPlace], *, y: float, width: float
 ) -> tuple[tuple[LinkPlace, ...], float]:
-    """The links' ways below the upper row, whose bottom is at ``y``; and where the lower row begins."""
+    """Return the links' paths below the upper row, whose bottom is at ``y``, and the height at which the lower row
+    begins."""
     ends = dict(_ends(upper, lower=False)) | dict(_ends(lower, lower=True))
     wires = {link: Wire(first=link.first, second=link.second, label=label_width(link)) for link in links}
     ways = courses(list(wires.values()), ends, width=width)
@@ -177,15 +178,15 @@ def _link(link: LinkFacts, way: Course, ends: Mapping[str, End], *, y: float, be
 
 
 def _edge(end: End, below: float) -> float:
-    """Height of the card's edge that links leave it at; cards of the lower row were measured from zero."""
+    """Return the height of the card's edge where links leave it. Cards of the lower row were measured from zero."""
     return below + end.box.y if end.lower else end.box.bottom
 
 
 def label_width(link: LinkFacts) -> float:
-    """Pixels of a link's label."""
+    """Return the width of a link's label, pixels."""
     return 2 * LABEL_PAD + LABEL.width(label(link))
 
 
 def label(link: LinkFacts) -> str:
-    """What is written on a link."""
+    """Return the text on a link."""
     return f"{link.first} – {link.second} · {link.note}"

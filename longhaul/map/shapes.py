@@ -1,4 +1,4 @@
-"""What a picture is put together from: texts and boxes with places, in pixels from the upper left corner."""
+"""Elements of a picture: texts and boxes with positions, in pixels from the upper left corner."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ class Box:
 
     @property
     def right(self) -> float:
-        """Where it ends."""
+        """Right edge."""
         return self.x + self.width
 
     @property
     def bottom(self) -> float:
-        """Where it ends."""
+        """Bottom edge."""
         return self.y + self.height
 
     @property
     def middle(self) -> float:
-        """Half way across."""
+        """Horizontal middle."""
         return self.x + self.width / 2
 
     def at(self, x: float, y: float) -> Box:
-        """The same, moved by so much."""
+        """Return the same box, moved by ``x`` and ``y``."""
         return Box(x=self.x + x, y=self.y + y, width=self.width, height=self.height)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Text:
-    """A line of text on its baseline, shortened to what fits; ``whole`` is all of it."""
+    """A line of text on its baseline; ``shown`` is as much as fits, ``whole`` is all of it."""
 
     x: float
     y: float
@@ -58,12 +58,12 @@ class Plate:
     css: str
     radius: float = 0
     title: str = ""
-    """What it stands for, where nothing is written on it."""
+    """Meaning of the plate, when nothing is written on it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mark:
-    """Where a line ends: a disc or a square around a point."""
+    """End of a line: a disc or a square around a point."""
 
     x: float
     y: float
@@ -83,12 +83,12 @@ def text(
     room: float,
     anchor: Literal["start", "middle", "end"] = "start",
 ) -> Text:
-    """A text that takes at most ``room`` pixels."""
+    """Return a text that takes at most ``room`` pixels."""
     return Text(x=x, y=y, shown=face.fit(content, room), whole=content, face=face, anchor=anchor)
 
 
 def moved(shapes: Iterable[Shape], x: float, y: float) -> tuple[Shape, ...]:
-    """The shapes, each moved by so much."""
+    """Return the shapes, each moved by ``x`` and ``y``."""
     return tuple(_moved(shape, x, y) for shape in shapes)
 
 

@@ -1,4 +1,4 @@
-"""What a site's card says: ranges, control plane, gateways, pools, racks."""
+"""Gathers the content of a site's card: ranges, control plane, gateways, pools, hosts."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from longhaul.map.faces import CODE, TEXT
 from longhaul.map.facts import Line, Section, SiteFacts, counted, entry, part_of
 
 PARTS = ("infrastructure", "nodes", "pods")
-"""The parts of a block, by their names on the map."""
+"""Names of a block's parts on the map."""
 
 
 def site_facts(environment: Environment, addresses: AddressPlan, name: str, *, tunnels: int) -> SiteFacts:
-    """The card of site ``name``; ``tunnels`` is how many IPsec tunnels end there."""
+    """Return the card of site ``name``; ``tunnels`` is the number of IPsec tunnels that end there."""
     site, ranges = environment.sites[name], addresses.sites[name]
     sections = [_control_plane(environment, addresses)] if name == environment.control_plane.site else []
     sections += _gateways(environment, addresses, name, tunnels=tunnels)
@@ -136,7 +136,7 @@ def _racks(environment: Environment, addresses: AddressPlan, name: str) -> Itera
 
 
 def gpu_words(promise: GpuPromise) -> str:
-    """``8 × H100``, ``8 GPUs`` of any model, or nothing."""
+    """Return ``8 × H100``, ``8 GPUs`` when the model is unknown, or an empty text without GPUs."""
     if promise.gpus and promise.model:
         return f"{promise.gpus} × {promise.model}"
     return counted(promise.gpus, "GPU") if promise.gpus else ""

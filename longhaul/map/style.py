@@ -1,7 +1,7 @@
-"""The map's colours and style sheet: light, and dark where the reader's system asks for it.
+"""Colours and style sheet of the map: light, and dark when the reader's system asks for it.
 
-Plain values and no variables, so that what is no browser draws the picture too, in the light colours. Texts keep a
-contrast of 4.5 to 1 or more to what they stand on, in both (w3.org, WCAG 2.2, 1.4.3).
+There are only plain values and no variables, so that programs other than browsers draw the picture too, in the light
+colours. The contrast of texts to their background is at least 4.5 to 1 in both schemes (w3.org, WCAG 2.2, 1.4.3).
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ LINKS = ("ipsec", "backbone", "existing")
 
 
 def inks() -> dict[str, tuple[str, str]]:
-    """Every colour, those of the clouds by their kind."""
+    """Return every colour. Those of the clouds are under their names."""
     drawn = {kind: cloud.picture for kind, cloud in clouds().items()}
     return {**INK, **{kind: (picture.light, picture.dark) for kind, picture in drawn.items()}}
 
 
 def style_sheet() -> str:
-    """The whole sheet."""
+    """Return the whole style sheet."""
     fixed = "\n".join(_fixed())
     dark = "\n".join(f"  {rule}" for rule in _colours(1))
     light = "\n".join(_colours(0))
@@ -47,12 +47,12 @@ def style_sheet() -> str:
 
 
 def page_colours() -> tuple[str, str]:
-    """What is behind the picture, in light and in dark."""
+    """Return the colours behind the picture, light and dark."""
     return INK["page"]
 
 
 def _fixed() -> Iterator[str]:
-    """What no colour scheme changes."""
+    """Yield the rules that are the same in both colour schemes."""
     for face in FACES:
         weight = " font-weight: 700;" if face.bold else ""
         yield f".map .{face.css} {{ font-family: {MONO if face.mono else SANS}; font-size: {face.size:g}px;{weight} }}"

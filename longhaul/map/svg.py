@@ -1,4 +1,4 @@
-"""Shapes as SVG elements. Texts go through the XML library, which escapes them."""
+"""Writes shapes as SVG elements. Texts go through the XML library, which escapes them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _TURN = 7
 
 
 def group(parent: Element, *, css: str = "", title: str = "") -> Element:
-    """A group of elements, with a name for who hears the picture or rests the pointer on it."""
+    """Add a group of elements, with a title for screen readers and for the pointer."""
     element = SubElement(parent, "g", {"class": css} if css else {})
     if title:
         element.set("role", "group")
@@ -32,7 +32,7 @@ def draw(parent: Element, shapes: Iterable[Shape]) -> None:
 
 
 def rectangle(parent: Element, box: Box, *, css: str, radius: float = 0, title: str = "") -> None:
-    """A rectangle."""
+    """Add a rectangle."""
     places = {"x": box.x, "y": box.y, "width": box.width, "height": box.height}
     if radius:
         places["rx"] = radius
@@ -47,7 +47,7 @@ def _text(parent: Element, shape: Text) -> None:
     element = SubElement(parent, "text", {"class": css, "x": number(shape.x), "y": number(shape.y)})
     element.text = clean(shape.shown)
     if shape.shown != shape.whole:
-        # Characters before the title's element are the text itself.
+        # The text itself comes before the title's element.
         SubElement(element, "title").text = clean(shape.whole)
 
 
@@ -60,7 +60,8 @@ def _mark(parent: Element, mark: Mark) -> None:
 
 
 def way(start: tuple[float, float], track: float, end: tuple[float, float]) -> str:
-    """The path of a link: straight to its track, along it, straight to the other end, with rounded corners."""
+    """Return the path of a link: straight to its track, along it, and straight to the other end, with rounded
+    corners."""
     (x1, y1), (x2, y2) = start, end
     turn = min(_TURN, abs(x2 - x1) / 2)
     across = turn if x2 > x1 else -turn
@@ -77,13 +78,13 @@ def way(start: tuple[float, float], track: float, end: tuple[float, float]) -> s
 
 
 def number(value: float) -> str:
-    """A tenth of a pixel is all that can be seen."""
+    """Format a number of pixels, rounded to a tenth: less cannot be seen."""
     return f"{round(value, 1):g}" if abs(value) < 100_000 else str(round(value))
 
 
 def clean(text: str) -> str:
-    """``text`` without what no XML document may hold (w3.org, XML 1.0, production 2): an environment file can name a
-    machine type anything."""
+    """Replace characters that no XML document may hold (w3.org, XML 1.0, production 2). They can occur because an
+    environment file can give a machine type any name."""
     return "".join(character if _allowed(ord(character)) else "\N{REPLACEMENT CHARACTER}" for character in text)
 
 

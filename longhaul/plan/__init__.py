@@ -1,4 +1,5 @@
-"""What a change would do, judged: the engine's preview as a plan that a reviewer can read (docs/plan.md).
+"""Judges what a change would do: turns the engine's preview into a plan that a reviewer can read (docs/plan.md).
 
-All judgement is pure: a document of the engine and the environment in, a :class:`longhaul.plan.plan.Plan` out.
+All judgement is pure: the input is a document of the engine and the environment, the output is a
+:class:`longhaul.plan.plan.Plan`.
 """

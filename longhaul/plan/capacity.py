@@ -1,4 +1,4 @@
-"""How much a cluster can hold, before and after: nodes, GPUs and cores of each pool and of the racks."""
+"""Capacity of a cluster before and after a change: nodes, GPUs and cores of each pool and of each site's hosts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from components.model import Environment
 
 @dataclass(frozen=True, kw_only=True)
 class Span:
-    """From the fewest to the most."""
+    """A range from the smallest to the largest number."""
 
     least: int = 0
     most: int = 0
@@ -25,12 +25,12 @@ class Span:
 
 @dataclass(frozen=True, kw_only=True)
 class Capacity:
-    """Of one pool, or of one site's racks."""
+    """Capacity of one pool, or of the hosts of one site."""
 
     nodes: Span = Span()
     gpus: Span = Span()
     cores: Span | None = Span()
-    """Virtual cores; None where nobody says how many: of racks, and of a machine type that is not known any more."""
+    """Virtual cores. None when the number is unknown: for hosts, and for a machine type that is no longer known."""
 
     def __add__(self, other: Capacity) -> Capacity:
         cores = None if self.cores is None or other.cores is None else self.cores + other.cores
@@ -39,7 +39,7 @@ class Capacity:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One pool before and after; None where it is not there."""
+    """One pool, or the hosts of one site, before and after; None on the side where it does not exist."""
 
     name: str
     site: str
@@ -48,12 +48,12 @@ class Row:
 
     @property
     def changes(self) -> bool:
-        """Whether it changes."""
+        """Return whether the capacity differs before and after."""
         return self.before != self.after
 
 
 def compare(before: Environment | None, after: Environment) -> tuple[Row, ...]:
-    """Every pool and every site's racks, in the file's order, then those that go."""
+    """Return a row for every pool and for every site's hosts, in the file's order, then for those that are removed."""
     old = dict(_of(before)) if before is not None else {}
     new = dict(_of(after))
     return tuple(
@@ -63,7 +63,7 @@ def compare(before: Environment | None, after: Environment) -> tuple[Row, ...]:
 
 
 def total(rows: tuple[Row, ...], *, after: bool) -> Capacity:
-    """The sum of one side; cores as far as they are known."""
+    """Return the sum of one side. Unknown numbers of cores are left out."""
     found = Capacity()
     for row in rows:
         one = row.after if after else row.before

@@ -1,4 +1,4 @@
-"""What a reviewer should look at: what is interrupted, and for how long where somebody has said so."""
+"""Finds what a reviewer should look at: what is interrupted, and for how long when a source states it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ACTIONS = {
     Action.DESTROY: ("goes", "go"),
     Action.MAKE: ("is new", "are new"),
 }
-"""Of one, and of several."""
+"""Verb for one resource, and for several."""
 
 _MAY_STAY = "It stays as it is if what a preview cannot know turns out to be the same."
 
@@ -33,7 +33,7 @@ _TURN = "Each is waited for until it is ready, 15 minutes at most (docs/operatio
 
 
 def cares(case: Case) -> Iterator[Finding]:
-    """Every reason to look twice."""
+    """Yield every finding that needs a reviewer's care."""
     for role in Role:
         if not any(quorum(case, role)):
             yield from _replaced_machines(case, role)
@@ -47,7 +47,8 @@ def cares(case: Case) -> Iterator[Finding]:
 
 
 def _by_kind(case: Case) -> defaultdict[tuple[Kind, Action], list[Change]]:
-    """Changes that no reason for a whole machine, pool or site covers."""
+    """Group the changes by kind and action. Leave out changes of tags alone, what goes with a whole machine, pool or
+    site, and what is new in a machine, a pool, a link or a new site."""
     found: defaultdict[tuple[Kind, Action], list[Change]] = defaultdict(list)
     gone, new_sites = _gone_places(case), _new_sites(case)
     for change in case.changes:
@@ -75,7 +76,8 @@ def _finding(kind: Kind, action: Action, consequence: Consequence, found: list[C
 
 
 def _rules(kind: Kind, action: Action, found: list[Change]) -> tuple[str, ...]:
-    """Security rules that come or go as a whole: what happens to them is counted alone elsewhere."""
+    """Return the lines of security rules that are made or destroyed as a whole. Elsewhere, such rules are only
+    counted."""
     whole = kind is Kind.RULE and action in (Action.MAKE, Action.DESTROY)
     return tuple(line for change in found for line in _lines(change)) if whole else ()
 
@@ -87,7 +89,7 @@ def _lines(change: Change) -> Iterator[str]:
 
 
 def _may_stay(change: Change) -> bool:
-    """Whether it is replaced only for values that are not known before the run."""
+    """Return whether the resource is replaced only for values that are unknown before the run."""
     forcing = [one for one in properties(change) if one.replaces]
     return bool(forcing) and all(one.after == LATER for one in forcing)
 
@@ -97,7 +99,7 @@ def _verb(action: Action, number: int) -> str:
 
 
 def _replaced_machines(case: Case, role: Role) -> Iterator[Finding]:
-    """Machines of the control plane that are made anew, and what of their role goes on meanwhile."""
+    """Yield a finding about control-plane machines that are replaced, and about what of their role keeps working."""
     own, before = stores(case.after, case.changes, role)
     replaced = tuple(change.name for change in own if change.action is Action.REPLACE)
     if not replaced:
@@ -114,7 +116,7 @@ def _replaced_machines(case: Case, role: Role) -> Iterator[Finding]:
 
 
 def _removed_machines(case: Case, role: Role) -> Iterator[Finding]:
-    """Machines of the control plane that go for good."""
+    """Yield a finding about control-plane machines that are removed for good."""
     own, before = stores(case.after, case.changes, role)
     gone = tuple(change.name for change in own if change.action is Action.DESTROY)
     if not gone:
@@ -138,7 +140,7 @@ def _machines(number: int, before: int, role: Role) -> str:
 
 
 def _meanwhile(role: Role, before: int) -> str:
-    """What goes on while a machine is made anew."""
+    """Describe what keeps working while a machine is replaced."""
     if before == 1:
         return "There is no other: until it is back, " + (
             "nothing can be written." if role.is_store else "the API does not answer."
@@ -152,14 +154,15 @@ def _meanwhile(role: Role, before: int) -> str:
 
 
 def _gone_places(case: Case) -> set[Place]:
-    """Machines and pools that go as a whole: what is theirs goes with them and needs no reason of its own."""
+    """Return machines and pools that are destroyed as a whole. Their parts go with them and need no finding of their
+    own."""
     whole = (Kind.MACHINE, Kind.POOL)
     ends = (one for one in case.changes if one.action is Action.DESTROY and kind_of(one) in whole)
     return {case.places.of(change) for change in ends}
 
 
 def _goes_with_its_site(place: Place, case: Case) -> bool:
-    """Whether a site that goes is the reason."""
+    """Return whether the change in this place is a consequence of removing a site."""
     ends = [site for site in case.places.sites if site not in case.after.sites]
     if place.kind == "link":
         return any(place.part.startswith(f"{site}-") or place.part.endswith(f"-{site}") for site in ends)
@@ -167,7 +170,7 @@ def _goes_with_its_site(place: Place, case: Case) -> bool:
 
 
 def _new_sites(case: Case) -> set[str]:
-    """Sites that begin with this change: nobody is there yet whom a new rule could cut off."""
+    """Return the sites that this change makes. Nothing runs there yet that a new rule could cut off."""
     made = (change for change in case.changes if change.action is Action.MAKE)
     return {case.places.of(change).site for change in made if is_whole_network(change)}
 

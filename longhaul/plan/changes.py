@@ -1,4 +1,4 @@
-"""What happens to each resource."""
+"""Reads from previews what happens to each resource."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from longhaul.plan.document import Document, Step
 
 
 class Action(StrEnum):
-    """What happens to a resource."""
+    """Effect of a change on a resource."""
 
     MAKE = "make"
     ADOPT = "adopt"
-    """It exists; the engine takes it over."""
+    """The resource exists; the engine takes it over."""
     CHANGE = "change"
     REPLACE = "replace"
     DESTROY = "destroy"
     FORGET = "forget"
-    """It goes on existing; the engine lets go of it."""
+    """The resource continues to exist; the engine no longer manages it."""
     CLEAR = "clear"
-    """What an earlier replacement left behind is deleted."""
+    """The engine deletes what an earlier replacement left behind."""
     NONE = "none"
 
 
@@ -45,7 +45,7 @@ _OPS: Mapping[str, Action] = {
     "import": Action.ADOPT,
     "import-replacement": Action.REPLACE,
 }
-"""Every operation of the engine (pulumi v3.250.0, ``sdk/go/common/apitype/history.go``, ``OpType``)."""
+"""All operations of the engine (pulumi v3.250.0, ``sdk/go/common/apitype/history.go``, ``OpType``)."""
 
 _WEIGHT = {
     action: weight
@@ -62,12 +62,13 @@ _WEIGHT = {
         )
     )
 }
-"""Several steps may be about one resource, as the halves of a replacement are: the last of these is what happens."""
+"""Rank of each action. Several steps can concern one resource, such as the halves of a replacement: the action with the
+highest rank is the one that is reported."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """What happens to one resource."""
+    """Effect on one resource."""
 
     urn: str
     action: Action
@@ -76,15 +77,15 @@ class Change:
     after: Mapping[str, Any]
     """Its inputs after, empty when it goes."""
     outputs: Mapping[str, Any]
-    """What the state has of it besides."""
+    """Its outputs in the state before the change."""
     found: Mapping[str, Any]
-    """The same afterwards; with ``--refresh``, what the cloud has."""
+    """Its outputs after the change; with ``--refresh``, as the cloud has them."""
     custom: bool
-    """Whether it is something in a cloud, not a group of such."""
+    """True for a resource that a provider makes; False for a component, which only groups others."""
     guarded: bool
-    """Whether a hook of the engine looks before it is deleted (``components/control_plane/turn.py``)."""
+    """True when a hook of the engine runs before the resource is deleted (``components/control_plane/turn.py``)."""
     differing: Mapping[str, bool]
-    """What the provider says differs: path, and whether it makes a new resource."""
+    """Paths that the provider reports as different; True for a path that forces a new resource."""
 
     @property
     def type(self) -> str:
@@ -93,39 +94,41 @@ class Change:
 
     @property
     def stack(self) -> str:
-        """The stack that it is of (``urn:pulumi:STACK::…``)."""
+        """Name of its stack (``urn:pulumi:STACK::…``)."""
         return self.urn.split("::", 1)[0].rpartition(":")[2]
 
     @property
     def kinship(self) -> tuple[str, ...]:
-        """The types of its parents, and its own."""
+        """Types of its parents, the outermost first, then its own type."""
         return tuple(self.urn.split("::")[2].split("$"))
 
     @property
     def name(self) -> str:
-        """The name that the program gives it."""
+        """Name that the program gives it."""
         return self.urn.split("::", 3)[3]
 
     @property
     def short_type(self) -> str:
-        """The last word of its type."""
+        """Last part of its type."""
         return self.type.rsplit(":", 1)[-1]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Changes:
-    """A preview: every resource that something happens to, sorted by name, and how many stay as they are."""
+    """Content of one preview or several: every resource that changes, sorted by name, and the number of unchanged
+    ones."""
 
     changes: tuple[Change, ...]
     same: int
 
     def of(self, *actions: Action) -> tuple[Change, ...]:
-        """Those of some actions."""
+        """Return the changes with one of the given actions."""
         return tuple(change for change in self.changes if change.action in actions)
 
 
 def read_changes(documents: Iterable[Document]) -> Changes:
-    """The changes of one or more previews; ``CommandError`` for an operation that is not known."""
+    """Read the changes of one preview or several. Raises ``CommandError`` for an unknown operation or a malformed
+    URN."""
     steps: defaultdict[str, list[tuple[Action, Step]]] = defaultdict(list)
     same = 0
     for document in documents:
@@ -176,7 +179,8 @@ def _change(urn: str, steps: list[tuple[Action, Step]]) -> Change:
 
 
 def _differing(steps: Iterable[Step]) -> dict[str, bool]:
-    """What the provider says: its detailed diff, or else the keys that it names."""
+    """Return the paths of the provider's detailed diff, and the keys that it names without such a path. The value is
+    True when the difference forces a new resource."""
     found: dict[str, bool] = {}
     for step in steps:
         for path, diff in (step.detailed or {}).items():

@@ -1,6 +1,6 @@
-"""What follows when something of a kind changes: what is interrupted, and what to do about it.
+"""Consequences of a change, by kind of resource: what is interrupted, and what to do about it.
 
-A duration is here only with its source: our own pages and code, or the cloud's documentation.
+A duration is stated only with its source: this project's pages and code, or the cloud's documentation.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from clouds.base.kinds import Kind
 
 @dataclass(frozen=True, kw_only=True)
 class Consequence:
-    """What follows when something of a kind changes."""
+    """Texts about the consequences of changing one kind of resource."""
 
     change: str
-    """When it is changed in place; empty when nothing follows that anybody has to look at."""
+    """Consequence of a change in place; empty when nobody has to look at it."""
     gone: str
-    """When it is replaced or goes."""
+    """Consequence of replacing or destroying the resource; empty as above."""
     do: str
     made: str = ""
-    """When it is new in a site that was there; empty as above."""
+    """Consequence of making the resource in a site that already existed; empty as above."""
 
 
 _QUIET_HOUR = "Do it when nobody needs what runs across it."

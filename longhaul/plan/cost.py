@@ -1,6 +1,6 @@
-"""What the change costs a month. Prices come from outside: none is known here.
+"""Monthly cost of a change. Prices come from outside: this module knows none.
 
-:class:`Prices` is what a price book does for an environment, as ``longhaul.prices.cost.price_of`` does with a book.
+:class:`Prices` computes the cost of an environment, as ``longhaul.prices.cost.price_of`` does with a price book.
 """
 
 from __future__ import annotations
@@ -13,45 +13,45 @@ from components.model import Environment
 
 
 class Amount(Protocol):
-    """Money, in one currency or several."""
+    """An amount of money, in one currency or several."""
 
     def __sub__(self, other: Self, /) -> Self: ...
 
     def signed(self) -> str:
-        """With a sign, for a difference."""
+        """Return the amount with a sign, for a difference."""
         ...
 
 
 class Rate(Protocol):
-    """What something costs."""
+    """Cost of something."""
 
     @property
     def monthly(self) -> Amount:
-        """For a month of 730 hours."""
+        """Cost for a month of 730 hours."""
         ...
 
 
 class Priced(Protocol):
-    """What an environment costs."""
+    """Cost of an environment."""
 
     @property
     def minimum(self) -> Rate:
-        """With every pool at its minimum."""
+        """Cost with every pool at its minimum."""
         ...
 
     @property
     def maximum(self) -> Rate:
-        """With every pool at its maximum."""
+        """Cost with every pool at its maximum."""
         ...
 
     @property
     def unpriced(self) -> tuple[str, ...]:
-        """Names of the parts that have no price, which are not in the sums."""
+        """Names of the parts without a price. The sums leave them out."""
         ...
 
     @property
     def assumed(self) -> tuple[str, ...]:
-        """Names of the parts that another price stands in for, with which."""
+        """Names of the parts that are counted at a substitute price, each with a description of that price."""
         ...
 
 
@@ -60,7 +60,7 @@ Prices = Callable[[Environment], Priced]
 
 @dataclass(frozen=True, kw_only=True)
 class Monthly:
-    """What an environment costs a month, in words."""
+    """Monthly cost of an environment, in words."""
 
     least: str
     most: str
@@ -68,17 +68,17 @@ class Monthly:
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What a change costs or saves."""
+    """Cost or saving of a change."""
 
     summary: str
     before: Monthly | None = None
-    """None where it is not known, or there was nothing."""
+    """None when it is unknown, or when there was nothing before."""
     after: Monthly | None = None
-    """None where it is not known."""
+    """None when it is unknown."""
 
 
 def compare_cost(before: Environment | None, after: Environment, prices: Prices | None, *, source: str) -> Cost:
-    """What a change from ``before`` to ``after`` costs a month; ``source`` says where the prices are from."""
+    """Compare the monthly cost of ``before`` and ``after``; ``source`` names where the prices are from."""
     if prices is None:
         return Cost(summary="Not known: there are no prices. `longhaul prices` reads them into a file.")
     new = prices(after)
@@ -100,7 +100,7 @@ def compare_cost(before: Environment | None, after: Environment, prices: Prices 
 
 
 def _with_gaps(said: str, new: Priced, source: str) -> str:
-    """What the sums do not have, and where they are from."""
+    """Append what the sums leave out or assume, and the source of the prices."""
     parts = [said]
     if new.unpriced:
         parts.append(f"Without a price, and not in it: {', '.join(new.unpriced)}.")

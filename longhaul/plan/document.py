@@ -1,7 +1,7 @@
-"""The engine's preview as it writes it: ``pulumi preview --json``.
+"""Reads the engine's preview as the engine writes it: ``pulumi preview --json``.
 
 Field names are those of pulumi v3.250.0: ``pkg/display/json.go`` (``PreviewDigest``, ``PreviewStep``) and
-``sdk/go/common/apitype/core.go`` (``ResourceV3``). What is not needed is not read.
+``sdk/go/common/apitype/core.go`` (``ResourceV3``). Fields that are not needed are not read.
 """
 
 from __future__ import annotations
@@ -15,40 +15,40 @@ from longhaul.exits import CommandError, Exit
 
 
 class _Part(BaseModel):
-    """A part of the document: fields that a newer engine adds are passed over."""
+    """A part of the document. Fields that a newer engine adds are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
 
 
 class State(_Part):
-    """A resource before or after (``ResourceV3``)."""
+    """State of a resource before or after the change (``ResourceV3``)."""
 
     custom: bool = False
-    """Whether a provider makes it; components are only groups."""
+    """True when a provider makes the resource. Components only group others."""
     delete: bool = False
-    """Of what an earlier replacement left to be deleted."""
+    """True when an earlier replacement left the resource to be deleted."""
     inputs: dict[str, Any] = Field(default_factory=dict)
     outputs: dict[str, Any] = Field(default_factory=dict)
     retain: bool = Field(default=False, alias="retainOnDelete")
-    """Whether the cloud keeps it when the engine lets go of it."""
+    """True when the cloud keeps the resource after the engine has removed it from its state."""
     hooks: dict[str, list[str]] = Field(default_factory=dict, alias="resourceHooks")
-    """By when they run, such as ``BeforeDelete``, their names."""
+    """Names of hooks, by the event before or after which they run, such as ``BeforeDelete``."""
 
 
 class Diff(_Part):
-    """How one property differs (``PropertyDiff``)."""
+    """Difference of one property (``PropertyDiff``)."""
 
     kind: str
-    """``add``, ``delete``, ``update``, each with ``-replace`` behind it where it makes a new resource."""
+    """``add``, ``delete`` or ``update``, with the suffix ``-replace`` when the difference forces a new resource."""
 
     @property
     def replaces(self) -> bool:
-        """Whether it makes a new resource."""
+        """Return whether the difference forces a new resource."""
         return self.kind.endswith("-replace")
 
 
 class Step(_Part):
-    """What is done to one resource (``PreviewStep``)."""
+    """Operation on one resource (``PreviewStep``)."""
 
     op: str
     urn: str
@@ -60,7 +60,7 @@ class Step(_Part):
 
 
 class Diagnostic(_Part):
-    """What the engine or the program said."""
+    """Message of the engine or of the program."""
 
     message: str = ""
     severity: str = ""
@@ -76,7 +76,7 @@ class Document(_Part):
 
     @property
     def errors(self) -> tuple[str, ...]:
-        """What kept the preview from being one."""
+        """Messages of the errors that made the preview fail."""
         return tuple(one.message.strip() for one in self.diagnostics if one.severity == "error")
 
 
@@ -85,10 +85,10 @@ _WRITE = "write it with `pulumi preview --json`, the variable PULUMI_ENABLE_STRE
 
 
 def read_document(text: str, *, source: str) -> Document:
-    """The preview in ``text``; ``source`` names it in errors.
+    """Read the preview in ``text``; ``source`` names it in errors.
 
     Raises:
-        CommandError: it is none, or the preview failed.
+        CommandError: the text is not a preview, or the preview failed.
     """
     try:
         content = json.loads(text)
@@ -109,7 +109,7 @@ def read_document(text: str, *, source: str) -> Document:
 
 
 def _first(error: ValidationError) -> str:
-    """The first thing that is wrong, without the value, which may be secret."""
+    """Return the first problem, without the value, which may be secret."""
     problem = error.errors(include_input=False, include_url=False)[0]
     place = ".".join(str(part) for part in problem["loc"])
     if place == "maybeCorrupt":

@@ -1,7 +1,7 @@
-"""The environment as it was, so far as the state tells: what the resources that change were before.
+"""Reconstructs the environment before the change, as far as the state of the changed resources shows it.
 
-A pool's machines on AWS are in its group. On Azure the state has how many a scale set began with, not how many it may
-have: that is known from the file of before alone (``--base``).
+On AWS, a pool's group holds the smallest and the largest number of its machines. On Azure, the state holds the number
+that a scale set began with, not the largest number: only the earlier file (``--base``) has that.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from longhaul.plan.places import Places
 
 @dataclass(frozen=True, kw_only=True)
 class Earlier:
-    """What was there."""
+    """The environment before the change."""
 
     environment: Environment | None
-    """None when there was nothing."""
+    """None when there was no environment."""
     notes: tuple[str, ...] = ()
-    """What of it is not known, and what would tell."""
+    """Sentences about what is unknown of it, and what would show it."""
 
 
 def earlier(after: Environment, changes: Iterable[Change], places: Places) -> Earlier:
-    """What was there before ``changes`` led to ``after``."""
+    """Reconstruct the environment that was there before ``changes`` led to ``after``."""
     listed = list(changes)
     if any(_begins(change, after) for change in listed):
         return Earlier(environment=None)
@@ -59,13 +59,13 @@ def earlier(after: Environment, changes: Iterable[Change], places: Places) -> Ea
 
 
 def _begins(change: Change, after: Environment) -> bool:
-    """Whether it is the environment's own stack that is made, not that of what runs on its cluster."""
+    """Return whether the change makes the environment's own stack, not the stack of what runs on its cluster."""
     is_stack = change.type == "pulumi:pulumi:Stack" and change.action is Action.MAKE
     return is_stack and change.stack == after.name
 
 
 def stores(after: Environment, changes: Iterable[Change], role: Role) -> tuple[list[Change], int]:
-    """The changes of a role's machines, and how many it had before."""
+    """Return the changes of a role's machines, and the number of machines that the role had before."""
     own = [change for change in changes if kind_of(change) is Kind.MACHINE and role_of(after, change) is role]
     made = sum(change.action in (Action.MAKE, Action.ADOPT) for change in own)
     gone = sum(change.action in (Action.DESTROY, Action.FORGET) for change in own)
@@ -73,7 +73,7 @@ def stores(after: Environment, changes: Iterable[Change], role: Role) -> tuple[l
 
 
 def role_of(environment: Environment, change: Change) -> Role | None:
-    """The role of a machine, by its name ``<env>-<role>-<index>``."""
+    """Return the role of a machine from its name ``<env>-<role>-<index>``; None for any other name."""
     role, _, index = change.name.removeprefix(f"{environment.name}-").partition("-")
     return Role(role) if role in list(Role) and index.isdigit() else None
 
@@ -84,7 +84,7 @@ def _wanted(environment: Environment, role: Role) -> int:
 
 
 def _control(after: Environment, changes: list[Change]) -> dict[str, Any]:
-    """The control plane's parts with the counts and types of before."""
+    """Return the parts of the control plane with their earlier counts and machine types."""
     found: dict[str, Any] = {}
     for role, key in ((Role.ETCD, "members"), (Role.EVENTS, "members"), (Role.API, "servers")):
         own, count = stores(after, changes, role)
@@ -95,7 +95,7 @@ def _control(after: Environment, changes: list[Change]) -> dict[str, Any]:
 
 
 def _pool(after: Environment, name: str, own: list[Change], places: Places, notes: list[str]) -> Pool | None:
-    """A pool as it was; None when it is new."""
+    """Return a pool as it was; None when it is new."""
     groups = [change for change in own if kind_of(change) is Kind.POOL]
     declared = after.pools.get(name)
     made = [change for change in groups if change.action in (Action.MAKE, Action.ADOPT)]
@@ -112,7 +112,7 @@ def _pool(after: Environment, name: str, own: list[Change], places: Places, note
 
 
 def _sizes(after: Environment, name: str, groups: list[Change], machine_type: str, notes: list[str]) -> tuple[int, int]:
-    """How many machines a pool had at least and at most."""
+    """Return the smallest and the largest number of machines that a pool had."""
     declared = after.pools.get(name)
     least, most = (declared.min, declared.max) if declared is not None else (0, 0)
     for change in groups:
@@ -128,13 +128,13 @@ def _sizes(after: Environment, name: str, groups: list[Change], machine_type: st
 
 
 def _largest(type_: str, machine_type: str) -> int:
-    """Machines that a group can have whose maximum no state has."""
+    """Return the largest number of machines of a group whose maximum is in no state; 0 when no cloud knows it."""
     found = (cloud.groups.largest(type_, machine_type) for cloud in clouds().values())
     return next((most for most in found if most is not None), 0)
 
 
 def _machine_type(inputs: Mapping[str, Any]) -> str:
-    """The type of machine that a machine, a template or a scale set is of; empty for what has none."""
+    """Return the machine type of a machine, a template or a scale set; empty when there is none."""
     found = (
         _inner(inputs, "hardwareProfile").get("vmSize")
         or inputs.get("instanceType")

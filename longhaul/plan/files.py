@@ -1,4 +1,4 @@
-"""What the files alone tell, where there is no state to compare with: which keys changed since the file of before."""
+"""Compares the files alone when there is no state: finds the keys that changed since the earlier file."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from longhaul.plan.texts import SHORT
 from longhaul.report.text import names
 
 ALONE = "the file of before alone"
-"""What is compared with, in words."""
+"""Words for what a plan without a state is compared with."""
 
 NEW, GONE = "new", "gone"
-"""Shown for a site, a pool, a host and the like that the other file does not have."""
+"""Value shown for a site, a pool, a host or the like that the other file does not have."""
 
 _WITH_STATE = (
     "Plan again with the state: name its backend (PULUMI_BACKEND_URL) and set PULUMI_CONFIG_PASSPHRASE; for pull "
@@ -26,14 +26,15 @@ _WITH_STATE = (
 )
 
 _CALM = re.compile(r"pools\.[^.]+\.(min|max)|tags\..+")
-"""Keys whose change interrupts nothing, whatever runs: a pool's size, where fewer nodes are judged apart, and tags."""
+"""Keys whose change interrupts nothing: a pool's size (fewer nodes are judged separately), and tags."""
 
 _CALM_NEW = re.compile(r"(sites|pools)\.[^.]+")
-"""Of what is new, what nobody is in yet."""
+"""Keys whose addition interrupts nothing, because nothing runs there yet."""
 
 
 def by_files(case: Case) -> Iterator[Finding]:
-    """Every reason that the file of before gives where there is no state; none where there is one, which tells more."""
+    """Yield every finding from a comparison with the earlier file, if there is no state. A state shows more, so with a
+    state nothing is yielded."""
     if case.base is None or not case.stateless:
         return
     for role in Role:
@@ -42,7 +43,8 @@ def by_files(case: Case) -> Iterator[Finding]:
 
 
 def _fewer_members(before: Environment, after: Environment, role: Role) -> Iterator[Finding]:
-    """A store that shrinks: which of its members are well, so how many it can lose, is not known without a state."""
+    """Yield a finding when an etcd cluster shrinks. Without a state, it is unknown which members are healthy, and so
+    how many the cluster can lose."""
     if not role.is_store:
         return
     was, now = (getattr(one.control_plane, role.value).members for one in (before, after))
@@ -57,7 +59,7 @@ def _fewer_members(before: Environment, after: Environment, role: Role) -> Itera
 
 
 def _changed(before: Environment, after: Environment) -> Iterator[Finding]:
-    """Every key that changed, in one reason."""
+    """Yield one finding about all changed keys."""
     changed = file_changes(before, after)
     if not changed:
         return
@@ -76,8 +78,8 @@ def _changed(before: Environment, after: Environment) -> Iterator[Finding]:
 
 
 def file_changes(before: Environment, after: Environment) -> tuple[Property, ...]:
-    """How two files of an environment differ, by key; what only one of them has is told as a whole. Defaults are
-    values: what is left out and what says the same are no change."""
+    """Return the keys that differ between two files of an environment. A section that only one of them has is reported
+    as a whole. Defaults are filled in: to leave a key out and to write its default is the same."""
     return between(*_narrowed(_document(before), _document(after)))
 
 
@@ -87,7 +89,8 @@ def _document(environment: Environment) -> dict[str, Any]:
 
 
 def _narrowed(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Both documents, with one word for a part that the other does not have, and of long lists what differs."""
+    """Return both documents in reduced form: one word for a section that the other lacks, and only the differing
+    elements of long lists."""
     old, new = dict(before), dict(after)
     for key in old.keys() | new.keys():
         if key not in new and isinstance(old[key], Mapping):
@@ -104,7 +107,7 @@ def _narrowed_value(old: Any, new: Any) -> tuple[Any, Any]:
         return _narrowed(old, new)
     if isinstance(old, list) and isinstance(new, list) and len(json.dumps([old, new])) > SHORT:
         went, came = [one for one in old if one not in new], [one for one in new if one not in old]
-        # Without either the order is what differs.
+        # If no element went or came, only the order differs.
         return (went, came) if went or came else (old, new)
     return old, new
 

@@ -1,4 +1,4 @@
-"""What a resource is to the cluster, by its type."""
+"""Maps the type of a resource to its kind: its function in the cluster."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _KINDS_OF_OUR_OWN: Mapping[str, Kind] = {
     f"{_OWN}VaultAccess": Kind.QUIET,
     f"{_OWN}Held": Kind.QUIET,
 }
-"""The program's dynamic types that matter to a verdict; clouds say theirs. A test holds all of them against a real
-preview."""
+"""The program's dynamic types that matter to a verdict; each cloud declares its own types. A test checks all types
+against a real preview."""
 
 
 @cache
@@ -33,19 +33,20 @@ def _kinds() -> Mapping[str, Kind]:
 
 
 def is_group(change: Change) -> bool:
-    """Whether it is a component, a stack or a provider of the engine's: nothing in a cloud."""
+    """Return whether the resource is a component, a stack or a provider of the engine: none of these exists in a
+    cloud."""
     return not change.custom or change.type.startswith("pulumi:")
 
 
 def kind_of(change: Change) -> Kind:
-    """What a resource is to the cluster; groups of resources are nothing by themselves."""
+    """Return the kind of a resource; groups of resources are ``QUIET``."""
     if is_group(change):
         return Kind.QUIET
     return _kinds().get(without_version(change.type), Kind.OTHER)
 
 
 def is_whole_network(change: Change) -> bool:
-    """Whether it is all of a site's network, not a part of one."""
+    """Return whether it is the whole network of a site, such as a VPC, and not a part of one."""
     type_ = without_version(change.type)
     return any(
         cloud.resources.kinds().get(type_) is Kind.NETWORK and type_ in cloud.resources.lasting()

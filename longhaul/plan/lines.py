@@ -1,4 +1,4 @@
-"""A plan's parts in lines: like places told once, like resources counted."""
+"""Renders a plan's parts as lines: equal places are described once, equal resources are counted."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SIGNS = {
     Action.FORGET: "<",
     Action.CLEAR: "x",
 }
-"""What stands before a resource."""
+"""Sign shown before a resource."""
 
 WORDS = {
     Action.MAKE: "made",
@@ -34,18 +34,18 @@ WORDS = {
 }
 
 _COUNTED = (Action.MAKE, Action.DESTROY, Action.CLEAR)
-"""What is told as a number by type: nothing more is said of each."""
+"""Actions that are reported only as a number of resources by type, without details."""
 
 
 _BY_NAME = 3
-"""Resources that are named one by one where the same happens to several."""
+"""Largest number of resources with the same change that are named one by one."""
 
 _FORCES, _MAYBE = " (makes it anew)", " (makes it anew, unless it turns out to be the same)"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
-    """One place, or several that the same happens to."""
+    """One place, or several places with the same changes."""
 
     site: str
     title: str
@@ -54,14 +54,14 @@ class Block:
 
 
 def summary(plan: Plan) -> str:
-    """How many resources are made, changed and so on."""
+    """Return the number of resources made, changed and so on, in words."""
     said = [f"{plan.counts[action]:,} {word}" for action, word in WORDS.items() if plan.counts.get(action)]
     unchanged = f"{plan.same:,} as they are" if plan.same else ""
     return ", ".join(one for one in (*said, unchanged) if one) or "nothing happens"
 
 
 def blocks(plan: Plan) -> tuple[Block, ...]:
-    """What happens, place by place."""
+    """Return what happens, place by place."""
     found: list[Block] = []
     waiting: list[tuple[Part, tuple[str, ...]]] = []
     for part in plan.parts:
@@ -96,7 +96,7 @@ def _title(places: list[Place]) -> str:
 
 
 def _body(part: Part) -> Iterator[str]:
-    """The lines of one place: what changes in full, the rest by number."""
+    """Yield the lines of one place: changes in full, the other actions as numbers."""
     shown = [line for line in part.lines if not line.component or line.properties]
     alike: dict[tuple[Action, tuple[Property, ...]], list[Line]] = {}
     for line in shown:
@@ -111,7 +111,7 @@ def _body(part: Part) -> Iterator[str]:
 
 
 def _told(lines: list[Line], place: Place) -> Iterator[str]:
-    """Resources to which the same happens: a few by name, many by number, with what happens said once."""
+    """Yield the lines of resources with the same change: a few by name, many by number, with the details once."""
     first = lines[0]
     if len(lines) > _BY_NAME:
         types = Counter(_short(line.type) for line in lines)
@@ -122,7 +122,7 @@ def _told(lines: list[Line], place: Place) -> Iterator[str]:
 
 
 def _headline(line: Line, place: Place) -> str:
-    """The type, and the name where the place does not say it."""
+    """Return sign, type and action, and the name unless the place already says it."""
     name = line.name.removeprefix(place.part).lstrip("-") if place.part else line.name
     return f"{SIGNS[line.action]} {_short(line.type)}{f' {name}' if name else ''} {WORDS[line.action]}"
 

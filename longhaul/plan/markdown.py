@@ -1,4 +1,4 @@
-"""A plan as a comment on a pull request: the verdict first, details folded, cut where GitHub would refuse it."""
+"""Renders a plan as a comment on a pull request: the verdict first, details folded, cut to GitHub's limit."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from longhaul.report.markdown import LONGEST, SIGNS, code, fenced, fold, plain, 
 from longhaul.report.text import names
 
 _ROOM = 400
-"""Characters kept free for the note that says what was cut."""
+"""Characters reserved for the note that names what was cut."""
 
 _LINES = 40
-"""Lines of a reason that are shown, so that a long one is not cut whole."""
+"""Number of a finding's lines that are shown, so that a long finding is shortened and not cut as a whole."""
 
 
 def to_markdown(plan: Plan, *, longest: int = LONGEST) -> str:
-    """At most ``longest`` characters."""
+    """Render the plan in at most ``longest`` characters."""
     text = ""
     cut: list[str] = []
     for title, section in _sections(plan):
@@ -34,7 +34,7 @@ def to_markdown(plan: Plan, *, longest: int = LONGEST) -> str:
 
 
 def _sections(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Title, for the note that it was cut, and text."""
+    """Yield each section as a title, for the note when it is cut, and a text."""
     head = f"## {SIGNS[plan.verdict]} Plan for `{code(plan.environment)}`: {VERDICTS[plan.verdict]}\n\n"
     yield "", f"{head}{plain(summary(plan))}; {plain(plan.against)}.\n"
     for title, findings in (("Reasons", plan.reasons), ("Policy", plan.policy)):

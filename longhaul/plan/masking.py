@@ -1,4 +1,4 @@
-"""Nothing secret is shown: what the engine, a key or the text itself marks as secret is masked."""
+"""Masks secrets: what the engine, a key or the text itself marks as secret is never shown."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from typing import Any
 
 MASK = "[secret]"
-"""What the engine writes in place of a secret in a preview (pulumi v3.250.0, ``pkg/backend/display/json.go``)."""
+"""Text that the engine writes in place of a secret in a preview (pulumi v3.250.0, ``pkg/backend/display/json.go``)."""
 
 UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
-"""What it writes for a value that is not known yet (``pkg/resource/stack/deployment.go``)."""
+"""Text that the engine writes for a value that is not known yet (``pkg/resource/stack/deployment.go``)."""
 
 LATER = "[known later]"
-"""What is shown for such a value."""
+"""Text that is shown for a value that is not known yet."""
 
 _SIGNATURE, _SECRET = "4dabf18193072939515e22adb298388d", "1b47061264138c4ac30d75fd1eb44270"
-"""How a state marks a secret (``sdk/go/common/resource/sig/sig.go``)."""
+"""Key and value that mark a secret in a state (``sdk/go/common/resource/sig/sig.go``)."""
 
 _WORDS = (
     r"pass(word|wd|phrase|code)|secrets?|tokens?|credentials?|psk|ciphertext|plaintext|kubeconfig"
@@ -26,7 +26,8 @@ _KEY = re.compile(rf"(^|[_.-])({_WORDS})([_.-]|\d|$)")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 _OPEN = frozenset(("http_tokens", "automount_service_account_token"))
-"""Keys that only sound secret: whether EC2 wants tokens of who asks for metadata is what a reviewer has to see."""
+"""Keys that only sound secret. A reviewer has to see, for example, whether EC2 requires tokens for requests to its
+metadata service."""
 
 _PEM = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
 _TOKEN = re.compile(r"\beyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b")
@@ -37,13 +38,14 @@ _OPAQUE = re.compile(r"(?<![\w:/.+-])[A-Za-z0-9+/_-]{40,}={0,2}(?![\w.])")
 
 
 def is_secret_key(key: str) -> bool:
-    """Whether what a key holds is to be masked, going by its name alone: ``sharedKey``, ``tunnel1_preshared_key``."""
+    """Return whether a key's value is to be masked, judged by the key's name: ``sharedKey``,
+    ``tunnel1_preshared_key``."""
     snake = _CAMEL.sub("_", key).lower()
     return snake not in _OPEN and _KEY.search(snake) is not None
 
 
 def masked(value: Any, *, key: str = "") -> Any:
-    """``value`` with every secret in it masked; ``key`` is what holds it."""
+    """Return ``value`` with every secret in it masked; ``key`` is the key that holds it."""
     if value == UNKNOWN:
         return LATER
     if value is None or isinstance(value, bool):
@@ -58,15 +60,15 @@ def masked(value: Any, *, key: str = "") -> Any:
 
 
 def masked_text(text: str) -> str:
-    """``text`` without private keys, tokens and the passwords of URLs."""
+    """Mask private keys, tokens, and credentials in URLs and in ``bearer`` or ``basic`` authorizations."""
     text = _PEM.sub(MASK, text)
     text = _LOGIN.sub(MASK, _TOKEN.sub(MASK, text))
     return _BEARER.sub(lambda found: f"{found[1]} {MASK}", text)
 
 
 def masked_file(text: str) -> str:
-    """A file's text, of which nothing is known: besides, what is assigned to secret-looking names, and opaque runs of
-    40 characters and more, as keys are."""
+    """Mask a file's text, of which nothing is known. In addition to :func:`masked_text`, mask values assigned to
+    secret-looking names, and opaque runs of 40 characters or more, as keys are."""
     text = masked_text(text)
     text = _ASSIGNED.sub(lambda found: f"{found['key']}{MASK}", text)
     return _OPAQUE.sub(MASK, text)

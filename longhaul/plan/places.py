@@ -1,4 +1,4 @@
-"""Where a change belongs: the site, and the machine, pool or link in it, by names and by the program's tags."""
+"""Finds the place of a change from names and the program's tags: the site, and the machine, pool or link in it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from longhaul.project import OBJECTS as STACK_OF_OBJECTS
 ENVIRONMENT = "the environment"
 LINKS = "links"
 OBJECTS = "on the cluster"
-"""What the second stack makes."""
+"""Place of what the second stack makes."""
 
 _MACHINE = "longhaul:azure:ControlMachine"
 _LINKS = "longhaul:Links"
@@ -30,18 +30,18 @@ class Place:
     site: str
     """A site's name, or :data:`LINKS`, :data:`OBJECTS` or :data:`ENVIRONMENT`."""
     part: str = ""
-    """A machine, a pool or a link; empty for what is the site's own."""
+    """Name of a machine, a pool or a link; empty for what belongs to the site itself."""
     kind: str = ""
-    """``machine``, ``pool`` or ``link``; empty for what is the site's own."""
+    """``machine``, ``pool`` or ``link``; empty for what belongs to the site itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Places:
-    """What there is, before and after."""
+    """Parts of an environment, before and after a change."""
 
     environment: str
     sites: tuple[str, ...]
-    """In the file's order, then those that go."""
+    """In the file's order, then those that are removed."""
     control_site: str
     machines: frozenset[str]
     pools: Mapping[str, str]
@@ -49,7 +49,7 @@ class Places:
     links: tuple[str, ...]
 
     def of(self, change: Change) -> Place:
-        """Where a change belongs."""
+        """Return the place that a change belongs to."""
         if change.stack.endswith(STACK_OF_OBJECTS):
             return Place(site=OBJECTS)
         kinship, own = change.kinship, change.name.removeprefix(f"{self.environment}-")
@@ -75,13 +75,13 @@ class Places:
         return Place(site=site) if site else Place(site=LINKS)
 
     def in_order(self, found: Iterable[Place]) -> list[Place]:
-        """Places as a reader expects them: the environment, its sites, links, then what runs on the cluster."""
+        """Sort places as a reader expects them: the environment, its sites, links, then what runs on the cluster."""
         order = {name: index for index, name in enumerate((ENVIRONMENT, *self.sites, LINKS, OBJECTS))}
         return sorted(found, key=lambda place: (order.get(place.site, len(order)), place.kind, _natural(place.part)))
 
 
 def places(after: Environment, before: Environment | None, changes: Iterable[Change]) -> Places:
-    """What an environment has after the change and, so far as is known, had before."""
+    """Collect the parts that an environment has after the change and, as far as known, had before."""
     listed = list(changes)
     tagged = [_tags(change) for change in listed]
     both = [after, *([before] if before is not None else [])]
@@ -103,12 +103,13 @@ def places(after: Environment, before: Environment | None, changes: Iterable[Cha
 
 
 def _longest(name: str, known: Iterable[str]) -> str:
-    """The longest of ``known`` that ``name`` is, or begins with and a hyphen behind it; empty for none."""
+    """Return the longest of ``known`` that equals ``name``, or that begins ``name`` before a hyphen; empty when none
+    does."""
     return max((one for one in known if name == one or name.startswith(f"{one}-")), key=len, default="")
 
 
 def _tags(change: Change) -> Mapping[str, str]:
-    """The program's own tags, in whichever form the cloud has them."""
+    """Return the program's own tags, in whichever form the cloud has them."""
     found: Any = (change.after or change.before).get("tags") or {}
     if isinstance(found, list):
         return {str(tag.get("key")): str(tag.get("value")) for tag in found if isinstance(tag, Mapping)}
@@ -116,6 +117,6 @@ def _tags(change: Change) -> Mapping[str, str]:
 
 
 def _natural(name: str) -> tuple[str, int]:
-    """``m-10`` behind ``m-9``."""
+    """Return a sort key that puts ``m-10`` after ``m-9``."""
     stem, _, number = name.rpartition("-")
     return (stem, int(number)) if number.isdigit() else (name, -1)

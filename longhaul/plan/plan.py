@@ -1,4 +1,4 @@
-"""A plan: what happens, where, what it means, and whether it may."""
+"""Judges changes as a plan: what happens and where, the consequences, and the verdict."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from longhaul.plan.properties import Property, properties
 from longhaul.plan.refusals import Case, refusals
 
 VERDICTS = {Severity.OK: "safe", Severity.WARNING: "needs care", Severity.PROBLEM: "refused"}
-"""What a plan, or a reason, asks of its reviewer, in words."""
+"""Words for the verdict on a plan, and for the severity of a finding."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """One resource that something happens to; all of it may be shown."""
+    """One resource that changes. Everything in it is safe to show."""
 
     urn: str
     name: str
     type: str
     action: Action
     component: bool
-    """Whether it is a group of resources and nothing in a cloud."""
+    """True for a group of resources, which is nothing in a cloud itself."""
     properties: tuple[Property, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """What happens in one place."""
+    """Changes in one place."""
 
     place: Place
     lines: tuple[Line, ...]
@@ -48,45 +48,45 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What a change does to an environment."""
+    """Effect of a change on an environment."""
 
     environment: str
     against: str
-    """What it was compared with, in words that follow a semicolon."""
+    """Words for what it was compared with; they follow a semicolon."""
     verdict: Severity
-    """The gravest of all reasons."""
+    """The gravest severity of all findings."""
     reasons: tuple[Finding, ...]
-    """Of Longhaul's own rules, the gravest first."""
+    """Findings of Longhaul's own rules, the gravest first."""
     policy: tuple[Finding, ...]
-    """Of policies, the gravest first."""
+    """Findings of policies, the gravest first."""
     counts: dict[Action, int]
-    """Resources by what happens to them, groups of resources not among them."""
+    """Number of resources by action, without groups of resources."""
     same: int
-    """Resources that stay as they are, groups among them."""
+    """Number of resources that stay the same, groups included."""
     parts: tuple[Part, ...]
     rows: tuple[Row, ...]
     cost: Cost
     notes: tuple[str, ...]
-    """What is not known."""
+    """Sentences about what is unknown."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    """What a plan is judged by, besides the environment."""
+    """Inputs of the judgement, besides the environment and its changes."""
 
     against: str = "compared with the state"
     base: Environment | None = None
-    """The environment of before, where its file is given."""
+    """The environment before the change, when its file is given."""
     max_removed: float = MAX_REMOVED
-    """Share of the nodes that may go at once, 0 to 1."""
+    """Share of the nodes that may be removed at once, 0 to 1."""
     prices: Prices | None = None
-    """What an environment costs, where there is a price book."""
+    """Function that computes the cost of an environment; None without a price book."""
     prices_source: str = ""
-    """Where its prices are from, in words."""
+    """Words for the source of the prices."""
     policy: tuple[Finding, ...] = ()
-    """What policies say of the resources."""
+    """Findings of the policies about the resources."""
     unseen: tuple[str, ...] = ()
-    """What was not looked at, and why, in sentences."""
+    """Sentences that say what was not examined, and why."""
 
 
 def make_plan(environment: Environment, changes: Changes, terms: Terms) -> Plan:
@@ -123,7 +123,7 @@ def make_plan(environment: Environment, changes: Changes, terms: Terms) -> Plan:
 
 
 def _parts(changes: Iterable[Change], found: Places) -> tuple[Part, ...]:
-    """What happens, place by place."""
+    """Group the changes by place."""
     by_place: defaultdict[Place, list[Line]] = defaultdict(list)
     for change in changes:
         by_place[found.of(change)].append(_line(change))
@@ -147,7 +147,7 @@ def _counts(changes: Iterable[Change]) -> dict[Action, int]:
 
 
 def _notes(state: Earlier, terms: Terms) -> tuple[str, ...]:
-    """What is not known."""
+    """Return sentences about what is unknown."""
     if state.environment is None:
         told = "what its files say" if terms.base is None else "how its files differ, not what that does to what runs"
         return (*terms.unseen, f"There was no state to compare with: of an environment that exists, this says {told}.")

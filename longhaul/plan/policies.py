@@ -1,4 +1,4 @@
-"""What the policies say of a preview's resources, as reasons of the plan."""
+"""Turns the verdicts of the policies on a preview's resources into findings of the plan."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ SAME = "same"
 
 
 def policies(documents: Iterable[Document], environment: Environment) -> tuple[Finding, ...]:
-    """A reason for each rule that is broken, for each waiver that does not stand, and for what waivers admit. Refused
-    where this change makes a resource so; what was so before, and old waivers, need care and keep nobody from another
-    change."""
+    """Return a finding for each broken rule, for each waiver that is not valid, and for what waivers admit. A broken
+    rule is refused only if this change makes or alters the resource. What was broken before, and old waivers, need care
+    but do not block another change."""
     steps = [step for document in documents for step in document.steps if step.new is not None and step.new.custom]
     judged = policy.policies(environment).judge(map(_resource, steps))
     fresh = {step.urn for step in steps if step.op != SAME}

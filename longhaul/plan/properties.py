@@ -1,4 +1,4 @@
-"""Which properties of a resource change, from what to what."""
+"""Lists the properties of a resource that change, with their values before and after."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from longhaul.plan.masking import MASK, UNKNOWN, is_secret_key, masked
 from longhaul.plan.texts import described, is_long, text_change
 
 NOTHING = "-"
-"""Shown for a value that is not there."""
+"""Text shown for a missing value."""
 
 _LABEL = re.compile(r"\[[^\]]*\]")
 _MISSING: Any = object()
@@ -21,19 +21,19 @@ _MISSING: Any = object()
 
 @dataclass(frozen=True, kw_only=True)
 class Property:
-    """One property that changes; all of it may be shown."""
+    """One property that changes. Everything in it is safe to show."""
 
     path: str
     before: str
     after: str
     replaces: bool
-    """Whether it makes a new resource."""
+    """True when the change forces a new resource."""
     lines: tuple[str, ...] = ()
-    """Of a long text, a few lines that differ."""
+    """A few differing lines of a long text."""
 
 
 def properties(change: Change) -> tuple[Property, ...]:
-    """What changes, by path; nothing of what is made or destroyed whole."""
+    """Return the properties that change, by path; empty for a resource that is made or destroyed as a whole."""
     if change.action not in (Action.CHANGE, Action.REPLACE):
         return ()
     old, new = _leaves(change.before), _leaves(change.after)
@@ -43,20 +43,20 @@ def properties(change: Change) -> tuple[Property, ...]:
 
 
 def between(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Property, ...]:
-    """How two documents differ, by path, where no provider says it."""
+    """Compare two documents by path, without a provider's diff."""
     old, new = _leaves(before), _leaves(after)
     paths = [path for path in sorted(old.keys() | new.keys()) if _differs(path, old, new, {})]
     return tuple(_property(path, old.get(path, _MISSING), new.get(path, _MISSING), {}) for path in paths)
 
 
 def changes_only(change: Change, *keys: str) -> bool:
-    """Whether nothing but what is below some keys changes, such as ``tags``."""
+    """Return whether all changed properties are below the given keys, such as ``tags``."""
     found = properties(change)
     return bool(found) and all(any(_below(one.path, key) for key in keys) for one in found)
 
 
 def _leaves(value: Any, path: str = "") -> dict[str, Any]:
-    """Every value that is not a collection, by its path; empty collections count as values."""
+    """Return every value by its path. A list of plain values is one value, and so is an empty collection."""
     if isinstance(value, Mapping) and value:
         found: dict[str, Any] = {}
         for name, inner in value.items():
@@ -72,15 +72,15 @@ def _leaves(value: Any, path: str = "") -> dict[str, Any]:
 
 
 def _labels(values: list[Any]) -> list[str]:
-    """What the elements of a list are told apart by: their names, where each has one of its own, so that one more rule
-    does not change all that follow it; else their places."""
+    """Return labels for the elements of a list: their names, if each has its own, so that one more rule does not change
+    all that follow it; otherwise their positions."""
     names = [str(inner.get("name", inner.get("key", ""))) if isinstance(inner, Mapping) else "" for inner in values]
     return names if all(names) and len(set(names)) == len(names) else [str(at) for at in range(len(values))]
 
 
 def _differs(path: str, old: Mapping[str, Any], new: Mapping[str, Any], said: Mapping[str, bool]) -> bool:
-    """Whether a property changes. What a preview does not know yet is often what it was: then the provider's word
-    counts, where it gave one."""
+    """Return whether a property changes. A value that the preview does not know yet often stays the same; then the
+    provider's diff decides, if there is one."""
     before, after = old.get(path, _MISSING), new.get(path, _MISSING)
     if before == after:
         return False
@@ -107,7 +107,7 @@ def _property(path: str, before: Any, after: Any, differing: Mapping[str, bool])
 
 
 def _shown(value: Any, key: str) -> str:
-    """A value in a few words, secrets masked."""
+    """Return a value in a few words, with secrets masked."""
     if _is_nothing(value):
         return NOTHING
     if is_long(value):
@@ -118,8 +118,8 @@ def _shown(value: Any, key: str) -> str:
 
 
 def _unseen(change: Change, paths: list[str]) -> Iterator[Property]:
-    """What the provider says differs although the inputs do not: secrets, which look alike, and what was changed in the
-    cloud itself."""
+    """Yield what the provider reports as different although the inputs are equal: secrets, which all look alike, and
+    changes that were made in the cloud itself."""
     for said, replaces in sorted(change.differing.items()):
         if said.startswith("__") or _overlaps(said, dict.fromkeys(paths, False)):
             continue
@@ -131,12 +131,13 @@ def _unseen(change: Change, paths: list[str]) -> Iterator[Property]:
 
 
 def _drift(state: Any, found: Any, *, declared: Any) -> tuple[Any, Any]:
-    """From what the state has to what the cloud has, where that was looked at, else to what is declared."""
+    """Return the value in the state, and the new value: the cloud's, if it was read and differs, otherwise the declared
+    one."""
     return (state, declared) if state == found or found in (_MISSING, UNKNOWN) else (state, found)
 
 
 def _at(value: Any, path: str) -> Any:
-    """What a path leads to; missing where it leads nowhere."""
+    """Return the value at a path; ``_MISSING`` when the path leads nowhere."""
     for part in (part for part in re.split(r"\.|\[|\]", path) if part):
         if isinstance(value, Mapping):
             value = value.get(part, _MISSING)
@@ -152,7 +153,7 @@ def _overlaps(path: str, others: Mapping[str, bool]) -> bool:
 
 
 def _below(path: str, top: str) -> bool:
-    """Whether a path is another or leads on from it, whichever element of a list they are about: the provider counts
-    elements, we name them."""
+    """Return whether ``path`` equals ``top`` or is below it. Labels of list elements are ignored, because the provider
+    counts elements and this module names them."""
     path, top = _LABEL.sub("", path), _LABEL.sub("", top)
     return path == top or path.startswith(f"{top}.")

@@ -1,4 +1,4 @@
-"""Whether addresses move that machines have, or that others know them by."""
+"""Finds addresses that change although machines have them or others know machines by them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from longhaul.plan.places import Places
 _RANGES_OF_OUR_OWN: Mapping[str, tuple[str, ...]] = {
     "pulumi-python:dynamic/longhaul:Certificate": ("addresses",),
 }
-"""Where a resource's ranges and addresses are; clouds say theirs. A certificate has those that its holder is called by:
-machine, load balancer, the `kubernetes` service."""
+"""Properties that hold a resource's ranges and addresses, by type; each cloud declares its own types. A certificate
+holds the addresses of its holder: machine, load balancer, the `kubernetes` service."""
 
 
 @cache
 def _ranges() -> Mapping[str, tuple[str, ...]]:
-    """All of them, those that come first in their cloud first."""
+    """Return these properties for all types. Types that come first in their cloud's list come first."""
     of_clouds = (enumerate(cloud.resources.ranges().items()) for cloud in clouds().values())
     ranked = sorted((one for ranks in of_clouds for one in ranks), key=lambda one: one[0])
     return {**dict(found for _, found in ranked), **_RANGES_OF_OUR_OWN}
@@ -33,7 +33,7 @@ def _ranges() -> Mapping[str, tuple[str, ...]]:
 
 @dataclass(frozen=True, kw_only=True)
 class Moved:
-    """Something that has another range or address afterwards, or none."""
+    """A range or an address that changes or disappears."""
 
     what: str
     before: str
@@ -44,7 +44,8 @@ class Moved:
 
 
 def moved_in_state(changes: Iterable[Change], *, places: Places, staying: Container[str]) -> Iterator[Moved]:
-    """What the state has and the change gives up, of sites that stay; whole networks first."""
+    """Yield the ranges and addresses that the state has and the change gives up, whole networks first. Of destroyed
+    resources, only networks count, and only in sites that stay."""
     order = {token: index for index, token in enumerate(_ranges())}
     for change in sorted(changes, key=lambda one: order.get(one.type, len(order))):
         if change.action is Action.DESTROY:
@@ -61,7 +62,7 @@ def moved_in_state(changes: Iterable[Change], *, places: Places, staying: Contai
 
 
 def moved_in_files(before: Environment, after: Environment) -> Iterator[Moved]:
-    """What the file of before gives another range or address than that of now."""
+    """Yield the ranges and addresses that differ between the earlier file and the present one."""
     old, new = plan(before), plan(after)
     pairs: dict[str, tuple[object, object]] = {
         "supernet": (old.supernet, new.supernet),
@@ -80,7 +81,7 @@ def moved_in_files(before: Environment, after: Environment) -> Iterator[Moved]:
 
 
 def _values(inputs: Mapping[str, Any], path: str) -> list[str]:
-    """What a path leads to, one or several; nothing where it leads nowhere."""
+    """Return the value or values at a path; empty when the path leads nowhere."""
     found: Any = inputs
     for part in path.split("."):
         found = found.get(part) if isinstance(found, Mapping) else None

@@ -1,4 +1,4 @@
-"""What must not be carried out: it loses a store, what cannot be made again, addresses in use, or many nodes."""
+"""Refuses changes that lose an etcd cluster, something that cannot be made again, addresses in use, or many nodes."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ GONE = (Action.DESTROY, Action.REPLACE)
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """What is judged."""
+    """Input of a judgement."""
 
     after: Environment
     before: Environment | None
-    """Of the state, or the file given for it; None when there was nothing."""
+    """The environment from the earlier file, else from the state; None when there was nothing."""
     base: Environment | None
-    """Of the file given for it alone."""
+    """The environment from the earlier file alone; None when no file is given."""
     changes: tuple[Change, ...]
     places: Places
     rows: tuple[Row, ...]
     max_removed: float
-    """Share of the nodes that may go at once, 0 to 1."""
+    """Share of the nodes that may be removed at once, 0 to 1."""
     stateless: bool = False
-    """Whether there is no state, so that of what was before there is the file alone, if that."""
+    """True when there is no state. Then only the earlier file, if given, shows what was there before."""
 
 
 def refusals(case: Case) -> Iterator[Finding]:
-    """Every reason against carrying a plan out."""
+    """Yield every finding that refuses a plan."""
     for refusal in REFUSALS:
         yield from (replace(finding, check=refusal.id) for finding in refusal.look(case))
 
@@ -50,8 +50,8 @@ def _stores(case: Case) -> Iterator[Finding]:
 
 
 def quorum(case: Case, role: Role) -> Iterator[Finding]:
-    """More members out of service at once than the store outlives. Those that a hook guards are replaced one at a time;
-    those that go for good are counted as voters until somebody takes them out."""
+    """Yield a finding when more members are out of service at once than the etcd cluster tolerates. Members that a hook
+    guards are replaced one at a time. Removed members count as voters until somebody removes them from the cluster."""
     if not role.is_store:
         return
     own, before = stores(case.after, case.changes, role)
@@ -119,7 +119,7 @@ _LOST: dict[Kind, tuple[str, str]] = {
 
 
 def _lost(case: Case) -> Iterator[Finding]:
-    """What cannot be made again."""
+    """Yield findings about destroyed or replaced resources that cannot be made again."""
     for kind, (why, do) in _LOST.items():
         for action in GONE:
             found = [one for one in case.changes if kind_of(one) is kind and one.action is action]
@@ -137,7 +137,7 @@ def _lost(case: Case) -> Iterator[Finding]:
 
 
 def _addresses(case: Case) -> Iterator[Finding]:
-    """An address plan that machines have."""
+    """Yield a finding when addresses that machines have would change."""
     if case.before is None:
         return
     state = list(moved_in_state(case.changes, places=case.places, staying=case.after.sites))
@@ -161,9 +161,10 @@ def _addresses(case: Case) -> Iterator[Finding]:
 
 
 def _held(case: Case) -> Iterator[Finding]:
-    """What else the environment is held to (``components/held.py``); ranges are told with what has them."""
+    """Yield findings about the other immutable settings (``components/held.py``). Ranges are reported with the
+    resources that have them."""
     for before, after in _facts(case):
-        # Without a state nothing else tells that a zone's range moves.
+        # Without a state, no other check sees that a zone's range moves.
         found = [one for one in changes(before, after) if not one.is_range or (case.stateless and one.is_zone)]
         if found:
             yield Finding(
@@ -176,7 +177,7 @@ def _held(case: Case) -> Iterator[Finding]:
 
 
 def _facts(case: Case) -> Iterator[tuple[Facts, Facts]]:
-    """What was remembered and what would be; without a state, what the files say."""
+    """Yield the recorded immutable settings and the new ones; without a state, those of the two files."""
     if case.stateless and case.base is not None:
         yield facts(case.base, plan(case.base)), facts(case.after, plan(case.after))
     for change in case.changes:
@@ -185,7 +186,8 @@ def _facts(case: Case) -> Iterator[tuple[Facts, Facts]]:
 
 
 def _nodes(case: Case) -> Iterator[Finding]:
-    """More of the pools' maximum than may go at once, whole groups that are replaced included."""
+    """Yield a finding when more of the pools' maximum is removed than may be removed at once. A group that is replaced
+    counts as removed."""
     rows = [row for row in case.rows if row.before is not None and row.name != "racks"]
     before = sum(row.before.nodes.most for row in rows if row.before is not None)
     replaced = _replaced_pools(case)
@@ -195,7 +197,7 @@ def _nodes(case: Case) -> Iterator[Finding]:
 
 
 def _hosts(case: Case) -> Iterator[Finding]:
-    """The same of racks, where the file of before is known."""
+    """Yield the same finding about hosts, when the earlier file is given."""
     if case.base is None:
         return
     staying = {host.name for host in case.after.hosts}
@@ -231,12 +233,12 @@ def _removed(row: Row, *, whole: bool) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Refusal:
-    """One kind of reason: ``longhaul plan`` and ``longhaul up`` know all, the engine some."""
+    """One kind of refusal. ``longhaul plan`` and ``longhaul up`` apply all kinds, the engine's guards only some."""
 
     id: str
     look: Callable[[Case], Iterator[Finding]]
     engine: str
-    """What of it the engine's own guards refuse, whoever runs it (docs/guards.md)."""
+    """Part of it that the engine's own guards refuse, whoever runs the engine (docs/guards.md)."""
 
 
 REFUSALS = (
@@ -251,4 +253,4 @@ REFUSALS = (
     Refusal(id="nodes", look=_nodes, engine="nothing"),
     Refusal(id="hosts", look=_hosts, engine="nothing: racks are in no stack"),
 )
-"""In the order in which a plan tells them; docs/plan.md has the table. Policies are beside them."""
+"""Refusals in the order in which a plan reports them; docs/plan.md has the table. Policies are judged separately."""

@@ -1,4 +1,4 @@
-"""A plan for a terminal, and for programs."""
+"""Renders a plan as text for a terminal, and as JSON for programs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from longhaul.report.text import names, table, wrapped
 
 
 def to_json(plan: Plan) -> str:
-    """The whole plan: names as in :class:`longhaul.plan.plan.Plan`."""
+    """Render the whole plan. Names are those of :class:`longhaul.plan.plan.Plan`, except ``capacity`` for ``rows`` and
+    ``places`` for ``parts``."""
     content: dict[str, Any] = asdict(plan)
     content["verdict"] = VERDICTS[plan.verdict]
     content["reasons"] = [_reason(finding) for finding in plan.reasons]
@@ -38,7 +39,7 @@ def _reason(finding: Finding) -> dict[str, Any]:
 
 
 def to_text(plan: Plan) -> str:
-    """Verdict and reasons first, then what happens, capacity and cost."""
+    """Render the verdict and the findings first, then what happens, capacity and cost."""
     return "\n\n".join("\n".join(part) for part in _parts(plan)) + "\n"
 
 
@@ -59,7 +60,7 @@ def _parts(plan: Plan) -> Iterator[list[str]]:
 
 
 def reasons(findings: Sequence[Finding]) -> list[str]:
-    """Reasons in full."""
+    """Render findings in full."""
     return [line for finding in findings for line in _finding(finding)]
 
 
@@ -73,13 +74,13 @@ def _finding(finding: Finding) -> Iterator[str]:
 
 
 def _cut(line: str) -> list[str]:
-    """A line of a resource, wrapped behind its own indentation."""
+    """Wrap one line about a resource; its indentation grows by two columns."""
     indent = " " * (len(line) - len(line.lstrip()) + 2)
     return wrapped(line.lstrip(), indent=indent, hanging=indent + "    ")
 
 
 def capacity_table(rows: Sequence[Row]) -> list[tuple[str, ...]]:
-    """The rows that change and the sum; empty when there are no nodes."""
+    """Return a head, the rows that change and the sum; empty when there are no pools and no hosts."""
     if not rows:
         return []
     changing = [row for row in rows if row.changes]

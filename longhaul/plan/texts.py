@@ -1,4 +1,4 @@
-"""How a long text changed, in a few lines: user-data by its files, documents in JSON by their lines."""
+"""Describes in a few lines how a long text changed: user-data by its files, JSON documents by their lines."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from dataclasses import dataclass
 from longhaul.plan.masking import masked_file
 
 SHORT = 100
-"""Characters of a value that is shown as it is."""
+"""Maximum length of a value that is shown as it is, characters."""
 LINES = 12
-"""Lines that are shown of a change."""
+"""Maximum number of lines shown of a change."""
 WIDTH = 88
-"""Characters that are shown of a line."""
+"""Maximum width of a shown line, characters."""
 HEAD = 24
-"""Of them, the line's beginning where what differs comes later."""
+"""Length of a line's beginning that is shown when the difference comes later, characters."""
 
 _CLOUD_CONFIG = "#cloud-config"
 _USER_DATA = frozenset(("customData", "userData", "userDataBase64"))
-"""Properties that Azure and AWS take base64 in."""
+"""Properties of Azure and AWS that hold base64."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TextChange:
-    """What is said of it."""
+    """Description of how a text changed."""
 
     summary: str
     lines: tuple[str, ...]
@@ -35,12 +35,12 @@ class TextChange:
 
 
 def is_long(value: object) -> bool:
-    """Whether a value is too long to be shown as it is."""
+    """Return whether a value has several lines or is too long to be shown as it is."""
     return isinstance(value, str) and (len(value) > SHORT or "\n" in value)
 
 
 def text_change(before: str, after: str, *, key: str) -> TextChange:
-    """How a text that ``key`` holds changed."""
+    """Describe how a text changed; ``key`` is the key that holds it."""
     old, new = (_readable(text, key=key) for text in (before, after))
     if old.startswith(_CLOUD_CONFIG) and new.startswith(_CLOUD_CONFIG):
         return _cloud_config_change(old, new)
@@ -49,7 +49,7 @@ def text_change(before: str, after: str, *, key: str) -> TextChange:
 
 
 def described(text: str, *, key: str) -> str:
-    """What a long text is, without its content."""
+    """Describe a long text without its content."""
     readable = _readable(text, key=key)
     if readable.startswith(_CLOUD_CONFIG):
         files = _files(readable)
@@ -59,7 +59,7 @@ def described(text: str, *, key: str) -> str:
 
 
 def _readable(text: str, *, key: str) -> str:
-    """The text itself: user-data out of its base64, JSON in lines."""
+    """Return the text in readable form: user-data decoded from base64, JSON in lines."""
     if key.rsplit(".", 1)[-1] in _USER_DATA:
         try:
             return base64.b64decode(text, validate=True).decode()
@@ -74,7 +74,7 @@ def _readable(text: str, *, key: str) -> str:
 
 
 def _cloud_config_change(before: str, after: str) -> TextChange:
-    """Which files are new, gone or other, and the first lines that differ."""
+    """Describe which files are new, removed or changed, with the first lines that differ."""
     old, new = _files(before), _files(after)
     changed = sorted(path for path in old.keys() & new.keys() if old[path] != new[path])
     parts = [
@@ -91,7 +91,7 @@ def _cloud_config_change(before: str, after: str) -> TextChange:
 
 
 def _files(text: str) -> dict[str, str]:
-    """What user-data writes, by path; empty for one that cannot be read."""
+    """Return the files that user-data writes, by path; empty when it cannot be parsed."""
     import yaml
 
     try:
@@ -107,7 +107,7 @@ def _masked_lines(text: str) -> list[str]:
 
 
 def _diff(before: list[str], after: list[str]) -> Iterator[str]:
-    """Lines that went and came, without those that stay."""
+    """Yield the removed and the added lines."""
     for tag, a, b, c, d in difflib.SequenceMatcher(a=before, b=after, autojunk=False).get_opcodes():
         if tag == "equal":
             continue
@@ -119,7 +119,7 @@ def _diff(before: list[str], after: list[str]) -> Iterator[str]:
 
 
 def _windows(old: list[str], new: list[str]) -> tuple[list[str], list[str]]:
-    """Of long lines that only differ further on, their beginning and where they differ."""
+    """Shorten long lines whose difference comes later: keep their beginning and the part that differs."""
     pairs = [_window(one, other) for one, other in zip(old, new, strict=True)]
     return [one for one, _ in pairs], [other for _, other in pairs]
 

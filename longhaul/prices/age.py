@@ -1,4 +1,4 @@
-"""Whether a price book is good enough for an environment: what it lacks, and what is too old."""
+"""Checks whether a price book is sufficient for an environment: finds missing prices and old ones."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from longhaul.prices.needs import needs
 
 @dataclass(frozen=True, kw_only=True)
 class OldPrice:
-    """A price that is not of these days."""
+    """A price that is too old, or whose day is still to come."""
 
     key: Key
     price: Price
     days: int
-    """Since it was read; below 0 when that is still to come."""
+    """Days since it was read; negative when that day is still to come."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """What is to be said of a book."""
+    """Result of checking a price book."""
 
     missing: dict[Key, tuple[str, ...]]
-    """What has no price, with the groups that need it."""
+    """Keys without a price, each with the groups that need it."""
     old: tuple[OldPrice, ...]
     stands_in: tuple[MachineKey, ...]
-    """Spare capacity without a price of its own, counted at the ordinary one."""
+    """Spot machines without a price of their own, which are counted at the ordinary price."""
     good: int
-    """Prices that are there and young enough."""
+    """Number of prices that exist and are recent enough."""
 
     @property
     def well(self) -> bool:
-        """Whether nothing is missing or old."""
+        """Return whether no price is missing or old."""
         return not self.missing and not self.old
 
 
 def check(environment: Environment, book: PriceBook, *, today: date, days: int = OLD_DAYS) -> Check:
-    """What ``book`` lacks for ``environment`` and what in it is older than ``days``. Hosts need no price."""
+    """Check which prices ``book`` lacks for ``environment``, and which are older than ``days``. Hosts need no price."""
     users: dict[Key, list[str]] = {}
     for need in needs(environment):
         users.setdefault(need.key, []).append(need.group)
@@ -66,7 +66,7 @@ def check(environment: Environment, book: PriceBook, *, today: date, days: int =
 
 
 def _price(key: Key, book: PriceBook) -> tuple[Price | None, bool]:
-    """The price, and whether it is the one that stands in."""
+    """Return the price, and whether the ordinary price was looked up in place of the spot price."""
     price = book.find(key)
     if price is None and isinstance(key, MachineKey) and key.spot:
         return book.find(key.on_demand()), True

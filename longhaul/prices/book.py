@@ -1,4 +1,4 @@
-"""The price book: prices by what they are for, read from a file that is checked as strictly as an environment's."""
+"""The price book: prices by key, read from a file that is checked as strictly as an environment file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from longhaul.prices.names import name_of
 
 
 class BookError(ConfigurationError):
-    """The price file cannot be used; carries every problem found."""
+    """The price file cannot be used. The error carries every problem found."""
 
     def __init__(self, problems: tuple[Problem, ...]) -> None:
         super().__init__(problems)
@@ -30,13 +30,13 @@ class BookError(ConfigurationError):
 
 @dataclass(frozen=True)
 class PriceBook:
-    """Prices by what they are for."""
+    """Prices by key."""
 
     prices: Mapping[Key, Price] = field(default_factory=dict)
 
     @classmethod
     def load(cls, path: Path) -> PriceBook:
-        """The book in the file ``path``; ``BookError`` with everything that is wrong with it, by file and line."""
+        """Read the book from the file ``path``. Raises ``BookError`` with all problems, by file and line."""
         try:
             document = read_document(path)
         except ConfigurationError as error:
@@ -51,24 +51,24 @@ class PriceBook:
         return cls({key: _price(entry) for _, key, entry in _entries(read.value)})
 
     def find(self, key: Key) -> Price | None:
-        """The price of ``key``; None when the book has none."""
+        """Return the price of ``key``; None when the book has none."""
         return self.prices.get(key)
 
     def hourly(self, *, cloud: CloudKind, region: str, machine_type: str, spot: bool) -> Price | None:
-        """The price of a machine, its ``hourly`` for an hour; None when the book has none. That of spare capacity is
-        never made up from the other, nor the other way round."""
+        """Return the price of a machine, whose ``hourly`` is for one hour; None when the book has none. A spot price is
+        never derived from the ordinary price, nor the ordinary price from a spot price."""
         return self.find(MachineKey(cloud=cloud, region=region, machine_type=machine_type, spot=spot))
 
     def part(self, *, cloud: CloudKind, region: str, part: Part) -> Price | None:
-        """The price of a part of a network; None when the book has none."""
+        """Return the price of a part of a network; None when the book has none."""
         return self.find(PartKey(cloud=cloud, region=region, part=part))
 
     def host(self, *, site: str) -> Price | None:
-        """What each host of an on-prem site costs; None when the book has no price for them."""
+        """Return the price of each host of an on-premises site; None when the book has none."""
         return self.find(HostKey(site=site))
 
     def updated(self, prices: Mapping[Key, Price]) -> PriceBook:
-        """The same book with ``prices`` in place of its own for the same things."""
+        """Return the same book, with ``prices`` in place of its own for the same keys."""
         return PriceBook({**self.prices, **prices})
 
 
@@ -84,7 +84,7 @@ def _price(entry: Entry) -> Price:
 
 
 def _entries(file: PriceFile) -> Iterator[tuple[Location, Key, Entry]]:
-    """Every entry with its place in the file and what it is for."""
+    """Yield every entry with its place in the file and its key."""
     yield from ((("machines", index), _machine(entry), entry) for index, entry in enumerate(file.machines))
     yield from ((("parts", index), _part(entry), entry) for index, entry in enumerate(file.parts))
     yield from ((("hosts", index), _host(entry), entry) for index, entry in enumerate(file.hosts))
@@ -103,7 +103,8 @@ def _host(entry: HostEntry) -> HostKey:
 
 
 def _conclusions(file: PriceFile) -> Iterator[Fault]:
-    """What is wrong with entries beyond the shape of their values."""
+    """Yield what is wrong with entries beyond the shape of their values: impossible days, and second prices of one
+    key."""
     seen: dict[Key, Location] = {}
     for place, key, entry in _entries(file):
         if not _is_day(entry.read):

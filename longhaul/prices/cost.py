@@ -1,10 +1,11 @@
-"""What an environment costs by a price book: by part, at its least and at its most. Decimal arithmetic throughout.
+"""Computes the cost of an environment from a price book, by part, as a minimum and a maximum. All arithmetic is
+decimal.
 
-The least is what always runs: every pool at its ``min``. The most is every pool at its ``max`` at once. Fallbacks add
-nothing to that: what overflows runs in another pool, within that one's own ``max``; a line names what its fallbacks
-cost instead. Spare capacity is counted at its own price; where the book has none, at the ordinary price, which it does
-not exceed (the pools ask for no more: ``components/azure/pools.py``, ``max_price``; EC2's default is the same), and the
-line says so.
+The minimum is what always runs: every pool at its ``min``. The maximum is every pool at its ``max`` at once. Fallbacks
+add nothing to it: machines for which a pool has no capacity run in another pool, within that pool's own ``max``. A line
+names the cost of its fallbacks. Spot machines are counted at their own price. Where the book has none, they are counted
+at the ordinary price, and the line says so. The spot price does not exceed the ordinary price: the pools ask for no
+more (``components/azure/pools.py``, ``max_price``), and EC2's default is the same.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ STANDS_IN = "the ordinary price, for want of one for spot"
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What something costs."""
+    """Cost of something."""
 
     hourly: Money = field(default_factory=Money)
     monthly: Money = field(default_factory=Money)
-    """For 730 hours."""
+    """Cost for 730 hours."""
 
     def __add__(self, other: Cost) -> Cost:
         return Cost(hourly=self.hourly + other.hourly, monthly=self.monthly + other.monthly)
@@ -41,29 +42,29 @@ class Cost:
 
 @dataclass(frozen=True, kw_only=True)
 class CostLine:
-    """What one need costs."""
+    """Cost of one need."""
 
     need: Need
     price: Price | None
-    """Of one; None where the book has none."""
+    """Price of one; None when the book has none."""
     assumed: str = ""
-    """What the price stands in for, in words; empty where it is the thing's own."""
+    """Words for a substitute price; empty when the price is the need's own."""
     fallbacks: tuple[tuple[str, Price | None], ...] = ()
-    """What one machine costs in each pool that takes over, in the pool's order."""
+    """Each pool that takes over, with the price of one machine there, in the pool's order."""
 
     @property
     def unpriced(self) -> bool:
-        """Whether it costs something that is not known. A host without a price is yours, and costs nothing here."""
+        """Return whether the price is unknown. A host without a price is your own and costs nothing here."""
         return self.price is None and not isinstance(self.need.key, HostKey)
 
     @property
     def minimum(self) -> Cost:
-        """Of those that always are; nothing where the price is not known."""
+        """Cost of the least number; zero when the price is unknown."""
         return self._times(self.need.least)
 
     @property
     def maximum(self) -> Cost:
-        """Of as many as there may be; nothing where the price is not known."""
+        """Cost of the largest number; zero when the price is unknown."""
         return self._times(self.need.most)
 
     def _times(self, count: int) -> Cost:
@@ -77,34 +78,34 @@ class CostLine:
 
 @dataclass(frozen=True, kw_only=True)
 class EnvironmentCost:
-    """What an environment costs."""
+    """Cost of an environment."""
 
     environment: str
     lines: tuple[CostLine, ...]
-    """In the order of the file: control plane, pools, sites, racks."""
+    """In the order of the file: control plane, pools, sites, hosts."""
 
     @property
     def minimum(self) -> Cost:
-        """With every pool at its ``min``; without what is unpriced."""
+        """Cost with every pool at its ``min``, without what has no price."""
         return _sum(line.minimum for line in self.lines)
 
     @property
     def maximum(self) -> Cost:
-        """With every pool at its ``max``; without what is unpriced."""
+        """Cost with every pool at its ``max``, without what has no price."""
         return _sum(line.maximum for line in self.lines)
 
     @property
     def unpriced(self) -> tuple[str, ...]:
-        """Names of the parts whose price is not known: the sums are too low by these."""
+        """Names of the parts whose price is unknown. The sums leave them out."""
         return tuple(line.need.name for line in self.lines if line.unpriced)
 
     @property
     def assumed(self) -> tuple[str, ...]:
-        """Names of the parts that another price stands in for, with which."""
+        """Names of the parts that are counted at a substitute price, each with a description of that price."""
         return tuple(f"{line.need.name}: {line.assumed}" for line in self.lines if line.assumed)
 
     def groups(self) -> dict[str, tuple[CostLine, ...]]:
-        """The lines by group, such as ``control plane`` or ``pool gpu``."""
+        """Return the lines by group, such as ``control plane`` or ``pool gpu``."""
         found: dict[str, list[CostLine]] = {}
         for line in self.lines:
             found.setdefault(line.need.group, []).append(line)
@@ -113,69 +114,69 @@ class EnvironmentCost:
 
 @dataclass(frozen=True, kw_only=True)
 class LineDifference:
-    """One line that is not as it was."""
+    """One line that changed."""
 
     group: str
     what: str
     before: CostLine | None
-    """None where there was none."""
+    """None when the line is new."""
     after: CostLine | None
-    """None where there is none any more."""
+    """None when the line was removed."""
 
     @property
     def name(self) -> str:
-        """Group, name and what it is now, or was."""
+        """Name of the need as it is now or, for a removed line, as it was."""
         line = self.after or self.before
         return f"{self.group}: {self.what}" if line is None else line.need.name
 
     @property
     def known(self) -> bool:
-        """Whether the price is known on both sides."""
+        """Return whether the prices on both sides are known."""
         return not any(line is not None and line.unpriced for line in (self.before, self.after))
 
     @property
     def minimum(self) -> Cost:
-        """What it adds at the least; nothing where that is not known."""
+        """Increase of the minimum; zero when it is unknown."""
         return _minimum(self.after) - _minimum(self.before) if self.known else Cost()
 
     @property
     def maximum(self) -> Cost:
-        """What it adds at the most; nothing where that is not known."""
+        """Increase of the maximum; zero when it is unknown."""
         return _maximum(self.after) - _maximum(self.before) if self.known else Cost()
 
 
 @dataclass(frozen=True, kw_only=True)
 class CostDifference:
-    """What a change of an environment changes about its cost."""
+    """Difference in cost between an environment before and after a change."""
 
     lines: tuple[LineDifference, ...]
-    """Those that are not as they were, in the order of the file after the change; then those that are gone."""
+    """Lines that changed, in the order of the file after the change, then those that were removed."""
 
     @property
     def minimum(self) -> Cost:
-        """What it adds at the least, of what is known; below nothing where it saves."""
+        """Increase of the minimum, as far as it is known; negative for a saving."""
         return _sum(line.minimum for line in self.lines)
 
     @property
     def maximum(self) -> Cost:
-        """What it adds at the most, of what is known."""
+        """Increase of the maximum, as far as it is known."""
         return _sum(line.maximum for line in self.lines)
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """Names of the lines that change by what is not known."""
+        """Names of the lines whose increase is unknown."""
         return tuple(line.name for line in self.lines if not line.known)
 
 
 def price_of(environment: Environment, book: PriceBook) -> EnvironmentCost:
-    """What ``environment`` costs by ``book``."""
+    """Compute the cost of ``environment`` with the prices of ``book``."""
     wanted = needs(environment)
     pools = {need.group: _priced(need, book)[0] for need in wanted if need.group.startswith(POOL)}
     return EnvironmentCost(environment=environment.name, lines=tuple(_line(need, book, pools) for need in wanted))
 
 
 def difference(before: EnvironmentCost, after: EnvironmentCost) -> CostDifference:
-    """What ``after`` costs more than ``before``, line by line; both by the same book."""
+    """Compute the cost of ``after`` in excess of ``before``, line by line. Both costs are from the same book."""
     old, new = _by_name(before), _by_name(after)
     return CostDifference(
         lines=tuple(
@@ -197,7 +198,7 @@ def _line(need: Need, book: PriceBook, pools: Mapping[str, Price | None]) -> Cos
 
 
 def _priced(need: Need, book: PriceBook) -> tuple[Price | None, str]:
-    """The price, and what it stands in for."""
+    """Return the price, and words for it when it is a substitute."""
     price = book.find(need.key)
     if price is None and isinstance(need.key, MachineKey) and need.key.spot:
         price = book.find(need.key.on_demand())
@@ -210,7 +211,7 @@ def _by_name(cost: EnvironmentCost) -> dict[tuple[str, str], CostLine]:
 
 
 def _alike(before: CostLine | None, after: CostLine | None) -> bool:
-    """Whether nothing changed that its cost hangs on."""
+    """Return whether nothing changed that the cost depends on."""
     if before is None or after is None:
         return before is after
     return (before.need.key, before.need.least, before.need.most, before.price) == (

@@ -1,4 +1,4 @@
-"""The price file's shape: what a human, or `longhaul prices`, writes into it."""
+"""Shape of the price file, which a person or `longhaul prices` writes."""
 
 from __future__ import annotations
 
@@ -22,56 +22,57 @@ class Entry(Section):
         examples=["0.384"],
         json_schema_extra={"patternErrorMessage": 'a number in quotes, such as "0.384"'},
     )
-    """What one costs in one `unit`, as text: a decimal number in quotes, so that no digit is lost."""
+    """Price of one machine, part or host for one `unit`, as text: a decimal number in quotes, so that no digit is
+    lost."""
     currency: str = Field(
         pattern=r"^[A-Z]{3}$",
         examples=["USD"],
         json_schema_extra={"patternErrorMessage": "a currency's three letters, such as USD"},
     )
-    """The currency's three letters (ISO 4217)."""
+    """Three-letter code of the currency (ISO 4217)."""
     unit: Literal["hour", "month"]
-    """What it is charged by."""
+    """Unit of time that the price is for."""
     source: str = Field(min_length=1, max_length=1000, examples=["contract"])
-    """Where the price is from: an address, or words such as `contract`."""
+    """Source of the price: an address, or words such as `contract`."""
     read: str = Field(
         pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
         examples=["2026-01-31"],
         json_schema_extra={"patternErrorMessage": "a day, such as 2026-01-31"},
     )
-    """The day on which it was read, or was agreed on."""
+    """Day on which the price was read or agreed on."""
     note: str = Field(default="", max_length=1000)
-    """Anything else."""
+    """Any further remark."""
 
 
 class MachineEntry(Entry):
-    """The price of a machine type in a region."""
+    """Price of a machine type in a region."""
 
     cloud: CloudKind
-    """The cloud that offers the type."""
+    """Cloud that offers the machine type."""
     region: str = Field(min_length=1, examples=["westeurope"])
-    """The cloud's name of the region."""
+    """Name of the region in the cloud."""
     machine_type: str = Field(min_length=1, examples=["Standard_D8s_v5"])
-    """The cloud's name of the type."""
+    """Name of the machine type in the cloud."""
     spot: bool = False
-    """Whether this is the price of spare capacity."""
+    """True when this is the price of spare capacity (spot)."""
 
 
 class PartEntry(Entry):
-    """The price of a part of a network in a region."""
+    """Price of a part of a network in a region."""
 
     cloud: CloudKind
-    """The cloud."""
+    """Cloud that the network is in."""
     region: str = Field(min_length=1, examples=["westeurope"])
-    """The cloud's name of the region."""
+    """Name of the region in the cloud."""
     part: Part
-    """The part."""
+    """Part of the network that has this price."""
 
 
 class HostEntry(Entry):
-    """What each bare-metal host of a site costs."""
+    """Price of each bare-metal host of a site."""
 
     site: Name = Field(examples=["colo"])
-    """The on-prem site's name."""
+    """Name of the on-premises site."""
 
 
 class PriceFile(Section):
@@ -84,4 +85,4 @@ class PriceFile(Section):
     parts: tuple[PartEntry, ...] = ()
     """Prices of parts of networks."""
     hosts: tuple[HostEntry, ...] = ()
-    """Prices of bare-metal hosts; a site without one costs nothing."""
+    """Prices of bare-metal hosts. The hosts of a site without an entry cost nothing."""

@@ -1,4 +1,4 @@
-"""Reading what is wanted from where it is published, into a file that is whole after every step."""
+"""Reads the wanted prices from where they are published, into a file that is complete after every step."""
 
 from __future__ import annotations
 
@@ -18,36 +18,38 @@ from longhaul.prices.write import save
 
 @dataclass(frozen=True, kw_only=True)
 class Sources:
-    """Where prices are read, and how."""
+    """Sources of prices, and how to read them."""
 
     now: datetime
-    """In UTC."""
+    """Present time in UTC."""
     urls: Mapping[str, str] = field(default_factory=dict)
-    """Mirrors of the clouds' price lists, by cloud."""
+    """Addresses of mirrors of the clouds' price lists, by cloud."""
     web: Web = field(default_factory=Web)
 
     def ours(self, price: Price) -> bool:
-        """Whether an entry was read from one of these, and so may be read anew; any other is the user's."""
+        """Return whether a price was read from one of these sources, so that it may be read again. Any other price is
+        the user's."""
         return any(cloud.prices.published(price.source, self.urls.get(kind, "")) for kind, cloud in clouds().items())
 
 
 @dataclass(kw_only=True)
 class Gathered:
-    """What became of everything that was wanted."""
+    """Outcome for all prices that were wanted."""
 
     book: PriceBook
     read: list[Key] = field(default_factory=list)
     kept: list[Key] = field(default_factory=list)
-    """Not asked for: the user's own, or read today."""
+    """Prices that were not asked for: the user's own, or those read today."""
     missing: dict[Key, str] = field(default_factory=dict)
-    """Which no source has, and why."""
+    """Prices that no source has, each with the reason."""
     failed: dict[str, str] = field(default_factory=dict)
-    """By the batch's name, why it could not be read."""
+    """Names of batches that could not be read, each with the reason."""
 
 
 def gather(environment: Environment, *, to: Path, sources: Sources, again: bool, say: Say) -> Gathered:
-    """Read the prices of everything in ``environment`` into the file ``to``, which may be there already: entries of the
-    user's stay, and those that were read today unless ``again``. ``BookError`` when the file cannot be used."""
+    """Read the prices of everything in ``environment`` into the file ``to``, which may exist already. The user's own
+    entries stay. Entries that were read today stay, too, unless ``again``. Raises ``BookError`` when the file cannot be
+    used."""
     book = PriceBook.load(to) if to.exists() else PriceBook()
     result = Gathered(book=book)
     asked: list[Key] = []

@@ -11,18 +11,18 @@ CENT = Decimal("0.01")
 
 @dataclass(frozen=True)
 class Money:
-    """An amount for each currency; one that is nothing is left out."""
+    """Amounts by currency. An amount of zero is left out."""
 
     amounts: tuple[tuple[str, Decimal], ...] = ()
 
     @classmethod
     def of(cls, currency: str, amount: Decimal) -> Money:
-        """An amount of one currency."""
+        """Return an amount in one currency."""
         return cls.sum_of({currency: amount})
 
     @classmethod
     def sum_of(cls, amounts: Mapping[str, Decimal]) -> Money:
-        """Amounts by their currencies."""
+        """Return a sum of amounts by currency."""
         return cls(tuple(sorted((currency, amount) for currency, amount in amounts.items() if amount)))
 
     def __add__(self, other: Money) -> Money:
@@ -44,20 +44,20 @@ class Money:
         return self._text("")
 
     def signed(self) -> str:
-        """With a sign before each amount, for differences."""
+        """Return the text with a sign before each amount, for differences."""
         return self._text("+")
 
     def as_strings(self, to: Decimal = CENT) -> dict[str, str]:
-        """Currency to amount, for JSON, rounded to a multiple of ``to``."""
+        """Return amounts by currency for JSON, rounded to a multiple of ``to``."""
         return {currency: str(_rounded(amount, to)) for currency, amount in self.amounts}
 
     def _text(self, sign: str) -> str:
-        """Whole cents, such as ``1,234.50 USD``; ``0`` for nothing at all."""
+        """Return whole cents, such as ``1,234.50 USD``; ``0`` when there is no amount."""
         return " and ".join(f"{_rounded(amount, CENT):{sign},} {currency}" for currency, amount in self.amounts) or "0"
 
 
 def total(sums: Iterable[Money]) -> Money:
-    """All of them together."""
+    """Return the sum of all."""
     result = Money()
     for one in sums:
         result += one

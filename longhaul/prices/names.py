@@ -1,4 +1,4 @@
-"""What has a price, in words."""
+"""Names the things that have a price."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from clouds.registry import clouds
 
 
 def name_of(key: Key) -> str:
-    """Such as ``NAT gateway, AWS us-east-1``."""
+    """Return a name such as ``NAT gateway, AWS us-east-1``."""
     return f"host, {key.site}" if isinstance(key, HostKey) else key.named(clouds()[key.cloud].title)

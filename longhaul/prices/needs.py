@@ -1,6 +1,6 @@
-"""What of an environment has a price, and how many of it: machines, the networks' parts, hosts.
+"""Lists what has a price in an environment, and how many of it: machines, parts of networks, hosts.
 
-How many parts a network has is what each cloud makes (``clouds/X/made.py``).
+Each cloud knows the number of parts that a network has (``clouds/X/made.py``).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from longhaul.prices.names import name_of
 
 CONTROL_PLANE = "control plane"
 POOL = "pool "
-"""What the group of a pool's name begins with."""
+"""Prefix of a pool's group name."""
 
 NOT_COUNTED = (
     "traffic, and what gateways charge by the gigabyte",
@@ -28,35 +28,35 @@ NOT_COUNTED = (
     "an Azure VPN gateway's tunnels beyond those that its price includes",
     "circuits that are already there",
 )
-"""What a bill has besides: it hangs on use, or on what an environment file does not say."""
+"""Parts of a bill that are not counted: they depend on use, or on facts that an environment file does not state."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Need:
-    """So many of one thing with a price."""
+    """A number of one thing that has a price."""
 
     group: str
-    """The part of the environment that it belongs to: ``control plane``, ``pool gpu``, ``site weu``, ``racks colo``."""
+    """Part of the environment that it belongs to: ``control plane``, ``pool gpu``, ``site weu``, ``racks colo``."""
     what: str
-    """Its name within the group."""
+    """Name within the group."""
     key: Key
     least: int
-    """How many there always are."""
+    """Smallest number."""
     most: int
-    """How many there may be."""
+    """Largest number."""
     fallbacks: tuple[str, ...] = ()
-    """Of a pool: the pools that take over what this one has no capacity for."""
+    """For a pool: the pools that take over when this one has no capacity."""
 
     @property
     def name(self) -> str:
-        """Group, name and what it is, such as ``pool cpu: machines (m7i.4xlarge, AWS us-east-1)``."""
+        """Group, name and key, such as ``pool cpu: machines (m7i.4xlarge, AWS us-east-1)``."""
         if isinstance(self.key, HostKey):
             return f"{self.group}: {self.what}"
         return f"{self.group}: {self.what} ({name_of(self.key).removeprefix(f'{self.what}, ')})"
 
 
 def needs(environment: Environment) -> tuple[Need, ...]:
-    """Everything that has a price, in the order of the file: the control plane, pools, sites, racks."""
+    """Return everything that has a price, in the order of the file: the control plane, pools, sites, hosts."""
     return (
         *_control_plane(environment),
         *_pools(environment),
@@ -66,7 +66,8 @@ def needs(environment: Environment) -> tuple[Need, ...]:
 
 
 def wanted(environment: Environment) -> tuple[Key, ...]:
-    """What the clouds are to be asked for, each once: for spare capacity also the ordinary price, which bounds it."""
+    """Return the keys to ask the clouds for, each once. For a spot machine, also ask for the ordinary price, which is
+    the upper limit."""
     keys: dict[Key, None] = {}
     for need in needs(environment):
         if isinstance(need.key, MachineKey) and need.key.spot:
@@ -77,7 +78,8 @@ def wanted(environment: Environment) -> tuple[Key, ...]:
 
 
 def _control_plane(environment: Environment) -> Iterator[Need]:
-    """The stores' members, the API servers, and one internal load balancer (``components/azure/load_balancer.py``)."""
+    """Yield the members of the etcd clusters, the API servers, and one internal load balancer
+    (``components/azure/load_balancer.py``)."""
     control = environment.control_plane
     site = environment.sites[control.site]
     if not cloud_of(site).rents:
@@ -118,7 +120,7 @@ def _networks(environment: Environment) -> Iterator[Need]:
 
 
 def _tunnels_to(environment: Environment, name: str) -> list[str]:
-    """The sites that a site has a tunnel to."""
+    """Return the sites to which a site has tunnels."""
     return [
         link.second if link.first == name else link.first
         for link in links(environment)

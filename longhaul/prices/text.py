@@ -1,4 +1,4 @@
-"""What `longhaul prices` says: as text of a hundred columns, and as JSON."""
+"""Renders the output of `longhaul prices`: as text of 100 columns, and as JSON."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from longhaul.prices.needs import NOT_COUNTED
 from longhaul.report.text import table, wrapped
 
 HOURLY = Decimal("0.0001")
-"""What hourly amounts are rounded to: a public address costs less than a cent an hour."""
+"""Unit to which hourly amounts are rounded. A public address costs less than a cent an hour."""
 
 
 def gathered_text(result: Gathered, *, to: Path) -> str:
-    """What was read, what was not, and why."""
+    """Report what was read, what was not, and why."""
     lines = [f"{to}: {len(result.read)} prices read, {len(result.kept)} kept as they were"]
     if result.missing:
         lines.append("not found:")
@@ -35,7 +35,7 @@ def gathered_text(result: Gathered, *, to: Path) -> str:
 
 
 def gathered_json(result: Gathered, *, to: Path, cost: EnvironmentCost) -> dict[str, Any]:
-    """The same for programs, with the cost."""
+    """Return the same for programs, with the cost."""
     return {
         "file": str(to),
         "read": [name_of(key) for key in result.read],
@@ -47,7 +47,7 @@ def gathered_json(result: Gathered, *, to: Path, cost: EnvironmentCost) -> dict[
 
 
 def check_text(found: Check, *, path: Path, days: int) -> str:
-    """What is missing or old, or that nothing is."""
+    """Report which prices are missing or old."""
     lines = [f"{path}: {found.good} good, {len(found.missing)} missing, {len(found.old)} older than {days} days"]
     lines += (f"  missing  {name_of(key)}, for {', '.join(groups)}" for key, groups in found.missing.items())
     for one in found.old:
@@ -58,7 +58,7 @@ def check_text(found: Check, *, path: Path, days: int) -> str:
 
 
 def check_json(found: Check, *, path: Path, days: int) -> dict[str, Any]:
-    """The same for programs."""
+    """Return the same for programs."""
     return {
         "file": str(path),
         "days": days,
@@ -73,7 +73,7 @@ def check_json(found: Check, *, path: Path, days: int) -> dict[str, Any]:
 
 
 def cost_text(cost: EnvironmentCost) -> str:
-    """A line for each group, the sums, and what is not in them."""
+    """Render a line for each group, the sums, and what the sums leave out."""
     rows = [("a month of 730 hours", "at least", "at most")]
     rows += (
         (f"  {group}", _sum(lines, least=True), _sum(lines, least=False)) for group, lines in cost.groups().items()
@@ -88,7 +88,8 @@ def cost_text(cost: EnvironmentCost) -> str:
 
 
 def cost_json(cost: EnvironmentCost) -> dict[str, Any]:
-    """Everything about a cost; amounts are text, by currency: of a month in cents, of an hour in hundredths of them."""
+    """Return everything about a cost. Amounts are text, by currency: monthly ones rounded to cents, hourly ones to
+    hundredths of a cent."""
     return {
         "environment": cost.environment,
         "minimum": _cost(cost.minimum),
@@ -126,7 +127,7 @@ def _cost(cost: Cost) -> dict[str, Any]:
 
 
 def _sum(lines: tuple[CostLine, ...], *, least: bool) -> str:
-    """A group's monthly sum; a question mark for what of it has no price."""
+    """Return a group's monthly sum. A question mark stands for parts without a price."""
     if all(line.unpriced for line in lines):
         return "?"
     known = str(total((line.minimum if least else line.maximum).monthly for line in lines))
@@ -141,5 +142,5 @@ def _by_reason(missing: dict[Key, str]) -> dict[str, list[Key]]:
 
 
 def _brief(source: str) -> str:
-    """An address without the question in it."""
+    """Return an address without its query."""
     return source.partition("?")[0]

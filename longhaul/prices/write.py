@@ -1,4 +1,4 @@
-"""The price book as a file: the same text for the same book, and never half of it."""
+"""Writes the price book to a file: the same book gives the same text, and the file is never half written."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HEADER = """\
 
 
 def text(book: PriceBook) -> str:
-    """The whole file; entries in the order of what they are for."""
+    """Return the whole file, with entries sorted by key."""
     content: dict[str, Any] = {"format": FORMAT}
     for name, kind in (("machines", MachineKey), ("parts", PartKey), ("hosts", HostKey)):
         entries = [_entry(key, book.prices[key]) for key in sorted(key for key in book.prices if isinstance(key, kind))]
@@ -29,7 +29,7 @@ def text(book: PriceBook) -> str:
 
 
 def save(book: PriceBook, path: Path) -> None:
-    """Write the file whole or not at all: whoever reads it meanwhile sees the old one or the new one."""
+    """Write the whole file or nothing. A concurrent reader sees the old file or the new one."""
     target = path.resolve()
     temporary = target.with_name(f".{target.name}.{os.getpid()}")
     try:

@@ -1,7 +1,7 @@
-"""Ansible's inventory out of an environment: every on-prem gateway and bare-metal host, and how to reach each. Pure.
+"""Ansible's inventory of an environment: every on-prem gateway and bare-metal host, and how to reach each. Pure.
 
 The shape is Ansible's (docs.ansible.com, "Developing dynamic inventory"). A gateway is reached by its public address,
-since it stands before any tunnel does; a node by its address in the plan.
+since it must be set up before any tunnel exists; a node by its address in the plan.
 """
 
 from __future__ import annotations
@@ -29,45 +29,46 @@ class RackMachine:
     """A machine that Ansible sets up."""
 
     name: str
-    """Its host name, `<env>-<name in the file>`."""
+    """Host name, `<env>-<name in the file>`."""
     declared: str
-    """Its name in the environment's files."""
+    """Name in the environment's files."""
     group: str
     site: str
     address: IPv4Address
-    """Inside the site."""
+    """Address inside the site."""
     public_address: IPv4Address | None = None
-    """Of a gateway."""
+    """Public address of a gateway; None for a host."""
     host_key: str | None
     pin_at: str
-    """Where its host key is to be written."""
+    """Place in the environment's files where its host key belongs."""
     gpus: int = 0
-    """Of NVIDIA's."""
+    """Number of NVIDIA GPUs."""
     gpu_driver: str = "installed"
-    """Or ``provided``, by the host's own system."""
+    """``installed`` by us, or ``provided`` by the host's own system."""
     gpu_switches: str = "auto"
-    """Or ``present``, ``absent``: NVSwitches."""
+    """Presence of NVSwitches: ``auto``, ``present`` or ``absent``."""
 
     @property
     def reached_at(self) -> IPv4Address:
-        """Where SSH reaches it from outside."""
+        """Return the address at which SSH reaches it from outside."""
         return self.public_address or self.address
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reach:
-    """What SSH is told."""
+    """Settings of SSH."""
 
     known_hosts: Path
     control_folder: Path
-    """Of the sockets of connections that are kept open: short, since such a path may have 108 bytes (unix(7))."""
+    """Folder for the sockets of connections that are kept open. It must be short: a socket's path may have 108 bytes
+    (unix(7))."""
     user: str
     key: str | None
-    """File of the private key; the agent's and the user's own without one."""
+    """File of the private key; None for the agent's and the user's own keys."""
 
 
 def machines(environment: Environment, addresses: AddressPlan) -> Iterator[RackMachine]:
-    """Every gateway and bare-metal host, in the files' order."""
+    """Yield every gateway and bare-metal host, in the files' order."""
     env = environment.name
     for gateway in gateway_places(environment, addresses):
         yield RackMachine(
@@ -97,18 +98,19 @@ def machines(environment: Environment, addresses: AddressPlan) -> Iterator[RackM
 
 
 def has_racks(environment: Environment) -> bool:
-    """Whether there is anything for Ansible to set up."""
+    """Return whether there is any machine for Ansible to set up."""
     return next(machines(environment, plan(environment)), None) is not None
 
 
 def known_hosts(environment: Environment) -> str:
-    """The pinned host keys as ``ssh`` reads them, by the machine's name: an address may be another's tomorrow."""
+    """Return the pinned host keys in the format of ``ssh``, by the machine's name: an address may pass to another
+    machine."""
     found = machines(environment, plan(environment))
     return "".join(f"{machine.name} {machine.host_key}\n" for machine in found if machine.host_key)
 
 
 def inventory(environment: Environment, reach: Reach, *, more: Mapping[str, Any]) -> dict[str, Any]:
-    """The whole inventory, with ``more`` variables for all."""
+    """Return the whole inventory, with the additional variables ``more`` for all hosts."""
     addresses = plan(environment)
     groups: defaultdict[str, list[str]] = defaultdict(list)
     hosts: dict[str, dict[str, Any]] = {}
@@ -128,7 +130,7 @@ def inventory(environment: Environment, reach: Reach, *, more: Mapping[str, Any]
 
 
 def site_group(site: str) -> str:
-    """The group of a site's machines. Ansible takes no hyphen in a group's name."""
+    """Return the group of a site's machines. Ansible allows no hyphen in a group's name."""
     return f"site_{site.replace('-', '_')}"
 
 
@@ -170,16 +172,16 @@ def _everywhere(environment: Environment, addresses: AddressPlan) -> dict[str, A
 
 
 def ssh_options(reach: Reach) -> dict[str, str]:
-    """What ``ssh`` is told so that only pinned keys count, and nothing of the user's own list of them."""
+    """Return options of ``ssh`` that accept only pinned keys, and ignore the user's own list of keys."""
     return {
         "UserKnownHostsFile": f'"{reach.known_hosts}"',
         "GlobalKnownHostsFile": "/dev/null",
         "StrictHostKeyChecking": "yes",
         "CheckHostIP": "no",
-        # A machine that boots, or a tunnel that comes up meanwhile: a second apart where it refuses, and up to ten
-        # where nothing answers.
+        # For a machine that boots, or a tunnel that comes up meanwhile: attempts are a second apart when it refuses,
+        # and up to ten when nothing answers.
         "ConnectionAttempts": "8",
-        # A machine that was unplugged says nothing: it is given up after half a minute (ssh_config(5)), not after TCP's
+        # An unplugged machine sends nothing: it is given up after half a minute (ssh_config(5)), not after TCP's
         # quarter of an hour.
         "ServerAliveInterval": "10",
         "ServerAliveCountMax": "3",
@@ -188,7 +190,7 @@ def ssh_options(reach: Reach) -> dict[str, str]:
 
 
 def _connection(reach: Reach) -> dict[str, Any]:
-    """Variables of Ansible's ssh connection."""
+    """Return the variables of Ansible's ssh connection."""
     kept_open = {"ControlMaster": "auto", "ControlPersist": "60s", "Compression": "yes"}
     found = {
         "ansible_connection": "ssh",
@@ -199,9 +201,9 @@ def _connection(reach: Reach) -> dict[str, Any]:
         "ansible_control_path_dir": str(reach.control_folder),
         "ansible_host_key_checking": True,
         "ansible_pipelining": True,
-        # What a command says of its troubles stays apart from what it answers.
+        # Keeps the error output of a command apart from its answer.
         "ansible_ssh_use_tty": False,
-        # For a server that is being started; what is wrong for good is not tried for long.
+        # For a server that is still starting; permanent errors do not cost much time.
         "ansible_ssh_retries": 2,
     }
     if reach.key:

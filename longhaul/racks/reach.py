@@ -1,4 +1,4 @@
-"""Where what SSH needs is kept, and making it: the pinned host keys, the folder of open connections."""
+"""Files that SSH needs: the pinned host keys, and the folder of open connections."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from components.model import Environment
 
 USER = "LONGHAUL_SSH_USER"
-"""The account that racks are reached as: root, or one that may use sudo without a password."""
+"""Variable with the account on the racks' machines: root, or one that may use sudo without a password."""
 LONGEST = 75
-"""Characters of the path of a folder of sockets: what is left of 108 (unix(7)) for Ansible's name of a socket, and for
-what ssh puts behind it while it makes one."""
+"""Longest path of the folder of sockets, characters: what remains of 108 (unix(7)) after Ansible's name of a socket and
+the suffix that ssh adds while it creates one."""
 KEY = "LONGHAUL_SSH_KEY"
-"""File of the private key that racks are reached with."""
+"""Variable with the file of the private key for the racks' machines."""
 
 
 def prepare(where: Context, environment: Environment, environ: Mapping[str, str]) -> Reach:
-    """Write the pinned host keys, make the folder of connections, and say what SSH is told."""
+    """Write the pinned host keys, make the folder of connections, and return the settings of SSH."""
     pinned = state_folder(where, environ) / f"{where.env}.known_hosts"
     write_private(pinned, known_hosts(environment))
     return Reach(
@@ -40,7 +40,7 @@ def prepare(where: Context, environment: Environment, environ: Mapping[str, str]
 
 
 def ssh(machine: RackMachine, reach: Reach, command: Sequence[str]) -> NoReturn:
-    """Become ``ssh`` to a machine of the racks; ``CommandError`` when its host key is not pinned."""
+    """Replace this process by ``ssh`` to a machine of the racks; ``CommandError`` when its host key is not pinned."""
     if not machine.host_key:
         raise CommandError(
             f"nothing says which SSH host key {machine.name} has: write it as `host_key` ({machine.pin_at})"
@@ -55,7 +55,8 @@ def ssh(machine: RackMachine, reach: Reach, command: Sequence[str]) -> NoReturn:
 
 
 def _control_folder(where: Context, environ: Mapping[str, str]) -> Path:
-    """A folder of this environment's own, in which nobody else may lay a socket: two labs have the same addresses."""
+    """Return a folder of this environment alone, where nobody else can place a socket: two labs have the same
+    addresses."""
     folder = state_folder(where, environ) / "ssh-control"
     if len(str(folder)) > LONGEST:
         digest = hashlib.sha256(f"{where.project.root}\0{where.env}".encode()).hexdigest()[:12]

@@ -1,7 +1,7 @@
 """Runs of the racks' playbooks: one for each batch of machines, or one for all, which is the racks' part of ``up``.
 
-Ansible's own ``serial`` would do for batches, but not for a budget: its strategy ``free``, which the plays need, takes
-no ``max_fail_percentage`` (ansible-core 2.19, plugins/strategy/free.py), and a play ends early only where a whole batch
+Ansible's own ``serial`` can do batches, but not a budget: its strategy ``free``, which the plays need, ignores
+``max_fail_percentage`` (ansible-core 2.19, plugins/strategy/free.py), and a play ends early only when a whole batch
 failed (executor/playbook_executor.py).
 """
 
@@ -30,21 +30,21 @@ if TYPE_CHECKING:
     from components.model import Environment
 
 VERDICTS = "LONGHAUL_VERDICTS"
-"""Path that Ansible's callback writes to."""
+"""Variable with the path that Ansible's callback writes to."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What is asked of Ansible, whatever the machines."""
+    """Request to Ansible, independent of the machines."""
 
     words: Sequence[str]
-    """Its own options."""
+    """Ansible's own options."""
     look: bool
-    """Only look: preflight, and nothing else."""
+    """Only check: run the preflight and nothing else."""
     budget: int
-    """How many machines may end up other than they should before no further batch begins."""
+    """Number of machines that may fail before no further batch begins."""
     stdout: IO[bytes] | None
-    """Where its output goes; None for this process's own."""
+    """Destination of its output; None for this process's own."""
 
 
 def play(
@@ -56,7 +56,8 @@ def play(
     api: bool = True,
     stdout: IO[bytes] | None = None,
 ) -> tuple[Result, dict[str, Any] | None]:
-    """Run a playbook as :func:`run_playbook` does; its result, and what Ansible's callback wrote of each machine."""
+    """Run a playbook as :func:`run_playbook` does. Return its result, and what Ansible's callback wrote of each
+    machine."""
     with tempfile.TemporaryDirectory(prefix="longhaul-rack-") as folder:
         path = Path(folder) / "verdicts.json"
         variables = {**environ, VERDICTS: str(path)}
@@ -73,8 +74,8 @@ def roll(
     *,
     limited: bool,
 ) -> Account:
-    """Take the machines batch by batch, until all had their turn, the budget is used up, or somebody interrupts.
-    ``limited`` says that they are not all that there are."""
+    """Run Ansible on the machines batch by batch, until all are done, the budget is used up, or somebody interrupts.
+    ``limited`` tells that they are only some of the environment's machines."""
     account = Account()
     with ExitStack() as stack:
         kubeconfig = "" if asked.look else find_kubeconfig(stack, where, environment, environ)
@@ -93,9 +94,9 @@ def roll(
 
 
 def _ends(account: Account, asked: Asked, result: Result, *, after: Sequence[Sequence[RackMachine]]) -> bool:
-    """Whether no further batch begins; says so, and notes whose turn does not come."""
+    """Return whether no further batch begins; say so, and note the machines that are left."""
     left = [machine for turn in after for machine in turn]
-    # What was done before a signal took effect is fine.
+    # A run that finished before a signal took effect does not count as interrupted.
     account.interrupted = result.interrupted and (result.code != 0 or bool(left))
     if not account.interrupted and account.failures <= asked.budget:
         return False
@@ -106,8 +107,8 @@ def _ends(account: Account, asked: Asked, result: Result, *, after: Sequence[Seq
 
 
 def run_all(where: Context, environment: Environment, environ: Mapping[str, str], *, early: bool) -> Exit:
-    """Play ``site.yml``, or ``early`` what needs nothing of the infrastructure. Last, after all that Ansible says of
-    every task, come the verdicts of those machines that are not as they should be."""
+    """Play ``site.yml``, or with ``early`` the part that does not depend on the infrastructure. After Ansible's output,
+    print the verdicts of machines that are not as declared."""
     from components.model import plan
 
     result, document = play(where, environment, (PREPARE if early else SITE,), environ, api=not early)

@@ -1,4 +1,4 @@
-"""Running Ansible for an environment."""
+"""Runs Ansible for an environment."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from components.model import Environment
 
 OVERRIDE = "LONGHAUL_ANSIBLE"
-"""Path of the `ansible-playbook` to use instead of this interpreter's."""
+"""Variable with the path of the `ansible-playbook` to use instead of this interpreter's."""
 
 SITE = "playbooks/site.yml"
 PREPARE = "playbooks/prepare.yml"
@@ -40,9 +40,9 @@ def run_playbook(
     api: bool = True,
     stdout: IO[bytes] | None = None,
 ) -> Result:
-    """Run ``ansible-playbook ARGUMENTS`` on this terminal, with the environment's inventory and, unless ``api`` says
-    otherwise, its cluster's API; the racks' playbook when the arguments name none. Connections that it leaves open are
-    closed. ``stdout`` is where its output goes instead."""
+    """Run ``ansible-playbook ARGUMENTS`` on this terminal, with the environment's inventory and, if ``api`` is true,
+    its cluster's API. Without a playbook in the arguments, run the racks' own. Connections that it leaves open are
+    closed. ``stdout`` is another destination of its output."""
     run = new_run("ansible")
     argv = [str(_ansible(environ)), "--inventory", str(INVENTORY), *_located(arguments, where.project.root)]
     with ExitStack() as stack:
@@ -60,7 +60,7 @@ def run_playbook(
 
 
 def find_kubeconfig(stack: ExitStack, where: Context, environment: Environment, environ: Mapping[str, str]) -> str:
-    """Path of a kubeconfig; empty when the vault gives none, which a playbook that needs none does not mind."""
+    """Return the path of a kubeconfig; empty when the vault gives none, since some playbooks do not need it."""
     try:
         return str(stack.enter_context(kubeconfig_file(where, environment, environ)))
     except CommandError as error:
@@ -77,7 +77,7 @@ def _ansible(environ: Mapping[str, str]) -> Path:
 
 
 def _located(arguments: Sequence[str], root: Path) -> list[str]:
-    """The arguments with their playbooks where they are: in the project, or beside this program."""
+    """Return the arguments with the paths of their playbooks: in the project, or beside this program."""
     found = [_playbook(word, root) if _is_playbook(word) else word for word in arguments]
     return found if any(map(_is_playbook, arguments)) else [*found, _playbook(SITE, root)]
 

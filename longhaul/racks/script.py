@@ -1,5 +1,5 @@
-"""What Ansible itself starts: the inventory script and the lookups of the playbooks. Where they work, the environment's
-variables say: ``LONGHAUL_ENV`` or ``PULUMI_STACK`` which environment, ``LONGHAUL_PROJECT`` which checkout."""
+"""Programs that Ansible itself starts: the inventory script and the lookups of the playbooks. Variables tell them where
+to work: ``LONGHAUL_ENV`` or ``PULUMI_STACK`` the environment, ``LONGHAUL_PROJECT`` the checkout."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 
 
 def place(environ: Mapping[str, str]) -> Context:
-    """Project and environment out of the environment's variables."""
+    """Return project, environment and lab from the environment's variables."""
     project = find_project(environ.get(PROJECT) or str(CHECKOUT))
     env = environ.get("LONGHAUL_ENV") or environ.get("PULUMI_STACK")
     if not env:
@@ -32,7 +32,7 @@ def place(environ: Mapping[str, str]) -> Context:
 
 
 def rendered_inventory(environ: Mapping[str, str]) -> dict[str, Any]:
-    """The inventory of the environment that ``environ`` names; writes the host keys that it refers to."""
+    """Return the inventory of the environment that ``environ`` names, and write the host keys that it refers to."""
     from longhaul.racks.inventory import inventory
     from longhaul.racks.reach import prepare
 
@@ -42,7 +42,7 @@ def rendered_inventory(environ: Mapping[str, str]) -> dict[str, Any]:
 
 
 def rack_map(environ: Mapping[str, str], host: str, *, kubernetes_ca: str) -> dict[str, dict[str, Any]]:
-    """Every file of a bare-metal host by path: ``content``, ``mode``, ``owner``, ``secret``."""
+    """Return every file of a bare-metal host by path: ``content``, ``mode``, ``owner``, ``secret``."""
     from components.model import plan
     from components.render import rack_files
 
@@ -53,7 +53,7 @@ def rack_map(environ: Mapping[str, str], host: str, *, kubernetes_ca: str) -> di
 
 
 def join_map(environ: Mapping[str, str], *, token: str) -> dict[str, dict[str, Any]]:
-    """The file that a host joins with, by its path."""
+    """Return the file that a host joins with, by its path."""
     from components.model import plan
     from components.render import join_kubeconfig
     from components.render.nodes import JOIN
@@ -64,7 +64,7 @@ def join_map(environ: Mapping[str, str], *, token: str) -> dict[str, dict[str, A
 
 
 def kubectl(environ: Mapping[str, str]) -> str:
-    """Path of kubectl: the pinned one, or the first on ``PATH``."""
+    """Return the path of kubectl: the pinned one, or the first on ``PATH``."""
     folder = pinned_tools()
     if folder is not None and os.access(folder / "kubectl", os.X_OK):
         return str(folder / "kubectl")
@@ -76,7 +76,8 @@ def _plain(file: Any) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Ansible's side of the inventory: ``--list``, and ``--host``, which ``_meta`` makes needless."""
+    """Serve Ansible's inventory protocol: ``--list``, and ``--host``, which Ansible does not need because of
+    ``_meta``."""
     from components.model import ConfigurationError
 
     parser = argparse.ArgumentParser(prog="playbooks/inventory.py", description="Ansible's inventory of an environment")

@@ -1,4 +1,4 @@
-"""Which machines a run is for, and in which order they are taken."""
+"""Selects the machines of a run, and the order in which they are taken."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _SHARE = re.compile(r"([0-9]+)(%?)")
 
 @dataclass(frozen=True, kw_only=True)
 class Share:
-    """A number of machines, or a part of those that there are in percent."""
+    """A number of machines, or a percentage of all."""
 
     number: int
     percent: bool
 
     def of(self, total: int) -> int:
-        """How many of ``total`` that is, rounded down."""
+        """Return the share of ``total``, rounded down."""
         return total * self.number // 100 if self.percent else self.number
 
 
 def share(text: str) -> Share:
-    """``N`` or ``N%``; ``ValueError`` for anything else."""
+    """Parse ``N`` or ``N%``; ``ValueError`` for anything else."""
     found = _SHARE.fullmatch(text)
     if not found or (found[2] and int(found[1]) > 100):
         raise ValueError(f"{text!r} is neither a number of hosts nor a percentage: 3, or 10%")
@@ -35,8 +35,9 @@ def share(text: str) -> Share:
 
 
 def select(machines: Sequence[RackMachine], pattern: str | None) -> list[RackMachine]:
-    """The machines that a pattern means, by Ansible's own rules (docs.ansible.com, "Patterns: targeting hosts and
-    groups"). ``CommandError`` when it, or a part of it, means none: a mistyped exclusion would be no exclusion."""
+    """Return the machines that match a pattern, by Ansible's own rules (docs.ansible.com, "Patterns: targeting hosts
+    and groups"). ``CommandError`` when the pattern, or a part of it, matches none: a mistyped exclusion would exclude
+    nothing."""
     if pattern is None:
         return list(machines)
     if meant := [machine.name for machine in machines if machine.declared == pattern != machine.name]:
@@ -54,7 +55,7 @@ def _matching(machines: Sequence[RackMachine], pattern: str) -> set[str]:
     from ansible.inventory.manager import InventoryManager  # type: ignore[import-untyped]
     from ansible.parsing.dataloader import DataLoader  # type: ignore[import-untyped]
 
-    # Of this process alone, which matches patterns and no more. Ansible would warn, and go on.
+    # This setting affects this process alone, which only matches patterns. By default Ansible would warn and go on.
     constants.HOST_PATTERN_MISMATCH = "error"
     inventory = InventoryManager(loader=DataLoader(), sources=None, parse=False)
     for group in {GATEWAYS, NODES, *(site_group(machine.site) for machine in machines)}:
@@ -72,8 +73,8 @@ def _matching(machines: Sequence[RackMachine], pattern: str) -> set[str]:
 
 
 def batches(machines: Sequence[RackMachine], size: Share) -> list[list[RackMachine]]:
-    """Gateways first and apart from nodes, one of each site at a time, since a site's other gateway carries meanwhile;
-    then the nodes, at least one at a time."""
+    """Return the batches: gateways first, apart from nodes and one of each site at a time, since a site's other gateway
+    carries its traffic meanwhile; then the nodes, at least one at a time."""
     sites: defaultdict[str, list[RackMachine]] = defaultdict(list)
     for machine in machines:
         if machine.group == GATEWAYS:

@@ -1,4 +1,4 @@
-"""The verdicts for people and for programs."""
+"""The racks' verdicts, for people and for programs."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from longhaul.report.programs import document
 from longhaul.report.text import MANY, Cell, Marked, counted, table
 
 SLOWEST = 10
-"""Tasks in a profile."""
+"""Number of tasks in a profile."""
 
 
 def to_json(env: str, mode: str, account: Account, *, profile: bool) -> str:
-    """An object by machine, and whether all is well; ``mode`` is what was asked for: run, check or preflight."""
+    """Return an object with each machine's verdict, and whether all are as declared. ``mode`` is the request: run,
+    check or preflight."""
     found = {
         "environment": env,
         "mode": mode,
@@ -27,7 +28,7 @@ def to_json(env: str, mode: str, account: Account, *, profile: bool) -> str:
 
 
 def to_text(env: str, mode: str, account: Account, *, colour: bool) -> str:
-    """A line or more for each machine, and one that sums up."""
+    """Return a line or more for each machine, and a summary."""
     verdicts = account.verdicts
     shown = verdicts if len(verdicts) <= MANY else {n: one for n, one in verdicts.items() if not one.state.well}
     width = max(map(len, verdicts), default=0)
@@ -38,7 +39,7 @@ def to_text(env: str, mode: str, account: Account, *, colour: bool) -> str:
 
 
 def profile(account: Account) -> str:
-    """The tasks that one host waited longest for."""
+    """Return the tasks that took longest on a single host."""
     slowest = sorted(account.tasks.items(), key=lambda one: one[1].slowest, reverse=True)[:SLOWEST]
     rows = [(f"{took.slowest:.1f}", f"{took.seconds:.1f}", str(took.hosts), name) for name, took in slowest]
     head = ("SLOWEST HOST, S", "ALL HOSTS, S", "HOSTS", "TASK")
@@ -46,7 +47,7 @@ def profile(account: Account) -> str:
 
 
 def word(state: State, mode: str) -> str:
-    """The state as people read it, after what was asked for."""
+    """Return the state in the words for people, which depend on the request."""
     if mode == "preflight" and state is State.READY:
         return "fit"
     if mode == "check" and state is State.CHANGED:

@@ -1,4 +1,4 @@
-"""One verdict for each machine of the racks, out of what playbooks/callback_plugins/verdicts.py wrote of a run."""
+"""One verdict for each machine of the racks, from what playbooks/callback_plugins/verdicts.py wrote of a run."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ from longhaul.exits import Exit
 from longhaul.racks.inventory import RackMachine
 
 PREFLIGHT = "preflight"
-"""The role that refuses machines."""
+"""Role that refuses machines."""
 WRONG_KEY = "Host key verification failed"
-"""What OpenSSH says when a machine shows another key than the pinned one (tried with 9.2)."""
+"""Message of OpenSSH when a machine shows another key than the pinned one (tried with 9.2)."""
 
 
 class State(StrEnum):
-    """What became of a machine."""
+    """State of a machine after a run."""
 
     READY = "ready"
-    """As the environment says, and it was before: nothing was changed. Looked at only: nothing keeps it from being."""
+    """As declared, without a change. In a preflight: nothing prevents it."""
     CHANGED = "changed"
-    """As the environment says, after changes. With ``--check``: it would be changed."""
+    """As declared, after changes. With ``--check``: it would be changed."""
     HELD = "held"
-    """A node that was left as it is: an upgrade would replace what its pods run on."""
+    """A node that was left as it is, since an upgrade would replace what its pods run on."""
     FAILED = "failed"
     REFUSED = "refused"
-    """Preflight found something wrong, and nothing was changed."""
+    """Preflight found faults, and nothing was changed."""
     UNREACHABLE = "unreachable"
     UNFINISHED = "unfinished"
     """The run ended before the machine's part did."""
     NOT_BEGUN = "not-begun"
-    """The run stopped before its turn."""
+    """The run stopped before the machine's batch."""
 
     @property
     def well(self) -> bool:
-        """Whether there is nothing left to do."""
+        """Return whether there is nothing left to do."""
         return self.severity is Severity.OK
 
     @property
     def severity(self) -> Severity:
-        """How grave that is."""
+        """Return the severity of the state."""
         return _SEVERITIES.get(self, Severity.PROBLEM)
 
 
@@ -54,52 +54,52 @@ _SEVERITIES = {
     **dict.fromkeys((State.READY, State.CHANGED), Severity.OK),
     **dict.fromkeys((State.HELD, State.NOT_BEGUN, State.UNFINISHED), Severity.WARNING),
 }
-"""Of those that are no problem."""
+"""Severities of states that are no problem."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What became of one machine."""
+    """Verdict of one machine."""
 
     state: State
     changed: int = 0
-    """How many tasks changed something."""
+    """Number of tasks that changed something."""
     task: str | None = None
-    """The task that failed."""
+    """Name of the task that failed."""
     role: str | None = None
     messages: tuple[str, ...] = ()
-    """Why; of a refusal, all that is wrong, each by itself."""
+    """Reasons; of a refusal, each fault by itself."""
     seconds: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Took:
-    """How long a task took, seconds."""
+    """Duration of a task, seconds."""
 
     hosts: int
     seconds: float
-    """Of all hosts together."""
+    """Sum over all hosts."""
     slowest: float
-    """The most that one host took."""
+    """Longest time on one host."""
 
 
 @dataclass(kw_only=True)
 class Account:
-    """What became of all machines, batch by batch."""
+    """Results of all machines, batch by batch."""
 
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     tasks: dict[str, Took] = field(default_factory=dict)
     interrupted: bool = False
     unexplained: int = 0
-    """What Ansible ended with when no machine's verdict says why; 0 for nothing."""
+    """Exit code of Ansible when no machine's verdict explains it; 0 when there is none."""
 
     @property
     def failures(self) -> int:
-        """How many machines of those that had their turn are not as they should be; one that is held is, for now."""
+        """Return the number of machines that are neither as declared nor held."""
         return sum(not (one.state.well or one.state is State.HELD) for one in self.verdicts.values())
 
     def add(self, document: Mapping[str, Any] | None, machines: Iterable[RackMachine], *, code: int) -> None:
-        """What one run said of its machines; ``code`` is what Ansible ended with."""
+        """Add what one run reported of its machines; ``code`` is the exit code of Ansible."""
         hosts = document["hosts"] if document else {}
         run_failed = document["failed"] if document else None
         found = {one.name: _verdict(hosts.get(one.name), one, run_failed, code) for one in machines}
@@ -115,11 +115,12 @@ class Account:
             )
 
     def leave(self, machines: Iterable[RackMachine]) -> None:
-        """Machines whose turn did not come."""
+        """Note machines whose batch did not begin."""
         self.verdicts |= {machine.name: Verdict(state=State.NOT_BEGUN) for machine in machines}
 
     def exit_code(self) -> Exit:
-        """3 only where nothing at all could be reached: one machine is not the environment."""
+        """Return the exit code. It is 3 only when no machine at all could be reached: one machine is not the
+        environment."""
         states = {verdict.state for verdict in self.verdicts.values()}
         if self.interrupted:
             return Exit.INTERRUPTED
@@ -129,7 +130,7 @@ class Account:
 
 
 def read(path: Path) -> dict[str, Any] | None:
-    """What the callback wrote; None when it wrote nothing, as when Ansible was killed."""
+    """Read what the callback wrote; None when it wrote nothing, as when Ansible was killed."""
     try:
         return dict(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError):

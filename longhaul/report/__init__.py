@@ -1,1 +1,1 @@
-"""How every command says what it found: text for a terminal, Markdown for a comment, JSON for programs."""
+"""Renders the output of every command: text for a terminal, Markdown for a comment, JSON for programs."""

@@ -1,4 +1,5 @@
-"""Markdown for a comment on GitHub: text that stays text, tables, folds, and what to do where it is too long."""
+"""Renders Markdown for a comment on GitHub: text that stays text, tables, folds, and cuts for a text that is too
+long."""
 
 from __future__ import annotations
 
@@ -8,13 +9,15 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from clouds.base.findings import Severity
 
 LONGEST = 65_536
-"""Characters of a comment at most; above, GitHub answers "Body is too long (maximum is 65536 characters)"."""
+"""Maximum length of a comment, characters. Above it, GitHub answers "Body is too long (maximum is 65536
+characters)"."""
 
 SIGNS = {Severity.OK: "✅", Severity.UNKNOWN: "➖", Severity.WARNING: "⚠️", Severity.PROBLEM: "⛔"}
 
 
 def plain(text: str) -> str:
-    """Text that is nothing but text to GitHub: no tag, no link, no mention, no table's end; code stays code."""
+    """Escape text so that GitHub shows it as text: no tag, no link, no mention, no end of a table's cell. Code stays
+    code."""
     text = re.sub(r"`{2,}", "'", text.replace("\n", " "))
     parts = text.split("`") if text.count("`") % 2 == 0 else [text.replace("`", "'")]
     return "`".join(_escaped(part) if index % 2 == 0 else part for index, part in enumerate(parts))
@@ -26,35 +29,36 @@ def _escaped(text: str) -> str:
 
 
 def code(text: str) -> str:
-    """What may stand between two backticks."""
+    """Return ``text`` in a form that may be between two backticks."""
     return text.replace("`", "'").replace("\n", " ")
 
 
 def inert(text: str) -> str:
-    """A name that means nothing in Markdown nor in HTML, wherever it stands."""
+    """Return a name without characters for code, tags, mentions or line breaks, so that it is safe in Markdown and
+    HTML."""
     return re.sub(r"[`<>&\n@]", "'", text)
 
 
 def fenced(text: str) -> str:
-    """A block of code that nothing in it ends."""
+    """Return a block of code that no part of ``text`` can end."""
     inside = text.replace("```", "'''")
     return f"```text\n{inside}\n```\n"
 
 
 def fold(summary: str, body: str) -> str:
-    """A line that opens to ``body``, which ends with a line break."""
+    """Return a line that unfolds to ``body``. The ``body`` ends with a line break."""
     return f"<details><summary>{summary}</summary>\n\n{body}\n</details>\n"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, right: Collection[int] = ()) -> str:
-    """A table of cells that are Markdown already; columns numbered in ``right`` end alike."""
+    """Return a table. Its cells are already Markdown; columns whose numbers are in ``right`` are right-aligned."""
     line = ["---:" if column in right else "---" for column in range(len(head))]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, line, *rows))
 
 
 def cut(text: str, room: int) -> str:
-    """As many blocks of ``text`` as fit into ``room`` characters, from the top, with a note when that is not all; what
-    is left is whole, no fence and no fold open."""
+    """Return as many blocks of ``text`` as fit into ``room`` characters, from the top, with a note when some are left
+    out. Blocks stay whole, so no fence and no fold stays open."""
     if len(text) <= room:
         return text
     kept = ""
@@ -73,7 +77,7 @@ def _note(number: int) -> str:
 
 
 def _blocks(text: str) -> Iterator[str]:
-    """Paragraphs; a fence or a fold with all that is in it is one."""
+    """Yield the paragraphs. A fence or a fold with its whole content is one paragraph."""
     block, folds, inside = "", 0, False
     for line in text.splitlines(keepends=True):
         block += line

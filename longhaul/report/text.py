@@ -1,4 +1,4 @@
-"""Text for a terminal: lines that keep to a width, aligned columns, counts, colours."""
+"""Renders text for a terminal: lines of limited width, aligned columns, counts, colours."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from pathlib import Path
 from clouds.base.findings import Severity
 
 WIDTH = 100
-"""Columns that text keeps to."""
+"""Maximum width of text, columns."""
 
 LEAST = 16
-"""Columns that a wrapped table's last column keeps, if it has them."""
+"""Minimum width of the last column of a wrapped table, if its content is as wide."""
 
 INDENT = "  "
 
 MANY = 40
-"""With more machines than these, a list has only those that are not well."""
+"""Number of machines above which a list shows only those that are not healthy."""
 
 COLOURS: Mapping[Severity, str] = {
     Severity.OK: "\033[32m",
@@ -29,7 +29,7 @@ COLOURS: Mapping[Severity, str] = {
     Severity.WARNING: "\033[33m",
     Severity.PROBLEM: "\033[31m",
 }
-"""What makes a terminal write green, yellow or red."""
+"""Escape sequences that make a terminal write in green, yellow or red."""
 PLAIN = "\033[0m"
 
 _ASCII = str.maketrans(
@@ -44,12 +44,12 @@ _ASCII = str.maketrans(
         "…": "~",
     }
 )
-"""One character for one, so that what stood below each other still does."""
+"""Substitutes of one character for one, so that columns stay aligned."""
 
 
 @dataclass(frozen=True)
 class Marked:
-    """A cell that has the colour of how grave it is."""
+    """A cell in the colour of its severity."""
 
     text: str
     severity: Severity
@@ -70,9 +70,9 @@ def table(
     width: int | None = WIDTH,
     colour: bool = False,
 ) -> list[str]:
-    """Aligned columns under ``head``, which may be empty; those numbered in ``right`` end alike. Where they are wider
-    together than ``width``, cells are wrapped between words, from the last column to the first; with ``None`` none is.
-    With ``colour``, marked cells have theirs."""
+    """Return aligned columns under ``head``, which may be empty. Columns whose numbers are in ``right`` are
+    right-aligned. When the columns together are wider than ``width``, cells are wrapped between words, from the last
+    column to the first; with ``None``, no cell is wrapped. With ``colour``, marked cells are coloured."""
     lines: list[tuple[Cell, ...]] = [*([tuple(head)] if head else []), *map(tuple, rows)]
     columns = [[str(cell) for cell in column] for column in zip(*lines, strict=True)]
     widths = [max(map(len, column)) for column in columns]
@@ -86,7 +86,7 @@ def table(
 
 
 def _narrowed(columns: Sequence[Sequence[str]], widths: Sequence[int], *, excess: int) -> list[int]:
-    """Widths without what is too much, taken from the columns from the last to the first."""
+    """Return the widths without the excess, which is taken from the last column first."""
     narrowed = list(widths)
     for index in reversed(range(len(widths))):
         longest = max((len(word) for cell in columns[index] for word in cell.split()), default=0)
@@ -100,7 +100,7 @@ def _narrowed(columns: Sequence[Sequence[str]], widths: Sequence[int], *, excess
 def _padded(
     row: Sequence[Cell], widths: Sequence[int], *, right: Collection[int], wrap: bool, colour: bool
 ) -> Iterator[list[str]]:
-    """The cells of a row as wide as their columns; of one that is wrapped, line by line."""
+    """Yield the cells of a row, padded to the widths of their columns. A wrapped row gives several lines."""
     parts = [
         textwrap.wrap(str(cell), width, break_long_words=False, break_on_hyphens=False)
         if wrap and width
@@ -119,18 +119,18 @@ def _padded(
 
 
 def wants_colour() -> bool:
-    """Whether stdout is a terminal, and nobody said that it is to be plain (no-color.org)."""
+    """Return whether stdout is a terminal and ``NO_COLOR`` is not set (no-color.org)."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
 def painted(text: str, severity: Severity) -> str:
-    """``text`` in the colour of how grave it is."""
+    """Return ``text`` in the colour of the severity."""
     return f"{COLOURS[severity]}{text}{PLAIN}"
 
 
 def wrapped(text: str, *, indent: str = "", hanging: str | None = None, hyphens: bool = False) -> list[str]:
-    """``text`` as lines, those after the first behind ``hanging`` (``indent`` where that is not given); with
-    ``hyphens`` a line may end with one."""
+    """Return ``text`` as lines. Lines after the first begin with ``hanging``, or with ``indent`` when that is not
+    given. With ``hyphens``, a line may end with a hyphen."""
     return textwrap.wrap(
         text,
         WIDTH,
@@ -142,29 +142,29 @@ def wrapped(text: str, *, indent: str = "", hanging: str | None = None, hyphens:
 
 
 def counted(number: int, noun: str, *, none: str = "0") -> str:
-    """``1 node``, ``2 nodes``, ``7,500 nodes``; ``none`` is what stands for 0."""
+    """Return ``1 node``, ``2 nodes``, ``7,500 nodes``; ``none`` is written for 0."""
     return f"{f'{number:,}' if number else none} {noun}{'' if number == 1 else 's'}"
 
 
 def names(where: Iterable[str], *, most: int = 3) -> str:
-    """A few names, and how many more there are."""
+    """Return a few names, and the number of further ones."""
     listed = list(where)
     shown, rest = listed[:most], len(listed) - most
     return ", ".join(shown) + (f" and {rest} more" if rest > 0 else "")
 
 
 def seen_from(folder: Path, path: Path) -> Path:
-    """``path`` from ``folder`` on, where it lies below."""
+    """Return ``path`` relative to ``folder``, if it is below that; else ``path`` itself."""
     return path.relative_to(folder) if path.is_relative_to(folder) else path
 
 
 def clip(text: str, width: int) -> str:
-    """``text``, cut to ``width`` columns with a mark where it is longer."""
+    """Return ``text``, cut to ``width`` columns with an ellipsis when it is longer."""
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def printable(text: str, *, unicode: bool) -> str:
-    """``text`` for a terminal: nothing that a file's author could steer it with, and plain ASCII where the reader has
-    no UTF-8."""
+    """Return ``text`` as a terminal may show it. Control characters are replaced, because a file's author could steer
+    the terminal with them. When the reader has no UTF-8, the text is plain ASCII."""
     shown = "".join(each if each.isprintable() or each == "\n" else "?" for each in text)
     return shown if unicode else shown.translate(_ASCII).encode("ascii", "replace").decode("ascii")

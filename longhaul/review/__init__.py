@@ -1,1 +1,1 @@
-"""What a change means for each environment, for whoever reviews it: the script behind the comment on a pull request."""
+"""Tells reviewers what a change means for each environment: the code behind the comment on a pull request."""

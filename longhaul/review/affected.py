@@ -1,4 +1,4 @@
-"""Which environments a change affects, from the paths that it touches alone."""
+"""Finds the environments that a change affects, from the paths that it touches alone."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ SHARED = (
     "clouds/",
     "components/",
     "images/",
-    # Not the roles alone: the playbooks say which of them a rack's hosts get.
+    # All of it and not only the roles: the playbooks decide which roles the hosts get.
     "playbooks/",
     f"{STACKS}/__main__.py",
     PROJECT_FILE,
     "tools.toml",
     "requirements.lock",
 )
-"""What every environment is made of: a folder ends with a slash. Documentation and tests are in none of them."""
+"""Paths that every environment is made of; a folder ends with a slash. Documentation and tests are not among them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Side:
-    """The environment files of one side of a change."""
+    """Environment files on one side of a change."""
 
     hosts: Mapping[str, str | None] = field(default_factory=dict)
-    """By environment, the path of the hosts file that it names."""
+    """Path of the hosts file that an environment names, by environment."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Affected:
-    """What a change affects; both are sorted."""
+    """Environments that a change affects; both tuples are sorted."""
 
     environments: tuple[str, ...]
-    """Those that have a file now."""
+    """Environments that have a file now."""
     deleted: tuple[str, ...]
-    """Those whose file is gone."""
+    """Environments whose file was removed."""
 
 
 def environment_of(path: str) -> str | None:
-    """The environment that a stack file is of, be it the first or the second stack; None for any other file."""
+    """Return the environment of a stack file, for the first stack or the second; None for any other file."""
     folder, _, name = path.rpartition("/")
     if folder != STACKS or not (name.startswith("Pulumi.") and name.endswith(".yaml")):
         return None
@@ -49,7 +49,7 @@ def environment_of(path: str) -> str | None:
 
 
 def side(paths: Iterable[str], read: Callable[[str], str | None]) -> Side:
-    """The environments among ``paths``; ``read`` gives a file's text."""
+    """Return the environments among ``paths``; ``read`` returns a file's text."""
     hosts: dict[str, str | None] = {}
     for path in paths:
         name = environment_of(path)
@@ -59,7 +59,7 @@ def side(paths: Iterable[str], read: Callable[[str], str | None]) -> Side:
 
 
 def affected(changed: Iterable[str], *, before: Side, after: Side) -> Affected:
-    """What the files ``changed`` mean for environments."""
+    """Return the environments that the files ``changed`` affect."""
     touched = tuple(changed)
     found: set[str] = set(after.hosts) if any(map(_is_shared, touched)) else set()
     for path in touched:
@@ -79,7 +79,8 @@ def _is_shared(path: str) -> bool:
 
 
 def _hosts_file(text: str) -> str | None:
-    """The hosts file that an environment names. What cannot be read names none: its own check says what is wrong."""
+    """Return the hosts file that an environment names; None when the file cannot be read, which its own check
+    reports."""
     import yaml
 
     try:

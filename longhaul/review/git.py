@@ -1,4 +1,4 @@
-"""The repository that a change is in, asked through ``git``; nothing here writes."""
+"""Asks ``git`` about the repository of a change. Nothing here writes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from longhaul.exits import CommandError, Exit
 
 @dataclass(frozen=True, kw_only=True)
 class Repository:
-    """The checkout in ``root``, which is a project and lies anywhere inside a git work tree."""
+    """The checkout in ``root``: a project anywhere inside a git work tree."""
 
     root: Path
 
     def merge_base(self, ref: str) -> str:
-        """The commit where this branch left ``ref``; ``CommandError`` where there is none to be found."""
+        """Return the commit where this branch left ``ref``. Raises ``CommandError`` when there is none."""
         done = self._run("merge-base", "--", ref, "HEAD")
         if done.returncode == 0:
             return done.stdout.strip()
@@ -29,25 +29,25 @@ class Repository:
         )
 
     def head(self) -> str:
-        """The commit that is checked out."""
+        """Return the commit that is checked out."""
         return self._asked("rev-parse", "HEAD").strip()
 
     def changed(self, commit: str) -> tuple[str, ...]:
-        """Paths below ``root`` that differ between ``commit`` and the work tree, sorted: what was not committed is
-        validated and planned as well, so it counts. A rename is the old path and the new one."""
+        """Return the paths below ``root`` that differ between ``commit`` and the work tree, sorted. Uncommitted changes
+        count, because they are validated and planned as well. A rename gives the old path and the new one."""
         differ = self._asked("diff", "--name-only", "--no-renames", "--relative", "-z", commit, "--")
         new = self._asked("ls-files", "--others", "--exclude-standard", "-z")
         return tuple(sorted({name for name in (differ + new).split("\0") if name}))
 
     def files(self, commit: str, folder: str) -> tuple[str, ...]:
-        """Paths below ``root`` of the files directly in ``folder`` at ``commit``."""
+        """Return the paths below ``root`` of the files directly in ``folder`` at ``commit``."""
         listed = (
             self._asked("ls-tree", "--name-only", "-z", f"{commit}:./{folder}") if self._has(commit, folder) else ""
         )
         return tuple(f"{folder}/{name}" for name in listed.split("\0") if name)
 
     def text(self, commit: str, path: str) -> str | None:
-        """What was in the file ``path`` at ``commit``; None where it was not there."""
+        """Return the content of the file ``path`` at ``commit``; None when there was no such file."""
         done = self._run("show", f"{commit}:./{path}")
         return done.stdout if done.returncode == 0 else None
 

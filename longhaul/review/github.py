@@ -1,7 +1,7 @@
-"""GitHub's REST API, as far as one comment or one issue is to be kept up to date.
+"""Client of GitHub's REST API, as far as needed to keep one comment or one issue up to date.
 
 Endpoints and fields: docs.github.com, "REST API endpoints for issue comments" and "… for issues" (a pull request's
-comments are its issue's); paging by the ``link`` header: "Using pagination in the REST API"; when to ask again: "Best
+comments are those of its issue). Paging by the ``link`` header: "Using pagination in the REST API". Retries: "Best
 practices for using the REST API".
 """
 
@@ -18,12 +18,13 @@ from longhaul.exits import CommandError
 
 API = "https://api.github.com"
 VERSION = "2022-11-28"
-"""Of the API (header ``X-GitHub-Api-Version``)."""
+"""Version of the API (header ``X-GitHub-Api-Version``)."""
 
 TRIES = 4
 TIMEOUT_S = 30.0
 LONGEST_WAIT_S = 60.0
-"""A limit that holds for longer is an error: a job that waits costs more than one that is run again."""
+"""Longest wait for a rate limit, seconds. A longer limit is an error: a job that waits costs more than one that is run
+again."""
 
 _REFUSED = {
     401: "the token is not valid: pass the job's own, `GITHUB_TOKEN: ${{ github.token }}`",
@@ -46,8 +47,9 @@ class GitHub:
     sleep: Callable[[float], None] = field(default=time.sleep, repr=False)
 
     def comment(self, number: int, *, marker: str, body: str, anew: bool = True) -> str | None:
-        """Write ``body``, which begins with ``marker``, as the pull request's comment: over the one that begins so, or
-        ``anew``. Returns the comment's address; None when there is none and need be none."""
+        """Write ``body``, which begins with ``marker``, as the pull request's comment. A comment that begins with
+        ``marker`` is overwritten; without one, a new comment is made only if ``anew``. Returns the comment's address;
+        None when no comment exists."""
         known = self._marked(f"/repos/{self.repository}/issues/{number}/comments", marker)
         if known is None:
             path = f"/repos/{self.repository}/issues/{number}/comments"
@@ -55,8 +57,8 @@ class GitHub:
         return self._address("PATCH", f"/repos/{self.repository}/issues/comments/{int(known['id'])}", {"body": body})
 
     def issue(self, *, marker: str, title: str, body: str, well: bool) -> str | None:
-        """Keep one issue open whose body begins with ``marker`` while not all is ``well``, and close it then. Returns
-        its address; None when there is none and need be none."""
+        """Keep one issue, whose body begins with ``marker``, open while not all is ``well``, and close it when all is.
+        Returns the issue's address; None when no issue exists and none is needed."""
         known = self._marked(f"/repos/{self.repository}/issues?state=open", marker)
         if known is None:
             if well:
@@ -66,14 +68,14 @@ class GitHub:
         return self._address("PATCH", f"/repos/{self.repository}/issues/{int(known['number'])}", change)
 
     def _marked(self, path: str, marker: str) -> dict[str, Any] | None:
-        """The first whose body begins so and that a program wrote; else the first that anybody wrote: a token of a
-        person's is none of a program's."""
+        """Return the first entry that a program wrote and whose body begins with ``marker``; without one, the first
+        that anybody wrote. With a person's token, the entry is not a program's."""
         found = [one for one in self._all(path) if (one.get("body") or "").startswith(marker)]
         bots = [one for one in found if (one.get("user") or {}).get("type") == "Bot"]
         return next(iter([*bots, *found]), None)
 
     def _all(self, path: str) -> Iterator[dict[str, Any]]:
-        """Everything that a list has, page by page; pull requests are not among issues."""
+        """Yield every entry of a list, page by page. Leave out pull requests, which GitHub lists among issues."""
         url: str | None = f"{self.api}{path}{'&' if '?' in path else '?'}per_page=100"
         while url is not None:
             answer = self._ask("GET", url, None)
@@ -84,7 +86,8 @@ class GitHub:
         return str(self._ask(method, f"{self.api}{path}", content).json()["html_url"])
 
     def _ask(self, method: str, url: str, content: Mapping[str, str] | None) -> requests.Response:
-        """One request, asked again while that can help: what is written is not written twice."""
+        """Send one request, and repeat it while that can help. A ``POST`` that may have taken effect is not
+        repeated."""
         for left in reversed(range(TRIES)):
             try:
                 answer = self._once(method, url, content)
@@ -111,7 +114,7 @@ class GitHub:
 
 
 def _wait(answer: requests.Response, *, written: bool, turn: int) -> float | None:
-    """Seconds until the request is worth asking again; None when it is not."""
+    """Return the seconds until repeating the request can help; None when it cannot."""
     told = answer.headers.get("retry-after", "")
     limited = answer.status_code in (403, 429) and (told.isdigit() or answer.status_code == 429)
     if limited:

@@ -1,4 +1,4 @@
-"""What was found out about each environment, and what that means for whoever merges."""
+"""Outcome of a review for each environment, and what it means for the merge."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from longhaul.exits import Exit
 
 
 class Outcome(StrEnum):
-    """What a review says of one environment, the best first."""
+    """Outcome of a review for one environment, the best first."""
 
     SAFE = "safe"
     AS_DECLARED = "as declared"
@@ -26,7 +26,7 @@ class Outcome(StrEnum):
 
     @property
     def severity(self) -> Severity:
-        """How grave that is."""
+        """Severity of the outcome."""
         return _SEVERITIES[self]
 
 
@@ -50,29 +50,29 @@ class _Part(BaseModel):
 
 
 class Entry(_Part):
-    """One environment."""
+    """Review of one environment."""
 
     name: str
     outcome: Outcome
     said: str
-    """Why, in a line."""
+    """Reason for the outcome, in one line."""
     report: str = ""
-    """What is wrong, line by line: a validation's problems, or what a plan that failed said."""
+    """Problems, line by line: those that validation found, or the output of a plan that failed."""
     plan: str = ""
     """The plan, in Markdown."""
 
 
 class Review(_Part):
-    """Everything that one run found out; what one run wrote as JSON, a later one reads."""
+    """Result of one run. One run writes it as JSON, a later one reads it."""
 
     base: str
-    """What it was compared with, for people: a ref, or what is declared."""
+    """Words for what was compared with: a ref, or what is declared."""
     commit: str
-    """What was looked at."""
+    """Commit that was reviewed."""
     fork: bool = False
-    """Whether the change comes from a fork, whose plan nobody's credentials are lent to."""
+    """True when the change comes from a fork. No credentials are lent to the plan of a fork."""
     drift: bool = False
-    """Whether this compares what is declared with the clouds, instead of a change with its base."""
+    """True when this compares what is declared with the clouds, instead of a change with its base."""
     environments: tuple[Entry, ...] = ()
     """The gravest first, then by name."""
 
@@ -83,25 +83,27 @@ class Review(_Part):
 
     @property
     def plannable(self) -> list[str]:
-        """Names of the environments that a plan could be made of."""
+        """Names of the environments that can be planned."""
         return sorted(entry.name for entry in self.environments if entry.outcome is Outcome.VALID)
 
     @property
     def exit_code(self) -> int:
-        """0; 4 when a plan is refused or a file invalid; 1 when a plan could not be made, or a cloud differs."""
+        """Exit code: 4 when a plan is refused or a file is invalid; else 1 when a plan could not be made or a cloud
+        differs; else 0."""
         codes = [_STOPS[entry.outcome] for entry in self.environments if entry.outcome in _STOPS]
         return Exit.REFUSED if Exit.REFUSED in codes else max(codes, default=0)
 
 
 def in_order(entries: list[Entry]) -> tuple[Entry, ...]:
-    """The gravest first, then by name."""
+    """Sort the entries: the gravest first, then by name."""
     weights = tuple(Outcome)
     return tuple(sorted(entries, key=lambda entry: (-weights.index(entry.outcome), entry.name)))
 
 
 def merged(reviews: list[Review]) -> Review:
-    """One review of several of the same change: of each environment, what was planned counts more than that it is
-    valid. One that was to be planned and never was has no plan; a fork's are not meant to be."""
+    """Merge several reviews of the same change into one. For each environment, a plan counts more than the finding that
+    the file is valid. An environment that should have been planned but was not has no plan. Those of a fork are not to
+    be planned."""
     first = reviews[0]
     by_name: dict[str, Entry] = {}
     for entry in (entry for review in reviews for entry in review.environments):

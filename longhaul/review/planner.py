@@ -1,4 +1,4 @@
-"""Plans, made by ``longhaul plan`` in a process of its own."""
+"""Makes plans by running ``longhaul plan`` in a separate process."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def drift_words() -> tuple[str, ...]:
 
 
 class PlanError(Exception):
-    """A plan that could not be made; the text is for people and may be long."""
+    """A plan could not be made. The message is for people and may be long."""
 
 
 class Reason(BaseModel):
-    """A reason of a plan."""
+    """A finding of a plan."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -39,15 +39,15 @@ class Reason(BaseModel):
 
 
 class Summary(BaseModel):
-    """What a review says in a line: of the document that ``longhaul plan --format json`` writes, the head."""
+    """Head of the document that ``longhaul plan --format json`` writes, for the one line in a review."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     verdict: Outcome
     against: str
-    """What it was compared with."""
+    """Words for what the plan was compared with."""
     counts: dict[str, int]
-    """Resources by what happens to them."""
+    """Number of resources by action."""
     reasons: tuple[Reason, ...] = ()
     policy: tuple[Reason, ...] = ()
 
@@ -59,14 +59,14 @@ class Planned:
     summary: Summary
     markdown: str
     has_state: bool
-    """Whether there was a stack to compare with: without one, everything is new."""
+    """True when there was a stack to compare with. Without one, everything is new."""
 
 
 class Planner(Protocol):
     """Makes plans."""
 
     def __call__(self, env: str, *, base: Path | None, drift: bool) -> Planned:
-        """The plan of ``env``; ``base`` is its file of before. Raises :class:`PlanError`."""
+        """Make the plan of ``env``; ``base`` is its earlier file. Raises :class:`PlanError`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,8 +77,8 @@ class CommandPlanner:
     environ: Mapping[str, str]
 
     def __call__(self, env: str, *, base: Path | None, drift: bool) -> Planned:
-        """One run, for programs and for people. What runs on the cluster is left out: its API lets nobody in without a
-        key of the vault."""
+        """Run the command once, with output for programs and for people. What runs on the cluster is left out, because
+        its API requires a key from the vault."""
         with tempfile.TemporaryDirectory(prefix="longhaul-review-") as folder:
             try:
                 place = sealed(self.project, env, folder=Path(folder), environ=self.environ)
@@ -98,7 +98,7 @@ class CommandPlanner:
 
 
 def summary_of(text: str) -> Summary:
-    """The head of a plan's JSON document; ``PlanError`` when it is none."""
+    """Read the head of a plan's JSON document. Raises ``PlanError`` for any other text."""
     try:
         return Summary.model_validate_json(text)
     except ValidationError as error:
@@ -108,7 +108,7 @@ def summary_of(text: str) -> Summary:
 
 
 def _run(words: Sequence[str], place: Sealed) -> str:
-    """Its output, be the plan refused or not."""
+    """Return the command's output, whether or not the plan is refused."""
     command = [sys.executable, "-m", "longhaul", "plan", "--project", str(place.project.root), *words]
     done = subprocess.run(
         command,
@@ -128,7 +128,7 @@ def _run(words: Sequence[str], place: Sealed) -> str:
 
 
 def _named(text: str, place: Sealed, name: str) -> str:
-    """``text`` without the names of temporary folders, which differ from run to run."""
+    """Return ``text`` without the names of temporary folders, which differ from run to run."""
     for url in (place.backend, str(place.project.root.parent)):
         for quoted in (f"the stack in {url}", url) if url else ():
             text = text.replace(quoted, name)

@@ -1,4 +1,4 @@
-"""What GitHub Actions says of the pull request that a job runs for.
+"""Reads the pull request that a GitHub Actions job runs for.
 
 Variables and the event's file: docs.github.com, "Variables reference"; the event's fields: "Webhook events and
 payloads", ``pull_request``.
@@ -23,11 +23,11 @@ class PullRequest:
     """Owner and name of the repository that it is to be merged into."""
     number: int
     fork: bool
-    """Whether its branch is in another repository. One that is gone is no repository of ours."""
+    """True when its branch is in another repository, or in a repository that no longer exists."""
 
 
 def repository_of(environ: Mapping[str, str]) -> str:
-    """The repository that the job runs in; ``CommandError`` outside of GitHub Actions."""
+    """Return the repository that the job runs in. Raises ``CommandError`` outside of GitHub Actions."""
     repository = environ.get("GITHUB_REPOSITORY", "")
     if repository.count("/") != 1:
         raise CommandError(
@@ -39,7 +39,7 @@ def repository_of(environ: Mapping[str, str]) -> str:
 
 
 def pull_request(environ: Mapping[str, str]) -> PullRequest | None:
-    """The job's pull request; None when it runs for none, or not on GitHub Actions.
+    """Return the pull request of the job; None when the job runs for none, or not on GitHub Actions.
 
     Raises:
         CommandError: the event cannot be read.

@@ -1,4 +1,4 @@
-"""A review from a repository: what is affected, whether it is valid, what its plan says."""
+"""Reviews a change in a repository: finds the affected environments, validates their files and plans them."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Reviewer:
 
     project: Project
     planner: Planner | None
-    """None where plans must not be made: files are validated, which needs nothing."""
+    """None when plans must not be made. Then files are only validated, which needs no planner."""
     fork: bool = False
     only: str | None = None
-    """The one environment to look at, where that is wanted."""
+    """Name of the only environment to review; None for all."""
 
     def change(self, ref: str) -> Review:
-        """What the change from the merge base with ``ref`` does to each environment."""
+        """Review what the change since the merge base with ``ref`` does to each environment."""
         repository = Repository(root=self.project.root)
         commit = repository.merge_base(ref)
         before = side(repository.files(commit, STACKS), lambda path: repository.text(commit, path))
@@ -47,7 +47,7 @@ class Reviewer:
         )
 
     def drift(self) -> Review:
-        """How each environment in the clouds differs from what its file declares."""
+        """Review how each environment in the clouds differs from what its file declares."""
         environments = [env for env in self.project.environments() if self._wanted(env)]
         return Review(
             base="what is declared",
@@ -60,7 +60,7 @@ class Reviewer:
         return self.only is None or env == self.only
 
     def _now(self) -> Side:
-        """The environment files of the work tree."""
+        """Return the environment files of the work tree."""
         root = self.project.root
         paths = [str(path.relative_to(root)) for path in sorted(self.project.stacks.glob("Pulumi.*.yaml"))]
         return side(paths, lambda path: (root / path).read_text(encoding="utf-8", errors="replace"))
@@ -102,7 +102,7 @@ def _drifted(env: str, planned: Planned) -> Entry:
 
 
 def _said(summary: Summary) -> str:
-    """The gravest reason, how many more there are, and what happens."""
+    """Return the gravest finding, the number of further ones, and the numbers of resources by action."""
     counts = _counted(summary) or "nothing changes"
     reasons = [one for one in (*summary.reasons, *summary.policy) if one.level is summary.verdict]
     if summary.verdict is Outcome.SAFE or not reasons:
@@ -112,13 +112,13 @@ def _said(summary: Summary) -> str:
 
 
 def _counted(summary: Summary) -> str:
-    """How many resources something happens to; empty when nothing does."""
+    """Return the number of resources by action, in words; empty when nothing happens."""
     said = [f"{summary.counts[action]:,} {word}" for action, word in WORDS.items() if summary.counts.get(action)]
     return ", ".join(said)
 
 
 def _problems(project: Project, env: str) -> tuple[str, ...]:
-    """One text for each problem, with paths that begin at the project; none when the file is good."""
+    """Return one text for each problem, with paths relative to the project; empty when the file is valid."""
     from components.model import ConfigurationError
 
     try:
@@ -130,8 +130,8 @@ def _problems(project: Project, env: str) -> tuple[str, ...]:
 
 
 def _base_file(repository: Repository, commit: str, env: str, *, before: Side, folder: Path) -> Path | None:
-    """Write the environment's file of ``commit``, and the hosts file that it names, into ``folder``; None when there
-    was none, or when it was no valid one: nothing that could be compared with was declared then."""
+    """Write the environment's file of ``commit``, and the hosts file that it names, into ``folder``. Returns None when
+    there was no file or it was not valid: then nothing was declared that could be compared with."""
     from components.model import ConfigurationError, load
 
     names = [f"{STACKS}/Pulumi.{env}.yaml", before.hosts.get(env)]
@@ -139,7 +139,7 @@ def _base_file(repository: Repository, commit: str, env: str, *, before: Side, f
     for name in names:
         text = repository.text(commit, name) if name is not None else None
         if name is not None and text is not None:
-            # Its own name alone: a hosts file is named beside its environment, and nothing is written elsewhere.
+            # Only the last part of the name: a hosts file is beside its environment, and nothing is written elsewhere.
             (folder / Path(name).name).write_text(text, encoding="utf-8")
     path = folder / f"Pulumi.{env}.yaml"
     if not path.is_file():

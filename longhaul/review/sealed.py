@@ -1,9 +1,10 @@
-"""A copy of a stack whose secrets are taken out, to preview against without a passphrase or a key.
+"""Copies a stack without its secrets, for previews that need no passphrase or key.
 
-Whoever can change a pull request's code can read what its jobs can read. So they are given the state as it lies in its
-backend, with secrets encrypted, and no means to decrypt it. The engine would refuse such a state; in the copy made here
-every secret is the same placeholder. Inputs that come from a secret have it on both sides of the comparison, so nothing
-seems to change. Only a change of a secret's value cannot be seen, and that is no change of the program or of its files.
+Everybody who can change a pull request's code can read what its jobs can read. So the jobs get the state as it is in
+its backend, with secrets encrypted, and no means to decrypt it. The engine would refuse such a state. In the copy made
+here, every secret is the same placeholder. Inputs that come from a secret have the placeholder on both sides of the
+comparison, so nothing seems to change. Only a change of a secret's value cannot be seen, and that is not a change of
+the program or of its files.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ SIGNATURE = ("4dabf18193072939515e22adb298388d", "1b47061264138c4ac30d75fd1eb442
 """Key and value that mark a secret in a state (pulumi v3.250.0, ``sdk/go/common/resource/sig/sig.go``)."""
 
 PLACEHOLDER = '"taken out for this preview"'
-"""What stands for every secret's value: JSON, as the state has plain ones."""
+"""Text in place of every secret's value. It is JSON, because a state holds the plain values of secrets as JSON."""
 
 _ENCRYPTION = ("encryptionsalt", "encryptedkey", "secretsprovider")
 """Keys of a stack file that say how its secrets are encrypted."""
@@ -35,18 +36,18 @@ _ENCRYPTION = ("encryptionsalt", "encryptedkey", "secretsprovider")
 
 @dataclass(frozen=True, kw_only=True)
 class Sealed:
-    """Where to preview, and with which variables."""
+    """Project and variables to run a preview with."""
 
     project: Project
     environ: Mapping[str, str]
     has_state: bool
-    """Whether there is a stack to compare with; a preview without one is of a new environment."""
+    """True when there is a stack to compare with. Without one, the preview is of a new environment."""
     backend: str
-    """The backend's address, which means nothing to anybody: it is not to be shown."""
+    """Address of the temporary backend. It means nothing to people, so it must not be shown."""
 
 
 def sealed(project: Project, env: str, *, folder: Path, environ: Mapping[str, str]) -> Sealed:
-    """A project in ``folder`` with this one's program and files, and a backend with the stack's state.
+    """Return a project in ``folder`` with this project's program and files, and a backend with the stack's state.
 
     Raises:
         CommandError: the backend cannot be read.
@@ -54,7 +55,7 @@ def sealed(project: Project, env: str, *, folder: Path, environ: Mapping[str, st
     copy = _project(project, folder / "project")
     state = _exported(project, env, environ)
     kept = {name: value for name, value in environ.items() if name not in _NOT_PASSED}
-    # The code that is under review is what runs, wherever the command itself was installed from.
+    # The code under review is what runs, wherever the command itself is installed.
     kept["PYTHONPATH"] = str(project.root)
     if state is None:
         return Sealed(project=copy, environ={**kept, "PULUMI_BACKEND_URL": ""}, has_state=False, backend="")
@@ -69,7 +70,7 @@ _NOT_PASSED = ("GITHUB_TOKEN", "LONGHAUL_ENV", "PULUMI_CONFIG_PASSPHRASE", "PULU
 
 
 def without_secrets(value: Any) -> Any:
-    """A deployment in which every secret has the same value, and none says how it is encrypted."""
+    """Return a deployment in which every secret has the same value and nothing says how secrets are encrypted."""
     if isinstance(value, dict):
         if value.get(SIGNATURE[0]) == SIGNATURE[1]:
             return {SIGNATURE[0]: SIGNATURE[1], "plaintext": PLACEHOLDER}
@@ -80,7 +81,7 @@ def without_secrets(value: Any) -> Any:
 
 
 def _project(project: Project, root: Path) -> Project:
-    """The project's program and environments, without what says how their secrets are encrypted."""
+    """Copy the project's program and environments, without the keys that say how their secrets are encrypted."""
     import yaml
 
     root.mkdir(parents=True)
@@ -94,14 +95,15 @@ def _project(project: Project, root: Path) -> Project:
 
 
 def _plain(text: str) -> str:
-    """A stack file with those keys emptied; every other line stays where it is, for errors name lines."""
+    """Return a stack file with the lines of those keys empty. Every other line keeps its number, because errors name
+    lines."""
     lines = text.splitlines(keepends=True)
     return "".join("\n" if line.split(":")[0] in _ENCRYPTION else line for line in lines)
 
 
 def _exported(project: Project, env: str, environ: Mapping[str, str]) -> dict[str, Any] | None:
-    """The stack's deployment as its backend has it, secrets encrypted; None when there is no such stack or no backend
-    is chosen."""
+    """Return the stack's deployment from its backend, with secrets encrypted; None when there is no such stack or no
+    backend is chosen."""
     url = current_backend(project.definition(), environ).url
     if not url:
         return None

@@ -1,5 +1,5 @@
-"""A review in words: as one comment, a line for each environment, its verdict first, and the plans folded below; or for
-a terminal."""
+"""Renders a review: for a terminal, or as one comment with a line for each environment, its outcome first, and the
+plans folded below."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from longhaul.report.text import wrapped
 from longhaul.review.outcome import Entry, Outcome, Review
 
 MARKERS = {False: "<!-- longhaul-review -->", True: "<!-- longhaul-drift -->"}
-"""How a comment, or an issue about drift, begins: nobody sees it, and the next run finds what it is to update by it."""
+"""First line of a comment, or of an issue about drift. It is invisible to readers; by it, the next run finds the text
+to update."""
 
 _FORK = (
     "This comes from a fork, so no plan was made: no credentials are lent to code that nobody here has read. A "
@@ -20,11 +21,11 @@ _FORK = (
 _REFUSED = "What is refused or invalid must not be merged; each reason says what to do instead."
 
 _LEAST = 600
-"""Characters that a fold needs to be worth anything."""
+"""Least number of characters for which a fold is useful."""
 
 
 def to_text(review: Review) -> str:
-    """A line for each environment, and below it what is wrong with it; plans are what ``longhaul plan`` shows."""
+    """Render a line for each environment, with its problems below. Plans are left to ``longhaul plan``."""
     if not review.environments:
         return f"no environment is affected (against {review.base})\n"
     lines = [f"{review.commit} against {review.base}" + (", from a fork: nothing is planned" if review.fork else "")]
@@ -35,14 +36,14 @@ def to_text(review: Review) -> str:
 
 
 def to_markdown(review: Review, *, longest: int = LONGEST) -> str:
-    """At most ``longest`` characters, the lines before the folds, the gravest first."""
+    """Render the review in at most ``longest`` characters: the lines, then the folds, the gravest first."""
     head = _head(review, longest=longest // 2)
     foot = _foot(review)
     room = longest - len(head) - len(foot)
     folds = ""
     detailed = [entry for entry in review.environments if entry.plan or entry.report]
     for index, entry in enumerate(detailed):
-        # What one does not need is the next one's.
+        # Room that one entry does not need goes to the next ones.
         share = (room - len(folds)) // (len(detailed) - index)
         folds += _fold(entry, share)
     return head + folds + foot
@@ -78,7 +79,7 @@ def _sign(entry: Entry) -> str:
 
 
 def _fold(entry: Entry, room: int) -> str:
-    """One environment's plan or problems, in ``room`` characters; nothing where that is too few to be of use."""
+    """Render one environment's plan or problems in ``room`` characters; empty when that is too few to be useful."""
     summary = f"{'Plan' if entry.plan else 'What was said'}, {inert(entry.name)}: {entry.outcome}"
     left = room - len(fold(summary, "")) - 1
     body = cut(entry.plan, left) if entry.plan else _end(entry.report, left)
@@ -86,7 +87,7 @@ def _fold(entry: Entry, room: int) -> str:
 
 
 def _end(text: str, room: int) -> str:
-    """The end of ``text``, where errors say what it was all about."""
+    """Return the end of ``text`` as a block of code, because errors come at the end."""
     said = text.strip()
     left = room - len(fenced("")) - len("…\n")
     if left <= 0:

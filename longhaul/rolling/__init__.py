@@ -1,1 +1,1 @@
-"""Taking the machines of a cloud pool to what its group now makes, without ending anybody's work."""
+"""Rolls of pools: machines are replaced by what the pool's group now makes, without ending running work."""

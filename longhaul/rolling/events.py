@@ -1,4 +1,4 @@
-"""Events of a roll while it goes on, a line for each, and how it ended."""
+"""Events of a roll, a line for each, and its final report."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from longhaul.rolling.plan import State
 from longhaul.say import say
 
 SHOWN = 40
-"""Machines that are named at the end for people; ``--json`` has all."""
+"""Number of machines that the text names at the end; ``--json`` has all."""
 
 
 class Kind(StrEnum):
-    """What can happen."""
+    """Kind of event."""
 
     CORDONED = "cordoned"
     UNCORDONED = "uncordoned"
@@ -36,13 +36,13 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """Something that happened."""
+    """One event."""
 
     kind: Kind
     detail: str
     node: str = ""
     machine: str = ""
-    """What the cloud calls it."""
+    """The cloud's name of it."""
 
 
 Tell = Callable[[Event], None]
@@ -50,54 +50,54 @@ Tell = Callable[[Event], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """How a pool is when a roll ends, however it does."""
+    """State of a pool when a roll ends, for whatever reason."""
 
     environment: str
     pool: str
     target: str
     states: Mapping[str, State]
-    """By node's name."""
+    """States by node's name."""
     reasons: Mapping[str, str]
-    """Why a machine is not current, by node's name."""
+    """Reasons why machines are not current, by node's name."""
     failed: Mapping[str, str]
     """Machines that were given up, with the reason."""
     replaced: int
-    """Machines that this run has replaced, or begun to."""
+    """Number of machines that this run has replaced, or begun to."""
     stopped: str = ""
-    """Why it ended before all was done; empty when it did not."""
+    """Reason why it ended before all was done; empty when it did not."""
     interrupted: bool = False
 
     @property
     def well(self) -> bool:
-        """Whether every machine is what the group now makes."""
+        """Return whether every machine is what the group now makes."""
         return not (self.failed or self.stopped or self.interrupted or self.old)
 
     @property
     def old(self) -> list[str]:
-        """Nodes whose machine is not current, or not in service."""
+        """Return the nodes whose machine is not current, or not in service."""
         return sorted(name for name, state in self.states.items() if state is not State.CURRENT)
 
     def exit_code(self) -> Exit:
-        """What the command ends with."""
+        """Return the exit code of the command."""
         if self.interrupted:
             return Exit.INTERRUPTED
         return Exit.OK if self.well else Exit.FAILED
 
 
 def as_lines(event: Event) -> None:
-    """An event for people."""
+    """Show an event to people."""
     say(f"{event.node}: {event.detail}" if event.node else event.detail)
 
 
 def as_json(event: Event) -> None:
-    """An event for programs: one object a line."""
+    """Print an event for programs: one object a line."""
     at = datetime.now(UTC).isoformat(timespec="seconds")
     found = {"event": str(event.kind), "at": at, "node": event.node, "machine": event.machine, "detail": event.detail}
     _print({key: value for key, value in found.items() if value})
 
 
 def report_json(report: Report) -> None:
-    """The last line."""
+    """Print the report as the last line, for programs."""
     _print(
         {
             "event": "report",
@@ -116,7 +116,7 @@ def report_json(report: Report) -> None:
 
 
 def report_text(report: Report) -> str:
-    """How it ended, with every machine that is not current."""
+    """Return the report for people, with every machine that is not current."""
     counts = Counter(report.states.values())
     summary = ", ".join(f"{counts[state]} {state}" for state in State if counts[state]) or "no machines"
     lines = [f"{report.environment}, pool {report.pool}, {report.target}: {summary}; {report.replaced} replaced"]

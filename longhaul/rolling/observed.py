@@ -1,5 +1,5 @@
-"""What a roll sees of a pool: its group's machines, each with its Node, the pods on it, and what earlier steps noted
-there. All that a roll knows is in the cloud and the cluster, so that another run goes on where one ended."""
+"""A pool as a roll sees it: its group's machines, each with its Node, the pods on it, and the notes of earlier steps.
+All that a roll knows is in the cloud and the cluster, so another run can continue where one ended."""
 
 from __future__ import annotations
 
@@ -15,26 +15,28 @@ from longhaul.kubernetes.api import Api, moment, path_of
 from longhaul.kubernetes.connection import Object
 
 TARGET = "longhaul.dev/roll"
-"""Annotation of a Node that a roll cordoned: what it is to be replaced by. A cordon without it is somebody else's."""
+"""Annotation of a Node that a roll cordoned: the target that is to replace it. A cordon without it is somebody
+else's."""
 SINCE = "longhaul.dev/roll-since"
-"""When it was cordoned, RFC 3339, by the API servers' clock."""
+"""Annotation with the time of the cordon, RFC 3339, by the API servers' clock."""
 STAGE = "longhaul.dev/roll-stage"
-"""How far its machine's replacement is; not there while the machine is as it was."""
+"""Annotation with the stage of the machine's replacement; absent while nothing was begun."""
 ANNOTATIONS = (TARGET, SINCE, STAGE)
 
 REPLACING = "replacing"
-"""Noted before the cloud is told, so that no machine is ever half replaced without a note."""
+"""Stage that is noted before the cloud is told, so that a begun replacement always has a note."""
 REBUILDING = "rebuilding"
-"""Noted after the cloud took the second step; its end makes the Node obsolete."""
+"""Stage that is noted after the cloud accepted the second step. When that step ends, the Node is obsolete."""
 
 CORDON = "node.kubernetes.io/unschedulable"
-"""The taint that a cordon becomes (k8s.io/api/core/v1, ``TaintNodeUnschedulable``)."""
+"""Taint that a cordon adds (k8s.io/api/core/v1, ``TaintNodeUnschedulable``)."""
 STARTING = ("longhaul.dev/", "node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
-"""How taints begin that say a node is not fit for pods yet, or no longer: a GPU node's preflight, and Kubernetes' own
-(kubernetes.io, "Well-known labels, annotations and taints"). Others are somebody's wish for a node that is well."""
+"""Prefixes of taints which say that a node is not fit for pods yet, or no longer: a GPU node's preflight, and
+Kubernetes' own (kubernetes.io, "Well-known labels, annotations and taints"). Other taints are somebody's choice for a
+healthy node."""
 
 AT_ONCE = 16
-"""Nodes whose pods are asked for at the same time."""
+"""Number of nodes whose pods are asked for at the same time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,48 +46,48 @@ class Seen:
     machine: Machine
     node: Object | None = None
     pods: tuple[Pod, ...] = ()
-    """Those on its Node; asked for only while the machine is an old one."""
+    """Pods on its Node; asked for only while the machine is an old one."""
     taints: frozenset[tuple[str, str]] = frozenset()
-    """Key and effect of the taints that the pool's nodes have for good."""
+    """Key and effect of the taints that the pool's nodes have permanently."""
 
     @property
     def name(self) -> str:
-        """How people know it."""
+        """Return the machine's name for people."""
         return self.machine.node
 
     @property
     def cordoned(self) -> bool:
-        """Whether it takes no further pod, by whoever's wish."""
+        """Return whether it takes no further pods, no matter who cordoned it."""
         return bool(self.node and self.node.get("spec", {}).get("unschedulable"))
 
     @property
     def ours(self) -> bool:
-        """Whether a roll has taken it up."""
+        """Return whether a roll has cordoned it."""
         return bool(self._note(TARGET))
 
     @property
     def since(self) -> datetime | None:
-        """When it was taken up."""
+        """Return the time at which a roll cordoned it."""
         return moment(self._note(SINCE))
 
     @property
     def stage(self) -> str:
-        """How far its replacement is; empty while it is as it was."""
+        """Return the stage of its replacement; empty while nothing was begun."""
         return self._note(STAGE)
 
     @property
     def work(self) -> tuple[Pod, ...]:
-        """Pods that would lose something."""
+        """Return the pods that would lose something."""
         return tuple(pod for pod in self.pods if pod.work)
 
     @property
     def left(self) -> tuple[Pod, ...]:
-        """Pods that would have to leave."""
+        """Return the pods that would have to leave."""
         return tuple(pod for pod in self.pods if not pod.stays)
 
     @property
     def unready(self) -> str:
-        """Why it takes no pods of the pool, apart from its cordon; empty when it does."""
+        """Return why it takes no pods of the pool, apart from its cordon; empty when it does."""
         if self.node is None:
             return "it has not joined"
         conditions = self.node.get("status", {}).get("conditions") or ()
@@ -109,17 +111,17 @@ class Seen:
 
 @dataclass(frozen=True, kw_only=True)
 class View:
-    """All of it, as of one moment."""
+    """The whole pool at one moment."""
 
     group: Group
     in_place: bool
     now: datetime
-    """By the API servers' clock."""
+    """Time by the API servers' clock."""
     seen: tuple[Seen, ...]
 
 
 def observe(cloud: Rolled, api: Api, *, pool_label: str, taints: Iterable[tuple[str, str]]) -> View:
-    """Ask the cloud for its machines, the cluster for the pool's Nodes, and for the pods of those that are old."""
+    """Ask the cloud for its machines, and the cluster for the pool's Nodes and the pods on old machines."""
     group = cloud.look()
     nodes = {item["metadata"]["name"]: item for item in api.items(NODES, labelSelector=pool_label)}
     usual = frozenset(taints)
@@ -132,7 +134,7 @@ def _seen(api: Api, machine: Machine, nodes: Mapping[str, Object], taints: froze
     node = nodes.get(machine.node)
     old = not machine.current and machine.life is not Life.GOING
     if node is None and machine.life is not Life.GOING:
-        # A label may be missing, and work be there all the same: what is not in the list is asked for by its name.
+        # The label may be missing although work is there: a Node that is not in the list is asked for by name.
         node = api.find(NODES + path_of(machine.node))
     asked: Sequence[Pod] = pods_on(api, machine.node) if old and node is not None else ()
     return Seen(machine=machine, node=node, pods=tuple(asked), taints=taints)

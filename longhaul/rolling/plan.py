@@ -1,9 +1,9 @@
-"""What a roll does next, decided from what is seen and nothing else. Pure.
+"""Next steps of a roll, decided from what is seen and nothing else. Pure.
 
-Old machines on which nobody works go first. Then machines with work are cordoned and wait, with those that are being
-replaced no more at a time than may be out of service, so that the rest of the pool goes on taking work. A machine that
-becomes free meanwhile need not wait for them. Whoever waits and is let go comes before whoever is free, since a
-checkpoint ages.
+Old machines without work go first. Then machines with work are cordoned and wait. Together with machines that are being
+replaced, they are never more than may be out of service, so that the rest of the pool goes on taking work. A machine
+that becomes free meanwhile need not wait for them. A waiting machine that is released comes before a free one, since
+its checkpoint ages.
 """
 
 from __future__ import annotations
@@ -18,43 +18,44 @@ from longhaul.drain import Pod
 from longhaul.rolling.observed import REBUILDING, Seen, View
 
 CLOCKS = timedelta(minutes=1)
-"""What clocks of machines may differ by. A checkpoint from further in the future is none: it would hold for ever."""
+"""Largest difference between machines' clocks that is accepted. A checkpoint further in the future does not count: it
+would be valid forever."""
 
 
 OVERDUE = timedelta(minutes=1)
-"""Pods that should be gone so long, and are not because their node does not answer, keep no machine: nobody is left
-there to end them, and whoever makes them anew waits for just that."""
+"""Time after which pods that should be gone no longer keep a machine whose node does not answer: nothing on it can end
+them, and the controllers that recreate them wait until they are gone."""
 
 
 class State(StrEnum):
-    """Where a machine is on its way."""
+    """State of a machine in a roll."""
 
     CURRENT = "current"
-    """Made from what the group makes now, and in service."""
+    """Made from the group's current model, and in service."""
     JOINING = "joining"
-    """Made from that, and not in service yet."""
+    """Made from the current model, and not in service yet."""
     RETURNED = "returned"
-    """In service and current, though a roll had taken it up: the group's model is what it was."""
+    """In service and current although a roll had cordoned it: the group's model was changed back."""
     REPLACING = "replacing"
     """The cloud replaces it, or is about to."""
     EMPTY = "empty"
-    """Taken up, and nobody works on it."""
+    """Cordoned by the roll, without work."""
     RELEASED = "released"
-    """Taken up, and its work may be ended."""
+    """Cordoned by the roll; its work may be ended."""
     WAITING = "waiting"
-    """Taken up, and its work goes on."""
+    """Cordoned by the roll; its work goes on."""
     ABSENT = "absent"
-    """An old machine that is no node: nobody can work on it."""
+    """An old machine without a Node: no work can run on it."""
     FREE = "free"
-    """An old machine in service, on which nobody works."""
+    """An old machine in service, without work."""
     BUSY = "busy"
-    """An old machine in service, on which somebody does."""
+    """An old machine in service, with work."""
     KEPT = "kept"
     """An old machine that somebody wants left alone."""
 
 
 class Action(StrEnum):
-    """A step, to be repeated without harm."""
+    """Kind of step. Each may be repeated without harm."""
 
     CORDON = "cordon"
     UNCORDON = "uncordon"
@@ -68,17 +69,17 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """How far a roll may go."""
+    """Limits of a roll."""
 
     at_once: int
-    """Machines that may be out of service at a time because of it."""
+    """Number of machines that the roll may take out of service at a time."""
     deadline: timedelta | None = None
-    """How long work may go on after its node was cordoned; None for as long as it takes."""
+    """Time that work may go on after its node was cordoned; None for as long as it takes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """Something to do to a machine."""
+    """One step on a machine."""
 
     action: Action
     seen: Seen
@@ -87,19 +88,19 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What there is to do now, and what is waited for."""
+    """Steps to do now, and the states of all machines."""
 
     steps: tuple[Step, ...] = ()
     states: dict[str, State] = field(default_factory=dict)
-    """By machine's id."""
+    """States by machine's id."""
     short: int = 0
-    """Machines that the group should have and has not."""
+    """Number of machines that the group should have and does not have."""
     done: bool = False
-    """Whether nothing is left to do, or to wait for."""
+    """True when there is nothing left to do or to wait for."""
 
 
 def state_of(seen: Seen, view: View, limits: Limits) -> State:
-    """Where one machine is."""
+    """Return the state of one machine."""
     machine = seen.machine
     if machine.life is Life.GOING:
         return State.REPLACING
@@ -123,7 +124,7 @@ def state_of(seen: Seen, view: View, limits: Limits) -> State:
 
 
 def why_kept(seen: Seen) -> str:
-    """Why an old machine is left alone; empty when it is not."""
+    """Return why an old machine is left alone; empty when it is not."""
     if seen.machine.held:
         return seen.machine.held
     if seen.cordoned and not seen.ours:
@@ -134,7 +135,7 @@ def why_kept(seen: Seen) -> str:
 
 
 def why_released(seen: Seen, view: View, limits: Limits) -> str:
-    """Why a node's work may be ended; empty when it may not."""
+    """Return why a node's work may be ended; empty when it may not."""
     since = seen.since
     if since is None:
         return ""
@@ -147,8 +148,8 @@ def why_released(seen: Seen, view: View, limits: Limits) -> str:
 
 
 def plan(view: View, limits: Limits, *, failed: Collection[str] = ()) -> Plan:
-    """What to do now. ``failed`` are the ids of machines that are given up: nothing is done to them, and nothing waits
-    for them."""
+    """Return the steps to do now. ``failed`` are the ids of machines that are given up: nothing is done to them, and
+    nothing waits for them."""
     states = {seen.machine.id: state_of(seen, view, limits) for seen in view.seen}
     mine = [seen for seen in view.seen if seen.machine.id not in failed]
     out, short = _out_of_service(view, states, failed)
@@ -178,7 +179,7 @@ def plan(view: View, limits: Limits, *, failed: Collection[str] = ()) -> Plan:
 
 
 def _out_of_service(view: View, states: dict[str, State], failed: Collection[str]) -> tuple[int, int]:
-    """Machines that are missing from the pool's work, and those of them that the cloud has not made."""
+    """Return the number of machines that are missing in the pool, and how many of these the cloud has not made."""
     staying = [seen for seen in view.seen if seen.machine.life is not Life.GOING]
     short = max(0, view.group.wanted - len(staying))
     coming = [seen for seen in staying if states[seen.machine.id] in (State.JOINING, State.REPLACING)]
@@ -186,7 +187,8 @@ def _out_of_service(view: View, states: dict[str, State], failed: Collection[str
 
 
 def _settled_first(group: list[Seen]) -> list[Seen]:
-    """Those first whose pods are on their way already: what was begun is finished, and keeps its place."""
+    """Sort machines whose pods are already leaving to the front, so that what was begun is finished; then by the time
+    of their cordon."""
     return sorted(group, key=lambda seen: (not any(pod.leaving for pod in seen.left), str(seen.since)))
 
 
@@ -202,12 +204,12 @@ def _take(seen: Seen, state: State, view: View, limits: Limits) -> Step:
 
 
 def _awaited(pod: Pod, seen: Seen, view: View) -> bool:
-    """Whether it makes sense to wait until a pod is gone."""
+    """Return whether it makes sense to wait until a pod is gone."""
     return not (seen.unready and pod.ends_at is not None and view.now - pod.ends_at > OVERDUE)
 
 
 def _onward(seen: Seen, view: View) -> Iterator[Step]:
-    """The next step of a replacement that was begun, by this run or another."""
+    """Yield the next step of a replacement that this run or another has begun."""
     machine = seen.machine
     if machine.life is not Life.THERE or not seen.stage:
         return

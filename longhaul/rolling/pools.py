@@ -1,4 +1,4 @@
-"""The groups of a pool, by its environment's file, rolled as one."""
+"""All groups of one pool, rolled together."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from components.model import Environment
 
 AT_ONCE = 8
-"""Groups that are asked at the same time."""
+"""Number of groups that are asked at the same time."""
 
 
 def rolled_of(environment: Environment, pool_name: str) -> Rolled:
-    """A pool's machines; ``CommandError`` when there is no such pool."""
+    """Return the machines of a pool; ``CommandError`` when there is no such pool, or it is not in a cloud."""
     from clouds.registry import cloud_of
     from components.model.nodes import BARE_METAL_POOL
     from components.model.places import place_of
@@ -36,14 +36,15 @@ def rolled_of(environment: Environment, pool_name: str) -> Rolled:
 
 
 class Several:
-    """A pool of several groups of one kind, which are rolled as one: so many machines at a time of all of them."""
+    """A pool of several groups of one kind, rolled together: the limit of machines at a time counts over all of
+    them."""
 
     def __init__(self, groups: Mapping[str, Rolled]) -> None:
         self._groups = groups
         self.in_place = all(group.in_place for group in groups.values())
 
     def look(self) -> Group:
-        """All groups together. Machines are told apart by their group, since each counts its own."""
+        """Look at all groups. Machines' ids are prefixed with their group, since each group numbers its own."""
         with ThreadPoolExecutor(max_workers=AT_ONCE) as threads:
             found = dict(zip(self._groups, threads.map(lambda group: group.look(), self._groups.values()), strict=True))
         targets = sorted({group.target for group in found.values()})
@@ -58,17 +59,17 @@ class Several:
         )
 
     def replace(self, machine: Machine) -> None:
-        """In its group."""
+        """Replace the machine in its group."""
         group, own = self._own(machine)
         group.replace(own)
 
     def rebuild(self, machine: Machine) -> None:
-        """In its group."""
+        """Do the second step in the machine's group."""
         group, own = self._own(machine)
         group.rebuild(own)
 
     def remake(self, machine: Machine) -> None:
-        """In its group."""
+        """Replace a machine without a Node in its group."""
         group, own = self._own(machine)
         group.remake(own)
 

@@ -1,4 +1,4 @@
-"""The racks' hosts as a group: what they run is replaced below them, by Ansible, once their work has left."""
+"""The racks' hosts as a group: Ansible upgrades a host in place, once its work has left."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ if TYPE_CHECKING:
     from components.model import Environment
 
 TOLD_S = 90.0
-"""How long a node may take to say what it runs now, seconds: its kubelet restarts, and tells every ten (kubernetes.io,
-"Nodes")."""
+"""Time limit for a node to report its new versions, seconds: its kubelet restarts, and reports every ten seconds
+(kubernetes.io, "Nodes")."""
 GPUS_TOLD_S = 1200.0
-"""The same where the driver is ours, seconds: a node tells its driver once its GPUs passed their test, whose trial of
-memory and compute may take 900 (images/rootfs, ``gpu/trial.py``)."""
+"""The same limit when the driver is ours, seconds: a node reports its driver after its GPUs passed their test, whose
+trial of memory and compute may take 900 (images/rootfs, ``gpu/trial.py``)."""
 LOOK_S = 1.0
 
 
 def rack_hosts(where: Context, environment: Environment, environ: Mapping[str, str]) -> Callable[[Api], RackHosts]:
-    """The environment's bare-metal hosts, given the cluster's API; ``CommandError`` when there are none."""
+    """Return a function that gives the environment's bare-metal hosts, given the cluster's API; ``CommandError`` when
+    there are none."""
     from components.model import plan
     from components.model.nodes import racks
 
@@ -48,7 +49,7 @@ def rack_hosts(where: Context, environment: Environment, environ: Mapping[str, s
 
 
 def _upgrade(where: Context, environment: Environment, name: str, environ: Mapping[str, str]) -> str:
-    """Run the racks' playbook on one host that was drained; what went wrong, or nothing. What Ansible says goes to
+    """Run the racks' playbook on one drained host. Return what went wrong, or an empty text. Ansible's output goes to
     stderr."""
     from longhaul.racks.rolling import play
     from longhaul.racks.run import SITE
@@ -65,7 +66,7 @@ def _upgrade(where: Context, environment: Environment, name: str, environ: Mappi
 
 
 class RackHosts:
-    """Bare-metal hosts that are nodes. One that is none yet is nobody's upgrade: `longhaul rack` sets it up."""
+    """Bare-metal hosts that are nodes. A host that is not a node yet is not rolled: `longhaul rack` sets it up."""
 
     in_place = False
 
@@ -79,13 +80,14 @@ class RackHosts:
         wait: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``hosts`` are names of nodes, and ``converge`` runs Ansible on one host: what went wrong, or nothing."""
+        """``hosts`` are names of nodes. ``converge`` runs Ansible on one host and returns what went wrong, or an empty
+        text."""
         self._hosts, self._api, self._pins, self._converge = hosts, api, pins, converge
         self._wait, self._clock = wait, clock
 
     def look(self) -> Group:
-        """Those that there are, one list for all. Refuses while the API servers are older than the kubelets would be
-        (kubernetes.io, "Version Skew Policy")."""
+        """Return the hosts that are nodes, from one list. Refuse while the API servers are older than the kubelets
+        would be (kubernetes.io, "Version Skew Policy")."""
         self._require_newer_api()
         nodes = {
             node["metadata"]["name"]: node
@@ -99,7 +101,7 @@ class RackHosts:
         return Group(target=self._pins.target, wanted=len(machines), machines=machines)
 
     def replace(self, machine: Machine) -> None:
-        """Have Ansible upgrade a host on which nothing runs, and await that its node says so."""
+        """Let Ansible upgrade a host on which nothing runs, and wait until its node reports the new versions."""
         said = self._converge(machine.node)
         if said:
             raise CloudError(said)
@@ -110,11 +112,11 @@ class RackHosts:
             self._wait(LOOK_S)
 
     def rebuild(self, machine: Machine) -> None:
-        """A host has no second step."""
+        """Raise an error: a host has no second step."""
         raise CloudError(f"{machine.node} is upgraded in one step")
 
     def remake(self, machine: Machine) -> None:
-        """A host without a Node is not in the group."""
+        """Raise an error: a host without a Node is not in the group."""
         raise CloudError(f"{machine.node} is no node any more: `longhaul rack` lets it join")
 
     def _require_newer_api(self) -> None:

@@ -1,7 +1,7 @@
-"""The roll itself: look, decide, do, and again, until nothing is left to do.
+"""The roll itself: look, decide, act, and repeat, until nothing is left to do.
 
-It holds nothing that another run would need. What was begun is noted on Nodes and in the cloud, each step may be done
-twice, and only how long things take is counted anew by each run.
+It keeps nothing that another run would need. Begun steps are noted on Nodes and in the cloud, and each step may be done
+twice. Only durations are counted anew by each run.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from longhaul.rolling.observed import ANNOTATIONS, REBUILDING, REPLACING, SINCE,
 from longhaul.rolling.plan import Action, Limits, Plan, State, Step, plan, why_kept, why_released
 
 LOOK_S = 3.0
-"""How often the pool is looked at, seconds."""
+"""Least interval between two looks at the pool, seconds."""
 LOOKS_A_SECOND = 100
-"""Machines that are looked at in a second at most: a large pool is looked at less often."""
+"""Largest number of machines that are looked at per second: a large pool is looked at less often."""
 PATIENCE_S = 900.0
-"""How long the cloud or the cluster may not answer, seconds, before a run ends: nothing happens meanwhile, and nothing
-is lost by waiting."""
+"""Time without an answer from the cloud or the cluster after which a run ends, seconds. Nothing happens meanwhile, and
+nothing is lost by waiting."""
 
 
 class StoppedError(Exception):
@@ -36,22 +36,22 @@ class StoppedError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What a roll was asked for."""
+    """Settings of a roll."""
 
     at_once: Callable[[int], int]
-    """Machines that may be out of service at a time, of so many."""
+    """Returns the number of machines that may be out of service at a time, given the pool's total."""
     deadline: timedelta | None
     within_s: float
-    """How long a machine may take to become empty, and again until its successor is in service, seconds."""
+    """Time that a machine may take to become empty, and again until its successor is in service, seconds."""
     budget: int
-    """Machines that may fail in that before the roll stops."""
+    """Number of machines that may fail at that before the roll stops."""
     pool_label: str
-    """Selects the pool's Nodes."""
+    """Label selector of the pool's Nodes."""
     taints: frozenset[tuple[str, str]]
-    """Key and effect of the taints that the pool's nodes have for good."""
+    """Key and effect of the taints that the pool's nodes have permanently."""
 
     def limits(self, view: View) -> Limits:
-        """For the pool as it is."""
+        """Return the limits for the pool as it is."""
         total = max(view.group.wanted, len(view.seen))
         return Limits(at_once=max(1, self.at_once(total)), deadline=self.deadline)
 
@@ -67,9 +67,9 @@ class Roll:
     clock: Callable[[], float] = time.monotonic
     wait: Callable[[float], None] = time.sleep
     held: Callable[[], bool] = lambda: True
-    """Whether it is still this run's turn."""
+    """Tells whether this run still holds the pool's lease."""
     view: View | None = None
-    """What was last seen."""
+    """The last view of the pool."""
     plan: Plan = field(default_factory=Plan)
     failed: dict[str, str] = field(default_factory=dict)
     """Machines that are given up, by id, with the reason."""
@@ -77,11 +77,11 @@ class Roll:
     """Ids of machines whose replacement this run began."""
     _states: dict[str, State] = field(default_factory=dict)
     _begun: dict[tuple[str, str], float] = field(default_factory=dict)
-    """Since when something is waited for, by machine and what it is."""
+    """Start times of waits, by machine and the awaited event."""
     _blocked: dict[str, str] = field(default_factory=dict)
 
     def look(self) -> View:
-        """See all, and decide. Waits for whoever does not answer, up to :data:`PATIENCE_S`."""
+        """Look at the pool and decide. Failures that may pass are retried for up to :data:`PATIENCE_S`."""
         until = self.clock() + PATIENCE_S
         while True:
             try:
@@ -93,20 +93,20 @@ class Roll:
                 self.wait(LOOK_S)
 
     def look_back(self) -> None:
-        """See what became of it, for the report of a run that was interrupted. What was seen last stands when nobody
-        answers at once."""
+        """Look once more, for the report of an interrupted run. When there is no answer at once, the last view
+        stays."""
         with suppress(ApiError, CloudError):
             self._see()
 
     def _see(self) -> View:
         view = observe(self.cloud, self.api, pool_label=self.settings.pool_label, taints=self.settings.taints)
-        # Together, so that whoever is interrupted can still say what was seen last.
+        # Set both at once, so that an interrupted run can still report the last view.
         self.plan, self.view = plan(view, self.settings.limits(view), failed=self.failed), view
         return view
 
     def run(self) -> None:
-        """Go on until all is done. ``StoppedError`` when more failed than may; what was taken up and not begun is given
-        back then, and the rest of the pool stays as it is."""
+        """Go on until all is done. ``StoppedError`` when too many machines failed. Machines that were cordoned but not
+        begun are uncordoned then, and the rest of the pool stays as it is."""
         while True:
             view = self.look()
             if not self.held():
@@ -119,8 +119,8 @@ class Roll:
             self.wait(max(LOOK_S, len(view.seen) / LOOKS_A_SECOND))
 
     def _take(self, view: View) -> None:
-        """Do the steps, and none any more once too many have failed, or the turn is lost. What one takes (a host's
-        upgrade may take minutes) is no time that others had: nobody asked after them meanwhile."""
+        """Do the steps, until too many have failed or the lease is lost. The time that a step takes (a host's upgrade
+        may take minutes) is not counted for waiting machines, since nothing was asked about them meanwhile."""
         began = self.clock()
         for step in self.plan.steps:
             if len(self.failed) > self.settings.budget or not self.held():
@@ -131,7 +131,7 @@ class Roll:
         self._begun = {key: since + spent for key, since in self._begun.items()}
 
     def _notice(self, view: View) -> None:
-        """Say what has changed since the last look."""
+        """Report what has changed since the last look."""
         first = not self._states
         limits = self.settings.limits(view)
         for seen in view.seen:
@@ -151,7 +151,7 @@ class Roll:
                 self._say(Kind.READY, seen, "is in service")
 
     def _judge(self, view: View) -> None:
-        """Give up what takes too long, and stop when that is too much."""
+        """Give up machines that take too long, and stop when these are too many."""
         waited: dict[tuple[str, str], tuple[Seen | None, str]] = {
             (seen.machine.id, what): (seen, reason) for seen, what, reason in self._awaited(view)
         }
@@ -171,7 +171,7 @@ class Roll:
             self._stop(view, f"{len(self.failed)} failed, and {self.settings.budget} may")
 
     def _awaited(self, view: View) -> Iterable[tuple[Seen, str, str]]:
-        """What should come about by itself now: machine, what is awaited, why it is not there."""
+        """Yield what should now happen by itself: machine, awaited event, and why it has not happened."""
         acting = {step.seen.machine.id: step.action for step in self.plan.steps}
         for seen in view.seen:
             if seen.machine.id in self.failed:
@@ -188,7 +188,7 @@ class Roll:
                 yield seen, "empty", f"it is not empty: {blocked or 'its pods have not ended'}"
 
     def _try(self, step: Step, view: View) -> None:
-        """Do a step. What fails in passing comes again by itself; another failure is the machine's."""
+        """Do a step. A failure that may pass is retried by itself; any other makes the machine fail."""
         try:
             self._do(step, view)
         except (ApiError, CloudError) as error:
@@ -252,7 +252,7 @@ class Roll:
         return done
 
     def _fail(self, seen: Seen, reason: str) -> None:
-        """Give a machine up. One that was only taken up takes pods again."""
+        """Give a machine up. If it was only cordoned, it takes pods again."""
         self.failed[seen.machine.id] = reason
         self._say(Kind.FAILED, seen, reason)
         self.give_back([seen], "it was given up")
@@ -262,12 +262,12 @@ class Roll:
         raise StoppedError(reason)
 
     def give_back(self, seen: Iterable[Seen], reason: str) -> None:
-        """Uncordon whatever was taken up and is as it was. Machines whose replacement was begun are no use to anybody;
-        another run goes on with them."""
+        """Uncordon machines that the roll cordoned but did not begin to replace. Machines whose replacement was begun
+        cannot take work; another run goes on with them."""
         for first in (one for one in seen if not one.machine.current):
             one = first
             try:
-                # Whoever changed it since it was seen may have cordoned it: it is looked at again.
+                # Somebody who changed it since the last look may also have cordoned it, so it is read again.
                 while one.ours and one.cordoned and not one.stage and not self._give_back(one, reason):
                     one = replace(one, node=self.api.find(NODES + path_of(one.name)))
             except ApiError as error:
@@ -278,7 +278,7 @@ class Roll:
 
 
 def reasons(view: View, states: Mapping[str, State], limits: Limits) -> dict[str, str]:
-    """Why machines are not current, by node's name."""
+    """Return why machines are not current, by node's name."""
     found = {}
     for seen in view.seen:
         match states[seen.machine.id]:
@@ -294,6 +294,6 @@ def reasons(view: View, states: Mapping[str, State], limits: Limits) -> dict[str
 
 
 def _names(seen: Seen) -> str:
-    """A machine's work in a few words."""
+    """Return a machine's work in a few words."""
     first = ", ".join(map(str, seen.work[:3]))
     return f"{first} and {len(seen.work) - 3} others" if len(seen.work) > 3 else first

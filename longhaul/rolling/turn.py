@@ -1,4 +1,4 @@
-"""One roll of a pool at a time, whoever runs it: the holder of a Lease in the cluster."""
+"""The lock of a pool's rolls: one roll at a time, whoever runs it. Its holder has a Lease in the cluster."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from longhaul.kubernetes.api import Api
 from longhaul.kubernetes.lease import HeldError, Terms, holding
 
 HOLDS_S = 60
-"""How long a turn lasts that nobody renews, seconds: so long a run waits after one that was killed."""
+"""Validity of the lease when it is not renewed, seconds: a run waits that long after one that was killed."""
 RENEW_S = 15.0
-"""How often it is renewed, seconds."""
+"""Interval between renewals, seconds."""
 
 
 @contextmanager
 def turn(api: Api, pool: str) -> Iterator[Callable[[], bool]]:
-    """Hold the pool's turn during the block, which is given a way to ask whether it still does. ``CommandError`` when
-    somebody else holds it."""
+    """Hold the pool's lease during the block. Yield a function that tells whether it is still held. ``CommandError``
+    when somebody else holds it."""
     terms = Terms(lasts_s=HOLDS_S, renew_s=RENEW_S, gone=_ended_here)
     try:
         with holding(api, f"longhaul-roll-{pool}", holder=_identity(os.getpid()), terms=terms) as held:
@@ -36,11 +36,12 @@ def turn(api: Api, pool: str) -> Iterator[Callable[[], bool]]:
 
 
 def _ended_here(holder: str) -> bool:
-    """Whether a holder was a process of this machine that is no more."""
+    """Return whether a holder was a process of this machine that has ended."""
     pid = holder.rpartition("/")[2]
     return holder == _identity(pid) and pid.isdigit() and started(int(pid)) is None
 
 
 def _identity(pid: int | str) -> str:
-    """A process among those of the same machine and the same namespace, in which alone its number says anything."""
+    """Return the identity of a process: host, PID namespace and number. The number has a meaning only together with the
+    others."""
     return f"{hostname()}/{namespace()}/{pid}"

@@ -1,4 +1,4 @@
-"""How many of something there are: always, and at most."""
+"""Numbers of things as spans: how many always exist, and how many at most."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Span:
         return Span(min=self.min + other.min, max=self.max + other.max)
 
     def times(self, factor: int) -> Span:
-        """So many of each."""
+        """Return the span multiplied by ``factor``."""
         return Span(min=self.min * factor, max=self.max * factor)
 
     def __str__(self) -> str:
@@ -29,7 +29,7 @@ class GpuCount:
     """GPUs of one model."""
 
     model: str
-    """Words of their name; empty where the environment names none."""
+    """Name of the model; empty when the environment names none."""
     count: Span
 
     def __str__(self) -> str:
@@ -37,17 +37,17 @@ class GpuCount:
 
 
 def exactly(count: int) -> Span:
-    """So many, always."""
+    """Return a span whose bounds are both ``count``."""
     return Span(min=count, max=count)
 
 
 def total(spans: Iterable[Span]) -> Span:
-    """All of them together."""
+    """Return the sum of all spans."""
     return sum(spans, exactly(0))
 
 
 def by_model(counts: Iterable[GpuCount]) -> tuple[GpuCount, ...]:
-    """One count a model, the largest first; models of which there are none are left out."""
+    """Return one count for each model, the largest first. Models without any GPU are left out."""
     found: dict[str, Span] = {}
     for each in counts:
         found[each.model] = found.get(each.model, exactly(0)) + each.count

@@ -1,8 +1,9 @@
-"""Sites and links as a drawing of characters: a column a cloud, one for the racks, a rail that joins them.
+"""Draws sites and links in characters: a column for each cloud, one for the on-premises sites, and a rail that joins
+them.
 
-Each two sites are linked, so a line for each link would hide what it shows: of six sites there are fifteen. By default
-all links inside a column are of one kind and all between columns of another, so one line stands for each; a link that
-is of another kind is named below the drawing.
+All sites are linked in pairs, so a line for each link would hide the structure: six sites have fifteen links. By
+default, all links inside a column are of one kind and all links between columns are of another, so one line stands for
+all of a kind. A link of another kind is named below the drawing.
 """
 
 from __future__ import annotations
@@ -18,16 +19,16 @@ from longhaul.show.counts import total
 from longhaul.show.overview import Overview, PoolView, SiteView, folded, where
 
 GAP = 3
-"""Columns between two boxes."""
+"""Character columns between two boxes."""
 
 FRAME = 4
-"""Columns of a box that are not its content."""
+"""Character columns of a box that are not its content."""
 
 JOINT = 4
-"""Column of a box where lines meet it."""
+"""Character column of a box where lines meet it."""
 
 NAMES = {LinkKind.BACKBONE: "backbone", LinkKind.IPSEC: "IPsec", LinkKind.EXISTING: "existing circuit"}
-"""Kinds of links as people call them."""
+"""Names of the kinds of links, for people."""
 
 _UPRIGHT = {LinkKind.BACKBONE: "║", LinkKind.IPSEC: "┆", LinkKind.EXISTING: "┃"}
 _RAIL = {LinkKind.IPSEC: ("┌", "┄", "┬", "┐"), LinkKind.EXISTING: ("┏", "━", "┳", "┓")}
@@ -40,11 +41,11 @@ class _Box:
 
     @property
     def width(self) -> int:
-        """Columns that nothing of it is cut at."""
+        """Number of character columns that the whole content needs."""
         return max(len(self.title) + 2, *(len(line) for line in self.content)) + FRAME
 
     def lines(self, width: int) -> Iterator[str]:
-        """The box, ``width`` columns wide."""
+        """Yield the lines of the box, ``width`` character columns wide."""
         inner = width - FRAME
         yield f"┌─ {clip(self.title, inner - 2)} ".ljust(width - 1, "─") + "┐"
         yield from (f"│ {clip(line, inner).ljust(inner)} │" for line in self.content)
@@ -53,27 +54,27 @@ class _Box:
 
 @dataclass(frozen=True, kw_only=True)
 class _Column:
-    """The sites of one kind, one below the other."""
+    """Sites of one cloud, one below the other."""
 
     boxes: tuple[_Box, ...]
     kind: LinkKind | None
-    """How its sites are linked; ``None`` for a single one."""
+    """Kind of the links between its sites; ``None`` for a single site."""
 
     @property
     def width(self) -> int:
-        """Columns that nothing of it is cut at."""
+        """Number of character columns that the whole content needs."""
         return max(*(box.width for box in self.boxes), len(self._joint(named=True)))
 
     def lines(self, width: int) -> Iterator[str]:
-        """The column, each line ``width`` columns wide."""
+        """Yield the lines of the column, each ``width`` character columns wide."""
         for index, box in enumerate(self.boxes):
             if index:
-                # What the line stands for is said once.
+                # The kind of link is written only once.
                 yield clip(self._joint(named=index == 1), width).ljust(width)
             yield from box.lines(width)
 
     def _joint(self, *, named: bool) -> str:
-        """What is between two boxes; nothing in a column of one."""
+        """Return the line between two boxes; empty in a column of one box."""
         if self.kind is None:
             return ""
         whom = ", each to each" if len(self.boxes) > 2 else ""
@@ -81,7 +82,7 @@ class _Column:
 
 
 def drawing(overview: Overview, *, pools: int | None) -> list[str]:
-    """The drawing, with at most ``pools`` pools a site; all with ``None``."""
+    """Return the drawing, with at most ``pools`` pools for each site; with ``None``, all pools."""
     kinds = list(dict.fromkeys(site.kind for site in overview.sites))
     columns = [_column(overview, kind, pools=pools) for kind in kinds]
     widths = _widths([column.width for column in columns], room=WIDTH - len(INDENT) - GAP * (len(columns) - 1))
@@ -117,7 +118,7 @@ def _content(overview: Overview, site: SiteView, *, pools: int | None) -> Iterat
 
 
 def _pools(pools: Sequence[PoolView], *, most: int | None) -> Iterator[str]:
-    """A line a pool: name, machines, GPUs of each."""
+    """Yield a line for each pool: name, number of machines, GPUs of each machine."""
     shown = folded(pools, most)
     gpus = [f"{pool.gpus_each}×{pool.gpus.model or 'GPU'}" if pool.gpus_each else "" for pool in shown]
     rows = [(pool.name, str(pool.nodes), each) for pool, each in zip(shown, gpus, strict=True)]
@@ -127,7 +128,8 @@ def _pools(pools: Sequence[PoolView], *, most: int | None) -> Iterator[str]:
 
 
 def _widths(natural: Sequence[int], *, room: int) -> list[int]:
-    """A width for each column: its own where all fit; else the wide ones share what the narrow ones leave."""
+    """Return a width for each column: its own where all fit; otherwise the wide columns share what the narrow ones
+    leave."""
     widths = list(natural)
     if sum(widths) <= room:
         return widths
@@ -139,7 +141,7 @@ def _widths(natural: Sequence[int], *, room: int) -> list[int]:
 
 
 def _rail(kind: LinkKind, widths: Sequence[int]) -> list[str]:
-    """What joins the columns, from above: the rail, and a line down to each."""
+    """Return what joins the columns, from above: the name, the rail, and a line down to each column."""
     left, along, joint, right = _RAIL[kind]
     joints = [len(INDENT) + sum(widths[:index]) + GAP * index + JOINT for index in range(len(widths))]
     marks = dict.fromkeys(joints[1:-1], joint) | {joints[0]: left, joints[-1]: right}
@@ -150,13 +152,13 @@ def _rail(kind: LinkKind, widths: Sequence[int]) -> list[str]:
 
 
 def _between(overview: Overview) -> dict[PlannedLink, tuple[str, str]]:
-    """Every link with the kinds of its two sites."""
+    """Return every link with the clouds of its two sites."""
     kinds = {site.name: site.kind for site in overview.sites}
     return {link: (kinds[link.first], kinds[link.second]) for link in overview.links}
 
 
 def _across(overview: Overview) -> LinkKind | None:
-    """How columns are joined; ``None`` for a single one."""
+    """Return the kind of link that joins the columns; ``None`` for a single column."""
     return _drawn(link.kind for link, (first, second) in _between(overview).items() if first != second)
 
 
@@ -165,14 +167,15 @@ def _inside(overview: Overview, kind: str) -> LinkKind | None:
 
 
 def _drawn(kinds: Iterable[LinkKind]) -> LinkKind | None:
-    """The kind that a line stands for: what Longhaul makes, wherever it makes any."""
+    """Return the kind that a line stands for: the kind that Longhaul makes, if it makes any, else the existing
+    circuits."""
     found = set(kinds)
     made = found - {LinkKind.EXISTING}
     return next(iter(made or found), None)
 
 
 def _exceptions(overview: Overview, across: LinkKind | None) -> Iterator[str]:
-    """The links that are not what their line stands for: circuits of the user's own."""
+    """Yield the links of another kind than their line: circuits of the user's own."""
     for link, (first, second) in _between(overview).items():
         drawn = across if first != second else _inside(overview, first)
         if link.kind is not drawn:

@@ -1,4 +1,4 @@
-"""What the clouds call the main things of an environment: to be seen before anything is made."""
+"""Lists the clouds' names for the main things of an environment, to be seen before anything is made."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from longhaul.show.overview import CloudName
 
 
 def cloud_names(environment: Environment) -> Iterator[CloudName]:
-    """Site by site: groups and networks first, pools last."""
+    """Yield the names site by site: groups and networks first, pools last."""
     for name, site in environment.sites.items():
         cloud, place = cloud_of(site), place_of(environment, name)
         for one in cloud.names.main(place):

@@ -1,4 +1,4 @@
-"""What there is to say of an environment: plain values, for the text and for ``--json`` alike."""
+"""Facts about an environment: plain values, for the text and for ``--json`` alike."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from longhaul.show.counts import GpuCount, Span
 
 @dataclass(frozen=True, kw_only=True)
 class Totals:
-    """The whole in a few numbers."""
+    """The whole environment in a few numbers."""
 
     sites: int
     regions: int
-    """Cloud regions."""
+    """Number of cloud regions."""
     racks: int
-    """On-prem sites."""
+    """Number of on-premises sites."""
     nodes: Span
-    """Machines that run pods: pools' machines and bare-metal hosts."""
+    """Machines that run pods: machines of pools, and hosts."""
     gpus: Span
     gpus_by_model: tuple[GpuCount, ...]
     control_machines: int
@@ -32,7 +32,7 @@ class Totals:
 
 @dataclass(frozen=True, kw_only=True)
 class ZoneRanges:
-    """What an availability zone has of its site's ranges."""
+    """Ranges of an availability zone inside its site's ranges."""
 
     zone: str
     nodes: IPv4Network
@@ -47,19 +47,19 @@ class SiteView:
     kind: str
     """Its cloud, such as ``azure``, ``aws`` or ``onprem``."""
     region: str
-    """The cloud's name of it; empty for racks."""
+    """Name of the region in the cloud; empty for an on-premises site."""
     block: IPv4Network
     infra: IPv4Network
     nodes: IPv4Network
     pods: IPv4Network
     subnets: Mapping[str, IPv4Network]
-    """Infrastructure subnets by what they are for."""
+    """Subnets for infrastructure, by purpose."""
     zones: tuple[ZoneRanges, ...]
-    """Empty for racks."""
+    """Empty for an on-premises site."""
     control_plane: bool
-    """Whether the control plane is here."""
+    """True when the control plane is here."""
     existing: tuple[str, ...]
-    """What is there already, in words."""
+    """Phrases for the parts that exist already."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,8 +78,8 @@ class ControlRole:
     role: Role
     machine_type: str
     survives: int
-    """How many may be lost at once with the role still at work: an etcd store keeps its quorum, of the API servers one
-    is left."""
+    """Number of machines that may be lost at once while the role still works: an etcd cluster keeps its quorum, and of
+    the API servers one is left."""
     machines: tuple[ControlMachine, ...]
 
 
@@ -92,9 +92,9 @@ class ControlPlaneView:
     api_address: IPv4Address
     api_port: int
     kubernetes: str
-    """Version."""
+    """Version of Kubernetes."""
     etcd: str
-    """Version."""
+    """Version of etcd."""
     roles: tuple[ControlRole, ...]
 
 
@@ -107,14 +107,14 @@ class PoolView:
     machine_type: str
     nodes: Span
     vcpus: int
-    """Of one machine."""
+    """Virtual cores of one machine."""
     memory_gib: int
-    """Of one machine."""
+    """Memory of one machine, GiB."""
     gpus_each: int
     gpus: GpuCount
     spot: bool
     priority: int
-    """Pools of lower number are filled first."""
+    """Pools with a lower number are filled first."""
     fallbacks: tuple[str, ...]
     groups: tuple[PoolGroup, ...]
     """Auto scaling group, or scale sets."""
@@ -122,43 +122,43 @@ class PoolView:
 
 @dataclass(frozen=True, kw_only=True)
 class GatewayView:
-    """A machine that ends a rack's tunnels."""
+    """A machine that ends the tunnels of an on-premises site."""
 
     name: str
-    """The machine's."""
+    """Name of the machine."""
     address: IPv4Address
     public_address: IPv4Address
 
 
 @dataclass(frozen=True, kw_only=True)
 class RackView:
-    """The bare metal of one on-prem site."""
+    """Hosts of one on-premises site."""
 
     site: str
     hosts: int
     room: int
-    """Hosts that the site's block has room for."""
+    """Number of hosts that the site's block has room for."""
     gpus: tuple[GpuCount, ...]
     first: IPv4Address | None
-    """Lowest address of a host; ``None`` where there is none."""
+    """Lowest address of a host; ``None`` when there is no host."""
     last: IPv4Address | None
-    """Highest."""
+    """Highest address of a host; ``None`` when there is no host."""
     gateways: tuple[GatewayView, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class CloudName:
-    """What a cloud calls one of the main things of a site."""
+    """Name of one of the main things of a site in its cloud."""
 
     site: str
     what: str
-    """In words, such as ``resource group``."""
+    """Kind of thing in words, such as ``resource group``."""
     name: str
-    """Of an AWS network the tag ``Name``, or its id where it is there already."""
+    """Its name. For an AWS network, this is the tag ``Name``, or the ID of a network that exists already."""
     pool: str = ""
-    """The pool that it is of; empty where it is of none."""
+    """Pool that it belongs to; empty when it belongs to none."""
     existing: bool = False
-    """Whether it is there already."""
+    """True when it exists already."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,7 +173,7 @@ class Overview:
     dns_service: IPv4Address
     operators: IPv4Network
     pod_mtu: int
-    """Bytes."""
+    """Largest packet of a pod, bytes."""
     totals: Totals
     sites: tuple[SiteView, ...]
     control_plane: ControlPlaneView
@@ -185,7 +185,7 @@ class Overview:
     """Site by site."""
 
     def linked(self, site: str) -> dict[LinkKind, list[str]]:
-        """The sites that ``site`` is linked to, by the kind of link."""
+        """Return the sites that ``site`` is linked to, by kind of link."""
         found: dict[LinkKind, list[str]] = {}
         for link in self.links:
             if site in (link.first, link.second):
@@ -194,7 +194,7 @@ class Overview:
 
 
 def where(site: SiteView) -> str:
-    """Cloud and region."""
+    """Return the cloud and the region."""
     return f"{clouds()[site.kind].title} {site.region}".rstrip()
 
 
@@ -202,6 +202,6 @@ PoolT = TypeVar("PoolT")
 
 
 def folded(pools: Sequence[PoolT], most: int | None) -> Sequence[PoolT]:
-    """Those of one site's pools that are shown: all, or the first ``most``. A single one beyond is shown too, since the
-    line that tells of it would be no shorter."""
+    """Return the pools of one site that are shown: all, or the first ``most``. A single pool more is shown too, because
+    a line that mentions it would be no shorter."""
     return pools if most is None or len(pools) <= most + 1 else pools[:most]

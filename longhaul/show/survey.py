@@ -1,4 +1,4 @@
-"""From an environment to what there is to say of it."""
+"""Collects the facts about an environment."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from longhaul.show.overview import (
 
 
 def survey(environment: Environment) -> Overview:
-    """All that can be said of a checked environment without asking anybody."""
+    """Return all that can be said of a valid environment without asking a cloud."""
     addresses = plan(environment)
     pools = tuple(_pools(environment))
     racks = tuple(_racks(environment, addresses))
@@ -158,6 +158,7 @@ def _gateway(environment: Environment, place: GatewayPlace) -> GatewayView:
 
 
 def _pools_by_site(environment: Environment) -> list[tuple[str, Pool]]:
-    """Pools by name, site by site, so that those of one place stand together; otherwise in the file's order."""
+    """Return pools by name, site by site, so that the pools of one site are together; within a site, in the file's
+    order."""
     order = list(environment.sites)
     return sorted(environment.pools.items(), key=lambda item: order.index(item[1].site))

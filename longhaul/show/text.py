@@ -1,4 +1,5 @@
-"""An overview for programs, and for people: what it is in two lines, the drawing, then a section for each part."""
+"""Renders an overview: for programs as JSON; for people as a head of two lines, the drawing, and a section for each
+part."""
 
 from __future__ import annotations
 
@@ -18,19 +19,19 @@ from longhaul.show.drawing import NAMES, drawing
 from longhaul.show.overview import CloudName, ControlRole, Overview, PoolView, SiteView, Totals, folded, where
 
 DRAWN, LISTED = 5, 8
-"""Pools a site that the drawing and the table show, where they have not to show all."""
+"""Number of pools for each site that the drawing and the table show when they need not show all."""
 
 _ROLES = {Role.ETCD: "etcd", Role.EVENTS: "etcd for events", Role.API: "API servers"}
 
 
 def to_json(overview: Overview, *, cost: EnvironmentCost | None) -> str:
-    """All of it as one object. ``cost``: where prices are known."""
+    """Render the whole overview as one JSON object; ``cost`` is None when prices are unknown."""
     return document({**asdict(overview), "cost": cost and cost_json(cost)})
 
 
 def to_text(overview: Overview, *, cost: str, everything: bool, unicode: bool) -> str:
-    """The whole. ``cost``: what it costs, in words; ``everything``: nothing is folded; ``unicode``: the reader has
-    UTF-8."""
+    """Render the whole overview. ``cost``: the cost in words. ``everything``: no pools are left out, and machines and
+    zones are listed. ``unicode``: the reader has UTF-8."""
     sections = (
         _head(overview),
         _titled("Topology", drawing(overview, pools=None if everything else DRAWN)),
@@ -48,7 +49,7 @@ def to_text(overview: Overview, *, cost: str, everything: bool, unicode: bool) -
 
 
 def _titled(title: str, lines: Iterable[str]) -> list[str]:
-    """A section; nothing when there is nothing in it."""
+    """Return a section; empty when it has no lines."""
     found = list(lines)
     return [title, *found] if found else []
 
@@ -71,7 +72,7 @@ def _places(totals: Totals) -> str:
 
 
 def _gpus(counts: Sequence[GpuCount]) -> str:
-    """The sum, where there are several models, and each."""
+    """Return the sum, when there are several models, and the count of each model."""
     each = ", ".join(map(str, counts))
     return f"{total(count.count for count in counts)} ({each})" if len(counts) > 1 else each
 
@@ -116,7 +117,7 @@ def _control_plane(overview: Overview, *, everything: bool) -> Iterator[str]:
 
 
 def _range(first: str, last: str) -> str:
-    """From one to another, what they share said once: 10.0.1.10..14."""
+    """Return a range from one text to another, with their common part only once: 10.0.1.10..14."""
     if first == last:
         return first
     for mark in ".-":
@@ -152,7 +153,7 @@ def _of_site(overview: Overview, site: str, *, everything: bool) -> Iterator[tup
 
 
 def _rest(hidden: Sequence[PoolView], site: str) -> Iterator[tuple[str, ...]]:
-    """A row for the pools that are not shown."""
+    """Yield a row for the pools that are not shown."""
     if hidden:
         nodes, gpus = total(pool.nodes for pool in hidden), by_model(pool.gpus for pool in hidden)
         count = str(total(each.count for each in gpus)) if gpus else "-"

@@ -1,1 +1,1 @@
-"""How an environment is: asked of its cloud and its machines, judged, shown."""
+"""The state of an environment: collected from its cloud and its machines, judged, and shown."""

@@ -1,4 +1,4 @@
-"""Asking the cluster's API for its nodes and add-ons, with the administrator's certificate."""
+"""Asks the cluster's API for its nodes and add-ons, with the administrator's certificate."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 TIMEOUT_S = 10.0
 NAMESPACE = "kube-system"
 GPU_CONDITION = "longhaul.dev/GpuHealthy"
-"""What a node with GPUs says of them (docs/gpus.md)."""
+"""Condition in which a node with GPUs reports their health (docs/gpus.md)."""
 
 
 def ask_cluster(environment: Environment, identity: Mapping[str, str] | None) -> ClusterView:
-    """Nodes and add-ons; with the reason in ``error`` when the API does not say."""
+    """Return nodes and add-ons, or the reason in ``error`` when the API does not give them."""
     if identity is None:
         return ClusterView(error="the vault did not give the administrator's certificate")
     url = api_url(environment, plan(environment))
@@ -35,7 +35,7 @@ def ask_cluster(environment: Environment, identity: Mapping[str, str] | None) ->
 
 
 def node(item: Mapping[str, Any]) -> NodeView:
-    """One Node object."""
+    """Convert one Node object."""
     metadata, status = item["metadata"], item.get("status", {})
     labels = metadata.get("labels", {})
     ready: Mapping[str, Any] = next((one for one in status.get("conditions", ()) if one["type"] == "Ready"), {})
@@ -54,7 +54,7 @@ def node(item: Mapping[str, Any]) -> NodeView:
 
 
 def _gpus(item: Mapping[str, Any]) -> str:
-    """Why a node's GPUs are held back; empty when they are not."""
+    """Return why a node's GPUs are held back; empty when they are not."""
     conditions = item.get("status", {}).get("conditions", ())
     verdict: Mapping[str, Any] = next((one for one in conditions if one["type"] == GPU_CONDITION), {})
     if not verdict:
@@ -66,7 +66,7 @@ def _gpus(item: Mapping[str, Any]) -> str:
 
 
 def _addons(api: Api) -> Iterator[AddonView]:
-    """What has to run for everything else to."""
+    """Yield the deployments and daemon sets that the rest of the cluster depends on."""
     for item in api.items(f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"):
         ready = item.get("status", {}).get("readyReplicas", 0)
         yield AddonView(name=item["metadata"]["name"], ready=ready, wanted=item["spec"].get("replicas", 1))

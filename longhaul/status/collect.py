@@ -1,5 +1,5 @@
-"""Asking: the clouds for machines and tunnels, each machine by the cloud's run command, the API through its load
-balancer for its readiness and what runs on it."""
+"""Collects the state: machines and tunnels from the clouds, each machine's answer by the cloud's run command, and the
+API's readiness and content through its load balancer."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 COMMAND = "longhaul-node status"
 ANSWER_S = 60.0
-"""How long a machine may take to answer, seconds: the cloud's agent takes Azure some ten of them."""
+"""Time limit of a machine's answer, seconds: Azure's agent alone takes about ten."""
 CONNECT_S = 5.0
-"""How long the load balancer may take to answer, seconds."""
+"""Time limit of the load balancer's answer, seconds."""
 AT_ONCE = 16
-"""Machines asked at the same time."""
+"""Number of machines that are asked at the same time."""
 
 
 def collect(
@@ -39,7 +39,7 @@ def collect(
 ) -> Observed:
     """Ask everything at once; ``CommandError`` (unreachable) when the control plane's cloud does not answer.
 
-    ``identity`` gives the administrator's certificate, key and issuer; without one the API is not asked.
+    ``identity`` returns the administrator's certificate, key and issuer; without them the API is not asked.
     """
     place = place_of(environment, environment.control_plane.site)
     control = cloud_of(place.site).control
@@ -67,7 +67,7 @@ def collect(
 def _ask_api(
     environment: Environment, identity: Callable[[], Mapping[str, str] | None]
 ) -> tuple[Endpoint, ClusterView]:
-    """The API by its name, as any client reaches it, and what it says of nodes and add-ons."""
+    """Ask the API by its name, as any client does, for its readiness, nodes and add-ons."""
     known = identity()
     issuer = known["issuer"] if known else None
     endpoint = ask_endpoint(environment.api_name, environment.control_plane.api.port, issuer)
@@ -85,7 +85,7 @@ def _cloud(control: Control[Any], place: Place[Any]) -> dict[str, CloudView]:
 
 
 def ask_machine(control: Control[Any], place: Place[Any], machine: str) -> NodeAnswer:
-    """One machine's answer; never raises for what the machine or the cloud does."""
+    """Return one machine's answer. Failures of the machine or the cloud become part of it."""
     try:
         output = control.run_command(place, machine, COMMAND, timeout_s=ANSWER_S)
     except CloudError as error:
@@ -94,7 +94,7 @@ def ask_machine(control: Control[Any], place: Place[Any], machine: str) -> NodeA
 
 
 def parse_answer(stdout: str, stderr: str) -> NodeAnswer:
-    """The machine's JSON."""
+    """Parse the machine's JSON."""
     try:
         content = json.loads(stdout)
         checks = tuple(_check(check) for check in content.get("checks", []))
@@ -110,7 +110,7 @@ def _check(check: dict[str, Any]) -> tuple[str, bool, str]:
 
 
 def ask_endpoint(host: str, port: int, issuer: str | None) -> Endpoint:
-    """The API's readiness through its name, as any client reaches it."""
+    """Ask for the API's readiness by its name, as any client does."""
     url = f"https://{host}:{port}{READY_PATH}"
     if issuer is None:
         return Endpoint(url=url, reached=False, reason="its issuer is not known: the vault did not give it")

@@ -1,4 +1,4 @@
-"""Judging links, nodes and add-ons. Pure."""
+"""Judges links, nodes and add-ons. Pure."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ if TYPE_CHECKING:
     from components.model import Environment
 
 DNS = "coredns"
-"""The add-on without which nothing on the cluster finds anything."""
+"""Name of the add-on that every name look-up on the cluster needs."""
 
 
 class Verdict(StrEnum):
-    """How something is."""
+    """Verdict on a part of the environment."""
 
     OK = "ok"
     UNWELL = "unwell"
     DEGRADED = "degraded"
-    """A store that works, with fewer members than it should have."""
+    """Works, with fewer members, tunnels, nodes or servers than it should have."""
     DOWN = "down"
     MISSING = "missing"
-    """In the environment's file, not in the cloud."""
+    """In the environment's file, but not in the cloud or the cluster."""
     UNEXPECTED = "unexpected"
-    """In the cloud, not in the environment's file."""
+    """In the cloud, but not in the environment's file."""
     UNKNOWN = "unknown"
-    """Cannot be seen from here; no fault by itself."""
+    """Cannot be seen from here; this alone is no fault."""
 
     @property
     def severity(self) -> Severity:
-        """How grave that is."""
+        """Return the severity of the verdict."""
         return _SEVERITIES.get(self, Severity.PROBLEM)
 
 
@@ -49,7 +49,7 @@ _SEVERITIES = {
     Verdict.DEGRADED: Severity.WARNING,
     Verdict.UNEXPECTED: Severity.WARNING,
 }
-"""Of those that are no problem."""
+"""Severities of verdicts that are no problem."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,9 +61,9 @@ class LinkStatus:
     reason: str
     up: int = 0
     tunnels: int = 0
-    """As the end that sees the fewest up counts them."""
+    """Number of tunnels at the end that sees the smallest share of them up."""
     since: str = ""
-    """Since when all of those that are up have been, RFC 3339."""
+    """Time since which all tunnels that are up have been up, RFC 3339."""
     bytes_in: int | None = None
     bytes_out: int | None = None
 
@@ -90,7 +90,7 @@ class PoolStatus:
     reason: str
     ready: int
     least: int
-    """How many there have to be."""
+    """Number of nodes that the pool must have."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +105,7 @@ class AddonStatus:
 
 
 def judge_links(environment: Environment, observed: Observed) -> tuple[LinkStatus, ...]:
-    """Every link that is tunnels."""
+    """Judge every link that consists of tunnels."""
     by_link: defaultdict[str, defaultdict[str, list[TunnelView]]] = defaultdict(lambda: defaultdict(list))
     for view in observed.tunnels:
         by_link[view.link][view.site].append(view)
@@ -137,7 +137,7 @@ def _link(name: str, ends: Sequence[Sequence[TunnelView]], observed: Observed) -
 
 
 def judge_nodes(environment: Environment, observed: Observed) -> tuple[NodeStatus, ...]:
-    """Every node there is, and every bare-metal host that is none; nothing when the API did not say."""
+    """Judge every node, and every bare-metal host that is no node. Return nothing when the API did not answer."""
     if observed.cluster.error:
         return ()
     there = {view.name for view in observed.cluster.nodes}
@@ -171,7 +171,7 @@ def _node(view: NodeView) -> NodeStatus:
 
 
 def judge_pools(environment: Environment, observed: Observed) -> tuple[PoolStatus, ...]:
-    """Every pool, and the racks as one."""
+    """Judge every pool, and all racks as one."""
     least = {name: pool.min for name, pool in environment.pools.items()}
     if environment.hosts:
         least[BARE_METAL_POOL] = len(environment.hosts)
@@ -189,7 +189,7 @@ def _pool(name: str, least: int, observed: Observed) -> PoolStatus:
 
 
 def judge_addons(environment: Environment, observed: Observed) -> tuple[AddonStatus, ...]:
-    """Every add-on there is, and DNS in any case."""
+    """Judge every add-on, and DNS in any case."""
     if observed.cluster.error:
         return (AddonStatus(name=DNS, verdict=Verdict.UNKNOWN, reason=observed.cluster.error),)
     nodes = any(view.ready for view in observed.cluster.nodes) or any(

@@ -1,4 +1,4 @@
-"""What was seen of an environment, before anything is made of it."""
+"""The state of an environment as it was seen, before it is judged."""
 
 from __future__ import annotations
 
@@ -9,24 +9,25 @@ from typing import Any
 from clouds.base.tunnels import TunnelView
 
 STILL = ("stopped", "deallocated")
-"""Power states that only a start ends (learn.microsoft.com, "States and billing of Azure Virtual Machines")."""
+"""Power states that last until the machine is started (learn.microsoft.com, "States and billing of Azure Virtual
+Machines")."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NodeAnswer:
-    """What ``longhaul-node status`` on a machine answered."""
+    """Answer of ``longhaul-node status`` on a machine."""
 
     ready: bool
     checks: tuple[tuple[str, bool, str], ...] = ()
-    """Name, whether it is fine, detail."""
+    """Name, success and detail of each check."""
     members: tuple[Mapping[str, Any], ...] = ()
-    """The store's members as this machine sees them."""
+    """Members of the etcd cluster as this machine sees them."""
     error: str = ""
-    """Why there is no answer; empty when there is one."""
+    """Reason why there is no answer; empty when there is one."""
 
     @property
     def reason(self) -> str:
-        """Why it is not ready."""
+        """Return why it is not ready."""
         failed = [f"{name}: {detail}" if detail else name for name, ok, detail in self.checks if not ok]
         return self.error or "; ".join(failed) or "it gives no reason"
 
@@ -41,30 +42,30 @@ class CloudView:
 
 @dataclass(frozen=True, kw_only=True)
 class Endpoint:
-    """What the API answered through its load balancer."""
+    """Answer of the API through its load balancer."""
 
     url: str
     reached: bool
-    """Whether a connection came about; from outside the environment's network none does."""
+    """True when a connection was made. From outside the environment's network none can be."""
     ready: bool = False
     reason: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NodeView:
-    """A node as the API has it."""
+    """A node as the API describes it."""
 
     name: str
     site: str
     pool: str
     ready: bool
     reason: str
-    """Why it is not ready, or why it takes no pods."""
+    """Reason why it is not ready, or why it takes no pods."""
     created: str
-    """RFC 3339."""
+    """Time of creation, RFC 3339."""
     version: str
     gpus: str = ""
-    """Why its GPUs are held back; empty when they are not, or it has none."""
+    """Reason why its GPUs are held back; empty when they are not, or it has none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,22 +79,22 @@ class AddonView:
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterView:
-    """What the API said of what runs on it."""
+    """Nodes and add-ons, as the API reported them."""
 
     nodes: tuple[NodeView, ...] = ()
     addons: tuple[AddonView, ...] = ()
     error: str = ""
-    """Why it said nothing; empty when it did."""
+    """Reason why the API did not report them; empty when it did."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Observed:
-    """All of it."""
+    """Everything that was seen."""
 
     cloud: Mapping[str, CloudView]
-    """By machine."""
+    """Machines by name."""
     answers: Mapping[str, NodeAnswer] = field(default_factory=dict)
-    """By machine; those that run."""
+    """Answers by machine, of those that run."""
     endpoint: Endpoint
     tunnels: tuple[TunnelView, ...] = ()
     blind: Mapping[str, str] = field(default_factory=dict)

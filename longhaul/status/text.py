@@ -17,7 +17,7 @@ _UNITS = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B
 
 
 def to_json(status: Status) -> str:
-    """The status for programs: stores by name, and whether all is well."""
+    """Return the status for programs: etcd clusters by name, and whether everything is healthy."""
     stores = {store.store: _store(store) for store in status.stores}
     return document({**asdict(status), "stores": stores, "well": status.well})
 
@@ -28,7 +28,7 @@ def _store(store: StoreStatus) -> dict[str, Any]:
 
 
 def to_text(status: Status, *, colour: bool) -> str:
-    """Aligned tables, and one line that sums up."""
+    """Return aligned tables, and a summary line."""
     machines = [
         (one.name, _mark(one.verdict), one.power or "-", one.provisioning or "-", one.reason) for one in status.machines
     ]
@@ -70,7 +70,7 @@ def _links(status: Status, *, colour: bool) -> list[str]:
 
 
 def _nodes(nodes: Sequence[NodeStatus], *, colour: bool) -> list[str]:
-    """All of a few; of many those that are not well."""
+    """Show all nodes when they are few, otherwise only those whose verdict is not ok."""
     shown = nodes if len(nodes) <= MANY else [node for node in nodes if node.verdict is not Verdict.OK]
     rows = [
         (
@@ -89,7 +89,7 @@ def _nodes(nodes: Sequence[NodeStatus], *, colour: bool) -> list[str]:
 
 
 def _ago(text: str) -> str:
-    """How long ago a time of RFC 3339 was; ``-`` for none."""
+    """Return the age of a time in RFC 3339; ``-`` for none."""
     try:
         then = datetime.fromisoformat(text.replace("Z", "+00:00"))
     except ValueError:

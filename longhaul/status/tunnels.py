@@ -1,4 +1,4 @@
-"""Asking the clouds for the tunnels between sites, all at once."""
+"""Asks the clouds for the tunnels between sites, all at once."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ AT_ONCE = 8
 
 
 def ipsec_links(environment: Environment) -> tuple[str, ...]:
-    """The links that are tunnels."""
+    """Return the links that consist of tunnels."""
     return tuple(link.name for link in links(environment) if link.kind is LinkKind.IPSEC)
 
 
 def ask_tunnels(environment: Environment) -> tuple[tuple[TunnelView, ...], dict[str, str]]:
-    """The tunnels as every site with any sees them, and which sites could not be asked, with the reason."""
+    """Return the tunnels as every linked site sees them, and the sites that could not be asked, with the reason."""
     names = ipsec_links(environment)
     linked = {site for link in links(environment) if link.name in names for site in (link.first, link.second)}
     found: list[TunnelView] = []

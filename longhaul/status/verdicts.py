@@ -1,4 +1,4 @@
-"""Judging what was seen. Pure."""
+"""Judges what was seen. Pure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class MachineStatus:
-    """One machine."""
+    """Verdict on one machine."""
 
     name: str
     role: str
@@ -39,24 +39,24 @@ class MachineStatus:
 
 @dataclass(frozen=True, kw_only=True)
 class MemberStatus:
-    """One member of a store, as the store's machines see it."""
+    """Verdict on one member of an etcd cluster, as the cluster's machines see it."""
 
     name: str
     verdict: Verdict
     reason: str
     leader: bool = False
     learner: bool = False
-    """Not voting yet."""
+    """True when it does not vote yet."""
 
     @property
     def healthy(self) -> bool:
-        """Whether it takes part as it should."""
+        """Return whether it takes part as it should."""
         return self.verdict is Verdict.OK
 
 
 @dataclass(frozen=True, kw_only=True)
 class StoreStatus:
-    """One store."""
+    """Verdict on one etcd cluster."""
 
     store: str
     verdict: Verdict
@@ -66,7 +66,7 @@ class StoreStatus:
 
 @dataclass(frozen=True, kw_only=True)
 class ApiStatus:
-    """The API servers together, behind their load balancer."""
+    """Verdict on the API servers together, behind their load balancer."""
 
     verdict: Verdict
     reason: str
@@ -75,7 +75,7 @@ class ApiStatus:
 
 @dataclass(frozen=True, kw_only=True)
 class Status:
-    """An environment."""
+    """Status of an environment."""
 
     environment: str
     machines: tuple[MachineStatus, ...]
@@ -88,14 +88,14 @@ class Status:
 
     @property
     def well(self) -> bool:
-        """Whether all is well; what cannot be seen from here is no fault."""
+        """Return whether everything is healthy; a part that cannot be seen from here does not count as a fault."""
         named = (self.machines, self.stores, self.links, self.nodes, self.pools, self.addons)
         verdicts = [self.api.verdict, *(one.verdict for parts in named for one in parts)]
         return all(verdict.severity in (Severity.OK, Severity.UNKNOWN) for verdict in verdicts)
 
 
 def judge(environment: Environment, machines: Sequence[Machine], observed: Observed, *, inside: bool) -> Status:
-    """The environment's status; ``inside`` when the API should be reachable from here."""
+    """Return the environment's status; ``inside`` when the API should be reachable from here."""
     return Status(
         environment=environment.name,
         machines=(*(_machine(machine, observed) for machine in machines), *_unexpected(machines, observed)),
@@ -166,7 +166,7 @@ def _store(role: Role, machines: Sequence[Machine], observed: Observed) -> Store
 
 
 def _member(name: str, observed: Observed) -> MemberStatus:
-    """A member is healthy when it says so itself: its peers may still count on one that is gone."""
+    """Judge one member. It is healthy when it says so itself: its peers may still count on a member that is gone."""
     answer = observed.answers.get(name)
     if answer is None:
         return MemberStatus(name=name, verdict=Verdict.DOWN, reason="its machine does not run")
@@ -186,7 +186,7 @@ def _member(name: str, observed: Observed) -> MemberStatus:
 
 
 def _strangers(mine: Sequence[str], observed: Observed) -> tuple[MemberStatus, ...]:
-    """Members that the store lists and the environment's file does not."""
+    """Return members that the etcd cluster lists and the environment's file does not."""
     listed = {
         str(member.get("name") or member.get("id", "?")): member
         for name in mine

@@ -1,1 +1,1 @@
-"""How the lab gets its pinned tools and its base image: caches, downloads, Go builds. Standard library only."""
+"""Pinned tools and the lab's base image: caches, downloads, Go builds. Standard library only."""

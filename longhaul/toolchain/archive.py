@@ -1,4 +1,4 @@
-"""A folder of Debian packages as a flat archive that apt reads: its index and Release file beside the packages."""
+"""Turns a folder of Debian packages into a flat archive that apt reads: index and Release file beside the packages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from longhaul.toolchain.cache import sha256_file
 from longhaul.toolchain.process import output_of
 
-# apt refuses dates of the future and wonders at ones that go back; the index tells what is new by its checksums.
+# apt refuses dates in the future and distrusts ones that go back. It detects new content by the index's checksums.
 _DATE = "Thu, 01 Jan 1970 00:00:00 UTC"
 
 
@@ -34,7 +34,7 @@ def index(folder: Path, *, suite: str, arch: str) -> None:
 
 
 def versions(folder: Path) -> dict[str, str]:
-    """The packages of an indexed folder and their versions; of several versions of one, all, between commas."""
+    """Return the packages of an indexed folder with their versions; several versions of one are joined by commas."""
     text = (folder / "Packages").read_text(encoding="utf-8")
     found: dict[str, str] = {}
     for stanza in text.split("\n\n"):

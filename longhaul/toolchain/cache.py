@@ -1,7 +1,7 @@
-"""A cache of finished folders. A folder appears whole or not at all, and is never changed afterwards.
+"""A cache of finished folders. A folder appears completely or not at all, and is never changed afterwards.
 
-An entry is made in a temporary folder beside its place while the entry's lock is held, and renamed there. So an
-interrupted run leaves at most a temporary folder, which the next one to hold the lock removes, and two processes never
+An entry is made in a temporary folder beside its place while the entry's lock is held, and then renamed. So an
+interrupted run leaves at most a temporary folder, which the next holder of the lock removes, and two processes never
 make the same entry twice.
 """
 
@@ -26,7 +26,7 @@ _TEMPORARY = ".making-"
 
 
 def cache_root() -> Path:
-    """``$LONGHAUL_CACHE``, else ``longhaul`` in the user's cache folder."""
+    """Return ``$LONGHAUL_CACHE``, else ``longhaul`` in the user's cache folder."""
     if chosen := os.environ.get("LONGHAUL_CACHE"):
         return Path(chosen).expanduser().absolute()
     if base := os.environ.get("XDG_CACHE_HOME"):
@@ -35,7 +35,7 @@ def cache_root() -> Path:
 
 
 def digest(*parts: object) -> str:
-    """A short name for what something is made of: bytes as they are, anything else as JSON."""
+    """Return a short digest of what something is made of: bytes as they are, anything else as JSON."""
     total = hashlib.sha256()
     for part in parts:
         raw = part if isinstance(part, bytes) else json.dumps(part, sort_keys=True).encode()
@@ -44,14 +44,14 @@ def digest(*parts: object) -> str:
 
 
 def sha256_file(path: Path) -> str:
-    """The SHA-256 of a file, in hexadecimal."""
+    """Return the SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextmanager
 def locked(path: Path, *, waiting: Callable[[], None]) -> Iterator[None]:
-    """Hold the lock ``path``. ``waiting`` is called once when somebody else has it."""
+    """Hold the lock ``path`` during the block. ``waiting`` is called once when another process has it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as file:
         try:
@@ -63,8 +63,8 @@ def locked(path: Path, *, waiting: Callable[[], None]) -> Iterator[None]:
 
 
 def ensure_folder(place: Path, make: Callable[[Path], None], *, what: str, progress: Progress) -> bool:
-    """Have ``place`` exist, made by ``make(temporary folder)``. Returns whether it had to be made. Its time of
-    modification is that of its last use."""
+    """Make ``place`` by ``make(temporary folder)`` unless it exists. Return whether it was made. Its modification time
+    is the time of its last use."""
     if place.is_dir():
         os.utime(place)
         return False
@@ -96,7 +96,7 @@ def _make(place: Path, make: Callable[[Path], None]) -> None:
 
 
 def remove(folder: Path) -> None:
-    """Remove a folder, read-only ones inside it too."""
+    """Remove a folder, including read-only folders inside it."""
     for parent, _, _ in os.walk(folder):
         os.chmod(parent, 0o700)
     shutil.rmtree(folder, ignore_errors=True)
@@ -109,5 +109,5 @@ def require_space(folder: Path, *, mib: int, doing: str) -> None:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write ``value`` for people and programs."""
+    """Write ``value`` as JSON for people and programs."""
     path.write_text(json.dumps(value, indent=2, sort_keys=True) + "\n", encoding="utf-8")

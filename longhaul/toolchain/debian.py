@@ -1,4 +1,4 @@
-"""A Debian root file system, made by mmdebstrap."""
+"""Makes a Debian root file system with mmdebstrap, and fetches packages for it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from longhaul.toolchain.process import output_of, run_logged
 OPTIONS = (
     "--variant=minbase",
     "--format=directory",
-    # Nobody reads manuals inside a machine; they are a third of it.
+    # Manuals are not read inside a machine; they are a third of its size.
     "--dpkgopt=path-exclude=/usr/share/doc/*",
     "--dpkgopt=path-exclude=/usr/share/man/*",
     "--dpkgopt=path-exclude=/usr/share/info/*",
     "--dpkgopt=path-exclude=/usr/share/locale/*",
 )
 _SPACE_MIB = 1000
-"""What the packages, their archives and lists take while it is made."""
+"""Space for the packages, their archives and lists while it is made, MiB."""
 _KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 _PROXY = re.compile(r'Acquire::https?(::[^:" ]+)?::Proxy(-Auto-Detect)? ".+";')
 _LIBRARY = re.compile(r"(/usr)?/lib(64)?(/[a-z0-9_]+-linux-gnu)?/[^/]+\.so(\.[0-9.]+)?")
@@ -32,14 +32,14 @@ _ONE_LINE = re.compile(r"deb\s+(?:\[(?P<options>[^]]*)\]\s+)?(?P<uri>\S+)\s+(?P<
 def debootstrap(into: Path, *, suite: str, packages: Iterable[str], log: Path) -> None:
     """Make ``into/rootfs``, the suite's minimal system and ``packages``; ``into/sources.list`` names its archives.
 
-    Raises :class:`SetupError`.
+    Raise :class:`SetupError` when that fails.
     """
     what = f"making the base image (Debian {suite})"
     target = into / "rootfs"
-    # apt does not fail on a full disk, it stops for good.
+    # On a full disk, apt does not fail but hangs forever.
     require_space(into, mib=_SPACE_MIB, doing=what)
     argv = ["mmdebstrap", *OPTIONS, *(f"--aptopt={line}" for line in _proxies()), f"--include={','.join(packages)}"]
-    # In namespaces of its own, so that no process or mount of it outlives it: mmdebstrap and apt may hang when killed.
+    # Its own namespaces, so that no process or mount outlives it: mmdebstrap and apt may hang when killed.
     unshare = ["unshare", "--mount", "--propagation=private", "--pid", "--fork", "--kill-child", "--mount-proc", "--"]
     argv = [*unshare, *argv, suite, str(target), *host_sources(suite)]
     try:
@@ -51,10 +51,10 @@ def debootstrap(into: Path, *, suite: str, packages: Iterable[str], log: Path) -
 
 
 def download(base: Path, packages: Iterable[str], *, into: Path, log: Path) -> None:
-    """Put into the folder ``into`` the archives (.deb) of ``packages`` and of all they need beyond what is installed in
-    the system that :func:`debootstrap` made in ``base``.
+    """Put the archives (.deb) of ``packages``, and of everything that they need beyond the system which
+    :func:`debootstrap` made in ``base``, into the folder ``into``.
 
-    Uses the host's apt, and writes nowhere else. Raises :class:`SetupError`.
+    Use the host's apt, and write nowhere else. Raise :class:`SetupError` when that fails.
     """
     packages = tuple(packages)
     what = f"fetching packages ({' '.join(packages)})"
@@ -80,18 +80,18 @@ def _apt_options(scratch: Path, *, base: Path) -> list[str]:
         "Dir::State::status": base / "rootfs/var/lib/dpkg/status",
         "Dir::Cache": scratch / "cache",
         "Dir::Etc::sourcelist": base / "sources.list",
-        # The host's own settings are for the host: they may name hooks.
+        # The host's own settings must not apply: they may name hooks.
         **dict.fromkeys(("Dir::Etc::parts", "Dir::Etc::sourceparts", "Dir::Etc::preferencesparts"), scratch / "etc"),
         **dict.fromkeys(("Dir::Etc::main", "Dir::Etc::preferences"), "/dev/null"),
         "APT::Install-Recommends": "false",
-        # apt's own user for downloads cannot reach a folder of root's cache.
+        # apt's own user for downloads cannot reach a cache folder of root's.
         "APT::Sandbox::User": "root",
     }
     return [f'{key} "{value}";' for key, value in options.items()]
 
 
 def package_versions(root: Path) -> dict[str, str]:
-    """Every installed package of the system at ``root`` with its version."""
+    """Return every installed package of the system at ``root`` with its version."""
     lines = output_of(
         ["dpkg-query", f"--admindir={root / 'var/lib/dpkg'}", "-W", "-f=${Package} ${Version}\\n"]
     ).splitlines()
@@ -99,14 +99,14 @@ def package_versions(root: Path) -> dict[str, str]:
 
 
 def libraries(root: Path, packages: Iterable[str]) -> dict[str, Path]:
-    """The shared libraries of packages that the system at ``root`` has, and the loader, by where a system of their own
-    has them, such as ``lib64/ld-linux-x86-64.so.2``. Plugins, which lie deeper, are not among them. Raises
-    :class:`SetupError` where a package has none."""
+    """Return the shared libraries of packages in the system at ``root``, and the loader, by their path in a system of
+    their own, such as ``lib64/ld-linux-x86-64.so.2``. Plugins, which lie in deeper folders, are left out. Raise
+    :class:`SetupError` when a package has none."""
     found: dict[str, Path] = {}
     for package in packages:
         lists = sorted((root / "var/lib/dpkg/info").glob(f"{package}*.list"))
         lines = [line for path in lists if path.stem.split(":")[0] == package for line in path.read_text().splitlines()]
-        # Where /usr/lib and /lib are one, packages say either; the loader is looked for below /lib alone.
+        # With a merged /usr, packages name either /usr/lib or /lib; the loader is searched below /lib alone.
         of_package = {
             line.removeprefix("/usr").lstrip("/"): root / line.lstrip("/") for line in lines if _LIBRARY.fullmatch(line)
         }
@@ -117,7 +117,7 @@ def libraries(root: Path, packages: Iterable[str]) -> dict[str, Path]:
 
 
 def _followed(path: Path, *, root: Path) -> Path:
-    """The file that a link in the system at ``root`` leads to there."""
+    """Return the file that a link in the system at ``root`` leads to there."""
     while path.is_symlink():
         target = path.readlink()
         path = root / str(target).lstrip("/") if target.is_absolute() else path.parent / target
@@ -133,7 +133,8 @@ def _explain(error: CommandError, *, what: str, target: Path) -> SetupError:
 
 
 def tidy(root: Path) -> None:
-    """Take out what was copied from the host or served to make the system, and what must differ between machines."""
+    """Remove files that were copied from the host or only used to make the system, and files that must differ between
+    machines."""
     for name in (
         "etc/resolv.conf",
         "etc/hostname",
@@ -151,14 +152,15 @@ def tidy(root: Path) -> None:
                 remove(entry)
             else:
                 entry.unlink()
-    # Empty: each machine makes its own, and no machine takes it for a first boot, at which systemd enables every unit.
-    # A new file: the old one may be a hard link into another system.
+    # Empty: each machine makes its own, and none takes this boot for a first one, at which systemd enables every unit.
+    # It is a new file, since the old one may be a hard link into another system.
     (root / "etc/machine-id").unlink(missing_ok=True)
     (root / "etc/machine-id").touch(mode=0o644)
 
 
 def host_sources(suite: str, *, etc: Path = Path("/etc")) -> list[str]:
-    """The host's own archives of ``suite`` as lines for apt; none when the host is of another (use the default)."""
+    """Return the host's own archives of ``suite`` as lines for apt; none when the host runs another suite (use the
+    default)."""
     release = _fields((etc / "os-release").read_text(encoding="utf-8").splitlines(), separator="=")
     if (release.get("id"), release.get("version_codename")) != ("debian", suite):
         return []
@@ -173,7 +175,7 @@ def host_sources(suite: str, *, etc: Path = Path("/etc")) -> list[str]:
 
 
 def _wanted(suite: str, of: str, components: Iterable[str]) -> bool:
-    """Whether it is Debian's own archive: others have suites or components of other names."""
+    """Return whether it is Debian's own archive: others have suites or components of other names."""
     return suite in (of, f"{of}-updates", f"{of}-security", f"{of}/updates") and "main" in components
 
 
@@ -208,7 +210,7 @@ def _fields(lines: Iterable[str], *, separator: str) -> dict[str, str]:
 
 
 def _proxies() -> list[str]:
-    """How the host's apt reaches its archives, where it needs a proxy for that."""
+    """Return the proxy settings of the host's apt, if it needs any."""
     if shutil.which("apt-config") is None:
         return []
     return [line for line in output_of(["apt-config", "dump"]).splitlines() if _PROXY.fullmatch(line)]

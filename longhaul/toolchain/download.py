@@ -1,4 +1,4 @@
-"""Official releases: fetched only with a checksum, kept only when it fits."""
+"""Downloads official releases. Each needs a checksum, and is kept only when it matches."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from longhaul.toolchain.errors import SetupError
 from longhaul.toolchain.spec import Download, Tool
 
 _ANSWER_S = 5.0
-"""How long a server may take to begin its answer (name look-up, connection, TLS and redirects together)."""
+"""Time limit for a server to begin its answer, seconds (name look-up, connection, TLS and redirects together)."""
 _STALL_S = 30.0
-"""How long a download under way may stand still."""
+"""Longest stall of a running download, seconds."""
 _CHUNK = 1 << 20
 
 
@@ -30,14 +30,14 @@ class UnreachableError(Exception):
 
 
 class Response(Protocol):
-    """As much of an HTTP response as is used here."""
+    """The part of an HTTP response that is used here."""
 
     def read(self, amount: int, /) -> bytes: ...
     def close(self) -> None: ...
 
 
 def _urlopen(url: str) -> Response:
-    # The address is from tools.toml, and what it gives is held against a checksum.
+    # The address is from tools.toml, and the content is checked against a checksum.
     request = urllib.request.Request(url, headers={"User-Agent": "longhaul"})  # noqa: S310
     response: Response = urllib.request.urlopen(request, timeout=_STALL_S)  # noqa: S310
     return response
@@ -45,7 +45,7 @@ def _urlopen(url: str) -> Response:
 
 @dataclass
 class _Opening:
-    """An answer being waited for in a thread, since a name look-up has no time limit of its own."""
+    """A request that waits for its answer in a thread, since a name look-up has no time limit of its own."""
 
     url: str
     response: Response | None = None
@@ -67,7 +67,7 @@ class _Opening:
 
 @dataclass
 class Downloader:
-    """Fetches releases. Remembers for its lifetime which servers did not answer, so that each is waited for once."""
+    """Fetches releases. It remembers which servers did not answer, so that each is waited for only once."""
 
     answer_s: float = _ANSWER_S
     unreachable: dict[str, str] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class Downloader:
     def fetch(self, tool: Tool, download: Download, *, into: Path) -> None:
         """Put the tool's binaries into the folder ``into``.
 
-        Raises :class:`UnreachableError` when the file cannot be had, :class:`SetupError` when it is not the pinned one.
+        Raise :class:`UnreachableError` when the file cannot be had, :class:`SetupError` when it is not the pinned one.
         """
         received = into / ".download"
         try:

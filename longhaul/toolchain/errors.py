@@ -1,4 +1,4 @@
-"""What can go wrong while the lab is being set up, in words a user can act on."""
+"""Errors of setup steps, with messages that a user can act on."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class SetupError(Exception):
 
 
 class CommandError(SetupError):
-    """A command failed. ``output`` holds the last lines it wrote."""
+    """A command failed. ``output`` holds the last lines that it wrote."""
 
     def __init__(self, message: str, *, output: str) -> None:
         super().__init__(message)
@@ -34,19 +34,19 @@ _NO_NETWORK = (
 
 
 def is_network(output: str) -> bool:
-    """Whether a command's output speaks of a server it could not reach."""
+    """Return whether a command's output mentions a server that it could not reach."""
     low = output.lower()
     return any(sign in low for sign in _NO_NETWORK)
 
 
 def is_disk_full(output: str) -> bool:
-    """Whether a command's output speaks of a full disk."""
+    """Return whether a command's output mentions a full disk."""
     low = output.lower()
     return "no space left on device" in low or "disk quota exceeded" in low
 
 
 def disk_full(path: Path, *, doing: str) -> SetupError:
-    """The error for a full disk below ``path``."""
+    """Return the error for a full disk below ``path``."""
     return SetupError(
         f"{doing}: the disk that holds {path} is full.\n"
         f"Free some space there (see `df -h {path}`) or point LONGHAUL_CACHE at a folder on a larger disk, and run it "
@@ -55,7 +55,7 @@ def disk_full(path: Path, *, doing: str) -> SetupError:
 
 
 def from_os(error: OSError, *, path: Path, doing: str) -> SetupError:
-    """The error for a failed file operation."""
+    """Return the error for a failed file operation."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return disk_full(path, doing=doing)
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):

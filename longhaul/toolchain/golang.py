@@ -1,4 +1,4 @@
-"""The pinned Go compiler, and building a binary with it."""
+"""The pinned Go compiler, and building binaries with it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from longhaul.toolchain.process import output_of, run_logged
 from longhaul.toolchain.spec import Binary, Go, machine_arch
 
 _C_FLAGS = ("CGO_CFLAGS", "CGO_CPPFLAGS", "CGO_LDFLAGS")
-"""Further settings for C that a user may have."""
+"""Further C settings that a user may have."""
 _NO_REGISTRY = (
     "neither the official release nor a Go module registry can be reached. Connect this machine, or name a module "
     "proxy that it can reach (`go env -w GOPROXY=…`), and run it again."
@@ -32,12 +32,12 @@ class NoCError(SetupError):
 
 @dataclass(frozen=True, kw_only=True)
 class Compiler:
-    """A Go that is exactly the pinned one."""
+    """A Go compiler of exactly the pinned version."""
 
     go: Path
 
     def env(self, *, cgo: bool = False) -> dict[str, str]:
-        """What a build sets, so that of the user's Go settings only the registry and the caches have a say."""
+        """Return the variables of a build. Of the user's Go settings, only the registry and the caches take effect."""
         return {
             **({"CC": "gcc", **dict.fromkeys(_C_FLAGS, "")} if cgo else {}),
             "PATH": f"{self.go.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
@@ -53,8 +53,9 @@ class Compiler:
 
 
 def find_compiler(pinned: Go, *, log: Path, progress: Progress) -> Compiler:
-    """The machine's Go where it is the pinned one, else the pinned one fetched with it. Raises :class:`NoGoError`."""
-    # Where Go's own instructions install it, which sudo's PATH lacks.
+    """Return the machine's Go if it is the pinned one, else fetch the pinned one with it. Raise :class:`NoGoError` when
+    the machine has none."""
+    # The second path is that of Go's own installation instructions, which sudo's PATH lacks.
     found = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin")
     if found is None:
         raise NoGoError(
@@ -80,13 +81,13 @@ def find_compiler(pinned: Go, *, log: Path, progress: Progress) -> Compiler:
 
 
 def _version(go: Path) -> str:
-    """As in ``go version go1.26.8 linux/amd64``."""
+    """Return the version as in ``go version go1.26.8 linux/amd64``: its third word."""
     words = output_of([str(go), "version"], env={"GOTOOLCHAIN": "local"}).split()
     return words[2] if len(words) > 2 else ""
 
 
 def _fetch(go: Path, pinned: Go, *, into: Path, log: Path, progress: Progress) -> None:
-    """Lay the module golang.org/toolchain out as the go command itself does, which only Go 1.21 and later can."""
+    """Lay the module golang.org/toolchain out as the go command does by itself from Go 1.21 on."""
     progress(f"Go {pinned.version}: fetching it with the machine's {_version(go)}")
     arch = machine_arch()
     module = f"golang.org/toolchain@v0.0.1-go{pinned.version}.linux-{arch}"
@@ -112,8 +113,8 @@ def _fetch(go: Path, pinned: Go, *, into: Path, log: Path, progress: Progress) -
 
 
 def make_binary(binary: Binary, *, compiler: Compiler, modules_dir: Path, into: Path, log: Path) -> None:
-    """Compile one binary, or copy it out of its module, into the folder ``into``. Raises :class:`NoCError` where it
-    needs a C compiler and there is none."""
+    """Compile one binary, or copy it out of its module, into the folder ``into``. Raise :class:`NoCError` when it needs
+    a C compiler and there is none."""
     folder = modules_dir / binary.module
     what = f"building {binary.name}"
     target = into / binary.name
@@ -132,7 +133,7 @@ def make_binary(binary: Binary, *, compiler: Compiler, modules_dir: Path, into: 
 
 
 def _file_in_module(file: str, *, compiler: Compiler, folder: Path, log: Path) -> Path:
-    """Where the file with that import path lies once its module is downloaded (and checked against go.sum)."""
+    """Return the path of the file with that import path, after downloading its module (checked against go.sum)."""
     go = str(compiler.go)
     listed = output_of([go, "list", "-m", "-f", "{{.Path}}", "all"], cwd=folder, env=compiler.env()).split()
     owners = [module for module in listed if file.startswith(module + "/")]
@@ -145,7 +146,7 @@ def _file_in_module(file: str, *, compiler: Compiler, folder: Path, log: Path) -
 
 
 def explain(error: CommandError, *, doing: str, where: Path) -> SetupError:
-    """The same failure, with what to do about it where that is known."""
+    """Return the same failure, with what to do about it if that is known."""
     if is_disk_full(error.output):
         full = disk_full(where, doing=doing)
         return SetupError(

@@ -1,4 +1,4 @@
-"""Running a command with its output in a log."""
+"""Runs a command with its output in a log."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def run_logged(
 ) -> None:
     """Run ``argv``, its output appended to ``log``; ``env`` is added to this process's environment.
 
-    The command gets the signal ``end`` when this process is interrupted, and also when it is killed. Raises
+    The command gets the signal ``end`` when this process is interrupted, and also when it is killed. Raise
     :class:`CommandError` with the end of the output when it fails.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -59,7 +59,8 @@ def _wait(
 
 
 def output_of(argv: Sequence[str], *, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> str:
-    """What ``argv`` writes, both streams together. Raises :class:`CommandError` when it fails or is not there."""
+    """Return the output of ``argv``, both streams together. Raise :class:`CommandError` when it fails or does not
+    exist."""
     try:
         done = subprocess.run(
             argv,
@@ -85,7 +86,7 @@ def output_of(argv: Sequence[str], *, cwd: Path | None = None, env: Mapping[str,
 
 
 def tail(log: Path, *, start: int = 0) -> str:
-    """The last lines of a log, from byte ``start`` at the earliest."""
+    """Return the last lines of a log, from byte ``start`` at the earliest."""
     with log.open("rb") as file:
         end = file.seek(0, os.SEEK_END)
         file.seek(max(start, end - _TAIL_BYTES))

@@ -1,4 +1,4 @@
-"""Letting go of what a cache holds and nobody has used for long."""
+"""Removes entries of a cache that have not been used for long."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 from longhaul.toolchain.cache import remove
 
 KEPT_S = 7 * 86400.0
-"""Since the last use: long enough for a branch that is put aside for some days."""
+"""Time since the last use, seconds: long enough for a branch that is put aside for some days."""
 
 
 def prune(folder: Path, *, kept_s: float = KEPT_S) -> list[str]:
-    """Remove the folders that were used last longer than ``kept_s`` seconds ago and that no mount of this machine
-    needs. Returns their names."""
+    """Remove the folders whose last use is more than ``kept_s`` seconds ago and that no mount of this machine needs.
+    Return their names."""
     if not folder.is_dir():
         return []
     limit = time.time() - kept_s
@@ -26,12 +26,12 @@ def prune(folder: Path, *, kept_s: float = KEPT_S) -> list[str]:
 
 
 def _as_mounted(place: Path) -> str:
-    """As mountinfo writes it (proc(5))."""
+    """Return the path as mountinfo writes it (proc(5))."""
     return str(place.resolve()).replace(" ", "\\040")
 
 
 def _mounts() -> str:
-    """All that any process sees mounted: a machine lies over its image in a mount namespace of its own."""
+    """Return all mounts that any process sees: a lab machine mounts its image in its own mount namespace."""
     seen: dict[int, str] = {}
     for process in Path("/proc").iterdir():
         if process.name.isdigit():

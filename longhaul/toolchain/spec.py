@@ -18,12 +18,12 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True, kw_only=True)
 class Download:
-    """An official release file: an archive when ``folder`` is set, else the one binary itself."""
+    """An official release file: an archive when ``folder`` is set, else the binary itself."""
 
     url: str
     sha256: str
     folder: str | None = None
-    """The folder of the archive that the binaries lie in."""
+    """Folder of the archive that holds the binaries."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,39 +32,39 @@ class Binary:
 
     name: str
     module: str
-    """The folder below ``tools/`` whose go.mod and go.sum pin it."""
+    """Folder below ``tools/`` whose go.mod and go.sum pin it."""
     package: str = ""
     file: str = ""
     """Import path of a file in one of the module's dependencies."""
     ldflags: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     cgo: bool = False
-    """Whether it is built with a C compiler too, which makes it need the C library that it was built with, or a newer
+    """True when it is built with a C compiler too. It then needs the C library that it was built with, or a newer
     one."""
     check: tuple[str, ...] = ()
-    """Arguments that make it say its version."""
+    """Arguments that make it print its version."""
     answer: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tool:
-    """What is fetched or built, and cached, as one."""
+    """A unit that is fetched or built, and cached, as a whole."""
 
     name: str
     release: str
     version: str
     binaries: tuple[Binary, ...]
     downloads: Mapping[str, Download]
-    """By machine architecture."""
+    """Downloads by machine architecture."""
     on_demand: bool = False
-    """Whether only who names it gets it: what most environments do without."""
+    """True when it is got only by name, since most environments do without it."""
 
     def plain(self) -> dict[str, Any]:
-        """What it is made of as plain values, for hashing and printing."""
+        """Return everything it is made of as plain values, for hashing and printing."""
         found = asdict(self)
         del found["on_demand"]
         for binary in found["binaries"]:
-            # Named where it is so, lest every other tool be built anew.
+            # The key is left out when false, so that the digests of all other tools stay the same.
             if not binary["cgo"]:
                 del binary["cgo"]
         return found
@@ -76,7 +76,7 @@ class Go:
 
     version: str
     sums: Mapping[str, str]
-    """By machine architecture, the ``h1:`` sum of the module golang.org/toolchain."""
+    """The ``h1:`` sum of the module golang.org/toolchain, by machine architecture."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,11 +86,11 @@ class Spec:
     go: Go
     tools: tuple[Tool, ...]
     modules_dir: Path
-    """``tools/``: one Go module folder per family."""
+    """The folder ``tools/``: one Go module folder per family."""
 
     def select(self, names: Iterable[str]) -> tuple[Tool, ...]:
-        """The tools that ``names`` (of tools, binaries or releases) mean, each once; for no names, all but those that
-        have to be named."""
+        """Return the tools that ``names`` (of tools, binaries or releases) select, each once. Without names, return all
+        except those that must be named."""
         wanted = list(names)
         if not wanted:
             return tuple(tool for tool in self.tools if not tool.on_demand)
@@ -106,18 +106,18 @@ def _means(tool: Tool, name: str) -> bool:
 
 
 def repository() -> Path:
-    """The checkout this module lies in."""
+    """Return the checkout that contains this module."""
     return Path(__file__).resolve().parents[2]
 
 
 def machine_arch() -> str:
-    """This machine's architecture by Go's name."""
+    """Return this machine's architecture by Go's name."""
     machine = platform.machine()
     return _ARCHES.get(machine, machine)
 
 
 def load(path: Path | None = None) -> Spec:
-    """Read ``tools.toml``; ``tools/`` lies beside it. Raises :class:`SetupError` for anything it should not say."""
+    """Read ``tools.toml``; ``tools/`` lies beside it. Raise :class:`SetupError` when it is invalid."""
     path = path or repository() / "tools.toml"
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))

@@ -1,6 +1,6 @@
 """The pinned tools of ``tools.toml``: fetched or built once, cached by version and by what they are made of.
 
-Needs nothing but Python 3.11: it runs before there is a virtual environment. ``LONGHAUL_TOOLS_FROM`` may be
+This module needs only Python 3.11: it runs before there is a virtual environment. ``LONGHAUL_TOOLS_FROM`` may be
 ``download`` or ``module`` to allow only that source.
 """
 
@@ -32,11 +32,11 @@ def ensure(
     install_go: Callable[[], object] | None = None,
     install_c: Callable[[], object] | None = None,
 ) -> dict[str, Path]:
-    """Have the named tools, and return the path of each of their binaries by its name.
+    """Make sure that the named tools are cached, and return the path of each of their binaries by name.
 
-    Names may be of tools, binaries or releases; none means all but those that are got on demand. A tool that is cached
-    costs no network and no compiler. ``install_go`` and ``install_c`` are called where a compiler of that language is
-    needed and the machine has none. Raises :class:`SetupError`.
+    Names may be of tools, binaries or releases; without any, all tools are meant except those that are got on demand. A
+    cached tool costs no network and no compiler. ``install_go`` and ``install_c`` are called when a compiler of that
+    language is needed and the machine has none. Raise :class:`SetupError` when a tool cannot be had.
     """
     spec = spec or load()
     maker = _Maker(spec=spec, log_dir=log_dir, progress=progress, install_go=install_go, install_c=install_c)
@@ -50,7 +50,8 @@ def ensure(
 
 
 def tool_dir(tool: Tool, *, spec: Spec) -> Path:
-    """Where the tool is, or will be, in the cache: its name tells version and everything it is made of."""
+    """Return the tool's folder in the cache, whether it exists or not. Its name depends on the version and everything
+    that the tool is made of."""
     sums = [
         path.read_bytes()
         for module in sorted({binary.module for binary in tool.binaries})
@@ -60,7 +61,7 @@ def tool_dir(tool: Tool, *, spec: Spec) -> Path:
 
 
 def bin_dir(*, spec: Spec | None = None) -> Path:
-    """A folder for PATH with a link to every tool that :func:`ensure` has got for this ``tools.toml``."""
+    """Return a folder for PATH with a link to every tool that :func:`ensure` has got for this ``tools.toml``."""
     spec = spec or load()
     return cache_root() / "bin" / digest([str(tool_dir(tool, spec=spec)) for tool in spec.tools])
 
@@ -78,7 +79,7 @@ def _link(found: dict[str, Path], folder: Path) -> None:
 
 
 class _Maker:
-    """Makes tools; remembers what it found out about this machine meanwhile."""
+    """Makes tools. It remembers what it learned about this machine."""
 
     def __init__(
         self,
@@ -98,7 +99,7 @@ class _Maker:
         self._compiler: Compiler | None = None
 
     def make(self, tool: Tool, into: Path) -> None:
-        """Put the tool's binaries and a note on where they are from into the folder ``into``."""
+        """Put the tool's binaries, and a note on their origin, into the folder ``into``."""
         began = time.monotonic()
         source = self._get(tool, into)
         self._check(tool, into, source=source)
@@ -176,7 +177,7 @@ class _Maker:
 
 
 def listing(spec: Spec | None = None) -> list[dict[str, object]]:
-    """Every tool: version, whether it is cached and where, and where it is from."""
+    """Return every tool: its version, whether it is cached and where, and its origin."""
     spec = spec or load()
     rows: list[dict[str, object]] = []
     for tool in spec.tools:

@@ -11,11 +11,11 @@ from longhaul.toolchain.cache import sha256_file
 from longhaul.toolchain.process import output_of
 
 CACHES = frozenset(("__pycache__", ".mypy_cache", ".ruff_cache"))
-"""Folders that tools leave beside sources, and that are no part of them."""
+"""Folders that tools leave beside sources, and that do not belong to them."""
 
 
 def files_of(trees: Iterable[Path]) -> Iterator[tuple[str, Path]]:
-    """Every file and link of the trees by its path in the root."""
+    """Yield every file and link of the trees by its path in the root."""
     for tree in trees:
         for path in sorted(tree.rglob("*")):
             if not CACHES.intersection(path.parts) and (path.is_symlink() or path.is_file()):
@@ -23,19 +23,20 @@ def files_of(trees: Iterable[Path]) -> Iterator[tuple[str, Path]]:
 
 
 def describe(path: Path) -> str:
-    """Content and kind of a file in one line: what an image differs by."""
+    """Return content and kind of a file in one line, for comparing images."""
     if path.is_symlink():
         return f"link to {path.readlink()}"
     return f"{_mode(path):04o} {sha256_file(path)}"
 
 
 def _mode(path: Path) -> int:
-    """Git keeps one bit of a file's mode, so only that one counts."""
+    """Return the mode as Git keeps it: only the executable bit counts."""
     return 0o755 if path.stat().st_mode & stat.S_IXUSR else 0o644
 
 
 def lay(files: Mapping[str, Path], root: Path) -> None:
-    """Put the files into the root. One that is there may be a hard link into another: replaced, not written to."""
+    """Put the files into the root. An existing file may be a hard link into another root, so it is replaced, not
+    written to."""
     for name, source in files.items():
         target = root / name
         for folder in reversed([parent for parent in target.parents if not parent.exists()]):
@@ -48,10 +49,10 @@ def lay(files: Mapping[str, Path], root: Path) -> None:
 
 
 def copy_system(source: Path, target: Path) -> None:
-    """A copy of a root file system in which files may be written to."""
+    """Copy a root file system, so that its files may be written to."""
     output_of(["cp", "--archive", "--reflink=auto", str(source), str(target)])
 
 
 def link_system(source: Path, target: Path) -> None:
-    """A copy of a root file system that shares its files: they may be replaced, never written to."""
+    """Copy a root file system with shared files: they may be replaced, but never written to."""
     output_of(["cp", "--archive", "--link", str(source), str(target)])

@@ -1,16 +1,16 @@
-"""Writes what became of each host, and how long each task took, as one JSON document: Ansible's own account of a run.
+"""Write the result of each host and the duration of each task as one JSON document: Ansible's own account of a run.
 
 It does nothing unless LONGHAUL_VERDICTS names a file. The document:
 
     finished   whether every play ran to its end
-    seconds    that the run took
+    seconds    duration of the run
     failed     a task that failed once for all hosts, as below, or null
     hosts      by name: state, changed, seconds, failed (or null), and held, a list
-    tasks      by name, with its role: hosts, seconds of all of them together, slowest (the most that one host took)
+    tasks      by name, with its role: hosts, seconds of all of them together, slowest (longest time on one host)
 
-A host's state is "ok", "changed", "failed", "unreachable", "unfinished" when the run ended before the host's part did,
-or "held" when it was left as it is, for what `held` says (role node, hold.yml). What failed is task, role (or null),
-and messages, which are a list. What a task hides (no_log) is not quoted.
+A host's state is "ok", "changed", "failed", "unreachable", "unfinished" when the run ended before the host had done its
+part, or "held" when it was left as it is, for the reasons in `held` (role node, hold.yml). A failure has the keys task,
+role (or null) and messages, a list. Output that a task hides (no_log) is not quoted.
 """
 
 from __future__ import annotations
@@ -40,14 +40,15 @@ options:
 """
 
 LINES = 10
-"""The last lines of what a command wrote that are quoted."""
+"""Number of lines quoted from the end of a command's error output."""
 HELD = "node_held"
-"""The fact that says what a host is left alone for."""
+"""Name of the fact with the reasons why a host is left alone."""
 HIDDEN = "what it said may hold a secret and is left out; Ansible's own lines may say more"
 
 
 class CallbackModule(CallbackBase):
-    """What Ansible looks for. It loads every callback beside a playbook, unless that wants to be enabled by name."""
+    """Entry point of the plugin. Ansible loads every callback that lies beside a playbook, unless the callback must be
+    enabled by name."""
 
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "aggregate"
@@ -64,7 +65,7 @@ class CallbackModule(CallbackBase):
         self.disabled = not path
         if path and self._path is None:
             self._path = Path(path)
-            # An interrupted run sends no statistics, but ends in order.
+            # An interrupted run sends no statistics, but its process ends in the normal way.
             atexit.register(self._write, os.getpid())
 
     def v2_playbook_on_start(self, playbook: Any) -> None:
@@ -97,7 +98,8 @@ class CallbackModule(CallbackBase):
         self._write(os.getpid())
 
     def _write(self, process: int) -> None:
-        """Whole or not at all; not by a worker, which is a copy of this process."""
+        """Write the document whole or not at all. A worker process, which is a copy of this process, does not write
+        it."""
         if self._path is not None and process == os.getpid():
             temporary = self._path.with_name(f".{self._path.name}.{process}")
             temporary.write_text(json.dumps(self._record.document(), indent=1) + "\n", encoding="utf-8")
@@ -105,7 +107,7 @@ class CallbackModule(CallbackBase):
 
 
 class Record:
-    """What was seen of a run."""
+    """Record of a run."""
 
     def __init__(self) -> None:
         self._begun = time.monotonic()
@@ -121,19 +123,19 @@ class Record:
         self._tasks: defaultdict[str, defaultdict[str, float]] = defaultdict(lambda: defaultdict(float))
 
     def expect(self, plays: int) -> None:
-        """As many plays more are to come."""
+        """Add to the number of plays that are still to come."""
         self._plays += plays
         self._settled = False
 
     def begin(self, host: str, task: str) -> None:
-        """A host begins a task."""
+        """Record that a host begins a task."""
         now = time.monotonic()
         self._running[host] = (task, now)
         self._first.setdefault(host, now)
         self._last[host] = now
 
     def end(self, result: Any, *, changed: bool = False) -> None:
-        """A host ends a task, however."""
+        """Record that a host has ended a task, with any result."""
         host, now = result.host.get_name(), time.monotonic()
         task, begun = self._running.pop(host, (result.task.get_name(), now))
         self._first.setdefault(host, now)
@@ -144,7 +146,8 @@ class Record:
             self._held[host] = [str(one) for one in held]
 
     def fail(self, result: Any, state: str) -> None:
-        """It failed there, or cannot be reached. The first of several is what the others follow from."""
+        """Record that a task failed on a host, or that the host is unreachable. The first failure is kept, because the
+        others follow from it."""
         role = result.task._role
         what = {
             "task": result.task.name or result.task.action,
@@ -156,13 +159,13 @@ class Record:
             self._once = what
 
     def settle(self, failures: Mapping[str, int]) -> None:
-        """The run came to its end; a failure that was rescued is none."""
+        """Record the end of the run. Failures that were rescued are removed."""
         self._settled = True
         for host in [name for name, (state, _) in self._failed.items() if state == "failed" and not failures.get(name)]:
             del self._failed[host]
 
     def document(self) -> dict[str, Any]:
-        """All of it."""
+        """Return the whole document."""
         finished = self._settled and self._plays == 0
         return {
             "finished": finished,
@@ -193,7 +196,7 @@ class Record:
 
 
 def _messages(result: Mapping[str, Any]) -> Iterator[str]:
-    """What a failed task says; of a loop, what its failed items say."""
+    """Yield the messages of a failed task; of a loop, those of its failed items."""
     items = [item for item in result.get("results") or () if isinstance(item, Mapping)]
     failed = [item for item in items if item.get("failed") or item.get("unreachable")]
     if failed:

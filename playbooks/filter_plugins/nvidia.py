@@ -1,5 +1,5 @@
-"""Filters of role nvidia_driver: ``nvidia_plan`` says what a machine needs and what is in the way, ``nvidia_state``
-what became of it; both take what ``look.py`` of the role saw. ``driver_replaced_by`` tells role node what the pinned
+"""Filters of role nvidia_driver: ``nvidia_plan`` tells what a machine needs and what prevents it, ``nvidia_state``
+tells the result; both take the output of the role's ``look.py``. ``driver_replaced_by`` tells role node what the pinned
 branch would replace."""
 
 from __future__ import annotations
@@ -9,22 +9,22 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 TURING = 0x1E00
-"""GPUs before Turing have no processor for the open modules; the first that have one are 1E02 and on ("Compatible GPUs"
-in the README of github.com/NVIDIA/open-gpu-kernel-modules; V100s are 1DB0 to 1DF6)."""
+"""Lowest PCI device id of the GPUs since Turing, which have a processor for the open modules; the first are 1E02 and on
+("Compatible GPUs" in the README of github.com/NVIDIA/open-gpu-kernel-modules; V100s are 1DB0 to 1DF6)."""
 BLACKWELL = 0x2900
-"""From here on there are no proprietary modules (NVIDIA, "NVIDIA Transitions Fully Towards Open-Source GPU Kernel
-Modules", 2024); the B200 is 2901, the last ones before are Ada's 28xx."""
+"""Lowest PCI device id of the GPUs without proprietary modules (NVIDIA, "NVIDIA Transitions Fully Towards Open-Source
+GPU Kernel Modules", 2024); the B200 is 2901, the last ones before are Ada's 28xx."""
 OPEN, PROPRIETARY = "open", "proprietary"
 DRIVER = re.compile(r"nvidia-(.+-)?dkms(-.+)?")
 """Names of packages with kernel modules: Debian's nvidia-kernel-dkms and nvidia-tesla-…-kernel-dkms, Ubuntu's and
-NVIDIA's nvidia-dkms-…; one of them can be there."""
+NVIDIA's nvidia-dkms-…; only one of them can be installed."""
 
 RUNS = "nvidia:"
-"""What ``versions.sh`` of role node has before the system of a machine whose driver runs."""
+"""Prefix that ``versions.sh`` of role node writes before the system of a machine whose driver runs."""
 
 
 class FilterModule:
-    """What Ansible looks for."""
+    """Entry point that Ansible loads."""
 
     def filters(self) -> dict[str, Any]:
         return {
@@ -35,14 +35,14 @@ class FilterModule:
 
 
 def nvidia_plan(seen: Mapping[str, Any], pins: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """What is to be done. ``pins``: the section ``nvidia`` of images/image.toml; ``wanted``: ``modules`` (auto, open,
-    proprietary), ``switches`` (auto, present, some, absent), ``kernel`` (a release, or nothing), ``upgrade`` and
+    """Return what is to be done. ``pins``: the section ``nvidia`` of images/image.toml; ``wanted``: ``modules`` (auto,
+    open, proprietary), ``switches`` (auto, present, some, absent), ``kernel`` (a release, or empty), ``upgrade`` and
     ``disturb``.
 
-    The answer has ``problems`` (what is in the way; everything else is empty then), ``kind`` of the modules,
-    ``branch``, ``kernels`` that the modules are for, ``packages``, ``pinned`` (those of the branch, with the fabric
-    manager), ``driver`` (the package that tells the version), ``change`` (whether a driver that is there is replaced),
-    ``fabric`` (the fabric manager's package, or nothing) and ``user`` of nvidia-persistenced.
+    The result has ``problems`` (what prevents it; everything else is then empty), ``kind`` of the modules, ``branch``,
+    ``kernels`` that the modules are for, ``packages``, ``pinned`` (those of the branch, with the fabric manager),
+    ``driver`` (the package that tells the version), ``change`` (whether an existing driver is replaced), ``fabric``
+    (the fabric manager's package, or empty) and ``user`` of nvidia-persistenced.
     """
     pin = pins.get(seen["system"])
     if pin is None:
@@ -89,7 +89,8 @@ def _refused(*problems: str) -> dict[str, Any]:
 
 
 def _kind(seen: Mapping[str, Any], pin: Mapping[str, Any], wanted: str) -> tuple[str, list[str]]:
-    """Which modules: those that are asked for, else those that the GPUs want."""
+    """Return the kind of modules, and the problems. The kind is the requested one, or else the one that the GPUs
+    need."""
     gpus = {name: int(name, 16) for name in seen["gpus"]}
     old = [name for name, number in gpus.items() if number < TURING]
     new = [name for name, number in gpus.items() if number >= BLACKWELL]
@@ -100,7 +101,8 @@ def _kind(seen: Mapping[str, Any], pin: Mapping[str, Any], wanted: str) -> tuple
         ]
     kind = wanted
     if wanted == "auto":
-        # The proprietary ones take GPUs from Turing to Hopper too, so they serve where the system has no open ones.
+        # The proprietary modules serve GPUs from Turing to Hopper too, so they are taken where the system has no open
+        # ones.
         kind = OPEN if not old and (new or pin[OPEN]) else PROPRIETARY
     problems = list(_unserved(kind, old, new))
     if not pin[kind]:
@@ -121,7 +123,7 @@ def _unserved(kind: str, old: list[str], new: list[str]) -> Iterator[str]:
 
 
 def _kernels(seen: Mapping[str, Any], named: str) -> list[str]:
-    """The release that will be booted; and the one that runs, where it is this machine's own."""
+    """Return the release that will be booted; and the running one, where this machine boots its own kernel."""
     if named:
         return [named]
     installed = list(seen["kernels"])
@@ -130,30 +132,31 @@ def _kernels(seen: Mapping[str, Any], named: str) -> list[str]:
 
 
 def _changes(seen: Mapping[str, Any], pin: Mapping[str, Any], kind: str, *, upgrade: bool) -> bool:
-    """Whether a driver is there that has to go: of another branch or kind, or one of which the newest is wanted."""
+    """Return whether an existing driver must be replaced: one of another branch or kind, or any when the newest is
+    wanted."""
     installed = seen["packages"]
     if any(DRIVER.fullmatch(name) and name not in pin[kind] for name in installed):
         return True
     version = upstream(installed.get(pin[kind][0], ""))
     if version:
         return upgrade or not of_branch(version, pin["branch"])
-    # Something loaded it that is no package.
+    # No package has loaded it.
     return bool(seen["loaded"])
 
 
 def upstream(version: str) -> str:
-    """The driver's version out of a package's, as in ``535.309.01`` of ``535.309.01-0+deb12u1``."""
+    """Return the driver's version from a package's, such as ``535.309.01`` from ``535.309.01-0+deb12u1``."""
     return version.rpartition(":")[2].rsplit("-", 1)[0]
 
 
 def of_branch(version: str, branch: str) -> bool:
-    """Whether the driver's version is of the branch."""
+    """Return whether the driver's version is of the branch."""
     return version.partition(".")[0] == branch
 
 
 def driver_replaced_by(runs: Iterable[str], pins: Mapping[str, Any]) -> list[str]:
-    """What the pinned branch would replace of what a machine runs (the line of ``nvidia:SYSTEM`` and a version): a few
-    words. Nothing for a system that no branch is pinned for: the role says so itself."""
+    """Return what the pinned branch would replace on a machine, in a few words. ``runs`` has a line of
+    ``nvidia:SYSTEM`` and a version. Empty for a system without a pinned branch: the role reports that itself."""
     lines = (line.split(maxsplit=1) for line in runs if line.startswith(RUNS))
     found = ((pins.get(name.removeprefix(RUNS)), version) for name, version in lines)
     return [
@@ -164,11 +167,11 @@ def driver_replaced_by(runs: Iterable[str], pins: Mapping[str, Any]) -> list[str
 
 
 def nvidia_state(seen: Mapping[str, Any], plan: Mapping[str, Any]) -> dict[str, Any]:
-    """What became of it: ``state``, ``why``, and the driver's ``version``, ``kind``, ``kernels`` and ``loaded``.
+    """Return the result: ``state``, ``why``, and the driver's ``version``, ``kind``, ``kernels`` and ``loaded``.
 
-    States: ``built`` (an image, or a machine that makes one: nothing runs there), ``ready``, ``load`` (the module only
-    has to be loaded), ``reboot`` (another version, another kernel or another driver runs), ``broken`` (a kernel has no
-    module of that version, or the branch is not the pinned one).
+    States: ``built`` (an image, or a machine that makes one: no driver runs there), ``ready``, ``load`` (the module
+    only has to be loaded), ``reboot`` (another version, another kernel or another driver runs), ``broken`` (a kernel
+    has no module of that version, or the branch is not the pinned one).
     """
     version = upstream(seen["packages"].get(plan["driver"], ""))
     said = {"version": version, "kind": plan["kind"], "kernels": plan["kernels"], "loaded": seen["loaded"]}

@@ -1,4 +1,4 @@
-"""Filters that read the repository's own pins: ``from_toml``, and ``pinned_binaries`` for tools.toml."""
+"""Filters that read the repository's own pins, such as ``from_toml``, and ``pinned_binaries`` for tools.toml."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ansible.errors import AnsibleFilterError
 
 
 class FilterModule:
-    """What Ansible looks for."""
+    """Entry point that Ansible loads."""
 
     def filters(self) -> dict[str, Any]:
         return {
@@ -22,7 +22,7 @@ class FilterModule:
 
 
 def from_toml(text: str) -> dict[str, Any]:
-    """A TOML document as plain values."""
+    """Parse a TOML document into plain values."""
     try:
         return tomllib.loads(str(text))
     except tomllib.TOMLDecodeError as error:
@@ -30,8 +30,9 @@ def from_toml(text: str) -> dict[str, Any]:
 
 
 def pinned_binaries(pins: Mapping[str, Any], tools: Iterable[str], arch: str) -> list[dict[str, str]]:
-    """Each binary of the named tools: ``name``, ``tool``, ``version``; where tools.toml knows an official download for
-    the architecture, its ``url`` and ``sha256`` too, and the ``folder`` of the archive that the binary lies in."""
+    """Return each binary of the named tools: ``name``, ``tool``, ``version``. Where tools.toml has an official
+    download for the architecture, also its ``url`` and ``sha256``, and the ``folder`` in the archive that contains
+    the binary."""
     known = {
         name: (str(release["version"]), tool)
         for release in pins["release"].values()
@@ -53,12 +54,13 @@ def _download(version: str, tool: Mapping[str, Any], arch: str) -> dict[str, str
 
 
 def replaced_by(runs: Iterable[str], pins: Mapping[str, Any], tools: Iterable[str]) -> list[str]:
-    """What the pins would replace of what a machine runs (lines of a name and a version): a few words for each."""
+    """Return what the pins would replace on a machine, a few words for each. ``runs`` has lines of a name and a
+    version."""
     pinned = {binary["name"]: binary["version"] for binary in pinned_binaries(pins, tools, "")}
     there = dict(line.split(maxsplit=1) for line in runs)
     return [f"{name} {has} -> {pinned[name]}" for name, has in there.items() if pinned.get(name, has) != has]
 
 
 def sums_of(text: str) -> dict[str, str]:
-    """The lines of a SHA256SUMS file as path to checksum."""
+    """Parse the lines of a SHA256SUMS file into a mapping from path to checksum."""
     return {path: sha256 for sha256, path in (line.split(maxsplit=1) for line in str(text).splitlines())}

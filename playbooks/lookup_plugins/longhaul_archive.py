@@ -1,4 +1,4 @@
-"""A lookup that packs a map of files, for the unarchive module to lay it over a host's file system in one go."""
+"""Lookup that packs a map of files, so that the unarchive module can write them to a host's file system in one step."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ options:
 
 
 class LookupModule(LookupBase):
-    """What Ansible looks for."""
+    """Entry point that Ansible loads."""
 
     def run(self, terms: list[Any], variables: Any = None, **kwargs: Any) -> list[str]:
         self.set_options(var_options=variables, direct=kwargs)

@@ -1,4 +1,4 @@
-"""A lookup of the files that make a bare-metal host the node that it is: what a cloud's machine gets by cloud-init."""
+"""Lookup of the files that make a bare-metal host a node: a cloud's machine gets such files by cloud-init."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ options:
 
 
 class LookupModule(LookupBase):
-    """What Ansible looks for."""
+    """Entry point that Ansible loads."""
 
     def run(self, terms: list[str], variables: Any = None, **kwargs: Any) -> list[dict[str, Any]]:
         from longhaul.exits import CommandError

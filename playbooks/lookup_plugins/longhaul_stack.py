@@ -1,4 +1,4 @@
-"""A lookup of what the environment's stack knows of the racks: tunnels with their keys, the cluster's authority."""
+"""Lookup of the stack's outputs for hosts: the tunnels with their keys, and the cluster's authority."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ description: Returns the stack's outputs kubernetes_ca and onprem_tunnels, asked
 
 
 class LookupModule(LookupBase):
-    """What Ansible looks for."""
+    """Entry point that Ansible loads."""
 
     def run(self, terms: list[str], variables: Any = None, **kwargs: Any) -> list[dict[str, Any]]:
         self.set_options(var_options=variables, direct=kwargs)

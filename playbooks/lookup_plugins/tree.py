@@ -1,4 +1,5 @@
-"""A lookup that packs a folder of this machine, for the unarchive module to lay it over a host's file system at once.
+"""Lookup that packs a folder of this machine, so that the unarchive module can write it to a host's file system at
+once.
 
 The copy module would take two round trips for each file. The archive is the same whenever the folder's content is, so a
 second run changes nothing.
@@ -29,7 +30,7 @@ options:
 
 
 class LookupModule(LookupBase):
-    """What Ansible looks for."""
+    """Entry point that Ansible loads."""
 
     def run(self, terms: list[str], variables: Any = None, **kwargs: Any) -> list[str]:
         self.set_options(var_options=variables, direct=kwargs)
@@ -49,7 +50,8 @@ def _pack(tree: Path) -> str:
 
 
 def _plain(entry: tarfile.TarInfo) -> tarfile.TarInfo:
-    """As Git keeps it: of nobody's in particular, and with one bit of its mode. Folders are made, never changed."""
+    """Reduce an entry to what Git keeps: no particular owner, and only the executable bit of the mode. Folders are not
+    in the archive: missing ones are made, existing ones never changed."""
     entry.uid = entry.gid = 0
     entry.uname = entry.gname = "root"
     entry.mode = 0o755 if entry.mode & stat.S_IXUSR else 0o644

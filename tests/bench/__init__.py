@@ -1,1 +1,1 @@
-"""How fast it is. Nothing here passes or fails by time; ``make bench`` prints what it measured."""
+"""Measurements of speed. Nothing here passes or fails by time; ``make bench`` prints the results."""

@@ -1,8 +1,8 @@
-"""``make bench``: times of previews, images, the lab and racks, boot to ready, peak memory; a line each as they come,
-or ``--json`` at the end.
+"""``make bench``: measure previews, images, the lab and racks, boot to ready, and peak memory. Print each figure on a
+line when it is known, or with ``--json`` one object at the end.
 
-``make bench BENCH="racks image"`` measures those parts alone. ``BENCH=cold``, ``make lab`` from empty caches with tools
-compiled or downloaded anew, is the one part that has to be asked for.
+``make bench BENCH="racks image"`` measures those parts alone. ``BENCH=cold`` measures ``make lab`` from empty caches,
+with tools compiled or downloaded anew; it is the only part that runs only when it is asked for.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _parts() -> dict[str, Callable[[Path], Iterable[tuple[str, float]]]]:
 
 
 def _lab(folder: Path) -> dict[str, float]:
-    """The lab with tools and image cached, warm, and one machine's way from power to ready."""
+    """Measure the lab with cached tools and image, then with nothing to do, and one machine from power to ready."""
     project = Project.make(folder / "lab", environment("bench", supernet="10.128.0.0/12"))
     try:
         measured = {
@@ -78,7 +78,7 @@ def _lab(folder: Path) -> dict[str, float]:
 
 
 def _cold(folder: Path) -> dict[str, float]:
-    """``make lab`` with nothing cached: neither tools, nor modules, nor compiled packages, nor image."""
+    """Measure ``make lab`` with nothing cached: neither tools, nor modules, nor compiled packages, nor image."""
     project = Project.make(folder / "cold", environment("cold", supernet="10.144.0.0/12"))
     caches = {"LONGHAUL_CACHE": "tools", "GOMODCACHE": "modules", "GOCACHE": "compiled"}
     with _variables({name: str(folder / "caches" / part) for name, part in caches.items()}):
@@ -97,7 +97,8 @@ def _seconds(call: Callable[[], object]) -> float:
 
 
 def _peak_bytes(project: Project) -> float:
-    """Peak memory of everything in the lab's cgroups, page cache included, as the kernel keeps it (v1 or v2)."""
+    """Return the peak memory of everything in the lab's cgroups, page cache included, as the kernel records it (v1 or
+    v2)."""
     name = LabState.of(project.env, root=project.path / ".lab").unique_name
     for path in (
         f"/sys/fs/cgroup/memory/{name}/memory.max_usage_in_bytes",

@@ -1,4 +1,4 @@
-"""The hybrid lab: how long it takes, how fast nodes join, what a tunnel carries."""
+"""Benchmarks of the hybrid lab: the time that it takes, the time that nodes take to join, a tunnel's throughput."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ print(8 * size / (time.monotonic() - began) / 1e6)
 
 
 def measure(folder: Path) -> dict[str, float]:
-    """The figures by name."""
+    """Return the figures by name."""
     return {**_whole(folder), **_many(folder)}
 
 
@@ -60,7 +60,7 @@ def _whole(folder: Path) -> dict[str, float]:
 
 
 def _many(folder: Path) -> dict[str, float]:
-    """Many nodes at once, beside a small control plane and no rack: 128 inotify instances have no room for more."""
+    """Measure many nodes at once, with a small control plane and no rack: more need more than 128 inotify instances."""
     raw = hybrid(ENV, supernet="10.160.0.0/12", etcd=1, events=1, api=1)
     del raw["sites"]["rack"], raw["bare_metal"]
     project = Project.make(folder / "many", raw)
@@ -72,7 +72,7 @@ def _many(folder: Path) -> dict[str, float]:
 
 
 def _grow(project: Project, size: int) -> None:
-    """Ask for more machines as an autoscaler does, and await that all are Ready nodes."""
+    """Ask for more machines as an autoscaler does, and wait until all are Ready nodes."""
     set_desired_capacity(project, f"{ENV}-cpu", size)
     while len(names := instances(project, f"{ENV}-cpu")) < size:
         pass
@@ -83,7 +83,7 @@ def _grow(project: Project, size: int) -> None:
 
 
 def _tunnel(project: Project) -> dict[str, float]:
-    """Between the AWS node and the rack's, by their own addresses: what user-space ESP carries."""
+    """Measure between the AWS node and the rack's, by their own addresses: the throughput of user-space ESP."""
     listed = json.loads(project.kubectl("get", "nodes", "--output=json").stdout)["items"]
     address = {
         item["metadata"]["name"]: next(a["address"] for a in item["status"]["addresses"] if a["type"] == "InternalIP")

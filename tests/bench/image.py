@@ -1,4 +1,4 @@
-"""The lab's images: how long they take to bake where only tools and packages are there, and how large a node's is."""
+"""Benchmarks of the lab's images: the time to bake them with cached tools and packages, and a node image's size."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from pathlib import Path
 from longhaul.toolchain.cache import cache_root
 
 BAKED = "image"
-"""The part of the cache that images are in."""
+"""Name of the cache's folder with baked images."""
 
 
 def measure(folder: Path) -> dict[str, float]:
-    """The figures by name."""
+    """Return the figures by name."""
     cache = folder / "cache"
     cache.mkdir()
     for entry in cache_root().iterdir():
@@ -32,7 +32,7 @@ def measure(folder: Path) -> dict[str, float]:
 
 
 def _bytes(root: Path) -> int:
-    """What files take on the disk, a file with several names once."""
+    """Return the bytes that files take on the disk; a file with several names counts once."""
     seen: dict[int, int] = {}
     for folder, _, names in os.walk(root):
         for name in names:

@@ -1,4 +1,4 @@
-"""Previews, from one site to six sites, 30 pools and 7,500 hosts: resources, time, memory, and which part takes it."""
+"""Benchmarks of previews, from one site to six sites, 30 pools and 7,500 hosts: resources, time and memory, by part."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ used = (authorization.RoleAssignment, compute.VirtualMachine, keyvault.Vault, ma
 used += (network.VirtualNetwork, privatedns.PrivateZone, resources.ResourceGroup)
 used += (autoscaling.Group, ec2.Vpc, iam.Role, vpc.SecurityGroupIngressRule)
 """
-"""What the program imports for an environment with both clouds: the SDK's packages load at their first use.
-Python's collector is off, as in the program."""
+"""Imports of the program for an environment with both clouds: the SDK's packages load at their first use. Python's
+garbage collector is off, as in the program."""
 
 Figures = dict[str, float]
 
 
 def measure(folder: Path, *, repeats: int = REPEATS) -> Iterator[tuple[str, float]]:
-    """The figures by name."""
+    """Yield the figures by name."""
     for size, figures in sizes(folder, repeats=repeats):
         for name, value in figures.items():
             yield f"preview, {size}, {name}", value
@@ -45,7 +45,7 @@ def measure(folder: Path, *, repeats: int = REPEATS) -> Iterator[tuple[str, floa
 
 
 def sizes(folder: Path, *, repeats: int) -> Iterator[tuple[str, Figures]]:
-    """Figures by size: medians, and the highest memory."""
+    """Yield the figures by size: the medians of the runs, memory's included."""
     made: dict[str, Callable[[Path], Project]] = {
         "1 site, no pool": lambda path: Project.make(path, environment("tiny", supernet="10.128.0.0/12")),
         "3 sites, 1 pool, 1 host": lambda path: Project.make(path, hybrid("small", supernet="10.128.0.0/12")),
@@ -92,6 +92,6 @@ def _imports(folder: Path, *, repeats: int) -> float:
 
 
 def _environment() -> Mapping[str, str]:
-    """The caller's, without what would lead a preview to the user's own state."""
+    """Return the caller's variables without those that would lead a preview to the user's own state."""
     dropped = ("PULUMI_", "AZURE_", "ARM_", "LONGHAUL_ENV")
     return {key: value for key, value in os.environ.items() if not key.startswith(dropped)}

@@ -1,4 +1,5 @@
-"""Racks: hosts from a bare Debian with SSH to Ready nodes by their number, and a run that finds nothing to do."""
+"""Benchmarks of racks: hosts from a bare Debian with SSH to Ready nodes, for each number of hosts, and a run that finds
+nothing to do."""
 
 from __future__ import annotations
 
@@ -13,18 +14,18 @@ from tests.support.racks import add_hosts, deliver, rack_alone
 ENV = "bench"
 HOSTS = (1, 3, 8)
 SHOWN = 5
-"""Of the tasks that took longest."""
+"""Number of the slowest tasks that are shown."""
 
 
 def measure(folder: Path) -> Iterator[tuple[str, float]]:
-    """The figures by name."""
+    """Yield the figures by name."""
     for count in HOSTS:
         yield from _hosts(folder, count)
 
 
 def _hosts(folder: Path, count: int) -> Iterator[tuple[str, float]]:
-    """``count`` bare hosts come to an environment that is up: two nodes for its DNS, a small control plane, and no AWS,
-    since 128 inotify instances have no room for more."""
+    """Measure ``count`` bare hosts that join an environment that is up. It has two nodes for its DNS, a small control
+    plane and no AWS, since 128 inotify instances have no room for more."""
     project = Project.make(folder / f"racks-{count}", rack_alone(ENV, supernet="10.160.0.0/12"))
     try:
         add_hosts(project, "node-1")
@@ -43,7 +44,8 @@ def _hosts(folder: Path, count: int) -> Iterator[tuple[str, float]]:
 
 
 def _rack(project: Project, nodes: list[str]) -> tuple[float, dict[str, float]]:
-    """Seconds of a run for the nodes, which must end well, and of each task on the host that took longest."""
+    """Run ``longhaul rack`` for the nodes, which must succeed. Return its seconds, and each task's seconds on the
+    slowest host."""
     began = time.monotonic()
     done = project.longhaul("rack", "--limit", ",".join(nodes), "--json", "--profile")
     seconds = time.monotonic() - began

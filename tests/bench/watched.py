@@ -1,4 +1,4 @@
-"""A command and everything that it starts, as ``/proc`` shows it (proc(5)): processor time and memory by part."""
+"""Watches a command and all of its descendants in ``/proc`` (proc(5)): processor time and memory by part."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ PROC = Path("/proc")
 TICKS = os.sysconf("SC_CLK_TCK")
 PAGE = os.sysconf("SC_PAGE_SIZE")
 BETWEEN_S = 0.02
-"""Between two looks; what a process uses after the last look at it is in the sum alone."""
+"""Seconds between two looks. What a process uses after its last look is in the total alone."""
 
 COMMAND, ENGINE, HOST, PROGRAM, PLUGINS = PARTS = ("command", "engine", "language host", "program", "plugins")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Look:
-    """One process at one moment."""
+    """State of one process at one moment."""
 
     parent: int
     cpu_s: float
@@ -33,22 +33,22 @@ class Look:
 
 @dataclass(frozen=True, kw_only=True)
 class Watched:
-    """What a command used."""
+    """Resources that a command used."""
 
     stdout: str
     wall_s: float
     cpu_s: float
-    """Of all processes, exactly, as the kernel counts those that were waited for."""
+    """Processor seconds of all processes, exactly, as the kernel counts those that were waited for."""
     peak: int
     """Bytes resident in all processes at once; a page that two share counts twice."""
     parts_s: Mapping[str, float]
     """Processor seconds by part."""
     programs: int
-    """How many processes ran the Pulumi program."""
+    """Number of processes that ran the Pulumi program."""
 
 
 def watch(words: Sequence[str], *, cwd: Path, environ: Mapping[str, str]) -> Watched:
-    """Run a command; ``CalledProcessError`` when it fails."""
+    """Run a command and watch it; ``CalledProcessError`` when it fails."""
     began, before = time.monotonic(), _children_cpu_s()
     seen: dict[int, Look] = {}
     peak = 0
@@ -74,7 +74,7 @@ def watch(words: Sequence[str], *, cwd: Path, environ: Mapping[str, str]) -> Wat
 
 
 def part_of(words: Sequence[str]) -> str:
-    """Which part of a preview a command line belongs to."""
+    """Return the part of a preview that a command line belongs to."""
     names = [Path(word).name for word in words]
     if "pulumi-language-python-exec" in names:
         return PROGRAM
@@ -88,12 +88,12 @@ def part_of(words: Sequence[str]) -> str:
 
 
 def _named(look: Look, earlier: Look | None) -> Look:
-    """A process that ends has no command line any more."""
+    """Keep the earlier command line: a process that ends has none any more."""
     return replace(look, words=earlier.words) if earlier is not None and not any(look.words) else look
 
 
 def _tree(root: int) -> dict[int, Look]:
-    """The process and all below it."""
+    """Return the process and all of its descendants."""
     everyone = dict(_everyone())
     found = {root} & {*everyone}
     while more := {pid for pid, look in everyone.items() if look.parent in found} - found:
@@ -110,9 +110,9 @@ def _everyone() -> list[tuple[int, Look]]:
 
 
 def _look(entry: Path) -> Look | None:
-    """None for a process that is gone."""
+    """Return the state of one process, or None when it is gone."""
     try:
-        # From the third field on: the second, the name, may hold anything.
+        # From the third field on: the second, the name, may contain anything.
         fields = (entry / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
         words = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
     except OSError:
@@ -131,7 +131,7 @@ def _children_cpu_s() -> float:
 
 
 def imports_cpu_s(statements: str, *, cwd: Path, environ: Mapping[str, str]) -> float:
-    """Processor seconds of a Python that runs ``statements`` and ends."""
+    """Return the processor seconds of a Python that runs ``statements`` and ends."""
     before = _children_cpu_s()
     subprocess.run([sys.executable, "-c", statements], cwd=cwd, env=dict(environ), check=True)
     return _children_cpu_s() - before

@@ -1,4 +1,4 @@
-"""Which clouds there are, and that one more is a package away."""
+"""Registry of clouds: three are built in, and an installed package adds one."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def python(code: str, *, beside: Path) -> subprocess.CompletedProcess[str]:
 
 
 def install(folder: Path, *, kind: str, name: str) -> None:
-    """A package with one cloud in it, as pip would leave it."""
+    """Install a package with one cloud in it, as pip would."""
     (folder / f"{kind}_cloud.py").write_text(SMALL.format(kind=kind, name=name), encoding="utf-8")
     info = folder / f"{kind}_cloud-1.dist-info"
     info.mkdir()

@@ -1,4 +1,4 @@
-"""An environment of stand-ins under the product's own guards: a network for each site, and a secret."""
+"""An environment of stand-ins under the product's own guards: one network for each site, and a secret."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from components.model import Environment, parse, plan, policy
 from components.policies import enforcing
 
 ENVIRONMENT = Path("environment.json")
-"""What the stack file would hold."""
+"""File with the environment, in place of the stack file."""
 
 NETWORK = "pulumi-python:dynamic/stand-in:Network"
 PARTS = "PARTS"
-"""Variable with what the program has: ``guards``, ``secret``, ``policies`` and ``bastion``."""
+"""Variable with the parts that the program has: ``guards``, ``secret``, ``policies`` and ``bastion``."""
 
 
 RANGE = "RANGE"
@@ -33,7 +33,7 @@ RANGE = "RANGE"
 
 
 class Provider(ResourceProvider):
-    """Makes nothing; another range is another network."""
+    """Makes nothing. A changed range replaces the network."""
 
     serialize_as_secret_always = False
 
@@ -51,14 +51,14 @@ class Network(Resource, module="stand-in", name="Network"):
 
 
 class Secret(Resource, module="longhaul", name="Secret"):
-    """Of the type of the product's."""
+    """A secret with the type of the product's."""
 
     def __init__(self, name: str, *, opts: ResourceOptions) -> None:
         super().__init__(Provider(), name, {}, opts)
 
 
 class Address(Resource, module="stand-in", name="Address"):
-    """A public address, of which a policy must know."""
+    """A public address, which a policy has to find."""
 
     def __init__(self, name: str, *, of: Output[str], opts: ResourceOptions) -> None:
         properties = {"of": of, "secret": Output.secret("hidden"), "range": os.environ.get(RANGE, "one")}
@@ -66,7 +66,7 @@ class Address(Resource, module="stand-in", name="Address"):
 
 
 class Whole(ComponentResource):
-    """As ``components/cluster.py`` puts everything below what holds it."""
+    """Component above all others, which waits for the guards as the one in ``components/cluster.py`` does."""
 
     def __init__(self, environment: Environment, parts: set[str]) -> None:
         addresses = plan(environment)

@@ -14,7 +14,7 @@ from tests.support.project import REPOSITORY, hybrid
 
 
 class Stack:
-    """A project with one stack, made once."""
+    """A project with one stack."""
 
     def __init__(self, folder: Path, pulumi: Path) -> None:
         self._folder, self._pulumi = folder, pulumi
@@ -31,7 +31,7 @@ class Stack:
         (self._folder / ENVIRONMENT).write_text(json.dumps(raw))
 
     def run(self, *words: str, fails: bool = False, parts: str = "guards secret", **more: str) -> str:
-        """What ``pulumi`` printed; ``more`` are variables."""
+        """Run ``pulumi`` and return what it printed; ``more`` are variables."""
         kept = {key: value for key, value in os.environ.items() if not key.startswith("PULUMI_")}
         environ = {
             **kept,
@@ -56,7 +56,7 @@ class Stack:
         return self.run("up", "--yes", "--skip-preview", fails=fails, parts=parts, **more)
 
     def without(self, site: str) -> dict[str, Any]:
-        """The environment without a site."""
+        """Return the environment without a site."""
         copy: dict[str, Any] = json.loads(json.dumps(self.environment))
         del copy["sites"][site]
         return copy
@@ -67,7 +67,7 @@ class Stack:
         return found
 
     def inputs(self) -> dict[str, Any]:
-        """By name and when it was made, what each resource was made of."""
+        """Return the inputs of each resource, by its URN and the time when it was made."""
         return {f"{one['urn']} {one['created']}": one.get("inputs") for one in self.resources()}
 
     def names(self) -> set[str]:
@@ -78,6 +78,6 @@ class Stack:
         return found
 
     def ranges(self) -> dict[str, str]:
-        """By site, the range of its network."""
+        """Return the range of each site's network."""
         networks = [one["inputs"] for one in self.resources() if one["type"].endswith(":Network")]
         return {inputs["tags"]["longhaul-site"]: inputs["range"] for inputs in networks}

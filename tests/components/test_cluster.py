@@ -1,4 +1,4 @@
-"""The whole environment: what ties its parts together."""
+"""The whole environment: the values that connect its parts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.whole import CA, declare_whole, with_few_machines
 
 @cache
 def environment() -> Environment:
-    """The lab's, with a pool in Azure too, and no more control plane than it takes."""
+    """Return the lab's environment with a pool in Azure too, and the smallest control plane."""
     lab = load(STACKS / "Pulumi.lab.yaml")
     pools = {**lab.pools, "gpu": Pool(site=lab.control_plane.site, machine_type="Standard_NC24ads_A100_v4", max=4)}
     return with_few_machines(lab).model_copy(update={"pools": pools})
@@ -26,12 +26,12 @@ def environment() -> Environment:
 
 @cache
 def program() -> Program:
-    """What it declares; the same run for every test."""
+    """Return the declared program; declared once for all tests."""
     return declare_whole(environment())
 
 
 def user_data() -> dict[str, Any]:
-    """By pool, what its machines start with, as it is sent to the cloud."""
+    """Return each pool's user data as it is sent to the cloud."""
     found = {}
     for template in program().of("aws:ec2/launchTemplate:LaunchTemplate"):
         found[template.inputs["name"]] = template.inputs["userData"]

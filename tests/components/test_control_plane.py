@@ -1,4 +1,5 @@
-"""How the control plane's parts wait for each other: the lab has three members in each store and two API servers."""
+"""The order in which the control plane's parts wait for each other. The lab has three members in each etcd cluster and
+two API servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A site on what a company has already: nothing named is made, and what does not fit is said."""
+"""A site on a company's existing parts: nothing that is named is made, and what does not fit is reported."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ OWN_NAMES = {
     "virtualNetworkGatewayConnectionName",
     "vaultName",
 }
-"""Inputs that name what is made."""
+"""Inputs that hold the name of a resource that is made."""
 
 
 @cache
 def environment() -> Environment:
-    """One in which everything that can be there is named, but the subnet of a zone in AWS."""
+    """Return an environment that names every part that can exist already, except the subnet of one zone in AWS."""
     raw = make.full()
     del raw["bare_metal"], raw["waivers"]
     return with_few_machines(make.environment(raw))
 
 
 def told(token: str, given: dict[str, Any]) -> dict[str, Any]:
-    """What the clouds have, as it has to be."""
+    """Answer as clouds whose existing parts all fit."""
     match token.rpartition(":")[2]:
         case "getResourceGroup":
             return {"id": "group", "name": given["resourceGroupName"]}
@@ -86,7 +86,7 @@ def network(ranges: list[str], subnets: dict[str, str], *, endpoint: str = "Micr
 
 @cache
 def program() -> Program:
-    """What it declares; the same run for every test."""
+    """Return the declared program; declared once for all tests."""
     return declare_whole(environment(), told=told)
 
 
@@ -129,7 +129,8 @@ def test_a_table_of_two_subnets_gets_each_route_once() -> None:
 
 
 def test_routes_are_called_after_the_place_of_their_zone_or_after_the_named_table() -> None:
-    # Zones a and b are named, and share a table; c's is made, and would be called so without them as well.
+    # Zones a and b are named, and share a route table. Zone c's table is made, and has the same name as without the
+    # others.
     names = {one.name for one in program().of("aws:ec2/route:Route") if one.name.startswith("test-links-weu-use1")}
     assert names == {f"test-links-weu-use1-use1-{end}" for end in ("2", "rtb-0123456789abcdef0")}
 
@@ -184,7 +185,7 @@ def test_the_provider_takes_the_declared_account_only() -> None:
 
 
 def otherwise(function: str, **answer: Any) -> Told:
-    """The clouds but for one answer."""
+    """Return the clouds with one answer changed."""
 
     def ask(token: str, given: dict[str, Any]) -> dict[str, Any]:
         found = told(token, given)

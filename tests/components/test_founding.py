@@ -1,4 +1,4 @@
-"""A store is founded once in its life."""
+"""An etcd cluster is bootstrapped once in its life."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nothing of worth goes by accident."""
+"""Guards against accidental deletion of etcd members and of the environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is in use is held: by what remembers it, and by who asks before it is deleted."""
+"""Immutable settings are refused when they change, and resources in use are not deleted without confirmation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ VPC = "aws:ec2/vpc:Vpc"
 LASTING = held.lasting()
 OF_A_SITE = sorted(type_ for type_, one in LASTING.items() if one.with_site)
 STORES = {type_ for type_ in LASTING if "storage" in type_ or "s3" in type_}
-"""What no program makes yet."""
+"""Object storage, which no program makes yet."""
 
 
 def lab(**changes: Any) -> Environment:
@@ -31,7 +31,7 @@ def lab(**changes: Any) -> Environment:
 
 @cache
 def program() -> Program:
-    """What the lab's program declares; the same run for every test."""
+    """Return what the lab's program declares; declared once for all tests."""
     return declare_whole(with_few_machines(lab()))
 
 

@@ -1,4 +1,4 @@
-"""The real engine: what is in use is neither changed nor lost, and goes when it is meant to."""
+"""With the real engine, what is in use is neither changed nor lost, and it is deleted when that is intended."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ def test_what_lasts_stays_until_all_goes(stack: Stack) -> None:
     assert "dev-encryption must stay: the vault's copy of it is the only one." in refused
     assert stack.names() == before
 
-    # A network that is made anew though nothing in the file moves it: the facts know of nothing, the hook does.
+    # A network is replaced though nothing in the file changes: the immutable settings see nothing, the hook does.
     refused = stack.run("up", "--yes", "--skip-preview", "--replace", "**Network::dev-use1", fails=True)
     assert "dev-use1 must stay: everything is in it." in refused
     assert stack.names() == before
 
     refused = stack.run("destroy", "--yes", "--skip-preview", "--run-program", fails=True)
     assert "destroying dev was not confirmed" in refused
-    # As after a first run that ended before the environment was whole.
+    # As after a first run that ended before the environment was complete.
     stack.run("state", "delete", "--yes", stack.urn("dev-guard"))
     refused = stack.run("destroy", "--yes", "--skip-preview", "--run-program", fails=True)
     assert "must stay" in refused

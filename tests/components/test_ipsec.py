@@ -1,4 +1,4 @@
-"""All kinds of gateways say the one suite, each in its words: held against the words that the lab's gateways know."""
+"""All gateways declare the same IPsec suite in their own terms; the lab's gateways translate them for comparison."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STRONGSWAN = ("aes256gcm16-prfsha384-ecp384", "aes256gcm16-ecp384")
 
 
 def on_aws(inputs: dict[str, Any], tunnel: int) -> dict[str, Any]:
-    """A tunnel's options as EC2's interface has them."""
+    """Return a tunnel's options as EC2's interface has them."""
     said = {}
     for phase in (1, 2):
         for theirs, ours in (

@@ -1,4 +1,4 @@
-"""Certificates say what was asked for, chain to their authority, and are due when a third of their life is left."""
+"""Certificates contain what was asked for, chain to their authority, and are due when a third of their life is left."""
 
 from __future__ import annotations
 

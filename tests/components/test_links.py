@@ -28,7 +28,7 @@ def program() -> Program:
 
 
 def _pairs(program: Program, production: Environment) -> Iterator[tuple[str, frozenset[str]]]:
-    """Every link that was made, by the component that makes it once for each pair."""
+    """Yield every link that was made, by the component that makes it once for each pair."""
     names = {f"prod-links-{a}-{b}": frozenset((a, b)) for a, b in combinations(production.sites, 2)}
     for resource in program.resources:
         for name, pair in names.items():

@@ -1,4 +1,4 @@
-"""What the node controller may see of the clouds, and whom API servers reach."""
+"""Permissions of the node controller in the clouds, and network rules of the API servers."""
 
 from __future__ import annotations
 
@@ -70,7 +70,8 @@ def test_the_role_is_for_the_api_servers_identities_alone(program: Program) -> N
 
 
 def test_the_account_s_identity_provider_is_used_where_it_is_there_already() -> None:
-    """Of two environments of one tenant in one account, the second makes none: the account refuses it."""
+    """Two environments of one tenant can share an account. The second makes no identity provider: the account refuses
+    it."""
     environment = production()
     there = environment.access.model_copy(update={"aws_identity_provider": PROVIDER})
     program = access(environment.model_copy(update={"access": there}))

@@ -1,4 +1,4 @@
-"""The real engine: what breaks a policy is neither made nor changed, whoever runs it."""
+"""With the real engine, a resource that breaks a policy is neither made nor changed, for any user."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _stack(tmp_path: Path) -> Stack:
 
 
 def waived(stack: Stack, *, days: int) -> dict[str, Any]:
-    """The environment with a waiver that stands for ``days`` more days."""
+    """Return the environment with a waiver that is valid for ``days`` more days."""
     until = datetime.now(UTC).date() + timedelta(days=days)
     words = {"why": "a bastion for a week", "until": str(until), "approved_by": "somebody"}
     return {**stack.environment, "waivers": [{"rule": "public-address", "resource": "dev-bastion", **words}]}
@@ -56,7 +56,8 @@ def test_a_waiver_admits_it_for_as_long_as_it_stands(stack: Stack) -> None:
     hooks = [one["resourceHooks"] for one in stack.resources() if one["urn"].endswith("dev-bastion")]
     assert hooks == [{"BeforeCreate": ["policies"], "BeforeUpdate": ["policies"]}], json.dumps(hooks)
 
-    # What is there stays in nobody's way, as it needs care alone in a plan; but it may not change, nor be made anew.
+    # An existing resource blocks nothing, since a plan only marks it for attention; but it may be neither changed nor
+    # replaced.
     stack.up(waived(stack, days=-1), parts=f"{JUDGING} secret")
     assert REFUSED in stack.up(waived(stack, days=-1), fails=True, parts=f"{JUDGING} secret", **{RANGE: "two"})
     stack.up(parts="secret")

@@ -1,4 +1,4 @@
-"""What declares a site is found by the site's kind; a package can bring one, and its links need nothing else."""
+"""Components are found by a site's kind. A package can add one, and links to its sites need nothing else."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_nothing_declares_what_nobody_brought() -> None:
 
 
 class Holding:
-    """The end of a site of some other cloud, with two gateways."""
+    """End of a site of some other cloud, with two gateways."""
 
     def __init__(self) -> None:
         self.held: list[tuple[str, str, str, list[str], list[Any]]] = []
@@ -63,7 +63,7 @@ class Holding:
 
 
 class Dialling:
-    """The end of a site of some other cloud, which gives address and key to each connection."""
+    """End of a site of some other cloud, which gives address and key to each connection."""
 
     def __init__(self) -> None:
         self.dialled: list[tuple[str, str, list[str]]] = []
@@ -74,7 +74,7 @@ class Dialling:
 
 
 def linked(end: Holding | Dialling) -> dict[str, dict[str, Any]]:
-    """Azure's connections to a site whose end is ``end``, by name."""
+    """Return Azure's connections, by name, to a site with this ``end``."""
     whole = production.production()
     racks = next(name for name, site in whole.sites.items() if site.kind == "onprem")
     sites = {"weu": whole.sites["weu"], "home": whole.sites[racks]}

@@ -1,4 +1,4 @@
-"""The table of who may talk to whom, as each cloud and the racks' gateways say it."""
+"""The table of allowed traffic, as each cloud and the racks' gateways declare it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the program asks the SDK to leave out, and that errors and earlier names stay whole."""
+"""Work of the SDK that the program leaves out. Errors and earlier names of resources stay complete."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ assert said == [2], said
 
 
 def ran(program: str, **environ: str) -> subprocess.CompletedProcess[str]:
-    """In a process of its own: it concerns all of one."""
+    """Run the program in a process of its own: it changes settings of the whole process."""
     return subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program)],
         capture_output=True,
@@ -137,7 +137,7 @@ def test_importing_it_changes_nothing() -> None:
 
 @pytest.fixture(name="names", scope="module")
 def _names() -> list[str]:
-    """What a resource that moved is still known by."""
+    """Aliases of a resource that moved."""
     done = ran(STACK)
     assert done.returncode == 0, done.stderr
     return done.stdout.split()

@@ -1,4 +1,4 @@
-"""However many machines of a role are to be deleted at once, one is out of service at a time."""
+"""However many machines of a role are to be deleted at once, only one is out of service at a time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ QUICK = Patience(replaced=5.0, other=0.0, look=0.001)
 
 
 class Cloud:
-    """Machines that are deleted and made anew as an engine would, and what was seen meanwhile."""
+    """Machines that are deleted and made anew as an engine would do it; records what happened meanwhile."""
 
     def __init__(self, *, today: Iterable[str] = TODAY, broken: Iterable[str] = ()) -> None:
         self.generation = dict.fromkeys(today, 1)
@@ -33,7 +33,7 @@ class Cloud:
             return "" if self.generation.get(machine) and machine not in self.broken else "its program does not run"
 
     async def replace(self, machine: str) -> None:
-        """What the engine does after a hook that let it: delete, and make anew."""
+        """Delete the machine and make it anew, as the engine does after a hook has allowed it."""
         with self._lock:
             self.order.append(machine)
             before = self.generation.pop(machine)
@@ -59,7 +59,7 @@ def nothing() -> None:
 def replace_all(
     cloud: Cloud, machines: Iterable[str] = TODAY, *, check: Callable[[], None] = nothing
 ) -> dict[str, BaseException | None]:
-    """Delete and make anew all of them at once, each after its turn; what became of each."""
+    """Replace all of them at once, each after its turn. Return the exception of each, or None."""
 
     async def run() -> dict[str, BaseException | None]:
         turn = Turn(cloud, today=TODAY, patience=QUICK)

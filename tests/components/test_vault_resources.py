@@ -1,4 +1,4 @@
-"""What is in the vault outlives every change around it."""
+"""Secrets in the vault outlive every change around them."""
 
 from __future__ import annotations
 

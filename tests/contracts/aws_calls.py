@@ -1,6 +1,6 @@
-"""By AWS resource type, the operations that make it and where in their parameters each input goes.
+"""Operations that make each AWS resource type, and the place of each input in their parameters.
 
-The lab's plugin has such a table, too; this one takes nothing from it, so that neither can be wrong unseen. Names of
+The lab's plugin has such a table too. This one takes nothing from it, so that an error in either is noticed. Names of
 operations and members are AWS's own: a wrong one is unknown to botocore's model.
 """
 
@@ -18,7 +18,7 @@ ELSEWHERE = {
     "waitForCapacityTimeout": "the provider's own patience",
     "autoAccept": "asks the provider to call at all",
 }
-"""Inputs that no operation takes, with what they are for."""
+"""Inputs that no operation takes, with their purpose."""
 
 IAM_TAGS = Member(path="Tags", convert=listed)
 

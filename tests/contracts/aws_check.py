@@ -1,4 +1,4 @@
-"""An AWS resource against the models of the operations that make it."""
+"""Checks an AWS resource against the models of the operations that make it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ POLICIES = frozenset({"policy", "assumeRolePolicy"})
 
 
 def check(resource: Declared) -> Iterator[Fault]:
-    """Everything about ``resource`` that AWS's model does not allow."""
+    """Yield everything about ``resource`` that AWS's model does not allow."""
     about = f"{resource.type} {resource.name}"
     given = {name: item for name, item in resource.inputs.items() if not name.startswith("__")}
     calls = CALLS[resource.type]
@@ -39,5 +39,5 @@ def check(resource: Declared) -> Iterator[Fault]:
 
 
 def _origin(path: str, origins: Mapping[str, str]) -> str:
-    """The input that went to ``path`` or above it; the path itself when none did."""
+    """Return the input that went to ``path`` or above it; the path itself when there is none."""
     return next((name for where, name in origins.items() if re.match(rf"{re.escape(where)}(\W|$)", path)), path)

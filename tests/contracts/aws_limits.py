@@ -1,4 +1,4 @@
-"""What EC2's model says in words: its shapes have hardly a pattern or a range."""
+"""Limits that EC2's model gives in prose only: its shapes have hardly any pattern or range."""
 
 from __future__ import annotations
 
@@ -79,4 +79,4 @@ AWS_LIMITS = {
         *({"Value": number} for number in (*_ANY_GROUP, 5, 36, 37)),
     ),
 }
-"""Of EC2, by shape and member."""
+"""Limits of EC2, by shape and member."""

@@ -1,4 +1,4 @@
-"""AWS's own models, as botocore ships them: what an operation takes, down to the last text."""
+"""Checks parameters against AWS's own models, which come with botocore."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from tests.contracts.aws_limits import AWS_LIMITS
 from tests.contracts.limits import Limit
 
 Finding = tuple[str, Any, str]
-"""Path in the parameters, value, what is allowed."""
+"""Path in the parameters, value, allowed values in words."""
 
 Limits = Mapping[tuple[str, str], Limit]
 
 _CLASSES = {
-    # Letters and digits; no pattern has the one without the other and the underscore.
+    # Letters and digits. No pattern has one class without the other and the underscore.
     r"\p{L}\p{Z}\p{N}_": r"\w\s",
     r"\uD800\uDC00-\uDBFF\uDFFF": r"\U00010000-\U0010FFFF",
 }
-"""Java's classes of characters as Python's."""
+"""Java's character classes, as Python's."""
 
 
 @cache
 def service(name: str) -> ServiceModel:
-    """The model of a service; ``botocore.exceptions.UnknownServiceError`` when there is none."""
+    """Return the model of a service; ``botocore.exceptions.UnknownServiceError`` when there is none."""
     model: ServiceModel = botocore.session.get_session().get_service_model(name)
     return model
 
 
 def documentation(service_name: str, shape: str, member: str) -> str:
-    """What the model says of a member, in one line and without markup."""
+    """Return the model's documentation of a member, on one line and without markup."""
     found = service(service_name).shape_for(shape)
     if not isinstance(found, StructureShape):
         raise LookupError(f"{service_name} has no structure {shape}")
@@ -45,21 +45,21 @@ def documentation(service_name: str, shape: str, member: str) -> str:
 
 
 def check(service_name: str, operation: str, parameters: dict[str, Any]) -> Iterator[Finding]:
-    """Everything about ``parameters`` that the operation's model does not allow."""
+    """Yield everything about ``parameters`` that the operation's model does not allow."""
     shape = service(service_name).operation_model(operation).input_shape
     if shape is None:
         raise LookupError(f"{service_name}'s {operation} takes nothing")
     report = ParamValidator().validate(parameters, shape)
     for line in report.generate_report().splitlines():
         yield _place(line), None, line
-    # What follows takes the kinds for granted.
+    # The checks below rely on correct types.
     if not report.has_errors():
-        # Only EC2's shapes leave to words what the others' say themselves.
+        # Only EC2 gives limits in prose; the models of other services declare theirs.
         yield from _shape(parameters, shape, "", AWS_LIMITS if service_name == "ec2" else {})
 
 
 def _place(line: str) -> str:
-    """Which parameter a line of botocore's report is about."""
+    """Return the parameter that a line of botocore's report is about."""
     within = re.search(r'parameter in ([\w.\[\]]+): "(\w+)"', line)
     if within:
         return within[2] if within[1] == "input" else f"{within[1]}.{within[2]}"
@@ -101,7 +101,7 @@ def _inside(value: Any, shape: Shape, at: str, limits: Limits) -> Iterator[Findi
 
 @cache
 def translated(pattern: str) -> str:
-    """A model's pattern, which is Java's, as Python's; ``ValueError`` when it has a class that is not known here."""
+    """Translate a model's pattern from Java to Python; ``ValueError`` when it has a class that is not known here."""
     found = pattern
     for java, python in _CLASSES.items():
         found = found.replace(java, python)

@@ -1,4 +1,4 @@
-"""How a resource's inputs become the parameters of an operation of AWS's API."""
+"""Converts a resource's inputs to the parameters of an operation of AWS's API."""
 
 from __future__ import annotations
 
@@ -11,27 +11,29 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class Member:
-    """Where an input goes."""
+    """Place of an input in an operation's parameters."""
 
     path: str
-    """In the operation's parameters, such as ``Options.TunnelOptions[0].StartupAction``."""
+    """Path in the operation's parameters, such as ``Options.TunnelOptions[0].StartupAction``."""
     convert: Callable[[Any], Any] = lambda value: value
-    """What the provider makes of the value on the way."""
+    """Conversion that the provider applies to the value."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Operation:
-    """One operation that a resource is made with."""
+    """One operation that makes a resource."""
 
     name: str
     members: Mapping[str, str | Member]
-    """By input; a text is a path."""
+    """Places by input; a text is a path."""
     service: str = "ec2"
     given: Mapping[str, Any] = field(default_factory=dict)
-    """Parameters that the provider knows by itself, such as the id that another operation answered."""
+    """Parameters that the provider fills in by itself, such as the id that another operation answered."""
 
     def parameters(self, inputs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
-        """The parameters for these inputs, and by path which input went there; empty when no input goes here."""
+        """Return the parameters for these inputs, and by path the input that went there. Both are empty when no input
+        goes here.
+        """
         parameters: dict[str, Any] = {}
         origins: dict[str, str] = {}
         for name in inputs.keys() & self.members.keys():
@@ -45,7 +47,7 @@ class Operation:
 
 
 def put(into: dict[str, Any], path: str, value: Any) -> None:
-    """Set what ``path`` leads to, with all that is on the way."""
+    """Set the value at ``path``, and create everything on the way."""
     steps: list[str | int] = [int(index) if index else name for name, index in re.findall(r"(\w+)|\[(\d+)\]", path)]
     here: Any = into
     for step, following in pairwise(steps):
@@ -59,7 +61,7 @@ def put(into: dict[str, Any], path: str, value: Any) -> None:
 
 
 def whole(value: Any) -> Any:
-    """With whole numbers as such: the engine's are all of one kind."""
+    """Convert whole numbers to ``int``: the engine has only one kind of number."""
     if isinstance(value, dict):
         return {key: whole(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -68,22 +70,23 @@ def whole(value: Any) -> Any:
 
 
 def flag(value: Any) -> Any:
-    """Some flags of the SDK are texts, so that they can be left out."""
+    """Convert a flag to a boolean: some flags of the SDK are texts, so that they can be left out."""
     return {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
 
 
 def tagged(kind: str) -> Member:
-    """Tags that a resource is made with."""
+    """Return the place of the tags that a resource is made with."""
     return Member(path="TagSpecifications", convert=lambda tags: [{"ResourceType": kind, "Tags": listed(tags)}])
 
 
 def listed(tags: Mapping[str, str]) -> list[dict[str, str]]:
-    """Tags as the API takes them."""
+    """Return tags as the API takes them."""
     return [{"Key": key, "Value": value} for key, value in tags.items()]
 
 
 def upper(value: Any, renamed: Mapping[str, str] | None = None, flags: frozenset[str] = frozenset()) -> Any:
-    """Objects with the API's names, which are the SDK's with a capital but for ``renamed``; ``flags`` by SDK name."""
+    """Rename an object's keys to the API's: the SDK's with a capital, except for ``renamed``. ``flags`` are the SDK's
+    names of flags."""
     names = renamed or {}
     if isinstance(value, list):
         return [upper(item, names, flags) for item in value]

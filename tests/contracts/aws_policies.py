@@ -1,7 +1,7 @@
-"""IAM's policy documents: their elements, and that the services have what is allowed.
+"""Checks IAM's policy documents: their elements, and that the services have the allowed actions.
 
-AWS publishes no list of actions with botocore. What is allowed here is named as its operations are, which holds for EC2
-and STS; where it does not, such as S3's ``ListAllMyBuckets``, an action has to be added to :data:`OTHERWISE`.
+botocore contains no list of actions. An action is assumed to be named like an operation, which is true for EC2 and STS.
+Where it is not true, such as S3's ``ListAllMyBuckets``, the action has to be added to :data:`OTHERWISE`.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ DOCUMENT = frozenset({"Version", "Id", "Statement"})
 STATEMENT = frozenset(
     {"Sid", "Effect", "Principal", "NotPrincipal", "Action", "NotAction", "Resource", "NotResource", "Condition"}
 )
-"""docs.aws.amazon.com, "Grammar of the IAM JSON policy language"."""
+"""Elements of a statement; docs.aws.amazon.com, "Grammar of the IAM JSON policy language"."""
 VERSIONS = ("2012-10-17", "2008-10-17")
 OTHERWISE: frozenset[str] = frozenset()
-"""Actions that no operation is named like."""
+"""Actions that are not named like an operation."""
 
 Finding = tuple[Any, str]
-"""What is wrong, and what is allowed."""
+"""Value that is wrong, and what is allowed."""
 
 
 def check_policy(text: str) -> Iterator[Finding]:
-    """Everything wrong with one document."""
+    """Yield everything that is wrong with one document."""
     document = json.loads(text)
     for name in document.keys() - DOCUMENT:
         yield name, f"elements of a policy are {', '.join(sorted(DOCUMENT))}"

@@ -1,7 +1,7 @@
-"""What Azure says in words: in the specifications that the SDK's documentation is made of, and about names.
+"""Limits that Azure gives in prose: in the specifications from which the SDK's documentation is made, and about names.
 
-The published models put next to no machine-readable limit on what the program declares; docs/design.md says what was
-looked at.
+The published models have almost no machine-readable limit for what the program declares; docs/design.md says what was
+examined.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ AZURE_LIMITS: Mapping[tuple[str, str], Limit] = {
     ("OSProfileArgs", "computerName"): Limit(words="**Max-length (Linux):** 64 characters.", longest=64),
     ("OSProfileArgs", "customData"): _CUSTOM_DATA,
     ("VirtualMachineScaleSetOSProfileArgs", "customData"): _CUSTOM_DATA,
-    # The words are about Windows. Of Linux, Terraform's azurerm knows (``validate.LinuxComputerNamePrefix``): six of a
-    # host name's 64 characters are Azure's.
+    # The words are about Windows. For Linux, Terraform's azurerm has the limit (``validate.LinuxComputerNamePrefix``):
+    # Azure needs six of a host name's 64 characters.
     ("VirtualMachineScaleSetOSProfileArgs", "computerNamePrefix"): Limit(
         words="Computer name prefixes must be 1 to 15 characters long.", longest=58, pattern=r"[A-Za-z0-9][A-Za-z0-9-]*"
     ),
     ("RoleAssignmentArgs", "roleAssignmentName"): Limit(words="It can be any valid GUID.", pattern=_GUID),
 }
-"""By class and property of the SDK."""
+"""Limits by class and property of the SDK."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Name:
-    """What a resource may be called (:data:`NAMING`)."""
+    """Rules for a resource's name (:data:`NAMING`)."""
 
     input: str
     shortest: int = 1
@@ -51,7 +51,7 @@ class Name:
     pattern: str = _PART
 
     def limit(self) -> Limit:
-        """The same as a limit."""
+        """Return these rules as a limit."""
         words = f"{self.shortest} to {self.longest} characters that match {self.pattern}"
         return Limit(words=words, longest=self.longest, pattern=f"(?=.{{{self.shortest},}})(?:{self.pattern})")
 
@@ -83,14 +83,14 @@ NAMES: Mapping[str, Name] = {
     "privatedns:VirtualNetworkLink": Name(input="virtualNetworkLinkName", longest=80),
     "resources:ResourceGroup": Name(input="resourceGroupName", longest=90, pattern=r"[\w().-]*[\w()-]"),
 }
-"""By resource type. A role assignment's name is in :data:`AZURE_LIMITS`."""
+"""Rules by resource type. The rule for a role assignment's name is in :data:`AZURE_LIMITS`."""
 
 RULES = ("SecurityRuleArgs", "name")
-"""A security rule, the one nested part that :data:`NAMING` lists."""
+"""Name of a security rule, the one nested part that :data:`NAMING` lists."""
 
 
 def check(resource: Declared) -> Iterator[Fault]:
-    """Everything about ``resource`` that Azure's words do not allow."""
+    """Yield everything about ``resource`` that Azure's documentation does not allow."""
     about = f"{resource.type} {resource.name}"
     rule = Name(input="name", longest=80).limit()
     limits = {**AZURE_LIMITS, RULES: rule}

@@ -1,4 +1,4 @@
-"""By resource type, what its inputs are held against."""
+"""Checks for each resource type: the contracts that its inputs must keep."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ Check = Callable[[Declared], Iterator[Fault]]
 
 
 class NoContractError(Exception):
-    """A resource type that nothing is known of."""
+    """A resource type for which nothing is known."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Unchecked:
-    """Why a resource type has no contract."""
+    """Reason why a resource type has no contract."""
 
     reason: str
 
@@ -39,23 +39,23 @@ UNCHECKED: Mapping[str, Unchecked] = {
         "Held": "keeps nothing in a cloud",
     }.items()
 }
-"""Types that are held against nothing here."""
+"""Types that are not checked against anything here."""
 
 CLOUDS: Mapping[str, tuple[Check, ...]] = {
     "aws": (sdk_types.check, aws_check.check),
     "azure-native": (sdk_types.check, azure_limits.check),
-    # A real API server takes them besides: tests/components/objects/test_stack.py.
+    # A real API server checks them as well: tests/components/objects/test_stack.py.
     "kubernetes": (sdk_types.check,),
     "pulumi": (sdk_types.check,),
 }
-"""By the package of a type."""
+"""Checks by the package of a type."""
 
 AZURE_TYPES = frozenset({"authorization:RoleAssignment", *azure_limits.NAMES})
-"""Azure's types whose names' rules are known."""
+"""Azure's types whose rules for names are known."""
 
 
 def has_contract(type_: str) -> bool:
-    """Whether a resource type is held against something."""
+    """Return whether a resource type is checked against something."""
     package, _, rest = type_.partition(":")
     if package == "aws":
         return type_ in aws_calls.CALLS
@@ -63,7 +63,7 @@ def has_contract(type_: str) -> bool:
 
 
 def faults(resource: Declared) -> Iterator[Fault]:
-    """Everything wrong with one resource; :class:`NoContractError` when its type is unknown here."""
+    """Yield everything wrong with one resource; :class:`NoContractError` when its type is unknown here."""
     if resource.type in UNCHECKED:
         return
     if not has_contract(resource.type):

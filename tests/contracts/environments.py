@@ -1,4 +1,4 @@
-"""The environments whose every resource is held against the clouds' contracts."""
+"""Environments whose resources are all checked against the clouds' contracts."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from tests.support.hosts import STACKS
 from tests.support.whole import cloud, with_few_machines, without_hooks
 
 LONG = "a-longer-environment"
-"""As long as a name may be."""
+"""A name of the maximum length."""
 PREFIX = "research"
-"""With which the names of nodes are as long as they may be."""
+"""Prefix with which the names of nodes reach their maximum length."""
 ROLE = "arn:aws:iam::123456789012:role/node-controller"
 
 
 def everything() -> Environment:
-    """An environment with every feature that makes other resources or other properties, and longer names. On both
-    clouds, one site stands on parts that are there already, and another on none."""
+    """Return an environment with every feature that makes other resources or other properties, and longer names. In
+    each cloud, one site uses existing parts, and another uses none."""
     raw = yaml.safe_load((STACKS / "Pulumi.prod.yaml").read_text(encoding="utf-8"))["config"]["longhaul:environment"]
     kept, pools = raw["sites"], raw["pools"]
     azure, aws = kept["weu"], kept["use1"]
@@ -63,7 +63,7 @@ def everything() -> Environment:
 
 
 def environments() -> Mapping[str, Environment]:
-    """By a name for them."""
+    """Return the environments by name."""
     tree = {name: load(STACKS / f"Pulumi.{name}.yaml") for name in ("prod", "lab")}
     return {**tree, "everything": everything()}
 
@@ -73,20 +73,20 @@ NAMES = ("prod", "lab", "everything")
 
 @cache
 def declared(name: str) -> tuple[Declared, ...]:
-    """Every resource of both stacks of one of :func:`environments` as the engine gets it, secrets unwrapped."""
+    """Return every resource of both stacks of one of :func:`environments` as the engine gets it, secrets unwrapped."""
     environment = environments()[name]
     return tuple(map(_plain, (*infrastructure(environment).clouds(), *objects(environment).clouds())))
 
 
 def infrastructure(environment: Environment) -> Program:
-    """What the first stack declares."""
+    """Declare the first stack."""
     few = with_few_machines(environment)
     with without_hooks():
         return declare(lambda: Cluster(few).outputs, answer=_answer, told=teller(few))
 
 
 def objects(environment: Environment) -> Program:
-    """What the second stack declares."""
+    """Declare the second stack."""
 
     def build() -> Mapping[str, Any]:
         made = Infrastructure(node_controller_role=Output.from_input(ROLE))
@@ -97,7 +97,7 @@ def objects(environment: Environment) -> Program:
 
 
 def _answer(resource: Declared) -> dict[str, Any]:
-    """What the clouds answer, with what others are named by."""
+    """Return a cloud's outputs for a resource, with the name and ARN that other resources refer to."""
     return {"name": _own_name(resource), "arn": f"arn:aws:test:::{resource.name}", **cloud(resource)}
 
 

@@ -1,4 +1,4 @@
-"""What a check finds wrong with an input."""
+"""Faults that a check finds in an input."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 SHOWN = 80
-"""Characters of a value that a message shows."""
+"""Maximum number of characters of a value that a message shows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,12 +16,12 @@ class Fault:
     resource: str
     """Type and name."""
     at: str
-    """The property, from the resource on."""
+    """Path of the property in the resource."""
     value: Any
     allowed: str
-    """What may stand there."""
+    """Values that are allowed there, in words."""
     source: str
-    """Whose word that is."""
+    """Source of that rule."""
 
     def __str__(self) -> str:
         shown = repr(self.value)

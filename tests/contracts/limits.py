@@ -1,6 +1,6 @@
-"""Limits that a cloud's model gives in words alone: they are written here once more, next to the words.
+"""Limits that a cloud's model gives only in words. Each is repeated here as data, next to the words.
 
-A test looks the words up in what is installed, so that a newer model that says otherwise is noticed.
+A test looks the words up in what is installed, so that a newer model with other words is noticed.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class Limit:
-    """What a value has to be, beyond its type."""
+    """Limits of a value, beyond its type."""
 
     words: str
-    """As the model's documentation has them."""
+    """Words of the model's documentation."""
     low: float | None = None
     high: float | None = None
     longest: int | None = None
-    """Characters."""
+    """Maximum number of characters."""
     pattern: str | None = None
-    """Of the whole text."""
+    """Regular expression for the whole text."""
     choices: tuple[Any, ...] = ()
     decoded: int | None = None
-    """Bytes of what is in base64."""
+    """Maximum number of bytes after decoding from base64."""
 
     def allows(self, value: Any) -> bool:
-        """Whether ``value`` keeps to it; a list does when all of its elements do."""
+        """Return whether ``value`` is within the limits; for a list, whether all of its elements are."""
         if isinstance(value, list):
             return all(map(self.allows, value))
         return not (
@@ -42,10 +42,10 @@ class Limit:
 
 
 def between(low: float, high: float | None, words: str) -> Limit:
-    """A number from ``low`` to ``high``, both included."""
+    """Return the limit of a number from ``low`` to ``high``, both included."""
     return Limit(words=words, low=low, high=high)
 
 
 def one_of(words: str, *choices: Any) -> Limit:
-    """One of ``choices``, or a list of some."""
+    """Return the limit of one of ``choices``, or of a list of some."""
     return Limit(words=words, choices=choices)

@@ -1,8 +1,8 @@
-"""A resource's inputs against the types of its Pulumi SDK: names, nesting, kinds, choices, what is required.
+"""Checks a resource's inputs against the types of its Pulumi SDK: names, nesting, kinds, choices, required properties.
 
-The SDKs are generated from the providers' schemas, and Azure's and Kubernetes' of those from the published
-specifications. The program is typed against them as well, but what an Output holds, and a text where the type names
-choices but takes any, reach the engine unseen.
+The SDKs are generated from the providers' schemas; those of Azure and Kubernetes are generated from the published
+specifications. mypy checks the program against these types as well. It does not see what an Output holds, nor a text
+where the type names choices but accepts any text.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from tests.support.declared import Declared
 PROVIDERS = "pulumi:providers:"
 
 OPEN = {("HardwareProfileArgs", "vmSize"): "The enum data type is currently deprecated"}
-"""Properties of which the SDK itself says that its choices are not all, in its words. Machine types are the model's to
-check, which knows the clouds' names of them."""
+"""Properties whose choices are incomplete, with the words in which the SDK itself says so. The model checks machine
+types: it knows the clouds' names for them."""
 
 
 @cache
 def arguments(type_: str) -> type:
-    """The class of a resource type's arguments; ``LookupError`` when the SDK has no such resource."""
+    """Return the class of a resource type's arguments; ``LookupError`` when the SDK has no such resource."""
     if type_.startswith(PROVIDERS):
         sdk = import_module(f"pulumi_{type_.removeprefix(PROVIDERS)}")
         return _input_type(sdk.ProviderArgs)
@@ -43,7 +43,7 @@ def arguments(type_: str) -> type:
         resource = getattr(import_module(f"pulumi_{package.replace('-', '_')}.{path}"), name)
     except (ModuleNotFoundError, AttributeError) as problem:
         raise LookupError(f"the SDK has no resource {type_}") from problem
-    # Where a nested type has the resource's name, the resource's own arguments are called otherwise.
+    # Where a nested type has the resource's name, the class of the resource's arguments has another name.
     defined = vars(sys.modules[resource.__module__])
     return _input_type(defined.get(f"{name}InitArgs") or defined[f"{name}Args"])
 
@@ -56,26 +56,27 @@ def _input_type(found: Any) -> type:
 
 @cache
 def properties(of: type) -> Mapping[str, Any]:
-    """Types by the names that the engine gets."""
+    """Return the types of properties by the names that the engine gets."""
     return _types.input_type_types(of)
 
 
 @cache
 def required(of: type) -> frozenset[str]:
-    """The properties that may not be left out."""
+    """Return the properties that may not be left out."""
     wire = _types.input_type_py_to_pulumi_names(of)
     parameters = inspect.signature(of).parameters.values()
     return frozenset(wire[one.name] for one in parameters if one.default is inspect.Parameter.empty)
 
 
 def documentation(of: type, name: str) -> str:
-    """What the SDK says of a property, in one line."""
+    """Return what the SDK says about a property, on one line."""
     python = {wire: name for name, wire in _types.input_type_py_to_pulumi_names(of).items()}
     return " ".join((inspect.getdoc(vars(of)[python[name]]) or "").split())
 
 
 def visit(of: type, value: Mapping[str, Any], at: str = "") -> Iterator[tuple[type, str, Any, str]]:
-    """Each property of ``value`` and of what is nested in it: the type that has it, its name, its value, its path."""
+    """Yield each property of ``value`` and of what is nested in it: the type that has it, its name, its value, its
+    path."""
     for name, item in value.items():
         path = f"{at}.{name}" if at else name
         yield of, name, item, path
@@ -86,7 +87,7 @@ def visit(of: type, value: Mapping[str, Any], at: str = "") -> Iterator[tuple[ty
 
 
 def check(resource: Declared) -> Iterator[Fault]:
-    """Everything about ``resource`` that its SDK's types do not allow."""
+    """Yield everything about ``resource`` that its SDK's types do not allow."""
     about = f"{resource.type} {resource.name}"
     given = {name: item for name, item in resource.inputs.items() if not name.startswith("__")}
     if resource.type.startswith(PROVIDERS):
@@ -139,7 +140,7 @@ def _mapping(value: dict[str, Any], allowed: list[Any], at: str) -> Iterator[Fin
 
 def _single(value: Any, allowed: list[Any], at: str) -> Iterator[Finding]:
     choices = [choice for one in allowed for choice in _choices(one)]
-    # The engine's numbers are all of one kind.
+    # The engine has only one kind of number.
     number = isinstance(value, int | float) and not isinstance(value, bool)
     fits = (
         (isinstance(value, str) and str in allowed)
@@ -153,7 +154,7 @@ def _single(value: Any, allowed: list[Any], at: str) -> Iterator[Finding]:
 
 
 def _alternatives(expected: Any) -> Iterator[Any]:
-    """Without what stands for values that come later."""
+    """Yield the alternatives of a type, without the wrappers for values that come later."""
     origin = get_origin(expected)
     if origin is Awaitable or origin is pulumi.Output or expected is type(None):
         return
@@ -191,7 +192,7 @@ def _words(allowed: list[Any]) -> str:
 
 
 def _opened(value: Any) -> Any:
-    """A provider's settings are texts; what is not one by its type is JSON."""
+    """Return the value of a provider's setting: settings are texts, and one that is not a text by its type is JSON."""
     try:
         return json.loads(value)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""Every resource that the program declares, against what its cloud publishes."""
+"""Every resource that the program declares is valid by its cloud's published rules."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.declared import Declared
 
 @pytest.fixture(scope="module", name="resources")
 def _resources() -> tuple[Declared, ...]:
-    """Of every environment."""
+    """Resources of every environment."""
     return tuple(one for name in ENVIRONMENTS for one in declared(name))
 
 

@@ -1,4 +1,4 @@
-"""Inputs that are deliberately wrong, each caught, with words that say where and what is allowed."""
+"""Inputs that are deliberately wrong are each caught. The words say where the fault is and what is allowed."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from tests.contracts.environments import declared
 from tests.support.declared import Declared
 
 Change = Callable[[dict[str, Any]], None]
-"""Makes inputs wrong."""
+"""A function that makes inputs wrong."""
 
 
 def at(path: str, value: Any) -> Change:
-    """Put ``value`` there; ``...`` takes away what is there."""
+    """Return a change that sets the value at ``path``, or removes it when ``value`` is ``...``."""
     *way, last = path.split(".")
 
     def change(inputs: dict[str, Any]) -> None:
@@ -37,7 +37,7 @@ def at(path: str, value: Any) -> Change:
 
 
 def of_type(type_: str) -> Declared:
-    """The first resource of a type that ends so."""
+    """Return the first resource whose type ends with ``type_``."""
     return next(one for one in declared("everything") if one.type.endswith(type_))
 
 

@@ -1,4 +1,4 @@
-"""Parts of two sites that are there already: as an environment names them, and as the clouds tell of them."""
+"""Existing parts of two sites, as an environment names them and as the clouds describe them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GATEWAY = "vgw-0123456789abcdef0"
 GATEWAY_ADDRESSES = ("198.51.100.10", "198.51.100.11")
 
 Answers = dict[tuple[str, str], dict[str, Any]]
-"""What a cloud tells, by the function and what it is asked for."""
+"""Answers of the clouds, by function and by what it is asked for."""
 
 BY = {
     "getResourceGroup": "resourceGroupName",
@@ -32,11 +32,11 @@ BY = {
     "getRouteTable": "routeTableId",
     "getVpnGateway": "id",
 }
-"""The argument of each function that says what is asked for."""
+"""Argument of each function that says what is asked for."""
 
 
 def azure_parts(subscription: str, domain: str) -> dict[str, Any]:
-    """All that a site in Azure can name, but for the subnet of one part, which is made."""
+    """Return everything that a site in Azure can name, except the subnet of one part, which is made."""
     network = f"/subscriptions/{subscription}/resourceGroups/rg-network/providers/Microsoft.Network"
     return {
         "resource_group": "rg-training",
@@ -48,7 +48,7 @@ def azure_parts(subscription: str, domain: str) -> dict[str, Any]:
 
 
 def aws_parts() -> dict[str, Any]:
-    """All that a site in AWS can name, but for the subnets of the other zones."""
+    """Return everything that a site in AWS can name, except the subnets of the other zones."""
     return {
         "vpc": VPC,
         "internet_gateway": "igw-0123456789abcdef0",
@@ -58,7 +58,8 @@ def aws_parts() -> dict[str, Any]:
 
 
 def teller(environment: Environment) -> Told:
-    """Clouds that have what ``environment`` names as it has to be; whatever else is asked is an error."""
+    """Return clouds that have everything that ``environment`` names, all of it fitting. Any other question is an
+    error."""
     answers: Answers = {}
     for name, site in environment.sites.items():
         if isinstance(site, AzureSite) and site.existing.network:

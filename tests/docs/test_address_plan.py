@@ -1,4 +1,4 @@
-"""The address plan's page says what the code does: its tables are generated, its prose is checked here."""
+"""The address plan's page agrees with the code: its tables are generated, its prose is checked here."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_the_tables_agree_with_the_plan(root: Path, environment: Environment, ad
     assert IPv4Network(rows["services"][1]) == addresses.services
     assert IPv4Address(rows["address of the DNS service"][1]) == addresses.dns_service
     for part in INFRA_SUBNETS:
-        # The racks' table comes last, so its row is the one that is kept.
+        # The racks' table comes last, so its row is the one that stays in the dictionary.
         assert IPv4Network(rows[f"{part}` subnet"][1]) == addresses.sites["colo"].subnet(part)
     sizes = {row[0]: row for row in cells if len(row) == 4}
     for prefix in range(8, 21):

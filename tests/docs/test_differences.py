@@ -1,4 +1,4 @@
-"""What the lab's AWS says of itself is what its page says."""
+"""The page about the lab's AWS lists every difference that the code declares."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every setting for speed has its line on the page, with a source; a setting without one fails here."""
+"""Every performance setting has a row on the page, with a source; a setting without one fails here."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ OTHER = {
     *("tlsMinVersion", "containerRuntimeEndpoint", "cgroupDriver", "clusterDNS", "clusterDomain", "maxPods"),
     *("enableProfilingHandler", "registerWithTaints"),
 }
-"""Keys of the kubelet's configuration that are not for speed: who may what, where things are, the address plan's
-number of pods. A new key belongs here or on the page."""
+"""Keys of the kubelet's configuration that are not for speed: access, addresses and paths, and the number of pods,
+which is the address plan's. A new key belongs here or on the page."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A line of the table."""
+    """A row of the table."""
 
     setting: str
     value: str
@@ -62,7 +62,7 @@ def told(rows: list[Row], where: str) -> dict[str, str]:
 
 
 def rendered(name: str) -> list[dict[str, Any]]:
-    """That file of every kind of node."""
+    """Return that file of every kind of node."""
     return [yaml.safe_load(node.files()[f"/etc/longhaul/{name}"].content) for node in node_cases()]
 
 

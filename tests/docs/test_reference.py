@@ -1,4 +1,4 @@
-"""What is generated from the model is current and complete."""
+"""Everything that is generated from the model is current and complete."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_every_mark_on_every_page_is_one_that_is_filled(root: Path) -> None:
 
 
 def every_section(model: type[Section] = Section) -> Iterator[type[Section]]:
-    """Every section that the model has."""
+    """Yield every section of the model."""
     for section in model.__subclasses__():
         if section.__module__.startswith(("clouds.", "components.model.")):
             yield section
@@ -54,7 +54,7 @@ def every_section(model: type[Section] = Section) -> Iterator[type[Section]]:
 
 
 def undocumented(section: type[Section]) -> list[str]:
-    """The section itself and its fields, so far as they have no description."""
+    """Return the names of the section and of its fields that have no description."""
     fields = [f"{section.__name__}.{name}" for name, field in section.model_fields.items() if not field.description]
     return fields if section.__doc__ else [section.__name__, *fields]
 
@@ -109,6 +109,19 @@ def test_links_lead_somewhere(root: Path, name: str) -> None:
             assert (page.parent / link.split("#")[0]).exists(), link
 
 
+def test_every_page_links_to_files_that_are_there(root: Path) -> None:
+    pages = [*root.glob("*.md"), *root.glob("docs/*.md")]
+    assert len(pages) > 30
+    outside = re.compile(r"[a-z]+:|#")
+    gone = [
+        f"{page.relative_to(root)}: {link}"
+        for page in pages
+        for link in links(page.read_text(encoding="utf-8"))
+        if not outside.match(link) and not (page.parent / link.split("#")[0]).exists()
+    ]
+    assert gone == []
+
+
 @pytest.mark.parametrize("make", [stack_schema, hosts_schema])
 def test_the_schemas_are_schemas(make: Any) -> None:
     schema: Schema = make()
@@ -136,7 +149,7 @@ def test_what_pulumi_itself_keeps_in_a_stack_file_is_accepted(root: Path) -> Non
 
 @pytest.fixture
 def project(tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of what the generator reads and writes."""
+    """Copy of the files that the generator reads and writes."""
     shutil.copytree(root / "stacks", tmp_path / "stacks", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(root / "docs", tmp_path / "docs")
     shutil.copy(root / "README.md", tmp_path)

@@ -1,4 +1,4 @@
-"""A real API server machine before two real stores, as its units start it."""
+"""A real API server machine and two real etcd clusters, started as their units start them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ UNITS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
 
 
 class Client:
-    """Requests to the API server, as nobody or as the administrator."""
+    """Requests to the API server, anonymous or as the administrator."""
 
     def __init__(self, control: Control, folder: Path) -> None:
         self.base = f"https://127.0.0.1:{control.environment.control_plane.api.port}"
@@ -64,7 +64,7 @@ class Client:
 
 
 class Machines:
-    """The control plane, started."""
+    """The running machines of the control plane."""
 
     def __init__(self, control: Control, folder: Path) -> None:
         self.control = control
@@ -87,7 +87,7 @@ class Machines:
         )
         subprocess.run(["openssl", "pkey", "-in", key, "-pubout", "-out", public], check=True)
         command = place.unit_command("kube-apiserver.service", variables)
-        # Stops at once here; nothing drains.
+        # Without a delay at shutdown: nothing drains here.
         place.start("kube-apiserver", [*command, "--shutdown-delay-duration=0s"], {})
 
     def api_ready(self) -> bool:
@@ -106,7 +106,7 @@ class Machines:
             place.start(name, [sys.executable, "-B", *map(str, program)], {})
 
     def keys(self, store: str) -> list[str]:
-        """The store's keys."""
+        """Return the keys in an etcd cluster."""
         answer = self.control[store].etcdctl.run(self._url(store), "get", "/", "--prefix", "--keys-only")
         return [base64.b64decode(item["key"]).decode() for item in answer.get("kvs", [])]
 

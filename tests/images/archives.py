@@ -1,4 +1,4 @@
-"""Archives of container images as a bake leaves them, with nothing in the images."""
+"""Archives of container images as a bake leaves them; the images are empty."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def write_archive(path: Path, *names: str) -> dict[str, str]:
-    """An archive with images of those names; their digests by name."""
+    """Write an archive with images of those names; return their digests by name."""
     found = {name: f"sha256:{hashlib.sha256(name.encode()).hexdigest()}" for name in names}
     entries = [{"digest": digest, "annotations": {"io.containerd.image.name": name}} for name, digest in found.items()]
     text = json.dumps({"schemaVersion": 2, "manifests": entries}).encode()

@@ -1,4 +1,5 @@
-"""A pool of the lab's AWS with one machine, another role's with one too, and proofs as each of them makes its own."""
+"""A pool of the lab's AWS with one machine, one machine of another role, and proofs made as each of them makes its
+own."""
 
 from __future__ import annotations
 
@@ -32,11 +33,12 @@ class AwsPool:
         site.pool(1, name=STRANGERS, LaunchTemplate={"LaunchTemplateId": template, "Version": "1"})
 
     def machine(self, group: str = POOL) -> str:
-        """The id of a group's instance."""
+        """Return the id of a group's instance."""
         return str(self._instance(group)["InstanceId"])
 
     def prove(self, asked: Asked, *, group: str = POOL) -> Mapping[str, object]:
-        """A proof that a machine makes: its metadata is told by where the question comes from."""
+        """Return a proof as a machine makes it: the metadata service identifies the machine by the address that
+        asks."""
         session = requests.Session()
         session.mount("http://", Source(self._instance(group)["PrivateIpAddress"]))
 
@@ -59,7 +61,7 @@ def _tags(instance: Mapping[str, Any]) -> dict[str, str]:
 
 @contextlib.contextmanager
 def aws_pool(folder: Path) -> Iterator[AwsPool]:
-    """The lab's AWS, which this process reaches by its real names, with these machines."""
+    """Run the lab's AWS with these machines; this process reaches it by its real names."""
     with running(folder / "cloud", regions=REGIONS) as live:
         site = Site(live)
         runner = live.call(_serve(live, site))

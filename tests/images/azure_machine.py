@@ -1,4 +1,4 @@
-"""The lab's Azure as far as it signs, a service that believes its authority, and what anybody else may sign."""
+"""The signing parts of the lab's Azure, a service that trusts its authority, and signatures of others."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ FACTS = Facts(vm_id=MACHINE, subscription=SUBSCRIPTION, size="Standard_NC24ads_A
 
 
 class Azure:
-    """The lab's Azure as far as it signs, and a service that believes its authority."""
+    """The signing parts of the lab's Azure, and a service that trusts its authority."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.now, self.clock = folder, datetime.now(UTC), 1000.0
@@ -78,7 +78,8 @@ class Azure:
         return self.identity.token(object_id="o", app_id="a", audience=audience, life_s=life_s, resource_id=resource)
 
     def says(self, **changes: Any) -> Attested | str:
-        """Which machine a proof is of, or why it is refused."""
+        """Return the machine that a proof is about, or the reason of the refusal. No refusal contains a part of the
+        proof."""
         proof = {"document": self.document(), "token": self.token(), "chain": [], **changes}
         refused = ""
         try:
@@ -90,7 +91,7 @@ class Azure:
 
 
 def sign(folder: Path, content: bytes, pair: issuing.Pair) -> str:
-    """As anybody may with openssl."""
+    """Sign as anyone can, with openssl."""
     (folder / "signer.pem").write_text(pair.certificate + pair.key)
     (folder / "content").write_bytes(content)
     command = ["openssl", "cms", "-sign", "-binary", "-nodetach", "-outform", "DER", "-signer", "signer.pem"]

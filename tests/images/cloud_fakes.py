@@ -1,4 +1,4 @@
-"""A cloud's API on loopback: answers what a test says, and keeps what it was asked."""
+"""A cloud's API on loopback: gives a test's answers, and records the requests."""
 
 from __future__ import annotations
 

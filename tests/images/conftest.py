@@ -1,4 +1,4 @@
-"""The machines' own programs are imported from where the image has them."""
+"""Imports the machines' own programs from their place in the image's tree."""
 
 from __future__ import annotations
 

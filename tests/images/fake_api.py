@@ -1,4 +1,4 @@
-"""An API server of the controller's that a test writes, and what a watch holds of it."""
+"""The controller's API server with a test's objects, and the objects of a watch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NODE = "i-0123456789abcdef0"
 
 
 class FakeApi(Api):
-    """Objects by path; writes are kept, conditions as the API server keeps them."""
+    """Objects by path. Writes are recorded, and conditions are merged as by the API server."""
 
     def __init__(self) -> None:
         self.objects: dict[str, dict[str, Any]] = {}
@@ -34,7 +34,7 @@ class FakeApi(Api):
 
 
 class Held:
-    """What a watch holds."""
+    """Objects that a watch holds."""
 
     def __init__(self) -> None:
         self.documents: list[dict[str, Any]] = []

@@ -1,4 +1,4 @@
-"""A vault and a metadata service on loopback, as far as a machine sees them."""
+"""A vault and a metadata service on loopback, with the parts that a machine uses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TOKEN = "a-token-that-must-not-be-logged"
 
 
 class FakeVault:
-    """Serves ``secrets``; ``refuse`` makes the vault answer that code, ``asked`` is what was asked for."""
+    """Serves ``secrets``. ``refuse`` makes the vault answer with that status; ``asked`` records the requests."""
 
     def __init__(self, host: str = "127.0.0.1") -> None:
         self.secrets: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""A join service on loopback before an API that a test writes, and proofs that are what a test says."""
+"""A join endpoint on loopback, with an API and a verifier of proofs whose answers a test gives."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SENDER = "10.65.128.4"
 
 
 class Api(FakeApi):
-    """Keeps what is created, once for each name; ``granted`` signs it as the node controller would."""
+    """Keeps created objects, one for each name; ``granted`` signs a request as the node controller would."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
@@ -68,7 +68,7 @@ class Api(FakeApi):
 
 
 class Told:
-    """A verifier that says what a test does."""
+    """A verifier with a test's answer."""
 
     def __init__(self) -> None:
         self.answer: Attested | Exception = Attested(site="use1", machine=NODE)
@@ -82,7 +82,7 @@ class Told:
 
 
 class JoinWorld:
-    """The service, its certificate, and its desk."""
+    """The join endpoint, its certificate, and the part that decides."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.now = folder, 1000.0

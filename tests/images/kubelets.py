@@ -1,4 +1,4 @@
-"""What kubelets ask for, and what they should not."""
+"""Requests of kubelets: those that they make, and those that they should not make."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _numbers = itertools.count()
 
 
 def key() -> ec.EllipticCurvePrivateKey:
-    """As a kubelet's."""
+    """Return a key as a kubelet makes it."""
     return ec.generate_private_key(ec.SECP256R1())
 
 
@@ -42,7 +42,7 @@ def csr(
     addresses: Sequence[str] = (),
     more_names: Sequence[x509.GeneralName] = (),
 ) -> str:
-    """A PKCS#10 request, base64 of PEM as the API has it."""
+    """Return a PKCS#10 request, base64 of PEM as the API has it."""
     parts = subject or [(NameOID.ORGANIZATION_NAME, "system:nodes"), (NameOID.COMMON_NAME, f"system:node:{node}")]
     builder = x509.CertificateSigningRequestBuilder().subject_name(
         x509.Name([x509.NameAttribute(oid, value) for oid, value in parts])
@@ -55,7 +55,7 @@ def csr(
 
 
 def document(request: str, *, signer: str = CLIENT, usages: Sequence[str] | None = None, **more: Any) -> dict[str, Any]:
-    """What is posted to the API."""
+    """Return the object that is posted to the API."""
     usage = "client auth" if signer == CLIENT else "server auth"
     spec = {"request": request, "signerName": signer, "usages": list(usages or ["digital signature", usage]), **more}
     return {
@@ -67,7 +67,7 @@ def document(request: str, *, signer: str = CLIENT, usages: Sequence[str] | None
 
 
 def received(posted: dict[str, Any], *, user: str, groups: Sequence[str] = ()) -> dict[str, Any]:
-    """The same as the API server hands it on: with who asked."""
+    """Return the object as the API server passes it on, with its requester."""
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     metadata = {**posted["metadata"], "uid": f"uid-{posted['metadata']['name']}", "creationTimestamp": now}
     return {**posted, "metadata": metadata, "spec": {**posted["spec"], "username": user, "groups": list(groups)}}
@@ -82,11 +82,11 @@ def by_node(posted: dict[str, Any], node: str) -> dict[str, Any]:
 
 
 def noted(posted: dict[str, Any], machine: str, *, site: str = "use1") -> dict[str, Any]:
-    """What the join service posts for a machine that has proved what it is."""
+    """Return the request that the join endpoint posts for a machine with a proof."""
     notes = {"longhaul.dev/site": site, "longhaul.dev/machine": machine}
     return {**posted, "metadata": {**posted["metadata"], "annotations": notes}}
 
 
 def by_proof(posted: dict[str, Any], machine: str, *, site: str = "use1") -> dict[str, Any]:
-    """The same as the API server hands it on."""
+    """Return that request as the API server passes it on."""
     return received(noted(posted, machine, site=site), user="longhaul:join", groups=["system:authenticated"])

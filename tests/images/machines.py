@@ -48,11 +48,12 @@ STACK = ROOT / "stacks" / "Pulumi.lab.yaml"
 ROOTFS = ROOT / "images" / "rootfs"
 UNITS = ROOTFS / "etc" / "systemd" / "system"
 DEADLINE_S = 300.0
-"""Nothing here takes longer, on a busy machine either."""
+"""Time limit of everything here in seconds, enough for a busy machine."""
 
 
 def small_environment(*, members: int) -> Environment:
-    """The lab with a store of ``members``, on other addresses at each call so that test runs do not meet."""
+    """Return the lab with an etcd cluster of ``members``. Addresses differ at each call, so that test runs do not
+    conflict."""
     lab = load(STACK)
     control = lab.control_plane
     etcd = control.etcd.model_copy(update={"members": members})
@@ -68,7 +69,7 @@ def small_environment(*, members: int) -> Environment:
 
 
 def loopback(addresses: AddressPlan) -> AddressPlan:
-    """The same plan with 127 in the place of 10. No environment file may ask for that."""
+    """Return the plan with 127 in the place of 10; no environment file may ask for that."""
 
     def there(network: IPv4Network) -> IPv4Network:
         return IPv4Network(str(network).replace("10.", "127.", 1))
@@ -82,14 +83,14 @@ def loopback(addresses: AddressPlan) -> AddressPlan:
 
 
 class Place:
-    """One machine's files below ``folder``, and what runs of it."""
+    """One machine's files below ``folder``, and its processes."""
 
     def __init__(self, machine: Machine, folder: Path, *, control: Control, tools: dict[str, Path]) -> None:
         self.machine, self.folder, self.control, self.tools = machine, folder, control, tools
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
 
     def write(self) -> None:
-        """What cloud-init would write, and then the secrets."""
+        """Write the files that cloud-init would, then the secrets."""
         vault = self.control.vault
         for path, file in files(self.control.environment, self.control.addresses, self.machine).items():
             target = self.path(path)
@@ -106,17 +107,17 @@ class Place:
         self.fetch()
 
     def fetch(self) -> None:
-        """Fetch the secrets, all of them."""
+        """Fetch all secrets."""
         config = fetch_secrets.Config.read(self.path("/etc/longhaul/secrets.json"))
         _, problems = fetch_secrets.fetch(config, config.open().read)
         assert problems == []
 
     def path(self, path: str) -> Path:
-        """Where this machine has ``path``."""
+        """Return this machine's place of ``path``."""
         return self.folder / path.removeprefix("/")
 
     def local(self, text: str) -> str:
-        """``text`` with the machine's paths as they are here."""
+        """Return ``text`` with the machine's paths replaced by their places here."""
         text = text.replace("/usr/local/share/longhaul", str(ROOTFS / "usr/local/share/longhaul"))
         return re.sub(
             r"/(etc/longhaul|run/longhaul|var/log/kubernetes|var/lib/longhaul/ssd)", rf"{self.folder}/\1", text
@@ -139,7 +140,7 @@ class Place:
         return self.path("/var/lib/longhaul/ssd/etcd")
 
     def prepare(self) -> object:
-        """What etcd.service does before etcd: decide."""
+        """Decide how etcd starts, as etcd.service does before etcd."""
         config = fetch_secrets.Config.read(self.path("/etc/longhaul/secrets.json"))
         self.data.mkdir(parents=True, exist_ok=True, mode=0o700)
         return etcd_join.prepare(
@@ -151,7 +152,7 @@ class Place:
         )
 
     def start_etcd(self) -> None:
-        """What etcd.service does then."""
+        """Start etcd as etcd.service does after that."""
         variables = self.unit_environment("etcd.service")
         for name in ("/etc/longhaul/etcd.env", "/run/longhaul/etcd-join.env"):
             variables |= environment_file(self.path(name).read_text())
@@ -160,12 +161,12 @@ class Place:
         self.start("etcd", [str(self.tools["etcd"])], variables)
 
     def unit_environment(self, unit: str) -> dict[str, str]:
-        """``Environment=`` of a unit, as this machine has it."""
+        """Return ``Environment=`` of a unit with this machine's paths."""
         text = self.local((UNITS / unit).read_text())
         return dict(pair.split("=", 1) for pair in re.findall(r"^Environment=(.*)$", text, flags=re.MULTILINE))
 
     def unit_command(self, unit: str, variables: dict[str, str]) -> list[str]:
-        """``ExecStart=`` of a unit with its variables split into words, as systemd does."""
+        """Return ``ExecStart=`` of a unit, with its variables split into words, as systemd does."""
         text = self.local((UNITS / unit).read_text()).replace("\\\n", " ")
         line = re.findall(r"^ExecStart=(.*)$", text, flags=re.MULTILINE)[-1]
         words: list[str] = []
@@ -191,23 +192,23 @@ class Place:
             process.wait()
 
     def running(self, name: str) -> bool:
-        """Whether it still runs; fails the test with its last words when it ended by itself."""
+        """Return True while it runs; fail the test with the end of its log when it ended by itself."""
         if (code := self.processes[name].poll()) is not None:
             raise AssertionError(f"{name} ended with {code}: {(self.folder / f'{name}.log').read_text()[-2000:]}")
         return True
 
     def wipe(self) -> None:
-        """Lose the local SSD."""
+        """Delete the local SSD's data."""
         subprocess.run(["rm", "-rf", str(self.data)], check=True)
 
 
 def environment_file(text: str) -> dict[str, str]:
-    """An environment file as systemd reads the plain ones we write."""
+    """Return the variables of an environment file, as systemd reads the plain ones that we write."""
     return dict(line.split("=", 1) for line in text.splitlines() if line and line[0] not in "#;")
 
 
 def eventually(condition: Callable[[], Any], *, what: str) -> Any:
-    """Await ``condition``; fails the test with ``what`` after :data:`DEADLINE_S`."""
+    """Wait for ``condition``; fail the test with ``what`` after :data:`DEADLINE_S`."""
     deadline = time.monotonic() + DEADLINE_S
     while time.monotonic() < deadline:
         if found := condition():
@@ -217,7 +218,7 @@ def eventually(condition: Callable[[], Any], *, what: str) -> Any:
 
 
 class Control:
-    """The control plane's machines."""
+    """All machines of the control plane."""
 
     def __init__(self, folder: Path, vault: FakeVault, *, members: int, tools: dict[str, Path]) -> None:
         self.environment = small_environment(members=members)
@@ -234,7 +235,7 @@ class Control:
         }
 
     def _fill(self) -> None:
-        """Put into the vault what the components would."""
+        """Fill the vault as the components would."""
         for name, pair in self._issuers.items():
             self.vault.secrets[f"trust-{name}"] = pair.certificate
             self.vault.secrets[f"ca-{name}"] = json.dumps({"certificate": pair.certificate, "key": pair.key})
@@ -244,7 +245,7 @@ class Control:
             self.vault.secrets[shared.name] = secrets.first_value(shared.kind)
 
     def renew(self, name: str) -> str:
-        """Issue a certificate anew into the vault; returns it."""
+        """Issue a certificate anew, put it into the vault, and return it."""
         certificate = next(one for one in certificates(self.environment, self.addresses) if one.name == name)
         issuer = self._issuers[certificate.authority]
         pair = issuing.issue(

@@ -1,4 +1,4 @@
-"""What the objects stack lets the node controller, the join service and racks' tokens do, as the API takes it."""
+"""Rights that the objects stack gives to the node controller, the join endpoint and racks' tokens, as API objects."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KEYS = {"api_groups": "apiGroups", "resource_names": "resourceNames"}
 
 
 def rights() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each object with the path it is posted to."""
+    """Yield each object with the path that it is posted to."""
     tokens = {"apiGroup": API, "kind": "Group", "name": BOOTSTRAPPERS}
     bootstrapper = _binding("ClusterRoleBinding", "system:node-bootstrapper", "ClusterRole", tokens)
     yield f"{PATH}/clusterrolebindings", bootstrapper

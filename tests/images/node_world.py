@@ -1,4 +1,4 @@
-"""A real cluster with a node controller, and those who ask it for certificates."""
+"""A real cluster with a node controller, and callers that ask it for certificates."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ENVIRONMENT = {
 
 
 class Cloud:
-    """A site's list that a test writes."""
+    """A site's list of machines, which a test writes."""
 
     site = "use1"
 
@@ -58,7 +58,7 @@ class Cloud:
 
 
 class Caller:
-    """Somebody at the API: by a certificate or by a token."""
+    """A caller of the API, with a certificate or a token."""
 
     def __init__(self, base: str, trust: str, *, pem: Path | None = None, token: str = "") -> None:
         self._base, self._token = base, token
@@ -89,7 +89,7 @@ class Caller:
 
 
 class World:
-    """A cluster with a controller."""
+    """A cluster with a node controller."""
 
     def __init__(self, machines: Machines, folder: Path) -> None:
         self.folder, self.cloud, self.machines = folder, Cloud(), machines
@@ -123,7 +123,7 @@ class World:
         return self.lists
 
     def prepare(self) -> None:
-        """What the objects stack makes."""
+        """Create what the objects stack creates."""
         for name in ("default", "kube-system", "kube-node-lease"):
             there = lambda path=f"/api/v1/namespaces/{name}": self.admin.ask("GET", path)[0] == 200  # noqa: E731
             eventually(there, what=f"the namespace {name} is there")
@@ -153,7 +153,7 @@ class World:
         )
 
     def answer(self, posted: dict[str, Any]) -> dict[str, Any]:
-        """The request once it is decided and, if granted, signed."""
+        """Return the request once it is decided and, if granted, signed."""
         name = posted["metadata"]["name"]
 
         def decided() -> dict[str, Any] | None:
@@ -166,14 +166,14 @@ class World:
         return found
 
     def granted(self, caller: Caller, document: dict[str, Any]) -> str:
-        """The certificate that is given for a request."""
+        """Make a request and return the certificate that is granted."""
         caller.post(REQUESTS, document)
         status = self.answer(document)["status"]
         assert "certificate" in status, status
         return base64.b64decode(status["certificate"]).decode()
 
     def refused(self, caller: Caller, document: dict[str, Any]) -> str:
-        """The reason why a request is refused; with the Event that says so to everybody."""
+        """Make a request and return the reason of its refusal. An Event must repeat the reason."""
         caller.post(REQUESTS, document)
         answer = self.answer(document)
         [condition] = answer["status"]["conditions"]
@@ -193,7 +193,7 @@ class World:
         return str(condition["reason"])
 
     def join(self, name: str, *, caller: Caller | None = None) -> Caller:
-        """What a machine does first, by proof or as ``caller``; returns it with its certificate."""
+        """Join as a machine does first, by proof or as ``caller``; return the caller with the new certificate."""
         own = kubelets.key()
         document = kubelets.document(kubelets.csr(name, own))
         if caller is None:
@@ -205,12 +205,12 @@ class World:
         return Caller(self.base, self.trust, pem=pem)
 
     def register(self, name: str, site: str, *, caller: Caller) -> None:
-        """What it does then."""
+        """Create the Node, as a machine does next."""
         node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {"longhaul.dev/site": site}}}
         caller.post("/api/v1/nodes", node)
 
     def lease(self, name: str, *, caller: Caller) -> None:
-        """And every ten seconds."""
+        """Create the Lease, which a kubelet renews every ten seconds."""
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name}}
         lease["spec"] = {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": now}  # type: ignore[assignment]

@@ -1,4 +1,4 @@
-"""An API server stops when another one serves, and not before."""
+"""An API server stops only when another one serves."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FRONTEND = "10.0.3.5:6443"
 
 
 class Around:
-    """What the server finds around it."""
+    """Surroundings of the server: the load balancer, other servers and systemd."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.well, self.other_answers_after = True, 0
@@ -28,7 +28,7 @@ class Around:
         monkeypatch.setattr(api_leave, "RETRY_S", 0.01)
 
     def hurry(self, name: str) -> None:
-        """Give up soon: for what never comes. What comes is waited for."""
+        """Shorten a wait whose event never comes; events that come are waited for in full."""
         self._monkeypatch.setattr(api_leave, name, 0.2)
 
     @property
@@ -87,7 +87,7 @@ def test_one_that_serves_nobody_has_nothing_to_leave(monkeypatch: pytest.MonkeyP
 
 def test_one_that_does_not_stop_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     with Around(monkeypatch) as around:
-        around.stopped = 1  # so that the listener stays
+        around.stopped = 1  # The listener stays.
         around.hurry("STOP_S")
         departure = around.leave()
         assert not departure.left

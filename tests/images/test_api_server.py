@@ -1,4 +1,4 @@
-"""A real API server machine before two real stores, as its units start it."""
+"""A real API server machine with two real etcd clusters, started as their units start them."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_the_audit_log_tells_of_writes_without_their_contents(machines: Machines
     machines.client.get("/version")
 
     def written() -> list[dict[str, Any]]:
-        # The last line may be half there.
+        # The last line may be incomplete.
         return [json.loads(line) for line in log.read_text().rpartition("\n")[0].splitlines()]
 
     def audited() -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Who an AWS machine is: what the lab's STS says of signatures that a lab machine really makes, and of stolen ones."""
+"""Proofs of AWS machines, real and stolen: signatures that a lab machine really makes, judged by the lab's STS."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def says(
     later: timedelta = timedelta(),
     url: Callable[[str], str] | None = None,
 ) -> Attested | str:
-    """Which machine a proof is of, or why it is refused; a refusal tells nothing of what was signed."""
+    """Return the machine that a proof is about, or the reason of the refusal. No refusal contains what was signed."""
     now = datetime.now(UTC) + later
     proofs = AwsProofs(now=lambda: now, **({"url": url} if url else {}))
     refused = ""
@@ -113,7 +113,7 @@ def test_a_machine_of_another_account(prove: Machine) -> None:
 
 
 def test_a_site_s_machine_at_another_site(prove: Machine) -> None:
-    """Signed for the one and said to be of the other."""
+    """The request is signed for one site and claims to be from the other."""
     assert says({**prove(), "region": "us-west-2"}) == "ForeignProof"
 
 
@@ -148,7 +148,7 @@ def test_a_document_of_an_older_longhaul_refuses_nobody(prove: Machine) -> None:
         says(prove(), question=older)
 
 
-# What STS may answer.
+# STS's possible answers.
 
 
 def caller(arn: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Who an Azure machine is: real signatures and tokens, of the lab's Azure and of others."""
+"""Proofs of Azure machines: real signatures and tokens, of the lab's Azure and of others."""
 
 from __future__ import annotations
 

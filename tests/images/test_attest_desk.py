@@ -1,4 +1,4 @@
-"""What the join service makes of a proof: a request in the machine's name, once, or a refusal that is told."""
+"""The join endpoint turns a proof into one request in the machine's name, or into a refusal with a reason."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.images.join_world import NODE, SENDER, JoinWorld
 
 
 class Machine:
-    """A key and the requests that are made with it."""
+    """A machine's key, and the requests that are made with it."""
 
     def __init__(self, world: JoinWorld) -> None:
         self.world, self.key = world, kubelets.key()
@@ -33,7 +33,7 @@ class Machine:
         return base64.b64decode(kubelets.csr(node, self.key, **more)).decode()
 
     def join(self, node: str = NODE, **changes: Any) -> tuple[int, str]:
-        """Status, and the reason where there is one."""
+        """Return the status, and the reason if there is one."""
         more = {"request": self.request(node)} | changes
         answer = self.world.join(more.pop("request"), self.print, **more)
         return answer.status, answer.body.get("reason", "")
@@ -95,7 +95,7 @@ def test_two_machines_do_not_share_a_key(world: JoinWorld, machine: Machine) -> 
     assert machine.join() == (403, "KeyIsTaken")
 
 
-# Whose proof it is.
+# The proof's machine and key.
 
 
 def test_a_challenge_is_of_one_key_and_one_moment(world: JoinWorld, machine: Machine) -> None:
@@ -188,7 +188,7 @@ def test_without_the_api_nobody_is_refused(world: JoinWorld, machine: Machine, s
     assert world.desk.look(machine.print, sender=SENDER).status == 503
 
 
-# What is asked for.
+# The content of the request.
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def test_what_is_no_fingerprint(world: JoinWorld, print_: str) -> None:
     assert world.desk.look(print_, sender=SENDER).status == 404
 
 
-# How often.
+# Limits on the rate.
 
 
 def test_so_many_proofs_a_second(world: JoinWorld) -> None:

@@ -1,4 +1,4 @@
-"""How much the join service takes from whom, and for how long."""
+"""Limits of the join endpoint: connections for each address, bytes and seconds."""
 
 from __future__ import annotations
 

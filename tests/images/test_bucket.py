@@ -1,4 +1,4 @@
-"""How many a second, and for whom."""
+"""Limits of the number in a second, separate for each key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hook that GPUs' CDI specifications name on every machine, wherever NVIDIA's own lies."""
+"""The hook in GPUs' CDI specifications, which has the same path on every machine, wherever NVIDIA's own hook is."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from components.objects import gpus
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounts folders over the system's, which needs root")
 
 HIDE = 'mount -t tmpfs none /usr/local/bin && mount --bind "$1" "$2" && shift 2 && exec env -i "$@"'
-"""In a namespace of its own: a folder in the place of another, and a command without any environment."""
+"""Runs a command without any variables in a mount namespace of its own, with one folder in the place of another."""
 
 
 def start(rootfs: Path, *, has: Path, at: str) -> subprocess.CompletedProcess[str]:
@@ -30,7 +30,7 @@ def start(rootfs: Path, *, has: Path, at: str) -> subprocess.CompletedProcess[st
 
 @pytest.fixture(name="folder")
 def _folder(tmp_path: Path) -> Path:
-    """With what stands for NVIDIA's hook: it says what it was given."""
+    """Folder with a stand-in for NVIDIA's hook, which prints its input."""
     hook = tmp_path / "bin" / "nvidia-cdi-hook"
     hook.parent.mkdir()
     hook.write_text('#!/bin/sh\nread -r state\necho "$state: $*"\n')
@@ -39,7 +39,7 @@ def _folder(tmp_path: Path) -> Path:
 
 
 def test_it_is_called_as_nvidias_is() -> None:
-    # The toolkit goes by the last part of the path how a hook is called.
+    # The toolkit chooses a hook's arguments by the last part of its path.
     assert Path(gpus.CDI_HOOK).name == "nvidia-cdi-hook"
     assert f"--nvidia-cdi-hook-path={gpus.CDI_HOOK}" in gpus.ARGS
 

@@ -1,4 +1,4 @@
-"""containerd's main file is other tools' to edit, as long as Longhaul's folder is read."""
+"""Other tools may edit containerd's main file, as long as Longhaul's folder is still read."""
 
 from __future__ import annotations
 

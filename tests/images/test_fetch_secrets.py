@@ -1,4 +1,4 @@
-"""Secrets arrive whole, with their mode, and stay when the vault is away; no value is ever written elsewhere."""
+"""Secrets arrive whole, with their mode, and stay when the vault is away. No value is written anywhere else."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_a_vault_that_refuses_leaves_the_old_files(
 ) -> None:
     assert run(config, monkeypatch) == 0
     vault.refuse = refuse
-    assert run(config, monkeypatch) == 1  # the timer's run tells
+    assert run(config, monkeypatch) == 1  # the timer's run reports it
     assert run(config, monkeypatch, "--boot-wait", "60") == 0  # but a machine boots without the vault
     assert (tmp_path / "pki" / "member.pem").read_text() == "CERTIFICATE\n" + KEY
 

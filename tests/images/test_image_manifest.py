@@ -1,4 +1,4 @@
-"""What an image says of itself is what is in it."""
+"""An image's own manifest agrees with its content."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ BINARY = b"#!/bin/sh\n"
 
 @pytest.fixture(name="root")
 def _root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A small system with two packages, a binary, two kernels of which one has the driver, and an image."""
+    """A small system with two packages, a binary, two kernels (one with the driver), and a container image."""
     root = tmp_path / "root"
     for name, text in (
         ("etc/os-release", 'PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\nVERSION_CODENAME=bookworm\n'),
@@ -103,7 +103,7 @@ def test_without_a_version_the_content_makes_one(root: Path) -> None:
     (root / "usr/local/bin/etcd").write_bytes(b"other")
     assert bake(root)["version"] != first["version"]
     assert bake(root, "--sources=other")["version"] != bake(root)["version"]
-    # Who baked it when from which commit makes no other image.
+    # The time and the commit of the bake do not change the version.
     assert bake(root, "--commit=other")["version"] == bake(root)["version"]
 
 
@@ -123,7 +123,7 @@ def test_an_archive_without_names_is_none(tmp_path: Path, index: bytes) -> None:
 
 
 def baked() -> list[Path]:
-    """Nodes' images of the lab that are cached and say what they are."""
+    """Return the cached images of the lab's nodes that have a manifest."""
     return sorted(cache_root().glob("image/node-*/rootfs/usr/share/longhaul/image.json"))
 
 

@@ -1,4 +1,4 @@
-"""How a member decides to start, without etcd."""
+"""A member's decision about how it starts, without etcd."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NEW, EXISTING = State(state="new"), State(state="existing", cluster="c")
 
 
 def member(number: int, *, name: str = "", address: str = "", learner: bool = False) -> Member:
-    """One with a name has started once, and told where it answers."""
+    """Return a member. One with a name has started before, and has announced its address for clients."""
     answers = (client_url(address),) if name else ()
     return Member(id=number, name=name, learner=learner, peer_urls=(peer_url(address),), client_urls=answers)
 

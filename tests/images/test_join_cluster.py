@@ -1,5 +1,5 @@
-"""From a machine's metadata to a name in a real cluster: STS of the lab's AWS, a real API server, join service and node
-controller; and what thieves get instead."""
+"""A machine's way from its metadata to a Node in a real cluster: STS of the lab's AWS, a real API server, join endpoint
+and node controller. Thieves are refused."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ SERVICE = "join.lab.internal"
 
 @dataclass(frozen=True, kw_only=True)
 class Joining:
-    """Everything that a machine meets."""
+    """All services that a machine uses to join."""
 
     cluster: ApiServer
     pool: AwsPool
     cloud: Cloud
     settings: Settings
     service: Caller
-    """As the join service itself."""
+    """Caller with the identity of the join endpoint itself."""
 
     def paths(self, folder: Path) -> Paths:
-        """Of one machine."""
+        """Return the paths of one machine."""
         return Paths(
             key=folder / "join.key",
             folder=folder / "pki",
@@ -62,8 +62,8 @@ class Joining:
         )
 
     def join(self, folder: Path, *, group: str = "pool", node: str = "", **stolen: str) -> Paths:
-        """What a machine of ``group`` does, as ``node`` if it pretends to be another; ``stolen``: with the proof that
-        it would make if it were asked otherwise."""
+        """Join as a machine of ``group``, which claims the name ``node`` if given. ``stolen``: changes to the question,
+        for a proof that was made for another one."""
         paths = self.paths(folder)
 
         def prove(asked: Asked) -> Mapping[str, object]:
@@ -73,12 +73,12 @@ class Joining:
         return paths
 
     def events(self, reason: str) -> list[str]:
-        """What was told with ``reason``."""
+        """Return the messages of the events with ``reason``."""
         found = self.cluster.get("events", "--namespace=default")["items"]
         return [event["message"] for event in found if event["reason"] == reason]
 
     def requests(self) -> int:
-        """How many there are."""
+        """Return the number of requests."""
         return len(self.cluster.get("csr")["items"])
 
 
@@ -140,7 +140,7 @@ def _joining(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Joining]:
 
 
 def prepare(cluster: ApiServer) -> None:
-    """What the objects stack makes."""
+    """Create what the objects stack creates."""
     for name in ("default", "kube-system", "kube-node-lease"):
         eventually(partial(cluster.kubectl, "get", "namespace", name, "--output=name", check=False), what=f"{name}")
     for path, document in rights():
@@ -152,7 +152,7 @@ def prepare(cluster: ApiServer) -> None:
 
 
 def test_a_machine_that_is_in_no_list_is_nobody(joining: Joining, tmp_path: Path) -> None:
-    """Before any of them has it."""
+    """This runs before any machine is in the list."""
     with pytest.raises(node_attest.RefusedError, match="UnknownMachine"):
         joining.join(tmp_path)
     assert any("UnknownMachine" in message for message in joining.events("NodeRequestDenied"))
@@ -165,12 +165,12 @@ def test_a_machine_becomes_the_node_that_it_is_and_its_name_is_then_taken(joinin
     kubelet = Caller(f"https://127.0.0.1:{joining.cluster.port}", trust, pem=paths.current)
     assert kubelet.who()["username"] == f"system:node:{name}"
     assert "system:nodes" in kubelet.who()["groups"]
-    # As the kubelet itself goes on: with what it has.
+    # The kubelet renews with the certificate that it has.
     renewal = kubelets.document(kubelets.csr(name, kubelets.key()))
     kubelet.post(REQUESTS, renewal)
     own = renewal["metadata"]["name"]
     eventually(lambda: joining.cluster.get("csr", own)["status"].get("certificate"), what="a renewal is signed")
-    # Who got hold of the machine's identity comes too late, even before there is a Node.
+    # A thief with the machine's identity comes too late, even before there is a Node.
     with pytest.raises(node_attest.RefusedError, match="NameIsTaken"):
         joining.join(tmp_path / "thief")
     assert any("NameIsTaken" in message for message in joining.events("NodeRequestDenied"))
@@ -197,7 +197,7 @@ def test_a_machine_of_ours_cannot_be_another(joining: Joining, tmp_path: Path) -
 def test_a_proof_that_is_not_one_makes_no_request(
     joining: Joining, tmp_path: Path, group: str, stolen: dict[str, str], reason: str
 ) -> None:
-    """And everybody can see that somebody tried."""
+    """An event shows the attempt to everyone."""
     before, machine = joining.requests(), joining.pool.machine(group)
     with pytest.raises(node_attest.RefusedError, match=reason):
         joining.join(tmp_path, group=group, **stolen)

@@ -1,4 +1,4 @@
-"""What the kubelet remembers of processors never keeps it from starting, and never takes them from a pod that runs."""
+"""The kubelet's saved state of processors never prevents its start, and never takes processors from a running pod."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _paths(tmp_path: Path) -> Paths:
 
 
 def remember(paths: Paths, policy: str) -> None:
-    """As a kubelet of that policy leaves the file (state/checkpoint.go)."""
+    """Write the file as a kubelet with that policy leaves it (state/checkpoint.go)."""
     paths.state.write_text(json.dumps({"policyName": policy, "defaultCpuSet": "0-1", "checksum": 1}))
 
 
@@ -61,7 +61,7 @@ def test_a_node_that_never_ran(paths: Paths) -> None:
 def test_where_no_guaranteed_pod_runs_everything_is_forgotten(
     paths: Paths, had: str, wanted: str, cgroup: str | None
 ) -> None:
-    """After a boot, on a drained node, and beside pods that hold no processors of their own."""
+    """After a boot, on a drained node, and beside pods without processors of their own."""
     remember(paths, had)
     paths.configuration.write_text(wanted)
     if cgroup is not None:
@@ -84,7 +84,7 @@ def test_a_pod_that_runs_keeps_its_policy(paths: Paths, cgroup: str, had: str, w
     dropped = json.loads(paths.kept.read_text())
     assert dropped["cpuManagerPolicy"] == had
     assert dropped["cpuManagerPolicyOptions"] is None
-    # Another file there would be one that the kubelet reads too.
+    # The kubelet would read any other file there as well.
     assert list(paths.kept.parent.iterdir()) == [paths.kept]
 
 

@@ -1,4 +1,4 @@
-"""What came with the image gets to containerd, once."""
+"""Container images of the machine's image are imported into containerd, once."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ esac
 
 @pytest.fixture(name="ctr")
 def _ctr(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Stands for containerd's client; has nothing, and three archives wait."""
+    """Stand-in for containerd's client. containerd has no image, and three archives wait."""
     program = tmp_path / "ctr"
     program.write_text(FAKE)
     program.chmod(0o755)
@@ -86,7 +86,7 @@ unpack_config = [{ platform = "linux", snapshotter = "native" }]
 
 @pytest.fixture(name="containerd")
 def _containerd(tmp_path: Path) -> Iterator[tuple[Path, Path]]:
-    """The real one, in namespaces of its own, with an empty root; its client and its socket."""
+    """A real containerd in namespaces of its own, with an empty root; its client and its socket."""
     if os.geteuid() != 0:
         pytest.skip("needs root")
     found = tools.ensure(["containerd"], log_dir=tmp_path, progress=print)

@@ -1,4 +1,4 @@
-"""Which local disk is taken, and which is never written to."""
+"""Choice of the local disk, and disks that are never written to."""
 
 from __future__ import annotations
 

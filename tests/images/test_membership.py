@@ -1,4 +1,4 @@
-"""A store of real etcd processes: founded once, joined, replaced, refused."""
+"""An etcd cluster of real processes: its bootstrap, and members that join, are replaced or are refused."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def ready(place: Place) -> bool:
 
 
 def found(control: Control) -> None:
-    """The first member, and what `up` notes in the vault when it is ready."""
+    """Start the first member, and note in the vault that it is ready, as `up` does."""
     assert isinstance(control[FIRST].prepare(), etcd_join.Found)
     control[FIRST].start_etcd()
     eventually(lambda: ready(control[FIRST]), what="the first member is ready")
@@ -67,8 +67,9 @@ def join(control: Control, name: str) -> None:
 
 
 def _prepared(place: Place) -> object:
-    """None while etcd refuses: for 5 s after another member's arrival, while it elects a leader, and when a member that
-    is added, removed and added within a second has one id. The unit tries again too (etcd_join.main)."""
+    """Return the decision, or None while etcd refuses: for 5 s after another member's arrival, during the election of a
+    leader, and when a member that is added, removed and added within a second gets the same id. The unit tries again
+    too (etcd_join.main)."""
     try:
         return place.prepare()
     except EtcdError as error:
@@ -77,7 +78,8 @@ def _prepared(place: Place) -> object:
 
 
 def lose(control: Control, name: str) -> None:
-    """A member and its disk are gone, and the others have noticed: where it led, they elect another leader first."""
+    """Delete a member and its disk, and wait until the others have noticed. If it was the leader, they first elect
+    another."""
     control[name].stop("etcd")
     control[name].wipe()
     other = control[FIRST if name == SECOND else SECOND]
@@ -95,14 +97,15 @@ def _removed(control: Control, member: int) -> bool:
     try:
         control[FIRST].etcdctl.remove(client_url(control[FIRST].node.address), member)
     except EtcdError as error:
-        # Until etcd has seen that the member is gone, it counts it, and the others must have been there for 5 s.
+        # Until etcd has noticed that the member is gone, it counts the member, and the others must have been there for
+        # 5 s.
         print(f"the removal of {member:x}: {error}")
-        return "member not found" in str(error)  # a removal that timed out may have come about
+        return "member not found" in str(error)  # a removal that timed out may have taken effect
     return True
 
 
 def await_voters(control: Control, *names: str) -> None:
-    """All of them vote and are well, and no others; a slow machine may elect a leader meanwhile."""
+    """Wait until exactly these members vote and are healthy; a slow machine may elect a leader meanwhile."""
 
     def settled() -> bool:
         _, members = store_checks.members(control[FIRST].node, control[FIRST].etcdctl)
@@ -119,7 +122,7 @@ def test_three_found_a_store_together(control: Control) -> None:
     for name in (FIRST, SECOND):
         control[name].start_etcd()
     eventually(lambda: ready(control[FIRST]) and ready(control[SECOND]), what="two of three are a quorum")
-    # The third comes late: the store has it as a member that never started.
+    # The third starts late: the cluster already has it as a member that never started.
     assert control[THIRD].prepare() == etcd_join.Found(founders=all_three)
     control[THIRD].start_etcd()
     eventually(lambda: ready(control[THIRD]), what="the third is ready")
@@ -128,7 +131,7 @@ def test_three_found_a_store_together(control: Control) -> None:
     assert len(clusters) == 1
 
     lose(control, SECOND)
-    join(control, SECOND)  # as a learner, though the vault still says that the store is new
+    join(control, SECOND)  # as a learner, though the vault still says that the cluster is new
     await_voters(control, *all_three)
 
 
@@ -155,7 +158,7 @@ def test_the_first_member_too_is_replaced_by_joining(control: Control) -> None:
     join(control, SECOND)
     join(control, THIRD)
     lose(control, FIRST)
-    control.vault.secrets["etcd-state"] = json.dumps({"state": "new", "cluster": ""})  # even were the vault wrong
+    control.vault.secrets["etcd-state"] = json.dumps({"state": "new", "cluster": ""})  # even if the vault is wrong
     join(control, FIRST)
     await_voters(control, FIRST, SECOND, THIRD)
 

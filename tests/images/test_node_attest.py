@@ -1,4 +1,4 @@
-"""A machine before the join service, over a real connection: from nothing to a certificate that a kubelet takes."""
+"""A machine and the join endpoint, over a real connection: from nothing to a certificate that a kubelet takes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _paths(world: JoinWorld) -> Paths:
 
 
 def grants(world: JoinWorld) -> Callable[[Asked], Mapping[str, object]]:
-    """Proofs; what is asked for with the last one is granted at the first look."""
+    """Return a prover. The request that follows its proof is granted at the first look."""
     looks = world.desk.look
 
     def look(print_: str, *, sender: str) -> Any:
@@ -62,7 +62,7 @@ def test_from_nothing_to_a_certificate(world: JoinWorld, settings: Settings, pat
     assert f"CN=system:node:{NODE}" in certificate.subject.rfc4514_string()
     assert node_attest.usable(paths.current)
     assert not node_attest.usable(paths.current, now=datetime.now(UTC) + timedelta(days=31))
-    # A kubelet's own way of reading it.
+    # Read as a kubelet reads it.
     ssl.create_default_context().load_cert_chain(paths.current)
     assert paths.current.is_symlink()
     assert paths.current.stat().st_mode & 0o777 == 0o600

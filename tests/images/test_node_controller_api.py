@@ -1,4 +1,4 @@
-"""The node controller at a real API server: what kubelets, impostors and ended machines get."""
+"""The node controller at a real API server: its answers to kubelets, to impostors and for ended machines."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ def _world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 def proved(node: str, *, machine: str = "") -> dict[str, Any]:
-    """What the join service posts for a machine; ``machine``: another than it asks as."""
+    """Return the request that the join endpoint posts for a machine; ``machine``: the one that was proved, if not
+    ``node``."""
     return kubelets.noted(kubelets.document(kubelets.csr(node, kubelets.key())), machine or node)
 
 
@@ -66,7 +67,7 @@ def test_a_machine_of_the_pool_becomes_a_node(world: World) -> None:
     own = kubelets.key()
     asked = kubelets.csr(name, own, dns_names=[name], addresses=["10.65.128.4"])
     world.granted(kubelet, kubelets.document(asked, signer=SERVING))
-    # And once more, with what it has: a renewal.
+    # And once more with its certificate: a renewal.
     world.granted(kubelet, kubelets.document(kubelets.csr(name, kubelets.key())))
 
 
@@ -156,7 +157,7 @@ def test_the_node_of_a_machine_that_has_ended_goes_and_no_other(world: World) ->
     name, stays = (world.cloud.put(f"i-0000001{index}", f"10.65.128.2{index}") for index in range(2))
     for each in (name, stays):
         world.register(each, "use1", caller=world.join(each))
-    # A pod that is bound to it and nobody evicts: there is no controller-manager here.
+    # The pod is bound to the node and nothing evicts it: there is no controller-manager here.
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
     world.admin.ask("POST", "/api/v1/namespaces/default/serviceaccounts", account)
     spec = {"nodeName": name, "containers": [{"name": "a", "image": "a"}], "terminationGracePeriodSeconds": 0}
@@ -165,7 +166,7 @@ def test_the_node_of_a_machine_that_has_ended_goes_and_no_other(world: World) ->
         {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": spec},
     )
     world.cloud.put(name, "10.65.128.20", state=State.ENDED)
-    # Sooner than the next listing.
+    # Before the next listing.
     world.lists["use1"].want(name)
 
     def service(node: str) -> list[tuple[str, str]]:
@@ -186,7 +187,7 @@ def test_the_node_of_a_machine_that_has_ended_goes_and_no_other(world: World) ->
 
 
 def test_a_node_tells_of_its_gpus_and_the_controller_lifts_their_taint(world: World) -> None:
-    """With a node's own rights: what NodeRestriction lets it write, and what not."""
+    """Uses a node's own rights: NodeRestriction decides what it may write."""
     name = world.cloud.put("i-00000020", "10.65.128.40")
     kubelet = world.join(name)
     labels = {"longhaul.dev/site": "use1", PRESENT: "true"}
@@ -207,7 +208,7 @@ def test_a_node_tells_of_its_gpus_and_the_controller_lifts_their_taint(world: Wo
         return tainted(own.read())
 
     def starts(boot: str) -> None:
-        """As the kubelet says it: with a status of the whole Node's, its own condition among them."""
+        """Write the status of the whole Node with its own condition, as the kubelet does at its start."""
         node = own.read()
         node["status"]["nodeInfo"]["bootID"] = boot
         ready = {"type": "Ready", "status": "True", "reason": "x", "message": "x"}

@@ -1,4 +1,4 @@
-"""The machines of an AWS site: real answers of moto's, signatures as botocore makes them."""
+"""The machines of an AWS site: moto's real answers, and signatures as botocore makes them."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ CREDENTIALS = Credentials(key="AKIDEXAMPLE", secret="secret", session="session",
 
 
 class Held:
-    """A role that is taken already."""
+    """A role with its credentials."""
 
     def credentials(self) -> Credentials:
         return CREDENTIALS
 
 
 def bodies(client: Any, event: str) -> list[bytes]:
-    """What the service answers, as it comes over the line."""
+    """Return the bodies of the service's answers, as they were sent."""
     kept: list[bytes] = []
     client.meta.events.register(f"before-parse.{event}", lambda response_dict, **_: kept.append(response_dict["body"]))
     return kept
@@ -56,7 +56,7 @@ def _ec2(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 
 def group(ec2: Any, name: str, *, desired: int) -> None:
-    """An auto scaling group as components/aws/pools.py makes it."""
+    """Make an auto scaling group as components/aws/pools.py does."""
     vpc = ec2.create_vpc(CidrBlock="10.65.0.0/16")["Vpc"]["VpcId"]
     subnet = ec2.create_subnet(VpcId=vpc, CidrBlock="10.65.128.0/19")["Subnet"]["SubnetId"]
     template = {"ImageId": "ami-12c6146b", "InstanceType": "m6id.xlarge"}
@@ -72,13 +72,13 @@ def group(ec2: Any, name: str, *, desired: int) -> None:
         LaunchTemplate={"LaunchTemplateName": name},
         Tags=[{"Key": key, "Value": value, "PropagateAtLaunch": True} for key, value in tags.items()],
     )
-    # One by one: moto's pages are of reservations, not of instances.
+    # One at a time: moto divides pages by reservations, not by instances.
     for size in range(1, desired + 1):
         scaling.set_desired_capacity(AutoScalingGroupName=name, DesiredCapacity=size)
 
 
 def replay(ec2: Any) -> Callable[[Asked], tuple[int, bytes]]:
-    """Answers with what moto answers to the same filters and page."""
+    """Return a function that answers as moto does, for the same filters and page."""
 
     def answer(asked: Asked) -> tuple[int, bytes]:
         form = asked.form
@@ -106,7 +106,7 @@ def test_the_instances_of_the_pools_are_the_site_s_machines(ec2: Any) -> None:
     group(ec2, "lab-other", desired=2)
     scaling = boto3.client("autoscaling", region_name="us-east-1")
     scaling.set_desired_capacity(AutoScalingGroupName="lab-cpu", DesiredCapacity=6)
-    # By hand, with our tags, but in no group.
+    # An instance made by hand with our tags, but in no group.
     ec2.run_instances(
         ImageId="ami-12c6146b",
         MinCount=1,
@@ -123,7 +123,7 @@ def test_the_instances_of_the_pools_are_the_site_s_machines(ec2: Any) -> None:
     assert len(own) == 7
     with FakeCloud(replay(ec2)) as cloud:
         found = machines(cloud.url).everything()
-        # Five in a page.
+        # Five instances in a page.
         assert len(cloud.asked) == 2
     assert set(found) == set(own)
     ended = {name for name, machine in found.items() if machine.state is State.ENDED}
@@ -201,11 +201,11 @@ def test_nobody_answers() -> None:
         machines(gone).everything()
 
 
-# Credentials: the machine's token for a role's session.
+# Credentials: the machine's token is exchanged for a session of the role.
 
 
 class Clouds:
-    """Metadata service and STS, as the real ones answer."""
+    """Metadata service and STS, with the answers of the real ones."""
 
     def __init__(self, ec2: Any) -> None:
         sts = boto3.client("sts", region_name="us-east-1")
@@ -248,7 +248,7 @@ def test_a_role_is_taken_with_the_machine_s_token_and_held(clouds: Clouds) -> No
         assert sts.form["WebIdentityToken"] == "abcd.efgh.ijkl"
         assert first.key
         assert first.secret not in repr(first)
-        # The token is near its end, the session at it: both are had anew.
+        # The token is near its end, and the session is at its end: both are fetched anew.
         now = first.until - EARLY_S + 1
         clouds.until = now + 3600
         role.credentials()

@@ -1,4 +1,4 @@
-"""The machines of an Azure site: scale sets as the resource manager tells of them."""
+"""The machines of an Azure site: scale sets as the resource manager describes them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SETS = "/subscriptions/sub/resourceGroups/lab-weu/providers/Microsoft.Compute/vi
 
 
 class Manager:
-    """Two scale sets; two entries a page."""
+    """Two scale sets, listed with two entries in a page."""
 
     def __init__(self) -> None:
         self.machines = {"lab-a100": [0, 3, 4], "lab-h100": [1]}
@@ -83,7 +83,7 @@ def test_the_machines_of_every_pool_with_their_own_address() -> None:
     manager = Manager()
     with FakeCloud(manager.answer) as cloud:
         found = machines(manager, cloud).everything()
-        # A token; two listings for each set, one of which takes two pages in each of its two.
+        # One request for the token, two listings for each set; one set has two pages in each of its listings.
         assert len(cloud.asked) == 1 + 4 + 2
     assert {name: (m.pool, m.addresses) for name, m in found.items()} == {
         "lab-a100-000000": ("a100", {"10.64.129.10"}),

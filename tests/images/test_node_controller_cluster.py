@@ -1,4 +1,4 @@
-"""Which names are taken: by who lives, and by who was just let in."""
+"""Names that are taken: by nodes that are alive, and by requests that were just granted."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_once_there_is_a_node_its_lease_decides(near: Neighbours) -> None:
 
 
 def test_a_name_stays_with_its_key_between_its_certificates_and_its_node(near: Neighbours) -> None:
-    """A kubelet asks for its serving certificate first."""
+    """A kubelet asks for its serving certificate before it creates its Node."""
     near.cluster.granted(parse(joining()))
     near.cluster.joined(NODE)
     assert near.cluster.rival(parse(joining()))

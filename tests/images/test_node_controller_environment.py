@@ -1,4 +1,4 @@
-"""The document that the controller goes by: what Longhaul writes it reads, what is wrong it says."""
+"""The controller's document: it reads what Longhaul writes, and reports what is wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The taint of nodes with GPUs: who is held back, who is let go, and that nothing is asked while nothing changes."""
+"""The taint of nodes with GPUs: when it is set and lifted, and that nothing is requested while nothing changes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def node(
     taints: tuple[Any, ...] = (OURS,),
     version: str = "7",
 ) -> dict[str, Any]:
-    """A Node as the API has it; without ``status``, it has no verdict yet."""
+    """Return a Node as the API has it; without ``status``, it has no verdict yet."""
     conditions = [{"type": "Ready", "status": "True"}]
     if status:
         conditions.append({"type": HEALTHY, "status": status, "reason": "XidFatal", "message": "Xid 79"})
@@ -103,7 +103,7 @@ def test_anything_else_holds_it_back_and_puts_nobody_out(world: World, of: dict[
 
 
 def test_what_a_node_writes_of_itself_ends_nothing(world: World) -> None:
-    """Reason and message may be left out, a type may be there twice, and nothing else is known of a stranger's."""
+    """Reason and message may be missing, a type may occur twice, and a stranger's Node may lack everything else."""
     odd = node(taints=())
     odd["status"]["conditions"] = [{"type": HEALTHY, "status": "True"}, {"type": HEALTHY, "status": "False"}, {}]
     broken = {"metadata": {"name": "a-first", "resourceVersion": "1", "annotations": {}}}
@@ -147,7 +147,7 @@ def test_while_nothing_changes_nothing_is_asked(world: World) -> None:
 
 @pytest.mark.parametrize("status", [404, 409])
 def test_somebody_else_was_first(world: World, status: int) -> None:
-    """Its news come by the watch."""
+    """The watch brings the newer version."""
     world.api.refuse = status
     assert world.see() is False
     world.api.refuse = 0
@@ -226,7 +226,7 @@ def test_the_leader_acts_on_what_its_watch_hears_and_tries_again_what_failed(
             return super().patch(path, document, **more)
 
         def hang_up(self) -> None:
-            """Nobody watches."""
+            """Do nothing: there is no watch."""
 
     api, metrics = Server(), Metrics()
     controller = run.Controller(api, authority=tmp_path / "none.pem", instance="api-0", metrics=metrics)

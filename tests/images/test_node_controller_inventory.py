@@ -1,4 +1,4 @@
-"""A site's list, held: when it is read, what counts as absence, and what a failure changes (nothing)."""
+"""A site's cached list: when it is read, what counts as absence, and that a failure changes nothing."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_a_question_finds_what_came_since(source: Source, inventory: Inventory) 
     assert inventory.missed("i-3") == 0
     assert inventory.absent_since("i-4") > at
     assert inventory.absent_since("i-3") == -1
-    # It says nothing of the others, and is no listing.
+    # The answer says nothing about other machines, and is no listing.
     assert inventory.missed("i-4") == 1
     inventory.ask()
     assert len(source.questions) == 1

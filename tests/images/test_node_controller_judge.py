@@ -1,4 +1,4 @@
-"""Who gets a certificate: real requests before a judge whose world a test writes."""
+"""Decisions about certificates: real requests, and a judge whose surroundings a test writes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Cloud:
 
 
 class Court:
-    """A judge and everything it asks."""
+    """A judge and all of its sources."""
 
     def __init__(self, cloud: Cloud) -> None:
         self.now = 1000.0
@@ -80,7 +80,7 @@ class Court:
         return request.node in self.taken
 
     def says(self, document: dict[str, Any]) -> str:
-        """``granted``, ``waits`` or the reason of a refusal."""
+        """Return ``granted``, ``waits`` or the reason of a refusal."""
         seen_at = self.first.setdefault(document["metadata"]["name"], self.now)
         try:
             self.judge.check(parse(document), seen_at=seen_at)
@@ -97,7 +97,7 @@ def machine(name: str = NODE, address: str = ADDRESS, **more: Any) -> Machine:
 
 
 def proved(node: str = NODE, *, machine: str = "", site: str = "use1", **more: Any) -> dict[str, Any]:
-    """A machine's request by the join service; ``machine``: another than what it asks as."""
+    """Return a machine's request by the join endpoint; ``machine``: the one that was proved, if not ``node``."""
     return kubelets.by_proof(client(node, **more), machine or node, site=site)
 
 
@@ -137,7 +137,7 @@ def test_a_machine_is_what_it_proved_and_nothing_else(court: Court) -> None:
 
 
 def test_a_machine_s_name_may_be_another_than_what_it_proves() -> None:
-    """As in Azure, where it is the vmId that is signed."""
+    """In Azure the vmId is signed, not the name."""
     court = Court(Cloud(machine("lab-gpu-000000", identity="11111111-2222-4333-8444-555555555555")))
     ours = {"machine": "11111111-2222-4333-8444-555555555555"}
     assert court.says(proved("lab-gpu-000000", **ours)) == "granted"
@@ -217,7 +217,7 @@ def test_a_live_name_and_one_just_given_are_taken(court: Court, document: Callab
 
 
 def test_a_silent_node_s_name_is_for_nobody_but_a_rack_s_host(court: Court) -> None:
-    """Somebody stands before that."""
+    """A rack's host may use the name again: a person works on it."""
     court.members |= {NODE, RACK}
     assert court.says(proved()) == "NameIsTaken"
     assert court.says(kubelets.by_token(client(RACK), "rackid")) == "granted"

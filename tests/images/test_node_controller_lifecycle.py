@@ -1,4 +1,4 @@
-"""Which Nodes are removed: those whose machine is gone for sure, never because a list was wrong."""
+"""Removal of Nodes: only when the machine is surely gone, never because a list was wrong."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from controller.lifecycle import LISTINGS, PATIENCE_S, Lifecycle, NodeSeen, Verd
 
 @dataclass
 class Site:
-    """A list as an inventory tells of it."""
+    """A site's list, as an inventory gives it."""
 
     machines: dict[str, State] = field(default_factory=dict)
     listings: int = LISTINGS
@@ -45,7 +45,7 @@ def names(count: int, prefix: str = "i") -> list[str]:
 
 
 def test_a_machine_that_has_ended_takes_its_node_with_it(watcher: Watcher) -> None:
-    # At once, and however many: the cloud says so of each.
+    # At once, however many they are: the cloud reports the end of each.
     lost = watcher.look({"use1": Site(dict.fromkeys(names(50), State.ENDED))}, *names(50)).lost
     assert set(lost) == set(names(50))
     assert "the cloud says" in lost["i-0000"]

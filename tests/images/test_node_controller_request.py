@@ -1,4 +1,4 @@
-"""What a request says by itself: whose it cannot be."""
+"""Checks of a request's own content, without knowledge of the requester's machine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ADDRESS = "10.65.128.4"
 
 
 def says(document: dict[str, Any]) -> str:
-    """Why it is refused by its own words."""
+    """Return the reason for which its content alone is refused."""
     with pytest.raises(RefusedError) as caught:
         parse(document)
     return caught.value.reason
@@ -102,7 +102,7 @@ def test_what_cannot_be_read_is_refused(request_: str) -> None:
 
 
 def changed(pem: bytes, old: bytes, new: bytes) -> dict[str, Any]:
-    """Of the same length, so that all lengths around it stay right."""
+    """Return a request with a part replaced by one of the same length, so that all lengths around it stay correct."""
     body = base64.b64decode(b"".join(pem.splitlines()[1:-1]))
     assert (body.count(old), len(old)) == (1, len(new))
     lines = base64.encodebytes(body.replace(old, new)).decode()
@@ -122,7 +122,7 @@ def changed(pem: bytes, old: bytes, new: bytes) -> dict[str, Any]:
 def test_what_the_api_server_reads_and_we_do_not_is_refused(
     old: bytes, new: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its signature would be right too: whoever makes it signs it."""
+    """Such a request can be signed correctly by its maker, so the signature does not reveal it."""
     made = kubelets.csr(NODE, kubelets.key(), more_names=[x509.RFC822Name("bad@localhost")])
     real = x509.load_pem_x509_csr
 

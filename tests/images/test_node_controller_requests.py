@@ -1,4 +1,4 @@
-"""The queue of requests, and what the API is told of them."""
+"""The queue of requests, and the answers that the API gets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.images.fake_api import NODE, FakeApi, Held, joining, renewing
 
 
 class Judge:
-    """Says what it is told to."""
+    """A judge with a test's verdict."""
 
     def __init__(self) -> None:
         self.verdict: Exception | None = None

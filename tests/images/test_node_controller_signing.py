@@ -1,4 +1,4 @@
-"""What the nodes' authority writes."""
+"""Content of the certificates that the nodes' authority issues."""
 
 from __future__ import annotations
 

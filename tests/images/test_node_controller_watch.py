@@ -1,4 +1,4 @@
-"""A watch that is cut, and one that slept too long; and who of several leads."""
+"""Watches that are cut or that slept too long, and the election of a leader."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.images.fake_api import FakeApi
 
 
 class Script(FakeApi):
-    """Listings and watches as they are written down."""
+    """Prepared listings and watches."""
 
     def __init__(self, *watches: list[dict[str, Any] | ApiError]) -> None:
         super().__init__()
@@ -63,15 +63,15 @@ def test_a_version_that_is_too_old_is_listed_anew() -> None:
     api = Script([event("ADDED", "b", "101"), ApiError(410, "too old")], [event("ADDED", "c", "201")])
     watch = follow(api, until=lambda w: "c" in w.held())
     assert api.since == ["100", "200"]
-    # What was deleted meanwhile is gone.
+    # An object that was deleted meanwhile is gone.
     assert set(watch.held()) == {"a", "c"}
 
 
-# Who leads.
+# The election of a leader.
 
 
 class Leases(FakeApi):
-    """One Lease, as the API server holds it."""
+    """One Lease, as the API server stores it."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Answers of clouds that break off in the middle: the cloud is away, and nothing else ends."""
+"""Clouds' answers that break off in the middle: they count as an unreachable cloud, and have no other effect."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Says = Callable[[bytes], str]
 
 @pytest.fixture(name="says")
 def _says() -> Iterator[Says]:
-    """The address of a server that says exactly that to one who asks."""
+    """Function that serves exactly these bytes to one client and returns the address."""
     listening = socket.create_server(("127.0.0.1", 0))
     threads: list[threading.Thread] = []
 
@@ -48,7 +48,7 @@ def test_an_answer_that_is_none(says: Says, content: bytes) -> None:
         with pytest.raises(SourceError, match="a list: BadStatusLine"):
             fetch(says(content), what="a list")
     else:
-        # What is read with a limit ends without a word: it is for whoever reads it to see that it is no answer.
+        # A read with a limit ends without an error: its reader has to notice that the answer is incomplete.
         assert fetch(says(content), what="a list") == b"abc"
     with pytest.raises(NotYetError):
         ask(says(content), headers={})

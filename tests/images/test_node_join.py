@@ -1,4 +1,4 @@
-"""Whether a node waits for the API servers to take it, and no longer."""
+"""A node waits until the API servers accept it, and no longer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TOKEN = "abcdef.0123456789abcdef"
 
 
 class FakeApi:
-    """Answers access reviews with ``status`` and ``allowed``, one pair after the other, the last for ever."""
+    """Answers access reviews with ``status`` and ``allowed``, one pair after the other, the last forever."""
 
     def __init__(self) -> None:
         self.answers: list[tuple[int, bool]] = []

@@ -1,4 +1,4 @@
-"""What is set on a node, and that what cannot be set is said and stops nothing. The machine is a folder."""
+"""Settings that a node makes. A setting that fails is reported and stops nothing. The machine is a folder."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ BALANCING = "proc/sys/kernel/numa_balancing"
 GOVERNORS = [f"sys/devices/system/cpu/cpu{number}/cpufreq/scaling_governor" for number in range(3)]
 
 GIB = 1 << 20
-"""In KiB."""
+"""One GiB in KiB."""
 
 
 def machine(root: Path, *, gib: int = 256, wanted: Wanted | None = None, **more: str) -> Machine:
-    """A machine with everything that can be set, as Debian's kernel leaves it."""
+    """Return a machine with every setting, as Debian's kernel leaves it."""
     files = {
         "proc/meminfo": f"MemTotal:       {gib * GIB} kB\nMemFree:        1 kB\n",
         LARGE: "0\n",
@@ -44,7 +44,7 @@ def write(root: Path, files: Mapping[str, str]) -> None:
 
 
 def settled(place: Machine) -> dict[str, str]:
-    """What each file holds afterwards."""
+    """Make the settings and return the content of each file."""
     list(node_performance.settled(place))
     return {name: (place.root / name).read_text().strip() for name in (LARGE, SMALL, THP, CONNECTIONS, BALANCING)}
 
@@ -72,7 +72,7 @@ def test_without_gpus_and_a_number_the_rest_is_left_alone(tmp_path: Path) -> Non
 )
 def test_connections_are_by_memory_and_never_fewer_than_before(tmp_path: Path, gib: int, had: str, has: str) -> None:
     assert settled(machine(tmp_path, gib=gib, **{CONNECTIONS: had}))[CONNECTIONS] == has
-    # The kernel's own table: a bucket for each 16 KiB of memory, at most 262,144 (nf_conntrack-sysctl).
+    # The kernel's own table has a bucket for each 16 KiB of memory, at most 262,144 (nf_conntrack-sysctl).
     assert int(has) <= 4 * min(gib * GIB // 16, MOST_CONNECTIONS // 4)
 
 
@@ -105,7 +105,7 @@ def test_what_may_not_be_written_is_said_once_each(tmp_path: Path, monkeypatch: 
 
 
 def test_what_is_as_it_should_be_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So a container whose host has it right is not told that it may not write."""
+    """So a container whose host has the right values gets no error about a write."""
     place = machine(
         tmp_path,
         wanted=Wanted(gpus=8, huge_pages_gib=16),

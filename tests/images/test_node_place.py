@@ -1,4 +1,4 @@
-"""Where a node learns that it stands, of metadata services that answer as the clouds' do."""
+"""A node's place, learned from metadata services that answer as the clouds' do."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ PLACE = Place(
 
 
 class FakeMetadata:
-    """Serves ``documents``, to those who ask as the real services want to be asked."""
+    """Serves ``documents`` to clients that ask as the real services require."""
 
     def __init__(self) -> None:
         self.documents: dict[str, str] = {}
@@ -57,7 +57,7 @@ class FakeMetadata:
         return (404, "") if found is None else (200, found)
 
     def handler(self) -> type[Handler]:
-        """What answers so."""
+        """Return a handler with these answers."""
         metadata = self
 
         class Documents(Handler):
@@ -168,7 +168,7 @@ def test_a_kind_that_the_image_does_not_know() -> None:
         node_metadata.find("gcp")
 
 
-# What is made of it.
+# Files that are made from it.
 
 
 def worker(**more: Any) -> Worker:
@@ -221,7 +221,7 @@ def test_every_address_of_the_ranges_is_a_pod_s() -> None:
     link, ports = node_place.network(worker(), PLACE)["plugins"]
     assert (link["type"], link["mtu"], link["ipMasq"], ports["type"]) == ("ptp", 1400, False, "portmap")
     [[range_]] = link["ipam"]["ranges"]
-    # Left to itself, host-local would keep the network's, the gateway's and the broadcast's.
+    # By default, host-local would reserve the network's, the gateway's and the broadcast address.
     assert (range_["rangeStart"], range_["rangeEnd"]) == ("10.65.128.16", "10.65.128.31")
     assert range_["gateway"] == "10.65.128.5"
     assert IPv4Address(range_["rangeEnd"]) in IPv4Network(range_["subnet"])

@@ -1,4 +1,4 @@
-"""What an Azure machine makes its proof of, and that the service takes it; AWS machines' are in test_attest_aws.py."""
+"""An Azure machine's proof: its parts, and that the service accepts it. For AWS machines see test_attest_aws.py."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ METADATA = "http://169.254.169.254"
 
 
 class Authorities:
-    """As Azure's are: a root that systems know, one below it, and the metadata service's signer, whose certificate says
-    where its issuer's is."""
+    """Authorities like Azure's: a root that systems know, one below it, and the metadata service's signer, whose
+    certificate has the address of its issuer's certificate."""
 
     def __init__(self, url: str) -> None:
         self.root_key, self.between_key, self.key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(3))
@@ -73,7 +73,7 @@ def pem(certificate: x509.Certificate) -> str:
 
 
 class Machine:
-    """Its metadata service, as a scale set's machine has it."""
+    """The metadata service of a scale set's machine."""
 
     def __init__(self, folder: Path, azure: Azure) -> None:
         self.folder, self.azure, self.status = folder, azure, 200
@@ -135,7 +135,7 @@ def test_without_it_the_service_says_what_is_missing(machine: Machine, status: i
 
 
 def test_only_http_is_followed(tmp_path: Path) -> None:
-    """Whatever a certificate says: no file of the machine's is read."""
+    """Whatever the certificate contains, no file of the machine is read."""
     authorities = Authorities("file:///etc")
     signature = base64.b64decode(sign(tmp_path, b"{}", authorities.pair()))
     assert list(node_proofs._chain(signature)) == []

@@ -1,4 +1,4 @@
-"""The image's tree: units that systemd understands, programs that are there and can be started."""
+"""The image's tree: its units are valid for systemd, and its programs exist and start."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ PROGRAMS = (
 
 @pytest.fixture(name="tree")
 def _tree(rootfs: Path, tmp_path: Path) -> Path:
-    """The tree with systemd's own units and something to stand for each binary that the image gets elsewhere."""
+    """The tree with systemd's own units, and a stand-in for each binary that the image gets from elsewhere."""
     tree = tmp_path / "tree"
     shutil.copytree(rootfs, tree, symlinks=True)
     own = next(folder for folder in map(Path, ("/usr/lib/systemd/system", "/lib/systemd/system")) if folder.is_dir())
@@ -137,13 +137,13 @@ def test_the_operators_command_finds_its_modules(rootfs: Path) -> None:
 
 
 def test_programs_need_nothing_but_python(rootfs: Path) -> None:
-    """And python3-cryptography, which the image has."""
+    """Only python3-cryptography is allowed besides; the image has it."""
     library = rootfs / "usr/local/lib/longhaul"
     own = {path.stem for path in library.glob("*.py")} | {path.parent.name for path in library.glob("*/__init__.py")}
     for path in library.rglob("*.py"):
         imported = set(re.findall(r"^(?:from|import) (\w+)", path.read_text(), flags=re.MULTILINE))
         assert imported <= own | sys.stdlib_module_names | {"cryptography"}, path.name
-    # A module of the standard library must not be hidden by one of ours: their folder comes first on the path.
+    # Our modules must not hide one of the standard library: their folder comes first on the path.
     assert own & sys.stdlib_module_names == set()
 
 

@@ -1,4 +1,4 @@
-"""What a worker says of itself."""
+"""A worker's checks of itself."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ READY = {"type": "Ready", "status": "True", "message": "kubelet is posting ready
 
 @pytest.fixture(name="paths")
 def _paths(tmp_path: Path) -> Paths:
-    """A machine on which everything is as it should be, as far as files say."""
+    """A machine whose files are all as they should be."""
     found = Paths(
         environment=tmp_path / "node.env",
         certificate=tmp_path / "certificate.pem",
@@ -31,7 +31,7 @@ def _paths(tmp_path: Path) -> Paths:
 
 @pytest.fixture(name="answers")
 def _answers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
-    """What each address answers; programs and API server of a well node at first."""
+    """Answers by address. At first they are those of a healthy node's programs and API server."""
     status = {"conditions": [READY], "nodeInfo": {"kubeletVersion": "v1.30.3"}}
     found: dict[str, Any] = {
         worker_checks.KUBELET: "ok",

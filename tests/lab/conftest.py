@@ -1,4 +1,4 @@
-"""The lab that modules share, and the order in which they have it."""
+"""The lab that modules share, and the order in which they use it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ SHARERS = (
     "test_gpus",
     "test_down",
 )
-"""The first has to see the lab made, the one before the last leaves a host in it that is not well."""
+"""Modules in their order. The first has to see the lab being made; the one before the last leaves a degraded host in
+it."""
 
 
 @pytest.fixture(scope="session", name="shared_lab")
 def _shared_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedLab]:
-    """One lab after another's end is all that a machine's inotify instances allow: those who share this one are the
-    last tests of a session, so that its end is the session's."""
+    """The lab that all of these modules share. A machine's inotify instances allow only one lab at a time, so these
+    modules are the last of a run, and the lab ends with the run."""
     lab = SharedLab(lambda: tmp_path_factory.mktemp("shared"))
     try:
         yield lab
@@ -37,12 +38,12 @@ def _shared_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedLab]
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """After all others, those who share a lab."""
+    """Put the tests that share a lab after all others."""
     items.sort(key=_place)
 
 
 def _place(item: pytest.Item) -> int:
-    """0 for who shares none."""
+    """Return a test's place; 0 when it does not share the lab."""
     if "shared_lab" not in getattr(item, "fixturenames", ()):
         return 0
     if item.path.stem not in SHARERS:

@@ -1,4 +1,4 @@
-"""The command's own checks, as an operator runs them; they restart API servers and scale a pool."""
+"""The checks of `longhaul acceptance` as an operator runs them; they restart API servers and scale a pool."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Machines of a pool prove in the lab what they are, with what their cloud gives them; nothing else lets anybody in."""
+"""A pool's machines in the lab prove their identity with their cloud's means, and nothing else admits anybody."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ except node_attest.JoinError as error:
     print(error)
     sys.exit(1)
 """
-"""Joins once more, as ``node``; with ``changes`` it answers another question than was asked, as a thief has to."""
+"""Joins once more, as ``node``. With ``changes`` it answers another question than was asked, as a thief must."""
 
 
 @pytest.fixture(scope="module", name="project")
 def _project(shared_lab: SharedLab) -> Iterator[Project]:
     project = shared_lab.take()
     yield project
-    # Whatever became of the last test: a machine that comes later has to join.
+    # However the last test ended, a later machine has to be able to join.
     for server in SERVERS:
         project.on(server, "systemctl start longhaul-join", check=False)
 
@@ -55,7 +55,7 @@ def _items(project: Project, *what: str) -> list[dict[str, Any]]:
 
 
 def _join_again(project: Project, machine: str, node: str, **changes: str) -> str:
-    """What somebody who is root on ``machine`` is told."""
+    """Try to join again as root on ``machine``, and return the refusal."""
     words = ["python3", "-B", "-c", PROVE, node, json.dumps(changes)]
     done = project.on(machine, f"rm -rf /run/test-attest; {shlex.join(words)}", check=False)
     assert done.returncode == 1, done.stdout
@@ -63,7 +63,7 @@ def _join_again(project: Project, machine: str, node: str, **changes: str) -> st
 
 
 def _asked(project: Project) -> set[str]:
-    """Requests that the join service has made."""
+    """Return the names of the requests that the join endpoint has made."""
     return {item["metadata"]["name"] for item in _items(project, "csr") if item["spec"]["username"] == "longhaul:join"}
 
 
@@ -77,7 +77,7 @@ def test_machines_of_a_pool_joined_by_proof(project: Project, machines: list[str
         for item in _items(project, "csr")
         if item["spec"]["username"] == "longhaul:join" and item["status"].get("certificate")
     }
-    # Requests outlive their machines: those that have ended are among them.
+    # Requests outlive their machines: some are of machines that have ended.
     assert {machine: made.get(machine) for machine in machines} == dict.fromkeys(machines, "use1")
     assert set(made.values()) == {"use1"}
     assert set(machines) <= ready(project)
@@ -127,14 +127,14 @@ def test_only_machines_of_pools_reach_the_service(project: Project, machines: li
 
 def test_a_pod_gets_no_proof(project: Project) -> None:
     pods = talkers(project, pinned("agnhost"), aws="use1", rack="rack")
-    # The machine is answered, if only that it shows no token: what the pod does not hear is there.
+    # The machine gets an answer, if only that it shows no token: so the pod's silence is no fault of the service.
     ask = "curl --silent --max-time 5 http://169.254.169.254/"
     assert project.on(pods["aws"].node, ask).stdout
     assert pods["aws"].dial("169.254.169.254", port=80) == ""
 
 
 def test_a_service_that_is_away_delays_and_refuses_nobody(project: Project, machines: list[str]) -> None:
-    """A machine that comes meanwhile joins once it is back; and either server will do."""
+    """A machine that comes meanwhile joins once the service is back on either of the servers."""
     for server in SERVERS:
         project.on(server, "systemctl stop longhaul-join")
     set_desired_capacity(project, GROUP, 3)

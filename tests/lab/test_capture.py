@@ -1,4 +1,4 @@
-"""What a capture says of packets."""
+"""Descriptions of captured packets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a command makes of a daemon that dies over its answer."""
+"""A command's result when the daemon dies in the middle of its answer."""
 
 from __future__ import annotations
 

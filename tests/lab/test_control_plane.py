@@ -1,4 +1,4 @@
-"""The control plane of the shared lab: stores, secrets, certificates, and what a change of the file would do."""
+"""The control plane of the shared lab: etcd clusters, secrets, certificates, and the effects of a changed file."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ SERIAL = "openssl s_client -connect 127.0.0.1:6443 </dev/null 2>/dev/null | open
 
 
 def _certificate_at_its_end() -> str:
-    """Five minutes old, and good for a second more."""
+    """Return a certificate that is five minutes old and valid for one second more."""
     authority = issuing.new_authority(common_name="any", days=1, key=issuing.new_key())
     return issuing.issue(issuing.Subject(common_name="any", days=1 / 86400), authority=authority).certificate
 
@@ -186,7 +186,7 @@ def test_a_machine_that_lost_power_comes_back(project: Project) -> None:
     project.lab("power", ETCD, "on")
     eventually(lambda: project.phase(ETCD) == "running")
     project.on(ETCD, _until("longhaul-node ready >/dev/null 2>&1"))
-    # The API server dials its store again, and the load balancer finds it ready, a moment later.
+    # A moment later the API server dials its etcd again, and the load balancer finds the server ready.
     eventually(lambda: project.kubectl("get", "--raw", "/readyz", check=False).stdout.strip() == "ok")
     project.kubectl("create", "configmap", "written-after-power-cut")
 

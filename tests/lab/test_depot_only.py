@@ -1,7 +1,7 @@
-"""A host of a rack becomes a node, and runs pods, with no way to anything but the depot and its own environment.
+"""A host of a rack becomes a node and runs pods, with access to nothing but the depot and its own environment.
 
-A fence on the rack's router drops what the host sends anywhere else, and notes where it went. It stands before the host
-is there, so that nothing of the making is missed.
+A fence on the rack's router drops what the host sends to any other address, and records the address. It is in place
+before the host exists, so that nothing is missed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.cluster]
 SITE = "rack"
 LINK = addresses.machine_link(HOST)
 LEAST_MIB = 100
-"""What a host installs is several times as much: kubelet alone is 50 MB."""
+"""Minimum of what comes from the depot, in MiB. A host installs several times as much: kubelet alone is 50 MB."""
 
 RULES = f"""
 table ip fence {{
@@ -56,22 +56,22 @@ table ip fence {{
 
 @dataclass
 class Fence:
-    """The rules on the rack's router."""
+    """The fence's rules on the rack's router."""
 
     project: Project
     supernet: str
     first: bool = field(default=False, init=False)
-    """Whether it stood before the host had a link."""
+    """True when the fence stood before the host had a link."""
     ended: threading.Event = field(default_factory=threading.Event, init=False)
 
     def router(self) -> Path | None:
-        """The router's namespace, once the lab has one."""
+        """Return the router's namespace, or None before the lab has one."""
         try:
             pid = int(json.loads((self.project.state / "lab.json").read_text())["pid"])
         except (OSError, ValueError, KeyError):
             return None
         path = Path(f"/proc/{pid}/root{router_of(network_id(SITE)).path}")
-        # A plain file until it is made.
+        # A plain file until the namespace is made.
         made = subprocess.run(["nsenter", f"--net={path}", "true"], capture_output=True, check=False)
         return path if made.returncode == 0 else None
 
@@ -80,14 +80,14 @@ class Fence:
         return subprocess.run(argv, input=stdin, capture_output=True, text=True, check=False)
 
     def stand(self) -> None:
-        """Put it up as soon as there is a router; for a thread."""
+        """Set the rules as soon as there is a router; runs in a thread."""
         eventually(lambda: self.ended.is_set() or self.router() is not None, limit_s=LIMIT_S)
         if not self.ended.is_set():
             done = self.inside("nft", "-f", "-", stdin=RULES.replace("SUPERNET", self.supernet))
             self.first = done.returncode == 0 and self.inside("ip", "link", "show", LINK).returncode != 0
 
     def fall(self) -> None:
-        """Take it away, where it stands."""
+        """Remove the rules if they are set."""
         self.inside("nft", "delete", "table", "ip", "fence")
 
     def objects(self, kind: str) -> list[dict[str, Any]]:
@@ -95,13 +95,13 @@ class Fence:
         return [one[kind] for one in shown if kind in one]
 
     def tried(self) -> set[IPv4Address]:
-        """Where else the host has sent something."""
+        """Return the other addresses that the host has sent anything to."""
         (found,) = self.objects("set")
         entries = (entry["elem"]["val"] if isinstance(entry, dict) else entry for entry in found.get("elem", ()))
         return {IPv4Address(entry) for entry in entries}
 
     def given_mib(self) -> float:
-        """What the depot has sent to the host."""
+        """Return the MiB that the depot has sent to the host."""
         (found,) = self.objects("counter")
         return float(found["bytes"]) / (1 << 20)
 
@@ -150,12 +150,12 @@ def test_all_of_it_came_from_the_depot(fence: Fence) -> None:
 
 
 def test_it_tried_nothing_else(fence: Fence) -> None:
-    """But what is on every link: a bare machine asks there whether it is in a cloud."""
+    """Except link-local addresses: a bare machine asks there whether it is in a cloud."""
     assert {address for address in fence.tried() if not address.is_link_local} == set()
 
 
 def test_the_fence_would_have_noted_it(fence: Fence) -> None:
-    """The clouds' interfaces are reached through the site's NAT by who is not fenced in."""
+    """Without the fence, the clouds' interfaces can be reached through the site's NAT."""
     script = f"timeout 3 bash -c 'exec 3<>/dev/tcp/{addresses.SERVICES}/443'"
     assert fence.project.on(HOST, script, check=False).returncode != 0
     assert addresses.SERVICES in fence.tried()

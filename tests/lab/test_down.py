@@ -1,4 +1,4 @@
-"""The end of the shared lab: what protects an environment, and what is left of it in the end."""
+"""The end of the shared lab: the protection of an environment, and a removal that leaves nothing."""
 
 from __future__ import annotations
 

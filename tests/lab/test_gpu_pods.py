@@ -1,8 +1,8 @@
-"""Pods with GPUs in the lab: the device plugin, the container toolkit, containerd and the kubelet are the real ones;
-the GPUs are the stand-in of tests/support/nvml, with device nodes that are /dev/null's.
+"""Pods with GPUs in the lab. The device plugin, the container toolkit, containerd and the kubelet are real. The GPUs
+are the stand-in of tests/support/nvml, and their device nodes are copies of /dev/null.
 
-What makes a machine one with a driver is put on an ordinary rack host here, by hand: roles would refuse it, since it
-has no GPU on its PCI bus.
+The files of a machine with a driver are put on an ordinary rack host by hand: roles would refuse it, since it has no
+GPU on its PCI bus.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tests.support.workload import IMAGE, pod
 pytestmark = [pytest.mark.lab, pytest.mark.cluster]
 
 FOLDER = "/var/lib/nvml-stand-in"
-"""A folder, since a file that is mounted is not seen to be replaced."""
+"""Folder that is mounted: inside a container, a mounted file would not be seen to be replaced."""
 DEVICES = ("nvidia0", "nvidia1")
 ROLE = repository() / "playbooks" / "roles" / "nvidia_container_toolkit"
 PLUGIN = ("daemonset", gpus.NAME, "--namespace=kube-system")
@@ -61,14 +61,15 @@ ln -sf {FOLDER}/machine {DEFAULT}
 def _project(shared_lab: SharedLab) -> Iterator[Project]:
     project = shared_lab.take()
     yield project
-    # A host without GPUs again: no plugin, and no taint that the node controller has set for want of their test.
+    # Make it a host without GPUs again: no plugin, and no taint that the node controller set because their test is
+    # missing.
     project.kubectl("label", "node", HOST, f"{GPU_LABEL}-", check=False)
     project.kubectl("taint", "node", HOST, f"{PREFLIGHT_TAINT}-", check=False)
 
 
 @pytest.fixture(scope="module", name="equipped")
 def _equipped(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """With two GPUs on the rack's host."""
+    """The project with two GPUs on the rack's host."""
     depot = project.read()["sites"]["rack"]["depot"]
     project.on(HOST, TOOLKIT.format(depot=depot, version=pinned("nvidia-container-toolkit")))
     library = base64.b64encode(build(tmp_path_factory.mktemp("nvml")).read_bytes()).decode()
@@ -83,7 +84,7 @@ def _equipped(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Pro
 
 
 def _handler(project: Project) -> str:
-    """containerd's handler as the role writes it."""
+    """Return containerd's handler as the role writes it."""
     look = (ROLE / "files" / "look.py").read_text(encoding="utf-8")
     facts = json.loads(project.on(HOST, f"python3 - <<'END'\n{look}\nEND").stdout)
     template = jinja2.Template((ROLE / "templates" / "containerd.toml.j2").read_text(encoding="utf-8"))
@@ -91,7 +92,7 @@ def _handler(project: Project) -> str:
 
 
 def _stand_in() -> list[dict[str, Any]]:
-    """What the plugin's pods need for the stand-in's file to be seen in their container."""
+    """Return the patch that lets the plugin's pods see the stand-in's file in their container."""
     pod, name = "/spec/template/spec", "stand-in"
     values = {
         f"{pod}/volumes/-": {"name": name, "hostPath": {"path": FOLDER}},
@@ -102,23 +103,23 @@ def _stand_in() -> list[dict[str, Any]]:
 
 
 def has(project: Project, machine: Machine) -> None:
-    """Say what the host has."""
+    """Set the GPUs that the host has."""
     project.on(HOST, f"cat > {FOLDER}/new <<'END'\n{machine.text()}END\nmv {FOLDER}/new {FOLDER}/machine")
 
 
 def offered(project: Project) -> tuple[str, str]:
-    """How many GPUs the host has, and how many of them are well."""
+    """Return the number of GPUs that the host has, and the number of healthy ones among them."""
     status = json.loads(project.kubectl("get", "node", HOST, "--output=json").stdout)["status"]
     return status["capacity"].get(gpus.RESOURCE, ""), status["allocatable"].get(gpus.RESOURCE, "")
 
 
 def make(project: Project, name: str, *, asks_for: int) -> None:
-    """A pod on the host."""
+    """Make a pod on the host."""
     limits = {"limits": {gpus.RESOURCE: str(asks_for)}} if asks_for else {}
     container = {"name": "agnhost", "image": f"{IMAGE}:{pinned('agnhost')}", "args": ["pause"], "resources": limits}
     spec = {
         "nodeSelector": {"kubernetes.io/hostname": HOST},
-        # No test of the host's GPUs is to be waited for: by its own files it has none.
+        # The pod must not wait for a test of the host's GPUs: by its own files the host has none.
         "tolerations": [{"key": PREFLIGHT_TAINT, "operator": "Exists"}],
         "containers": [container],
         "terminationGracePeriodSeconds": 1,
@@ -127,7 +128,7 @@ def make(project: Project, name: str, *, asks_for: int) -> None:
 
 
 def seen_by(project: Project, name: str) -> set[str]:
-    """Device nodes of GPUs in a pod's container."""
+    """Return the device nodes of GPUs in a pod's container."""
     look = ("exec", name, "--", "/agnhost", "mounttest")
     return {one for one in DEVICES if not project.kubectl(*look, f"--file_mode=/dev/{one}", check=False).returncode}
 

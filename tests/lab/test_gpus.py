@@ -1,8 +1,8 @@
-"""Rack hosts with GPUs in the lab: out of reach until their test is passed, each time they start. The GPUs are the
-stand-in of tests/support/nvml, and so is the driver's file; everything else is what ships.
+"""Rack hosts with GPUs in the lab: no pod can reach them until their test is passed, at each start. The GPUs are the
+stand-in of tests/support/nvml, and the driver's file is one too; everything else is real.
 
-The hosts join as ordinary ones, since roles would refuse machines without a GPU on their PCI bus. Then they are given
-the files of hosts with GPUs, and register anew.
+The hosts join as ordinary ones, since roles would refuse machines without a GPU on their PCI bus. Then they get the
+files of hosts with GPUs, and register anew.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _project(shared_lab: SharedLab) -> Project:
 
 
 def _promise(project: Project) -> None:
-    """Two GPUs of each; the first host's are tried by a program, too."""
+    """Promise two GPUs on each host; a program also tries the first host's."""
     environment = load(project.stack_file)
     tried = {WELL: ("test", "-e", str(DEFAULT))}
     hosts = []
@@ -77,7 +77,7 @@ def _promise(project: Project) -> None:
 
 @pytest.fixture(scope="module", name="equipped")
 def _equipped(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """With a driver and its library on both hosts, by stand-ins; the second one's GPUs are not well."""
+    """The project with stand-ins for driver and library on both hosts; the second host's GPUs are faulty."""
     library = base64.b64encode(build(tmp_path_factory.mktemp("nvml")).read_bytes()).decode()
     unit = "/etc/systemd/system/longhaul-test-driver.service"
     for name, machine in ((WELL, GOOD), (ILL, BAD)):
@@ -89,14 +89,14 @@ def _equipped(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Pro
 
 
 def has(project: Project, name: str, machine: Machine, *, look: bool = True) -> None:
-    """Say what a machine has, and with ``look`` have it looked at now."""
+    """Set the GPUs that a machine has; with ``look``, have them checked now."""
     project.on(name, f"cat > {DEFAULT}.new <<'END'\n{machine.text()}END\nmv {DEFAULT}.new {DEFAULT}")
     if look:
         project.on(name, "systemctl restart longhaul-gpu-preflight")
 
 
 def node(project: Project, name: str) -> dict[str, Any]:
-    """As the API has it; empty while it is not registered."""
+    """Return a node as the API has it; empty while it is not registered."""
     done = project.kubectl("get", "node", name, "--ignore-not-found", "--output=json")
     return dict(json.loads(done.stdout or "{}"))
 
@@ -106,7 +106,7 @@ def held_back(project: Project, name: str) -> bool:
 
 
 def verdict(project: Project, name: str) -> tuple[str, str]:
-    """Status and reason."""
+    """Return status and reason of the verdict."""
     conditions = node(project, name).get("status", {}).get("conditions", ())
     return next(((one["status"], one["reason"]) for one in conditions if one["type"] == HEALTHY), ("", ""))
 
@@ -178,7 +178,7 @@ def test_a_start_is_tested_anew(equipped: Project) -> None:
 
 
 def _pod(node_name: str) -> dict[str, Any]:
-    """One for that node, named as it is."""
+    """Return a pod for that node, with the node's name."""
     container = {"name": "agnhost", "image": f"{IMAGE}:{pinned('agnhost')}", "args": ["pause"]}
     spec = {"nodeSelector": {"kubernetes.io/hostname": node_name}, "containers": [container]}
     return {

@@ -1,4 +1,4 @@
-"""Which lab an environment is in, and what keeps it out of another's."""
+"""Choice of the lab that an environment is in, and the separation of tenants."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ GUEST = replace(CONFIG, supernet="10.80.0.0/12", beside="lab", operator_public="
 
 @pytest.fixture(name="host")
 def _host(tmp_path: Path) -> LabState:
-    """A lab whose process 1 is this very process."""
+    """A lab whose process 1 is this process."""
     state = LabState.of("lab", root=tmp_path)
     state.create()
     CONFIG.write(state)
@@ -182,6 +182,6 @@ def test_the_lab_has_racks_for_its_own_environment_alone(tmp_path: Path) -> None
 
 
 def test_both_have_inotify_instances_enough_of_linux_s_128() -> None:
-    """128 is what Linux gives a user (fs/notify/inotify/inotify_user.c, ``init_user_ns``)."""
+    """Linux gives a user 128 (fs/notify/inotify/inotify_user.c, ``init_user_ns``)."""
     wanted = [project.watchers(load(REPOSITORY / "stacks" / f"Pulumi.{env}.yaml")) for env in ("lab", "twin")]
     assert sum(wanted) <= 128, wanted

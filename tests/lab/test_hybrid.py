@@ -1,4 +1,4 @@
-"""The whole hybrid cluster in the lab: three sites, one flat network, from one file."""
+"""The whole hybrid cluster in the lab, from one file: three sites, one flat network."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.workload import Talker, talkers
 pytestmark = [pytest.mark.lab, pytest.mark.cluster]
 
 RACK = {HOST, *(f"{ENV}-{name}" for name in SPARE_HOSTS)}
-"""Of the rack; the cloud's come besides."""
+"""Nodes of the rack; the cloud's are further ones."""
 
 
 @pytest.fixture(scope="module", name="project")
@@ -34,7 +34,7 @@ def _pods(project: Project) -> dict[str, Talker]:
 
 
 def _await_nodes(project: Project, machines: int) -> set[str]:
-    """The names of the nodes, once so many are in the cloud besides the rack's, and all are ready."""
+    """Wait until that many nodes are in the cloud besides the rack's, and all are ready; return all names."""
 
     def settled() -> bool:
         listed = project.kubectl("get", "nodes", "--output=name").stdout.split()
@@ -45,7 +45,7 @@ def _await_nodes(project: Project, machines: int) -> set[str]:
 
 
 def _nodes(project: Project) -> dict[str, dict[str, Any]]:
-    """Ready nodes by name."""
+    """Return the ready nodes by name."""
     listed = json.loads(project.kubectl("get", "nodes", "--output=json").stdout)["items"]
     return {
         item["metadata"]["name"]: item
@@ -63,7 +63,7 @@ def test_status_finds_everything_well(project: Project) -> None:
 
 
 def test_make_lab_again_finds_all_of_it_in_place(project: Project) -> None:
-    """The lab that runs uses most of what it asks a host for."""
+    """The host must pass the checks although the running lab uses most of what they require."""
     project.up()
     assert "nothing was changed since the last `longhaul up`" in project.up()
     assert _unchanged(json.loads(project.longhaul("preview", "--json").stdout))
@@ -98,7 +98,7 @@ def test_pods_reach_each_other_by_address_without_masquerade(pods: dict[str, Tal
 
 
 def test_pods_reach_each_other_by_name(pods: dict[str, Talker]) -> None:
-    # A Service leads to its pod once each node has heard that the pod is ready.
+    # A Service leads to its pod once each node knows that the pod is ready.
     eventually(lambda: pods["aws"].dial("rack") == "rack")
     eventually(lambda: pods["rack"].dial("aws.default.svc.cluster.local") == "aws")
 
@@ -110,14 +110,14 @@ def test_the_operator_reaches_pods(project: Project, pods: dict[str, Talker]) ->
 
 
 def test_pods_do_not_reach_the_metadata(project: Project, pods: dict[str, Talker]) -> None:
-    # The machine is answered, if only that it shows no token: what the pod does not hear is there.
+    # The machine gets an answer, if only that it shows no token: so the pod's silence is no fault of the service.
     ask = "curl --silent --max-time 5 http://169.254.169.254/"
     assert project.on(pods["aws"].node, ask).stdout
     assert pods["aws"].dial("169.254.169.254", port=80) == ""
 
 
 def test_logs_and_commands_reach_both_nodes(project: Project, pods: dict[str, Talker]) -> None:
-    """The API servers call the kubelets, over the tunnels."""
+    """The API servers call the kubelets through the tunnels."""
     for name in pods:
         assert project.kubectl("exec", name, "--", "/agnhost", "--help").returncode == 0
 
@@ -149,7 +149,7 @@ def test_a_cut_tunnel_is_the_only_path(project: Project, pods: dict[str, Talker]
         project.lab("tunnel", f"{ENV}-gw-0", "restore")
     eventually(lambda: pods["aws"].dial(pods["rack"].address) == "rack")
     assert [talker.restarts() for talker in pods.values()] == [0, 0]
-    # A long cut makes the rack's node unready, until its kubelet has reported again.
+    # A long cut makes the rack's node unready until its kubelet has reported again.
     _await_nodes(project, MACHINES)
 
 
@@ -213,7 +213,7 @@ def test_racks_have_a_verdict_each(project: Project, words: list[str]) -> None:
 
 
 def test_a_vanished_machine_comes_back(project: Project) -> None:
-    """Somebody deleted an instance behind everyone's back: the group makes another, which joins."""
+    """After an instance was deleted without the engine, the group makes another one, which joins."""
     gone = instances(project, GROUP)[0]
     aws(project, "ec2", "terminate_instances", InstanceIds=[gone])
 

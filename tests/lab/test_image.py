@@ -1,4 +1,4 @@
-"""The images hold what their sources say, the manifest tells it, and the layers below are never written to."""
+"""The images contain what their sources declare, the manifest lists it, and lower layers are never written to."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_a_mistake_in_the_list_is_named(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory: pytest.TempPathFactory) -> image.Sources:
-    """This checkout's, with trees that stay as they are now."""
+    """This checkout's sources, in copies that do not change during the tests."""
     found = image.load_sources()
     copy = tmp_path_factory.mktemp("sources")
     for name in ("images", "lab/rootfs", "playbooks"):

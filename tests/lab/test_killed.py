@@ -1,4 +1,4 @@
-"""``make lab`` killed anywhere is finished by running it again: nothing is duplicated, stuck or left."""
+"""``make lab`` killed at any point is finished by the next run: nothing is duplicated, stuck or left over."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_it_is_killed(project: Project, log: str, sign: str) -> None:
 
 
 def _await_sign(path: Path, sign: str, process: subprocess.Popen[bytes]) -> None:
-    """Until the log has the sign; an end before that fails the test."""
+    """Wait until the log contains the sign; fail the test if the process ends before."""
     ended = os.pidfd_open(process.pid)
     try:
         while not (path.exists() and sign in path.read_text(encoding="utf-8", errors="replace")):
@@ -78,7 +78,7 @@ def test_nothing_was_made_twice(project: Project) -> None:
 
 
 def test_no_process_of_the_killed_runs_is_left(project: Project) -> None:
-    # A plugin of the run that has just ended may be ending too; a killed run's has had all the time there is.
+    # A plugin of the run that has just ended may still be ending; a killed run's had enough time.
     eventually(lambda: not [pid for pid in _processes() if _is_of(pid, project)])
 
 
@@ -87,7 +87,7 @@ def _processes() -> list[Path]:
 
 
 def _is_of(process: Path, project: Project) -> bool:
-    """Whether a process on the host is an engine or a plugin of this project's runs."""
+    """Return whether a process on the host is an engine or a plugin of this project's runs."""
     try:
         words = (process / "cmdline").read_bytes().decode(errors="replace")
         variables = (process / "environ").read_bytes().decode(errors="replace")

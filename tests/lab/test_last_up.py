@@ -1,4 +1,4 @@
-"""The lab's `longhaul up` runs again unless nothing that it reads, or left, has changed."""
+"""The lab runs `longhaul up` again unless everything that it reads, or has written, is unchanged."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ENV = "lab"
 
 @pytest.fixture(name="project")
 def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LabProject:
-    """One whose last ``longhaul up`` ended well."""
+    """A project whose last ``longhaul up`` succeeded."""
     monkeypatch.setattr(last_up, "PROJECT", tmp_path)
     project = LabProject(path=tmp_path, env=ENV)
     for path in (

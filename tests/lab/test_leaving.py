@@ -1,4 +1,4 @@
-"""An environment that is in another's lab: what is said of it, and how it goes, with the other or without."""
+"""A tenant of another environment's lab: what is said about it, and its removal with the lab or alone."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_what_was_interrupted_says_which_command_goes_on(env: str, lab: str, lab
 
 
 def _longhaul(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-    """Have ``longhaul`` be a script for a while."""
+    """Replace ``longhaul`` by a script during the test."""
     program = folder / "longhaul"
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
@@ -61,7 +61,7 @@ def _longhaul(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> Non
 
 
 def _enterable(guest: LabState) -> None:
-    """As the daemon leaves it once the guest's operator has a place."""
+    """Create the file that the daemon writes once the tenant's operator has a place."""
     guest.enter.touch()
 
 

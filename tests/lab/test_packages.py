@@ -1,4 +1,4 @@
-"""Host packages are installed with apt when something is missing, and apt is left alone when nothing is."""
+"""Missing host packages are installed with apt; when none is missing, apt is not run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ esac
 
 @pytest.fixture
 def apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A stand-in for apt first on PATH; the path of the file that it notes its calls in."""
+    """File with the calls of a stand-in for apt, which is first on PATH."""
     commands = tmp_path / "bin"
     commands.mkdir()
     for name, text in (("apt-get", APT_GET), ("dpkg", "#!/bin/sh\n"), ("dpkg-query", "#!/bin/sh\n")):
@@ -54,7 +54,7 @@ def test_only_what_is_missing_is_installed_without_recommendations(apt: Path, tm
 
 
 def test_the_pinned_host_packages_start_no_service() -> None:
-    """These would start one where they are installed (found on a real machine); they belong in the image."""
+    """These would start a service where they are installed (seen on a real machine); they belong in the image."""
     names = {package.name for package in (*packages.HOST, *packages.GO)}
     assert names.isdisjoint({"dnsmasq", "haproxy", "strongswan", "charon-systemd", "openssh-server", "ifupdown"})
 

@@ -1,4 +1,4 @@
-"""Everything that the lab is made of is pinned, and what is written in two places agrees."""
+"""Every part of the lab is pinned, and values that are written in two places agree."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ SPEC = load()
 BINARIES = [pytest.param(tool, binary, id=binary.name) for tool in SPEC.tools for binary in tool.binaries]
 KUBERNETES = next(tool.version for tool in SPEC.tools if tool.release == "kubernetes")
 OF_ANOTHER_RELEASE = {"pulumi-language-python": "v3.76.0", "agnhost": f"v{KUBERNETES}"}
-"""Binaries whose module has a version of its own."""
+"""Versions of binaries whose module has a version of its own."""
 OURS = "longhaul/tools/"
-"""Modules whose code lies beside their go.mod."""
+"""Prefix of modules whose code is beside their go.mod."""
 
 
 def go_mod(module: str) -> str:
@@ -33,7 +33,7 @@ def go_mod(module: str) -> str:
 
 
 def required(module: str) -> dict[str, str]:
-    """What a go.mod requires, replacements applied."""
+    """Return the versions that a go.mod requires, with its replacements."""
     text = go_mod(module)
     found = dict(re.findall(r"^(?:require |\t)(\S+) (v\S+)(?: // indirect)?$", text, re.MULTILINE))
     replaced = re.findall(r"^(?:replace |\t)(\S+) => \S+ (v\S+)$", text, re.MULTILINE)
@@ -59,7 +59,7 @@ def test_a_binary_is_of_its_release_in_go_mod_too(tool: Tool, binary: Binary) ->
 def test_a_binary_is_compiled_or_copied_and_its_module_names_what_is_compiled(tool: Tool, binary: Binary) -> None:
     assert bool(binary.package) != bool(binary.file)
     if binary.package and not binary.package.startswith(OURS):
-        # A `tool` line makes go.sum complete for it.
+        # A `tool` line makes go.sum complete for the binary.
         assert re.search(rf"^(?:tool |\t){re.escape(binary.package)}$", go_mod(binary.module), re.MULTILINE)
     assert bool(binary.check) == bool(binary.answer)
 
@@ -111,7 +111,8 @@ def test_kubernetes_is_of_one_release_throughout() -> None:
 
 
 def test_the_version_of_kubernetes_is_written_once() -> None:
-    """Besides the Go modules that it is built of, and what is recorded of releases. Everything else reads it."""
+    """Exceptions are the Go modules that Kubernetes is built of, and the records of releases. Everything else reads the
+    version."""
     pattern = rf"(^|[^0-9.]){re.escape(KUBERNETES)}($|[^0-9])"
     recorded = [":!tools", ":!*.lock", ":!tests/upgrade", ":!CHANGELOG.md"]
     command = ["git", "grep", "-lE", pattern, "--", ".", *recorded]
@@ -141,7 +142,7 @@ def test_go_sum_has_everything_that_go_mod_requires(module: str) -> None:
 
 
 def locked(name: str) -> dict[str, str]:
-    """Package to version, each asserted to have hashes."""
+    """Return the version of each package, and assert that each has hashes."""
     versions: dict[str, str] = {}
     for entry in re.split(r"\n(?=[a-zA-Z])", (ROOT / name).read_text(encoding="utf-8")):
         if match := re.match(r"([A-Za-z0-9._-]+)==(\S+)", entry):

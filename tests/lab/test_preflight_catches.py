@@ -1,7 +1,7 @@
-"""What preflight catches, on machines of a lab that have it wrong: a bare host, and where its GPUs' health is concerned
-a node. Each fault is set, seen by `longhaul rack --preflight`, and taken away; at the end both machines are fit.
+"""Faults that preflight finds on a lab's machines: on a bare host and, for the health of GPUs, on a node. Each fault is
+caused, found by `longhaul rack --preflight`, and removed; at the end both machines are fit.
 
-tests/support/rack_faults.py says what of them is a stand-in; NVIDIA's library is that of tests/support/nvml.
+tests/support/rack_faults.py lists what of them is a stand-in; NVIDIA's library is the one of tests/support/nvml.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _project(shared_lab: SharedLab) -> Iterator[Project]:
     project = shared_lab.take()
     try:
         deliver(project, "new")
-        # From here on its system is only looked at.
+        # From now on nothing may change on its system.
         project.on(HOST, "cloud-init status --wait; touch /run/delivered")
         yield project
     finally:
@@ -58,14 +58,14 @@ def _project(shared_lab: SharedLab) -> Iterator[Project]:
 
 
 def look(project: Project, name: str, *options: str) -> tuple[str, list[str]]:
-    """State and messages of one machine."""
+    """Return state and messages of one machine."""
     words = ("--limit", name, "--preflight", "--json", *(("--", *options) if options else ()))
     verdict = json.loads(project.longhaul("rack", *words, check=False).stdout)["hosts"][name]
     return verdict["state"], verdict["messages"]
 
 
 def assert_refused(project: Project, caught: Sequence[Caught]) -> None:
-    """The host, for exactly these faults, all of them in one report."""
+    """Check that the host is refused for exactly these faults, all in one report."""
     state, messages = look(project, HOST, *(word for one in caught for word in one.options))
     assert state == "refused", messages
     patterns = [one.says for one in caught]
@@ -96,7 +96,8 @@ def _library(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(name="equipped")
 def _equipped(project: Project, library: str) -> Iterator[Project]:
-    """With two GPUs in the node, their library, and the promise of them on the node and in the hosts file."""
+    """The project with two GPUs in the node, their library, and the promise of them on the node and in the hosts
+    file."""
     promise = "/etc/longhaul/node.json"
     words = f"import json; d = json.load(open('{promise}')); d['gpus'] = 2; json.dump(d, open('{promise}', 'w'))"
     script = f"""
@@ -106,7 +107,7 @@ def _equipped(project: Project, library: str) -> Iterator[Project]:
       ldconfig
     """
     undo = f"mv /root/promise {promise}; rm -f /usr/local/lib/{NAME} {DEFAULT}; ldconfig"
-    # Role nvidia_driver would want a kernel of the machine's own, which a lab's has not.
+    # Role nvidia_driver would require a kernel of the machine's own, which a lab's machine does not have.
     promised = declared(project, NODE, gpus=2, gpu_driver="provided")
     with on(project, NODE, script, undo=undo), promised, bus(project, NODE, SLOTS):
         has(project)
@@ -114,7 +115,7 @@ def _equipped(project: Project, library: str) -> Iterator[Project]:
 
 
 def has(project: Project, **second: int) -> None:
-    """The node has two GPUs, of which the second is not as usual."""
+    """Give the node two GPUs, the second with changed values."""
     machine = Machine(gpus=(gpu(0), gpu(1, **second)))
     project.on(NODE, f"cat > {DEFAULT} <<'END'\n{machine.text()}END")
 

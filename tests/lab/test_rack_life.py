@@ -1,4 +1,4 @@
-"""A bare host in a rack, from its first day on: unplugged in the middle of each phase, held when an upgrade would take
+"""The life of a bare host in a rack: unplugged in the middle of each phase, kept back when an upgrade would replace
 what its pods run on, and upgraded once their work is over."""
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ pytestmark = [pytest.mark.lab, pytest.mark.drill]
 
 HOST = f"{ENV}-new"
 OLDER = "v1.36.0"
-"""The same kubelet by an older version: as many letters, so that it can be written over the right one."""
+"""An older version for the same kubelet. It has the same length, so that it can overwrite the right one in the
+binary."""
 
 PHASES = (
     pytest.param("packages : Install packages", id="while packages are installed"),
@@ -35,13 +36,13 @@ def _project(shared_lab: SharedLab) -> Project:
 
 
 def rack(project: Project, *, check: bool = True) -> dict[str, object]:
-    """The host's verdict of one run."""
+    """Run the command and return the host's verdict."""
     done = project.longhaul("rack", "--limit", HOST, "--json", check=check)
     return dict(json.loads(done.stdout)["hosts"][HOST])
 
 
 def await_line(process: subprocess.Popen[str], words: str) -> None:
-    """Until it says them; an end before that fails the test."""
+    """Wait until the output contains the words; fail the test if the process ends before."""
     said = []
     for line in process.stdout or ():
         if words in line:
@@ -52,7 +53,7 @@ def await_line(process: subprocess.Popen[str], words: str) -> None:
 
 @pytest.mark.parametrize("task", PHASES)
 def test_it_is_unplugged(project: Project, task: str) -> None:
-    # A host that does not answer is tried for long, in case it boots: of no use here.
+    # A host that does not answer is retried for long, since it may be booting: useless here.
     impatient = "ansible_ssh_retries=0 ansible_timeout=2"
     process = project.longhaul_in_background("rack", "--limit", HOST, "--", "--extra-vars", impatient)
     try:
@@ -96,7 +97,7 @@ def test_a_node_with_an_older_kubelet_is_held(project: Project) -> None:
 
 
 def pod() -> dict[str, object]:
-    """Work of somebody's on the host."""
+    """Return a pod that stands for a user's work on the host."""
     container = {"name": "train", "image": f"{IMAGE}:{pinned('agnhost')}", "args": ["pause"]}
     selector = {"kubernetes.io/hostname": HOST}
     spec = {"containers": [container], "nodeSelector": selector, "terminationGracePeriodSeconds": 0}

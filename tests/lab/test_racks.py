@@ -42,7 +42,7 @@ def test_gateways_are_on_the_internet_and_are_given_what_is_for_other_sites(worl
     assert first.public == IPv4Address("203.0.113.10")
     assert first.address == IPv4Interface("10.68.0.10/22")
     assert first.routed == second.routed == (IPv4Network("10.64.0.0/16"), IPv4Network("10.65.0.0/16"))
-    # The lower address is preferred where two are delivered the same.
+    # The lower address wins when two are delivered the same.
     assert first.address < second.address
 
 

@@ -1,4 +1,5 @@
-"""A highly available control plane: what is replaced goes one at a time, what is lost comes back, kubectl goes on."""
+"""A highly available control plane: machines are replaced one at a time, lost ones come back, and kubectl keeps
+working."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ group=https://management.azure.com/subscriptions/$AZURE_SUBSCRIPTION_ID/resource
 curl -sf -X DELETE -H "Authorization: Bearer $token" \
   "$group/providers/Microsoft.Compute/virtualMachines/$1?api-version=2024-07-01"
 """
-"""As somebody would in the portal: nothing of ours knows of it."""
+"""Deletes a machine as a user would in the portal, without the knowledge of our programs."""
 
 
 @pytest.fixture(scope="module", name="project")
@@ -43,7 +44,7 @@ def _project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 
 
 def _generations(project: Project) -> dict[str, str]:
-    """The cloud's id of each machine: another one is another machine."""
+    """Return the cloud's id of each machine; another id means another machine."""
     exported = json.loads(project.engine("stack", "export").stdout)["deployment"]["resources"]
     machines = [r for r in exported if r["type"] == MACHINE]
     return {r["urn"].rpartition("::")[2]: r["outputs"]["vmId"] for r in machines}
@@ -64,7 +65,7 @@ def _up(project: Project) -> None:
 
 
 def _lifecycle(project: Project) -> list[tuple[str, str]]:
-    """(operation, machine) in the order in which the engine finished them, from its last run's event log."""
+    """Return (operation, machine) in the order in which the engine finished them, from its last run's event log."""
     lines = (project.path / "events.json").read_text(encoding="utf-8").splitlines()
     events = [json.loads(line) for line in lines]
     done = [event["resOutputsEvent"]["metadata"] for event in events if "resOutputsEvent" in event]
@@ -73,7 +74,8 @@ def _lifecycle(project: Project) -> list[tuple[str, str]]:
 
 
 def _one_at_a_time(steps: list[tuple[str, str]]) -> list[str]:
-    """The machines in the order of their replacement; fails when one went before the one before was back."""
+    """Return the machines in the order of their replacement; fail when one was deleted before the previous one was
+    back."""
     machines = [machine for _, machine in steps[::2]]
     assert steps == [(op, machine) for machine in machines for op in ("delete-replaced", "create-replacement")]
     return machines
@@ -81,8 +83,9 @@ def _one_at_a_time(steps: list[tuple[str, str]]) -> list[str]:
 
 @contextmanager
 def _asking(project: Project) -> Iterator[list[str]]:
-    """Ask the API again and again meanwhile; the complaints of what failed twice in a row, as a user would see it who
-    tries once more. A server that vanishes without a word is sent connections until its probe has failed twice."""
+    """Ask the API repeatedly during the block. Return the errors of requests that failed twice in a row, as for a
+    user who tries once more: a server that vanishes without notice still gets connections until its probe has
+    failed twice."""
     complaints: list[str] = []
     over = threading.Event()
 
@@ -172,7 +175,8 @@ def test_what_vanishes_is_made_anew_and_kubectl_goes_on(project: Project) -> Non
     assert complaints == []
     assert _changed(before, _generations(project)) == {"three-etcd-1", "three-api-0"}
     journal = project.on("three-etcd-1", "journalctl --unit etcd --unit etcd-promote --output cat --no-pager").stdout
-    # Each line once: a removal that etcd refuses, until it has seen that the member is gone, is tried and told again.
+    # Each line once: etcd refuses a removal until it has seen that the member is gone, so it is retried and logged
+    # again.
     told = list(dict.fromkeys(line for line in journal.splitlines() if line.startswith(("removing", "three-etcd-1"))))
     assert told == [f"removing the old member {old} (three-etcd-1)", "three-etcd-1: join", "three-etcd-1 votes"]
     assert project.kubectl("get", "configmap", "kept", "-o", "jsonpath={.data.a}").stdout == "b"

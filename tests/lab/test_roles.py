@@ -1,4 +1,4 @@
-"""The image's roles on a real system in a folder: what they make and refuse, and that a second run changes nothing."""
+"""The image's roles on a real system in a folder: their results and refusals, and that a second run changes nothing."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ pytestmark = pytest.mark.lab
 
 PLAYBOOK = repository() / "playbooks" / "image.yml"
 TAGS = ("packages", "binaries", "images", "rootfs", "manifest")
-"""Of everything that makes a node."""
+"""Tags of everything that makes a node."""
 
 
 @dataclass(frozen=True)
 class System:
-    """A system in a folder, and the log of what was played on it."""
+    """A system in a folder, and the log of the plays on it."""
 
     root: Path
     log: Path
 
     def play(self, *tags: str, **variables: object) -> int:
-        """How many tasks changed something."""
+        """Play the tags and return the number of tasks that changed something."""
         start = self.log.stat().st_size if self.log.exists() else 0
         play(PLAYBOOK, root=self.root, tags=tags, variables=variables, log=self.log)
         (changed,) = re.findall(r"changed=(\d+)", self.log.read_text()[start:])
@@ -71,7 +71,7 @@ def mounts() -> list[str]:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """The tree that the role lays, as it is now."""
+    """Copy of the tree that the role installs."""
     shutil.copytree(image.load_sources().tree, tmp_path / "tree", symlinks=True)
     return tmp_path / "tree"
 
@@ -87,7 +87,7 @@ def test_a_second_run_changes_nothing_and_nothing_is_left_mounted(bare: System, 
 
 
 def processes(word: str) -> list[str]:
-    """Those whose command line has the word in it."""
+    """Return the command lines that contain the word."""
     found = []
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
@@ -105,7 +105,7 @@ def awaited(condition: Callable[[], bool], *, seconds: float = 300.0) -> bool:
 def test_a_killed_run_leaves_no_process_and_no_mount(bare: System) -> None:
     before = mounts()
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        # A depot that never answers, so that it is killed while apt waits for it.
+        # The depot never answers, so that the run is killed while apt waits for it.
         depot = f"http://127.0.0.1:{silent.getsockname()[1]}"
         program = (
             "from pathlib import Path; from lab.ansible.runner import play;"
@@ -136,7 +136,7 @@ def test_what_somebody_changed_is_put_right_and_folders_keep_their_mode(bare: Sy
 
 
 def test_cached_bytecode_never_outlives_its_source(bare: System, tree: Path) -> None:
-    """Every file of the tree has the same time, so that cannot tell."""
+    """All files of the tree have the same time, so the time cannot show the difference."""
     program = tree / "usr/local/lib/longhaul/thing.py"
     imported = "import sys; sys.path.insert(0, '/usr/local/lib/longhaul'); import thing; print(thing.VALUE)"
     for value in ("1", "2"):
@@ -158,7 +158,7 @@ def packed(files: Mapping[str, bytes]) -> bytes:
 
 @pytest.fixture
 def releases(tmp_path: Path) -> Iterator[str]:
-    """A server of official releases."""
+    """Server of official releases."""
     folder = tmp_path / "releases"
     folder.mkdir()
     (folder / "single").write_bytes(b"single 1.0")

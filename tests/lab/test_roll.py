@@ -1,5 +1,5 @@
-"""A pool is rolled in the lab: the free machine first, the one at work at its checkpoint, and a run that was killed is
-gone on with."""
+"""A roll of a pool in the lab: the free machine goes first, the busy one at its checkpoint, and the next run continues
+a killed one."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def _project(shared_lab: SharedLab) -> Project:
 
 @pytest.fixture(scope="module", name="before")
 def _before(project: Project) -> list[str]:
-    """The machines that are to be replaced."""
+    """Machines that are to be replaced."""
     return instances(project, GROUP)
 
 
 @pytest.fixture(scope="module", name="busy")
 def _busy(project: Project, before: list[str]) -> str:
-    """The one of them that works."""
+    """The one of them that is busy."""
     busy = before[0]
     spec = {
         "nodeName": busy,
@@ -51,7 +51,7 @@ def _busy(project: Project, before: list[str]) -> str:
 
 
 def _ready(project: Project) -> dict[str, dict[str, Any]]:
-    """Ready nodes of the pool by name."""
+    """Return the ready nodes of the pool by name."""
     well = ready(project)
     items = nodes(project, f"--selector=longhaul.dev/pool={POOL}")
     return {item["metadata"]["name"]: item for item in items if item["metadata"]["name"] in well}
@@ -69,7 +69,7 @@ def test_a_pool_that_is_as_it_should_be_is_left_alone(project: Project, before: 
 
 
 def test_up_changes_what_machines_are_made_from_and_no_machine(project: Project, before: list[str], busy: str) -> None:
-    """Another image and other user data come to the same: a new version of the launch template."""
+    """Another image would have the same effect as other user data: a new version of the launch template."""
     raw = project.read()
     raw["pools"][POOL]["labels"] = {"longhaul.test/generation": "2"}
     project.write(raw)
@@ -119,7 +119,7 @@ def test_the_pool_is_another(project: Project, before: list[str]) -> None:
     after = instances(project, GROUP)
     assert len(after) == 2
     assert not set(after) & set(before)
-    # The controller removes a Node in its own time once the machine is gone.
+    # The controller removes a Node some time after the machine is gone.
     eventually(lambda: set(_ready(project)) == set(after))
     ready = _ready(project)
     assert {item["metadata"]["labels"]["longhaul.test/generation"] for item in ready.values()} == {"2"}

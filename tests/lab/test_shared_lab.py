@@ -1,4 +1,4 @@
-"""The shared lab without a lab: when it is made, made anew and taken down; and who has it when."""
+"""The shared lab's own logic, without a lab: when it is made, made anew and removed, and the order of its users."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from tests.support.shared_lab import SharedLab
 
 @dataclass
 class Events:
-    """What became of labs, each by its number."""
+    """Events of labs, each with the lab's number."""
 
     said: list[str] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
-    """What fails, the first first."""
+    """Events that fail, in order."""
     projects: int = 0
 
     def note(self, event: str) -> None:
@@ -31,7 +31,7 @@ class Events:
             raise AssertionError(event)
 
     def make(self, _path: Path, raw: dict[str, Any]) -> Any:
-        """A stand-in for a project."""
+        """Make a stand-in for a project."""
         assert raw["name"] == shared_lab.ENV
         self.projects += 1
         number = self.projects
@@ -107,7 +107,7 @@ def test_one_that_cannot_be_made_is_not_tried_for_ever(lab: SharedLab, events: E
 
 
 def _item(module: str, *fixtures: str) -> Any:
-    """As much of a test as its place hangs on."""
+    """Return a stand-in for a test with the attributes that determine its place."""
     return SimpleNamespace(path=Path(f"{module}.py"), fixturenames=fixtures)
 
 

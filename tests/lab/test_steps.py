@@ -1,4 +1,4 @@
-"""What a long command shows of its steps."""
+"""Output of a long command about its steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a tool gets into the cache: downloaded when it can be and is the pinned one, else built; whole or not at all."""
+"""Tools come into the cache whole or not at all: as the pinned download where possible, otherwise built."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ esac
 
 @dataclass
 class Bench:
-    """A cache of its own, a spec with one tool, a stand-in for go, and what was said."""
+    """A cache of its own, a spec with one tool, a stand-in for go, and the messages."""
 
     root: Path
     monkeypatch: pytest.MonkeyPatch
@@ -86,7 +86,7 @@ class Bench:
         return tools.ensure(["thing"], log_dir=self.root / "log", progress=self.said.append, spec=spec)["thing"]
 
     def cached(self) -> list[Path]:
-        """Every finished or unfinished folder of the tool."""
+        """Return every finished or unfinished folder of the tool."""
         return [path for path in (self.root / "cache" / "thing").glob("*/*") if path.is_dir()]
 
 
@@ -97,7 +97,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
 
 @dataclass
 class Server:
-    """A release server on loopback."""
+    """A server of releases on loopback."""
 
     address: str
     files: dict[str, bytes]

@@ -1,5 +1,5 @@
-"""Two environments in two stack files, up side by side in one lab: one subscription, one account, one internet, and no
-way from either to the other."""
+"""Two environments from two stack files, up side by side in one lab: one subscription, one account, one internet, and
+no route from either to the other."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.cluster]
 
 PROVIDER = "arn:aws:iam::123456789012:oidc-provider/sts.windows.net/00000000-0000-4000-8000-000000000002/"
 PORTS = (22, 2379, 2380, 6443, JOIN_PORT, PORT, 10250)
-"""SSH, etcd's, the API's, the join service's, the pod's and a kubelet's: each is tried at every address."""
+"""Ports of SSH, etcd, the API, the join endpoint, the pod and a kubelet: each is tried at every address."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +45,8 @@ class Side:
     talker: Talker
 
     def addresses(self) -> list[str]:
-        """All that is private in it: machines, routers' and gateways' ends, the API's, the pod's, the operator's."""
+        """Return all of its private addresses: of machines, routers' and gateways' ends, the API, the pod and the
+        operator."""
         addresses = plan(load(self.project.stack_file))
         status = json.loads(self.project.lab("status", "--json").stdout)
         found = {IPv4Address(machine["address"]) for machine in status["machines"]}
@@ -56,7 +57,8 @@ class Side:
         return [str(address) for address in sorted(found) if address in addresses.supernet]
 
     def ask(self, place: str, program: str, *arguments: str) -> str:
-        """What a Python program prints in a place of it: the operator's, the pod's network or a machine."""
+        """Return the output of a Python program that runs in one of its places: the operator's, the pod's network or a
+        machine."""
         words = ["python3", "-B", "-c", program, *arguments]
         if place == "operator":
             return run([str(self.project.state / "enter"), sys.executable, *words[1:]]).stdout
@@ -67,11 +69,11 @@ class Side:
         return self.on(place, shlex.join(words)).stdout
 
     def on(self, machine: str, script: str, *, check: bool = True) -> subprocess.CompletedProcess[str]:
-        """A shell script on a machine."""
+        """Run a shell script on a machine."""
         return self.project.lab("shell", machine, "--", "sh", "-c", script, check=check)
 
     def reaches(self, addresses: list[str]) -> dict[str, set[str]]:
-        """By each place of it, those of the addresses that answer it at any port."""
+        """Return for each of its places those of the addresses that answer there at any port."""
         tried = json.dumps(list(product(addresses, PORTS)))
         places = self.places()
         with ThreadPoolExecutor() as pool:
@@ -79,12 +81,12 @@ class Side:
             return {place: set(json.loads(answer)) for place, answer in zip(places, answers, strict=True)}
 
     def places(self) -> list[str]:
-        """Where it is asked from: each kind of place that has rules of its own."""
+        """Return its places: one of each kind that has rules of its own."""
         env = self.project.env
         return [f"{env}-etcd-0", f"{env}-api-0", self.node, "pod", "operator"]
 
     def vault(self, *, token: str, of: Side, at: str) -> int:
-        """What the vault of ``of`` answers who shows ``token`` at a place of this one: an HTTP status."""
+        """Return the HTTP status of the vault of ``of`` for a client with ``token`` in one of this side's places."""
         env = of.project.env
         url = f"{vault_url(load(of.project.stack_file))}/secrets/{env}-etcd-0-member?api-version=7.5"
         asked = (
@@ -125,7 +127,8 @@ def _projects(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Projec
         second.write(second_raw)
         with ThreadPoolExecutor() as pool:
             ups = [pool.submit(first.up)]
-            # Whoever comes once the first's clouds are there is in its lab; both are built at once from then on.
+            # A second environment that starts once the first one's clouds run is in the same lab; then both are built
+            # at once.
             eventually(
                 lambda: ups[0].done() or (running_init(_state(first)) is not None and _state(first).enter.exists())
             )
@@ -185,7 +188,7 @@ def test_a_machine_s_identity_opens_its_own_vault_only(sides: dict[str, Side], o
     token = here.ask(own, IDENTITY).strip()
     assert here.vault(token=token, of=here, at=own) == 200
     assert here.vault(token=token, of=there, at=own) == 403
-    # Nor where the vault's network rules let it in: it is no identity of the other environment.
+    # Even where the vault's network rules admit it, the token is refused: its identity is not the other environment's.
     assert there.vault(token=there.ask(foreign, IDENTITY).strip(), of=there, at=foreign) == 200
     assert there.vault(token=token, of=there, at=foreign) == 403
 
@@ -207,7 +210,7 @@ def test_an_operator_knows_the_names_of_its_own(sides: dict[str, Side], one: str
 
 @BOTH_WAYS
 def test_a_machine_of_the_other_joins_nothing(sides: dict[str, Side], one: str, other: str) -> None:
-    """It cannot reach the join service; and what it proves itself with is refused there, whoever brings it."""
+    """It cannot reach the join endpoint; and the endpoint refuses its credentials from any machine."""
     here, there = sides[one], sides[other]
     stolen = there.ask(there.node, CREDENTIALS).strip()
     words = ["python3", "-B", "-c", PROVE, there.node, stolen]

@@ -1,4 +1,4 @@
-"""A project of its own for each test, and the command run in it as a user would."""
+"""A project of its own for each test, and the command, which runs in it as for a user."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from tests.support.commands import run_command
 from tests.support.project import environment, hybrid
 
 LIMIT_S = 600.0
-"""No command here takes longer, even on a busy machine."""
+"""Time limit of a command here in seconds, enough for a busy machine."""
 
 UP = ("up", "--env", "dev", "--yes", "--only", "infrastructure")
-"""The phase that the engine's ways are tried with."""
+"""Command that tests of the engine use: it runs the one phase that needs it."""
 
 
 SUBSCRIPTION = "11111111-0000-4000-8000-000000000001"
-"""Of an account that nobody here asks for anything, and no lab's."""
+"""Subscription of an account that no test uses, and no lab's."""
 
 
 @dataclass(kw_only=True)
 class Checkout:
-    """A project folder with one environment, ``dev``, of a cloud that nothing here ever asks."""
+    """A project folder with one environment, ``dev``, of a cloud that no test asks."""
 
     path: Path
     home: Path
@@ -56,7 +56,7 @@ class Checkout:
         self.stack_file.write_text(yaml.safe_dump({"config": {"longhaul:environment": raw}, **beside}))
 
     def gains_racks(self) -> None:
-        """The environment becomes the lab's, whole: with an on-prem site, a gateway and a host."""
+        """Replace the environment by the lab's whole one, with an on-premises site, a gateway and a host."""
         raw = hybrid("dev", supernet="10.64.0.0/12")
         raw["sites"]["weu"]["subscription"] = SUBSCRIPTION
         self.write(raw)
@@ -69,7 +69,7 @@ class Checkout:
             "PYTHONPATH": str(self.repository),
             "PULUMI_BACKEND_URL": f"file://{self.backend}",
             "PULUMI_CONFIG_PASSPHRASE": "correct horse",
-            # No credential, said at once: the rest of the chain waits for a machine's identity.
+            # The lack of credentials is reported at once: the rest of the chain waits for a machine's identity.
             "AZURE_TOKEN_CREDENTIALS": "EnvironmentCredential",
             **self.environ,
         }
@@ -110,12 +110,12 @@ class FakeEngine:
         (self.folder / f"says{stack}").write_text(text)
 
     def has_stack(self, name: str = "dev", **latest: object) -> None:
-        """The stack exists; unless ``resources`` says otherwise, it holds something."""
+        """Create the stack; it holds one resource unless ``resources`` says otherwise."""
         group = {"urn": "urn:pulumi:dev::longhaul::longhaul:Cluster::dev", "type": "longhaul:Cluster"}
         fake_engine.write_state(self.checkout.backend, name, **{"resources": [group], **latest})
 
     def forgets_stack(self) -> None:
-        """The stack does not exist."""
+        """Remove the stack."""
         self.state_file().unlink()
 
     def state_file(self) -> Path:
@@ -152,7 +152,7 @@ def _engine(checkout: Checkout, tmp_path: Path) -> FakeEngine:
 
 @pytest.fixture(name="ansible")
 def _ansible(checkout: Checkout, engine: FakeEngine) -> FakeAnsible:
-    """An environment with racks, an engine and an Ansible that only note what they are told, and a kubeconfig."""
+    """An environment with racks, an engine and an Ansible that only record their calls, and a kubeconfig."""
     checkout.gains_racks()
     binary = install(engine.folder)
     checkout.environ |= {"LONGHAUL_ANSIBLE": str(binary), "LONGHAUL_KUBECONFIG": "/given/kubeconfig"}

@@ -1,4 +1,4 @@
-"""An Ansible that only notes what it is told."""
+"""A stand-in for Ansible that only records its calls."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ class FakeAnsible:
         return dict(json.loads((self.folder / "ansible").read_text()))
 
     def all_words(self) -> list[list[str]]:
-        """Of every run, in order."""
+        """Return the arguments of every run, in order."""
         path = self.folder / "ansible-all"
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
     def finds(self, **hosts: dict[str, Any] | None) -> None:
-        """What each host comes to, underscores for hyphens; None for one that nothing is heard of."""
+        """Set the result of each host, with underscores for hyphens; None for a host without any result."""
         fine = {"changed": 0, "seconds": 1.0, "failed": None}
         known = {name.replace("_", "-"): host and {**fine, **host} for name, host in hosts.items()}
         (self.folder / "ansible-hosts").write_text(json.dumps(known))
@@ -69,7 +69,7 @@ class FakeAnsible:
 
 
 def install(folder: Path) -> Path:
-    """The program, in a folder where it leaves its notes too."""
+    """Install the program into a folder, where it also leaves its records."""
     binary = folder / "ansible-playbook"
     binary.write_text(FAKE)
     binary.chmod(binary.stat().st_mode | stat.S_IXUSR)

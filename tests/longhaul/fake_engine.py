@@ -1,4 +1,4 @@
-"""A stand-in for the engine's command line: notes what it was told, and does of it what the tests need."""
+"""A stand-in for the engine's command line: it records its calls, and does the part of the work that the tests need."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ def write_state(backend: Path, stack: str, **latest: object) -> None:
 
 
 def wait(folder: Path) -> int:
-    """Run until interrupted; every signal is noted."""
+    """Run until interrupted, and record every signal."""
     caught: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda got, _frame: caught.append(got))
     (folder / "waiting").write_text(str(os.getpid()))
     while not caught:
         time.sleep(0.02)
-    # Anything that would come twice has come by now.
+    # Any second signal has come by now.
     time.sleep(0.3)
     (folder / "caught").write_text(json.dumps(caught))
     return 255

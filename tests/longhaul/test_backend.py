@@ -1,4 +1,4 @@
-"""What a file backend says without asking the engine."""
+"""State and locks that are read from a file backend without the engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line itself: help, usage, and what people see when something is wrong."""
+"""The command line itself: help, usage, and error messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``longhaul destroy``: what it refuses, what it asks, and what it tells the engine."""
+"""``longhaul destroy``: its refusals, its questions, and its commands to the engine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.longhaul.conftest import LIMIT_S, UP, Checkout, FakeEngine
 
 
 def typed(checkout: Checkout, text: str, *words: str) -> subprocess.CompletedProcess[bytes]:
-    """Run on a terminal and type ``text``."""
+    """Run it on a terminal and type ``text``."""
     keyboard, terminal = pty.openpty()
     try:
         os.write(keyboard, f"{text}\n".encode())

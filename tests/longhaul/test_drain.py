@@ -1,4 +1,4 @@
-"""What counts as work, and how a node is emptied."""
+"""Pods that count as work, and the drain of a node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The real engine: a run that is killed is finished by the next, and a preview leaves nothing."""
+"""The real engine: the next run finishes one that was killed, and a preview leaves nothing."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ pulumi.export("made", first.made)
 
 @pytest.fixture(name="world")
 def _world(checkout: Checkout, tmp_path: Path, root: Path) -> Path:
-    """What the program makes; the engine is the pinned one."""
+    """Folder with what the program makes; the engine is the pinned one."""
     world = tmp_path / "world"
     world.mkdir()
     (checkout.path / "stacks" / "__main__.py").write_text(PROGRAM)
@@ -73,7 +73,7 @@ def _world(checkout: Checkout, tmp_path: Path, root: Path) -> Path:
 
 @pytest.fixture(name="killed")
 def _killed(checkout: Checkout, world: Path) -> int:
-    """A run that died while it was making ``first``, command and engine at once; the provider's process number."""
+    """A run that was killed while it made ``first``, command and engine at once; the value is the provider's pid."""
     (world / "hold").touch()
     process = checkout.start(*UP, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     provider = await_first(world, process)
@@ -86,7 +86,7 @@ def _killed(checkout: Checkout, world: Path) -> int:
 
 
 def await_first(world: Path, process: subprocess.Popen[bytes]) -> int:
-    """Wait until ``first`` is being made; returns the process that makes it."""
+    """Wait until ``first`` is being made; return the pid of the process that makes it."""
     deadline = time.monotonic() + LIMIT_S
     made = world / "first"
     while not (made.exists() and made.read_text()):
@@ -97,7 +97,7 @@ def await_first(world: Path, process: subprocess.Popen[bytes]) -> int:
 
 
 def engine_of(checkout: Checkout) -> int:
-    """The engine's process, once the command has recorded it."""
+    """Return the engine's pid, once the command has recorded it."""
     deadline = time.monotonic() + LIMIT_S
     while True:
         for path in (checkout.home / ".local").rglob("dev.json"):
@@ -227,13 +227,13 @@ def test_a_preview_leaves_the_stack_file_as_it_is(checkout: Checkout, world: Pat
 
 
 def test_a_preview_whose_reader_went_away_leaves_no_process(checkout: Checkout, world: Path) -> None:
-    """As of `longhaul preview | head`."""
+    """As in `longhaul preview | head`."""
     process = checkout.start("preview", "--env", "dev", stdout=subprocess.PIPE)
     assert process.stdout is not None
     process.stdout.readline()
     process.stdout.close()
     process.wait(LIMIT_S)
-    # What the engine started ends when it does, a moment after.
+    # Processes that the engine started end a moment after it.
     deadline = time.monotonic() + LIMIT_S
     while left := list(processes.with_variable("WORLD", str(world))):
         assert time.monotonic() < deadline, left

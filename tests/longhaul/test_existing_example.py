@@ -1,4 +1,4 @@
-"""An environment on what a company already has: the example of docs/existing.md."""
+"""An environment on a company's existing parts: the example of docs/existing.md."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ NAMED = {
     "aws:ec2/natGateway:NatGateway",
     "aws:ec2/vpnGateway:VpnGateway",
 }
-"""Types of what the example names."""
+"""Types of the parts that the example names."""
 
 
 def takes_the_example(checkout: Checkout) -> None:
-    """The example's file beside the test's own."""
+    """Put the example's file in the place of the test's own."""
     text = (REPOSITORY / "docs" / "existing.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"^```yaml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     stacks = checkout.path / "stacks"

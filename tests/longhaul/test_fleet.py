@@ -1,4 +1,4 @@
-"""Links, nodes and add-ons: what is made of what clouds and API say."""
+"""Links, nodes and add-ons: the verdicts that follow from the answers of clouds and API."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def test_a_cloud_that_fails_does_not_hide_the_others(environment: Environment, m
 
 
 class Pages(Api):
-    """The API as pages by their address."""
+    """The API as pages, by their address."""
 
     def __init__(self, pages: dict[str, dict[str, Any]]) -> None:
         self.pages = pages

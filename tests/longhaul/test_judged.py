@@ -1,4 +1,4 @@
-"""``longhaul up`` refuses what ``longhaul plan`` refuses."""
+"""``longhaul up`` refuses the same changes as ``longhaul plan``."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_more_nodes_go_where_that_is_said(checkout: Checkout, engine: FakeEngine
 
 @pytest.mark.parametrize("words", [("--replace", "**::dev-control-plane-ca-etcd"), ("--target-replace=a::*-ca-etcd",)])
 def test_what_is_named_is_meant(words: tuple[str, ...], checkout: Checkout, engine: FakeEngine) -> None:
-    """As docs/certificates.md has an authority replaced that is lost."""
+    """docs/certificates.md tells users to replace a lost authority in this way."""
     says(engine, AUTHORITY)
     assert checkout.run(*UP, "--", *words).returncode == Exit.OK
     says(engine, AUTHORITY, VAULT)

@@ -1,4 +1,4 @@
-"""How a cluster is asked: connections that are kept, and what is asked again."""
+"""Requests to a cluster: connections that are kept, and requests that are repeated."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from longhaul.kubernetes.connection import ApiError, Client
 
 
 class Server(ThreadingHTTPServer):
-    """An API server that says what it is told to, and counts connections."""
+    """An API server that gives a test's answers and counts connections."""
 
     daemon_threads = True
     block_on_close = False
@@ -30,9 +30,9 @@ class Server(ThreadingHTTPServer):
         self.connections = 0
         self.asked: list[str] = []
         self.answers: list[tuple[int, dict[str, str], Any]] = []
-        """To be given before any other."""
+        """Answers that are given before any other."""
         self.hangs_up = False
-        """Whether the next request finds its kept connection closed."""
+        """True when the server closes a kept connection before its next request."""
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -62,7 +62,7 @@ class Handler(BaseHTTPRequestHandler):
     do_GET = do_POST = do_PATCH = _respond  # noqa: N815 - the library's names
 
     def log_message(self, *_: object) -> None:
-        """Nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture(scope="module", name="identity")

@@ -1,4 +1,4 @@
-"""Where an environment is a lab, the command goes on inside it."""
+"""In an environment that is a lab, the command continues inside the lab."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.longhaul.conftest import UP, Checkout, FakeEngine
 
 @pytest.fixture(name="lab")
 def _lab(checkout: Checkout) -> Path:
-    """A lab whose process 1 is this test; what it is entered with is noted."""
+    """A lab whose process 1 is this test; each entry into it is recorded."""
     folder = checkout.path / ".lab" / "dev"
     folder.mkdir(parents=True)
     enter = folder / "enter"
@@ -48,7 +48,7 @@ def test_the_engine_runs_inside_once(checkout: Checkout, engine: FakeEngine, lab
 
 
 def test_a_labs_stack_file_is_not_written_to(checkout: Checkout, engine: FakeEngine, lab: Path) -> None:
-    """It is tracked, and the lab's salt is of no use to anybody."""
+    """Git tracks that file, and the lab's salt has no use outside the lab."""
     checkout.run(*UP)
     init, up = engine.calls()
     assert init["words"][:2] == ["stack", "init"]

@@ -36,7 +36,7 @@ def test_the_providers_refusal_says_the_id(message: str) -> None:
 
 
 def test_only_what_was_pending_is_found(tmp_path: Path) -> None:
-    """A resource of the same name that somebody else made is not ours to take."""
+    """A resource of the same name that somebody else made must not be adopted."""
     message = f"cannot create already existing resource '{IDENTITY}'"
     other = URN.replace("etcd-0", "etcd-1")
     events = [

@@ -1,4 +1,4 @@
-"""``longhaul up`` phase by phase: in which order, what each is given, and what becomes of all when one fails."""
+"""``longhaul up`` phase by phase: the order, the input of each phase, and the effects of a failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the first ``longhaul up`` does on racks beside the infrastructure."""
+"""Preparation of racks, which the first ``longhaul up`` does beside the infrastructure."""
 
 from __future__ import annotations
 
@@ -43,5 +43,5 @@ def test_a_preparation_ends_with_a_failed_infrastructure(
     engine.forgets_stack()
     engine.fails("up")
     ansible.waits()
-    # An Ansible that was left would hold the command until its limit.
+    # An Ansible that is not ended would hold the command until its limit.
     assert checkout.run(*ALL).returncode == Exit.FAILED

@@ -1,4 +1,4 @@
-"""``longhaul preview``: against what it compares, and that it leaves no trace."""
+"""``longhaul preview``: the state that it compares with, and that it leaves no trace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``longhaul rack``: which hosts, in which order, when it stops, and what it says of each."""
+"""``longhaul rack``: the hosts and their order, what stops it, and its report of each host."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def failed(*messages: str, role: str | None = "node", state: str = "failed") -> 
 
 @pytest.fixture(name="six")
 def _six(checkout: Checkout, ansible: FakeAnsible) -> tuple[str, ...]:
-    """Two gateways and four nodes, all of them fine."""
+    """Two gateways and four nodes, all of them healthy."""
     raw = checkout.environment()
     raw["sites"]["rack"]["gateways"].append({"name": "gw-1", "public_address": "198.51.100.21"})
     checkout.write(raw)
@@ -37,7 +37,7 @@ def _six(checkout: Checkout, ansible: FakeAnsible) -> tuple[str, ...]:
 
 
 def limits(ansible: FakeAnsible) -> list[str | None]:
-    """Of every run."""
+    """Return the ``--limit`` of every run."""
     return [words[words.index("--limit") + 1] if "--limit" in words else None for words in ansible.all_words()]
 
 

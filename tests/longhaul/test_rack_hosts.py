@@ -1,4 +1,4 @@
-"""Racks as a group whose members are upgraded where they are: who is old, and what is awaited of an upgrade."""
+"""Racks as a group whose members are upgraded in place: which are outdated, and when an upgrade is done."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def node(
 
 
 class Cluster(Api):
-    """Nodes in memory, asked for as the code asks."""
+    """Nodes in memory, for the requests that the code makes."""
 
     def __init__(self, *nodes: dict[str, Any], served: str = "v1.30.3") -> None:
         self.nodes = {item["metadata"]["name"]: item for item in nodes}

@@ -1,4 +1,4 @@
-"""What a killed run left: whose lock it is, and which processes are its."""
+"""Remains of a killed run: the holder of its lock, and its processes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def lock(pid: int, *, host: str | None = None, since: datetime | None = None) ->
 
 @pytest.fixture(name="sleeper")
 def _sleeper(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A process whose program is called as the engine's is."""
+    """A process whose program has the name of the engine's."""
     program = tmp_path / "pulumi"
     shutil.copy(shutil.which("sleep") or "sleep", program)
     process = subprocess.Popen([program, str(LIMIT_S)])

@@ -1,4 +1,4 @@
-"""Machines that stand still are started before the engine looks."""
+"""Stopped machines are started before the engine reads the clouds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from longhaul.revive import revive
 
 
 class Cloud:
-    """Machines by power state, and who was started."""
+    """Machines by power state, and the names of those that were started."""
 
     def __init__(self, power: dict[str, str], *, refuses: tuple[str, ...] = (), silent: bool = False) -> None:
         self.power, self.refuses, self.silent = power, refuses, silent

@@ -1,4 +1,4 @@
-"""The command: what it is asked for, what it says, and what it ends with."""
+"""The command: its options, its output, its exit codes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.support.pool import FakeCluster, FakeGroup
 
 
 class Rolled:
-    """A pool of the environment in memory, and the command run on it."""
+    """A pool of the environment in memory, and runs of the command on it."""
 
     def __init__(self, checkout: Checkout) -> None:
         checkout.gains_racks()
@@ -30,7 +30,7 @@ class Rolled:
         self.cluster = FakeCluster()
         self.cloud = FakeGroup(cluster=self.cluster)
         self.at: dict[float, Callable[[], Any]] = {}
-        """What happens at a time, seconds."""
+        """Actions by the time when they happen, in seconds."""
 
     def wait(self, seconds: float) -> None:
         assert self.cluster.seconds < 10_000, "it goes on for ever"
@@ -143,7 +143,7 @@ def test_what_a_person_cordoned_is_named(roll: Rolled, capsys: pytest.CaptureFix
 def test_an_interrupted_one_is_gone_on_with_or_given_up(
     seconds: float, roll: Rolled, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Also where it was cordoned after all had been seen: it is looked at once more."""
+    """Also when the node was cordoned after all of it had been examined: it is examined once more."""
     roll.cloud.old("a")
     roll.cluster.pod("job", "a")
     roll.at[seconds] = interrupt

@@ -1,4 +1,4 @@
-"""The groups of clouds as a roll sees them: what they answer, and what is asked of them."""
+"""The groups of clouds as a roll sees them: their answers, and the requests to them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Answer:
 
 
 class Manager:
-    """A scale set as the resource manager tells of it, two machines a page."""
+    """A scale set as the resource manager describes it, with two machines in a page."""
 
     def __init__(self, name: str = "lab-a100") -> None:
         self.root = f"{SETS}/{name}"
@@ -135,7 +135,7 @@ def test_a_protected_machine_is_held_and_a_nameless_one_is_none(manager: Manager
 
 
 def test_no_step_is_taken_without_naming_its_machine(manager: Manager, scale_set: AzureGroup) -> None:
-    """Without ids, Azure means every machine of the set."""
+    """Without ids, Azure would apply it to every machine of the set."""
     scale_set.replace(MACHINE)
     scale_set.rebuild(MACHINE)
     assert manager.asked == [
@@ -180,7 +180,7 @@ def test_a_scale_set_is_resized_and_its_sku_kept(manager: Manager, scale_set: Az
 
 
 class Scaling:
-    """An auto scaling group that answers with an error, or as it is told."""
+    """An auto scaling group that answers with an error or as a test says."""
 
     def __init__(self, *, group: Mapping[str, Any] | None = None, error: Exception | None = None) -> None:
         self.group, self.error = group, error
@@ -298,7 +298,7 @@ def test_an_unknown_pool_names_those_there_are(root: Path) -> None:
 
 
 def test_a_target_says_nothing_of_what_machines_are_given() -> None:
-    """It is written on nodes."""
+    """The target is written on nodes, where others can read it."""
     profile = {"osProfile": {"customData": "secret"}, "storageProfile": {"imageReference": {"id": "/versions/1.0.0"}}}
     found = azure.target({"sku": {"name": "x", "capacity": 1}, "properties": {"virtualMachineProfile": profile}})
     assert "secret" not in found

@@ -1,4 +1,4 @@
-"""Drains and rolls against a real API server: its versions, evictions, disruption budgets, leases and watches. Machines
+"""Drains and rolls with a real API server: its versions, evictions, disruption budgets, leases and watches. Machines
 and their kubelets are stand-ins."""
 
 from __future__ import annotations
@@ -65,14 +65,14 @@ def _client(server: ApiServer) -> Api:
 
 
 def node(api: Api, name: str) -> None:
-    """A node that is ready, as its kubelet would say."""
+    """Make a node that is ready, as its kubelet would report it."""
     metadata = {"name": name, "labels": {"longhaul.dev/pool": "cpu"}}
     api.post("/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": metadata})
     ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "posts ready status"}
     moment = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     condition = {**ready, "lastHeartbeatTime": moment, "lastTransitionTime": moment}
     api.patch(f"/api/v1/nodes/{name}/status", {"status": {"conditions": [condition]}})
-    # Taken away by the controllers from who is ready; they are not what is tried here.
+    # The controllers would remove this taint from a ready node; they are not tested here.
     api.patch(f"/api/v1/nodes/{name}", {"spec": {"taints": None}})
 
 
@@ -90,13 +90,13 @@ def pod(api: Api, name: str, on: str, **labels: str) -> None:
     }
     api.post(f"/api/v1/namespaces/{TEAM}/pods", body)
     status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
-    # A pod that never ran is not what a budget is for.
+    # A budget does not count a pod that never ran.
     api.patch(f"/api/v1/namespaces/{TEAM}/pods/{name}/status", {"status": status})
 
 
 @contextmanager
 def kubelets(api: Api) -> Iterator[None]:
-    """End pods that are asked to, as the kubelet of their node would."""
+    """Delete pods that are being evicted, as the kubelet of their node would."""
     over = threading.Event()
 
     def work() -> None:

@@ -1,4 +1,4 @@
-"""What a roll does next, from what it sees."""
+"""The next steps of a roll, derived from what it sees."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_what_is_empty_is_replaced() -> None:
 
 
 def test_a_dead_nodes_pods_do_not_keep_its_machine() -> None:
-    """They are marked and nobody ends them; on a node that answers, they are waited for."""
+    """They are marked for deletion and no kubelet ends them. On a node that answers, they are waited for."""
     gone = replace(work(leaving=True), ends_at=BEGIN)
     later = BEGIN + timedelta(minutes=2)
     assert steps(plan(view(taken("a", gone, ready=False), now=later), ONE)) == [(Action.REPLACE, "a")]
@@ -138,7 +138,7 @@ def test_only_so_many_are_out_of_service() -> None:
 
 
 def test_a_machine_that_goes_counts_once() -> None:
-    """It and its successor are one place in the pool."""
+    """The machine and its successor take one place in the pool."""
     going = taken("a", stage="replacing", life=Life.GOING)
     both = plan(view(going, absent("n", current=True), old("b"), old("c"), wanted=3), Limits(at_once=2))
     assert steps(both) == [(Action.CORDON, "b")]
@@ -227,7 +227,7 @@ def test_what_was_begun_keeps_its_place() -> None:
 
 
 def test_an_old_machine_that_is_no_node_is_made_anew_at_once() -> None:
-    """The way out of an image whose machines never join: nobody loses anything."""
+    """This helps with an image whose machines never join: no work is lost."""
     found = plan(view(old("a"), absent("b")), ONE)
     assert steps(found) == [(Action.REMAKE, "b")]
     assert found.states["id-b"] is State.ABSENT

@@ -1,4 +1,4 @@
-"""Whole rolls of a pool in memory: what becomes of its machines and of the work on them."""
+"""Whole rolls of a pool in memory: the effects on its machines and their pods."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_machines_that_the_cloud_does_not_make_stop_the_roll() -> None:
 
 
 class KilledError(Exception):
-    """The run's process is gone."""
+    """The run's process was killed."""
 
 
 def die() -> None:
@@ -137,7 +137,7 @@ def die() -> None:
 
 
 def test_a_run_that_is_killed_anywhere_is_finished_by_the_next(pool: Pool) -> None:
-    """At each of its writes, before and after it took effect."""
+    """It is killed at each of its writes, before and after the write takes effect."""
     finished = False
     moment = 0
     while not finished:
@@ -159,7 +159,7 @@ def test_a_run_that_is_killed_anywhere_is_finished_by_the_next(pool: Pool) -> No
 
 
 def _killed(pool: Pool, moment: int) -> bool:
-    """Run until the write of that number; whether it came so far."""
+    """Run until the write with that number; return whether the run got that far."""
     number = 0
     kept: dict[str, Any] = {}
 

@@ -1,4 +1,4 @@
-"""One roll of a pool at a time."""
+"""Only one roll of a pool runs at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judging what was seen, and showing it."""
+"""Verdicts about what was seen, and their display."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ def test_json_has_stores_by_name(judged: Judged, machines: tuple[Machine, ...], 
 
 
 class FakeAzure:
-    """The cloud as far as a status asks."""
+    """The cloud, with the parts that a status asks for."""
 
     def __init__(self) -> None:
         self.together = threading.Barrier(2, timeout=60)

@@ -1,6 +1,6 @@
 """A third cloud that a package adds (``tests/third_cloud``): nothing else names it, and every command knows it.
 
-In processes of their own: in the tests' the registry has been asked already, without it.
+The tests run in processes of their own: this process has already loaded the registry without it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``longhaul up`` as far as the engine's own work is not the point."""
+"""``longhaul up`` without the engine's own work."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from longhaul.exits import Exit
 from tests.longhaul.conftest import LIMIT_S, SUBSCRIPTION, UP, Checkout, FakeEngine
 
 JUDGED = "preview --stack dev --suppress-outputs --show-sames --json --refresh"
-"""How the engine is asked what it would do."""
+"""Command that asks the engine for the changes that it would make."""
 
 
 def wait_for(path: Path, process: subprocess.Popen[bytes]) -> None:
-    """Wait until the engine got somewhere; fails when the command ended before."""
+    """Wait until the engine has written the file; fail when the command ends before."""
     deadline = time.monotonic() + LIMIT_S
     while not (path.exists() and path.read_text()):
         assert process.poll() is None, "the command ended early"

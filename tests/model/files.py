@@ -1,4 +1,4 @@
-"""Stack files for tests, and what is wrong with them."""
+"""Writes stack files for tests and returns the problems that are found in them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from components.model.schema import CONFIG_KEY
 
 
 def write(directory: Path, environment: dict[str, Any], *, hosts: object = None, name: str = "test") -> Path:
-    """The stack file of ``environment``, with its hosts file beside it."""
+    """Write the stack file of ``environment`` and its hosts file beside it; return the stack file."""
     path = directory / f"Pulumi.{name}.yaml"
     path.write_text(yaml.safe_dump({"config": {CONFIG_KEY: environment}}, sort_keys=False))
     if hosts is not None:

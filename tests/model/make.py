@@ -1,4 +1,5 @@
-"""Environments for tests: raw mappings as a stack file holds them, and what the model makes of them."""
+"""Environments for tests: raw mappings as a stack file holds them, and the environments that the model makes of
+them."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ ONPREM = {"kind": "onprem", "gateways": [{"name": "gw-0", "public_address": "203
 
 
 def minimal() -> dict[str, Any]:
-    """The least that makes an environment."""
+    """Return the smallest mapping that makes an environment."""
     return copy.deepcopy(
         {
             "format": 1,
@@ -45,7 +46,7 @@ def minimal() -> dict[str, Any]:
 
 
 def full() -> dict[str, Any]:
-    """An environment in which every key that can be written is written."""
+    """Return an environment with every key that can be written."""
     raw = minimal()
     raw["destroyable"] = True
     raw["versions"] = {"kubernetes": "1.2.3", "etcd": "4.5.6"}
@@ -102,7 +103,7 @@ def full() -> dict[str, Any]:
 
 
 def azure_existing() -> dict[str, Any]:
-    """All that a site can have in Azure already."""
+    """Return everything that a site can have in Azure already."""
     network = f"/subscriptions/{UUID}/resourceGroups/corp-network/providers/Microsoft.Network"
     return {
         "resource_group": "rg-training",
@@ -124,7 +125,7 @@ def azure_existing() -> dict[str, Any]:
 
 
 def aws_existing() -> dict[str, Any]:
-    """All that a site can have in AWS already, but for a zone or two."""
+    """Return everything that a site can have in AWS already, except the subnets of one or two zones."""
     return {
         "vpc": "vpc-0123456789abcdef0",
         "internet_gateway": "igw-0123456789abcdef0",
@@ -137,7 +138,7 @@ def aws_existing() -> dict[str, Any]:
 
 
 def hosts() -> dict[str, Any]:
-    """A hosts file in which every key that can be written is written."""
+    """Return a hosts file with every key that can be written."""
     return {
         "hosts": [
             {"name": "rack-0", "site": "colo", "address": "10.68.128.200", "host_key": KEY, "gpus": 8}
@@ -149,23 +150,23 @@ def hosts() -> dict[str, Any]:
 
 
 def rack(*listed: dict[str, Any]) -> dict[str, Any]:
-    """A hosts file."""
+    """Return a hosts file."""
     return {"hosts": list(listed)}
 
 
 def host(name: str, **more: Any) -> dict[str, Any]:
-    """An entry of it."""
+    """Return an entry of a hosts file."""
     return {"name": name, "site": "colo", **more}
 
 
 def environment(raw: dict[str, Any] | None = None, **changes: Any) -> Environment:
-    """The environment that ``raw`` (by default the minimal one), with ``changes`` on top, declares."""
+    """Return the environment that ``raw`` (by default the minimal one) declares, with ``changes`` on top."""
     return parse({**(minimal() if raw is None else raw), **changes}, source=SOURCE, stack=STACK)
 
 
 def with_sites(supernet: IPv4Network, sizes: list[int], *, ranges: dict[int, IPv4Network] | None = None) -> Environment:
-    """An environment whose sites ``s0``, ``s1``, … are of the given prefix lengths, or have the given ranges. It is not
-    checked, so that what a plan refuses can be asked for."""
+    """Return an environment whose sites ``s0``, ``s1``, … have these prefix lengths or ranges. It is not checked, so
+    that a plan can be asked for what it refuses."""
     sites = {
         f"s{index}": {**AZURE, "prefix": size} | ({"range": str(ranges[index])} if ranges and index in ranges else {})
         for index, size in enumerate(sizes)

@@ -1,4 +1,4 @@
-"""Each thing that can be wrong across an environment's sections: its key, what is wrong, what to write."""
+"""Every error that can exist between an environment's sections: its key, what is wrong, what to write."""
 
 from __future__ import annotations
 
@@ -235,7 +235,8 @@ def test_links_that_would_have_one_name() -> None:
 
 
 def test_what_rests_on_a_wrong_value_is_not_said(tmp_path: Path) -> None:
-    """A site of unknown kind, a supernet that is none: neither the pools there nor the ranges are wrong for that."""
+    """A site of unknown kind and an invalid supernet cause no further problems: neither for the site's pools, nor for
+    ranges."""
     raw = make.full()
     raw["sites"]["use1"] = {"kind": "gcp"}
     raw["supernet"] = "everything"

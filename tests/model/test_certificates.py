@@ -1,4 +1,4 @@
-"""Certificates and shared secrets: who holds what, what it is called, and what it must say."""
+"""Certificates and shared secrets: their holders, their names, and what they must contain."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_every_secret_has_a_name_of_its_own_that_the_vault_takes(environment: En
     names = [certificate.name for certificate in issued]
     names += [authority.secret for authority in authorities(environment)]
     names += [secret.name for secret in shared_secrets(machines)]
-    # Key Vault does not tell upper from lower case.
+    # Key Vault's names are case-insensitive.
     assert len({name.lower() for name in names}) == len(names)
     assert all(SECRET_NAME.fullmatch(name) for name in names)
 
@@ -120,12 +120,13 @@ def test_the_join_service_is_not_to_be_taken_for_the_api(environment: Environmen
 def test_stores_and_api_servers_are_under_the_right_authority(environment: Environment) -> None:
     machines, issued = planned(environment)
     known = {authority.name for authority in authorities(environment)}
-    # Nodes' certificates are none of the vault's: the node controller signs them.
+    # Nodes' certificates are not in the vault: the node controller signs them.
     assert {certificate.authority for certificate in issued} == known - {NODES}
     for machine in machines:
         parts = {c.part: c for c in issued if c.holder == machine.name}
         if machine.role.is_store:
-            # A member of one store is none of the other: peers trust their own store's authority alone.
+            # A member of one etcd cluster is not a member of the other: peers trust the authority of their own cluster
+            # alone.
             assert parts["member"].authority == machine.role
             assert set(parts["member"].usages) == {Usage.SERVER, Usage.CLIENT}
             assert set(parts) == {"member", "client"}

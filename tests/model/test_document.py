@@ -1,4 +1,4 @@
-"""YAML files as plain data: what is read, where it was, and what is refused."""
+"""YAML files as plain data: the values and their lines, and what is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is named instead of made, and how things are called: what the file alone tells."""
+"""Existing parts that are named instead of made, and names of resources: checks that need the file alone."""
 
 from __future__ import annotations
 

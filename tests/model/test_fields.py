@@ -1,4 +1,4 @@
-"""Every field by itself: wrong types, missing and unknown keys are each reported once, at their key and line."""
+"""Every field alone: wrong types, missing keys and unknown keys are each reported once, at their key and line."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ STACK = {"config": {CONFIG_KEY: make.full()}}
 HOSTS = make.hosts()
 WRONG: tuple[Any, ...] = (None, "", ["x"], {"x": {}})
 NAMES = ("sites", "pools", "machine_types", "labels", "tags", "vault_officers", "node_subnets")
-"""Mappings whose keys the reader chooses."""
+"""Mappings whose keys the user chooses."""
 
 
 def locations(value: Any, at: Location = ()) -> Iterator[Location]:
-    """Every place in ``value`` but its top."""
+    """Yield every place in ``value``, except the top."""
     parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for part, inside in parts:
         yield (*at, part)
@@ -41,7 +41,7 @@ def inside(value: Any, at: Location) -> Any:
 
 
 def problems(directory: Path, environment: dict[str, Any], hosts: dict[str, Any]) -> tuple[Problem, ...]:
-    """What is wrong with these two as files."""
+    """Return the problems that are found in these two as files."""
     stack = directory / "Pulumi.test.yaml"
     stack.write_text(yaml.safe_dump({"config": {CONFIG_KEY: environment}}, sort_keys=False))
     (directory / "hosts.test.yaml").write_text(yaml.safe_dump(hosts, sort_keys=False))
@@ -53,7 +53,7 @@ def problems(directory: Path, environment: dict[str, Any], hosts: dict[str, Any]
 
 
 def line_of(path: Path, at: Location) -> int:
-    """The line that PyYAML itself says a key or an entry is on."""
+    """Return the line of a key or an entry, as PyYAML itself gives it."""
     node = yaml.compose(path.read_text())
     line = 0
     for part in at:
@@ -72,7 +72,7 @@ def validator(make_schema: Callable[[], dict[str, Any]]) -> jsonschema.Draft2020
 
 
 def valid(schema: Callable[[], dict[str, Any]], value: Any) -> bool:
-    """What an editor says of ``value``."""
+    """Return whether ``value`` is valid for an editor, which reads the schema."""
     return validator(schema).is_valid(value)
 
 
@@ -96,7 +96,7 @@ def test_the_full_environment_is_valid_and_has_every_key_there_is(tmp_path: Path
 
 
 def _with_kinds(raw: Any, at: Location) -> Location:
-    """``at`` as pydantic says it: with the kind of a site after its name."""
+    """Return ``at`` as pydantic writes it: with the kind of a site after its name."""
     if at[:1] == ("sites",) and len(at) > 1:
         return (*at[:2], raw["sites"][at[1]]["kind"], *at[2:])
     return at
@@ -150,7 +150,7 @@ def test_a_missing_key_is_reported_with_what_to_write(tmp_path: Path, at: Locati
 
 
 def mappings(raw: Any) -> Iterator[Location]:
-    """Every mapping whose keys Longhaul gives."""
+    """Yield every mapping whose keys Longhaul defines."""
     yield ()
     yield from (at for at in locations(raw) if isinstance(inside(raw, at), dict) and at[-1] not in NAMES)
 

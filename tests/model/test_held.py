@@ -1,4 +1,4 @@
-"""What must stay while an environment is in use, told apart from what may come and go."""
+"""Settings that are immutable while an environment is in use, and settings that may change."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Change = Callable[[dict[str, Any]], object]
 
 
 def held(change: Change = lambda _raw: None) -> dict[str, str]:
-    """The facts of the lab's environment with a second AWS site, changed."""
+    """Return the immutable settings of the lab's environment with a second AWS site, after ``change``."""
     raw = hybrid("lab", supernet="10.64.0.0/12")
     raw["sites"]["usw2"] = {**raw["sites"]["use1"], "region": "us-west-2"}
     change(raw)

@@ -1,4 +1,4 @@
-"""The identity provider that an AWS account has already is the control plane's tenant's, or it is refused."""
+"""An AWS account's existing identity provider must be the one of the control plane's tenant."""
 
 from __future__ import annotations
 

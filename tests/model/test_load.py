@@ -1,4 +1,4 @@
-"""Reading environments: everything that is wrong is in one report."""
+"""Reading environments: one report contains every problem."""
 
 from __future__ import annotations
 

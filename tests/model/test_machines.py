@@ -15,7 +15,7 @@ STORES = st.sampled_from([1, 3, 5, 7])
 
 @st.composite
 def environments(draw: st.DrawFn) -> Environment:
-    """Environments with any control plane that may be asked for, and any name."""
+    """Draw environments with any allowed control plane and any name."""
     raw = make.minimal()
     name = draw(
         st.from_regex(r"[a-z][a-z0-9]{0,8}(-[a-z0-9]{1,9})?", fullmatch=True).filter(lambda text: len(text) <= 20)
@@ -37,7 +37,7 @@ def test_names_and_addresses_are_nobody_elses(environment: Environment) -> None:
     for machine in machines:
         assert machine.name == f"{environment.name}-{machine.role}-{machine.index}"
         assert machine.fqdn == f"{machine.name}.{environment.domain}"
-        # RFC 1035: 63 characters a label.
+        # RFC 1035: at most 63 characters in a label.
         assert len(machine.name) <= 63
 
 

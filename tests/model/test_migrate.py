@@ -1,4 +1,4 @@
-"""Older formats: the path to the newest, shown with steps made up here."""
+"""Migration of older formats to the newest, tested with invented steps."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tests.model import make
 
 
 def two(raw: Raw) -> Raw:
-    """Format 2 calls the range by another name."""
+    """Format 2 renames the range."""
     return {**{key: value for key, value in raw.items() if key != "range"}, "supernet": raw["range"]}
 
 
 def three(raw: Raw) -> Raw:
-    """Format 3 has sites in a mapping of their own."""
+    """Format 3 puts sites into a mapping of their own."""
     return {**raw, "sites": {raw["site"]: {}}}
 
 

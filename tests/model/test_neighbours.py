@@ -1,4 +1,4 @@
-"""Environments side by side: no two share an address."""
+"""Several environments together: no two share an address."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ from tests.model.make import with_sites
 
 @st.composite
 def supernets(draw: st.DrawFn) -> IPv4Network:
-    """Any supernet that may be asked for."""
+    """Draw any supernet that is allowed."""
     private = draw(st.sampled_from(PRIVATE))
     prefix = draw(st.integers(min_value=private.prefixlen, max_value=16))
     return nth_subnet(private, prefix, draw(st.integers(min_value=0, max_value=2 ** (prefix - private.prefixlen) - 1)))
@@ -41,7 +41,7 @@ Layout = tuple[IPv4Network, list[int]]
 
 @st.composite
 def layouts(draw: st.DrawFn) -> Layout:
-    """A supernet and the sizes of sites that fit into it."""
+    """Draw a supernet, and the sizes of sites that fit into it."""
     supernet = draw(supernets())
     sizes: list[int] = []
     for size in draw(st.lists(st.integers(max(8, supernet.prefixlen + 1), 20), min_size=1, max_size=12)):
@@ -51,7 +51,7 @@ def layouts(draw: st.DrawFn) -> Layout:
 
 
 def blocks(inside: IPv4Network = PRIVATE[0]) -> st.SearchStrategy[IPv4Network]:
-    """Any block that a site can have in a supernet."""
+    """Draw any block that a site can have in a supernet."""
     return st.integers(max(8, inside.prefixlen), 20).flatmap(
         lambda prefix: st.integers(0, 2 ** (prefix - inside.prefixlen) - 1).map(
             lambda index: nth_subnet(inside, prefix, index)
@@ -71,7 +71,7 @@ def disjoint(*ranges: IPv4Network) -> bool:
 
 
 def first_fit(supernet: IPv4Network, sizes: list[int]) -> list[IPv4Network | None]:
-    """What "the next free block" means, by trying one after the other."""
+    """Return "the next free block" for each size, found by trying all blocks in order."""
     taken = [list(supernet.subnets(prefixlen_diff=4))[15]]
     placed: list[IPv4Network | None] = []
     for size in sizes:
@@ -134,7 +134,7 @@ def test_a_site_that_is_appended_moves_no_other(layout: Layout, data: st.DataObj
     longer = with_sites(supernet, [*sizes, size], ranges=None if range_ is None else {len(sizes): range_})
     errors = plan_errors(longer)
     if errors:
-        # It does not fit: then that is said of the new one alone.
+        # The new site does not fit: the error is about that site alone.
         assert [error.key[1] for error in errors] == [f"s{len(sizes)}"]
     else:
         after = plan(longer)

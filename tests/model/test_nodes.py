@@ -1,4 +1,4 @@
-"""What nodes are called, labelled and left with."""
+"""Nodes' names, labels, taints and resources."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.model import make
 
 
 def full(*hosts: str) -> Environment:
-    """Three sites, two pools, and racks of these hosts."""
+    """Return an environment with three sites, two pools, and racks of these hosts."""
     raw = make.full()
     del raw["bare_metal"]
     listed = tuple(BareMetalHost(name=name, site="colo") for name in hosts)
@@ -33,7 +33,7 @@ def test_pods_fit_through_a_tunnel_where_there_is_one() -> None:
 
 
 def test_a_tunnel_s_packet_fits_between_sites() -> None:
-    # What AWS documents for AES-GCM-16 with NAT traversal.
+    # Documented by AWS for AES-GCM-16 with NAT traversal.
     assert nodes.ETHERNET_MTU - nodes.ESP_OVERHEAD == 1438
     assert nodes.TUNNEL_MTU <= nodes.ETHERNET_MTU - nodes.ESP_OVERHEAD
     # IPv4 and TCP without options.

@@ -1,4 +1,4 @@
-"""The picture of an environment shows what it has."""
+"""The picture of an environment shows all of its parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which scale sets a pool takes."""
+"""Division of a pool into scale sets."""
 
 from __future__ import annotations
 

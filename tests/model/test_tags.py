@@ -1,4 +1,4 @@
-"""Tags that a cloud would refuse are refused with the file."""
+"""Tags that a cloud would refuse are refused when the file is read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ AZURE, AWS = ("weu",), ("weu", "use1")
 
 
 def tagged(tags: dict[str, str], *, sites: tuple[str, ...] = AWS, zone: bool = True) -> dict[str, Any]:
-    """A control plane on Azure, a site on AWS beside it or not, and the tags; with a DNS zone made or named."""
+    """Return a control plane on Azure, with a site on AWS beside it or not, and the tags; the DNS zone is made or
+    named."""
     raw = make.full()
     raw["sites"] = {name: raw["sites"][name] for name in sites}
     for key in ("bare_metal", "waivers", "links", "pools"):
@@ -88,7 +89,7 @@ def test_where_a_site_is_broken_nothing_is_concluded_from_it(tmp_path: Path) -> 
 
 
 def test_own_tags_are_as_many_as_are_declared() -> None:
-    """On any resource, and on the zone."""
+    """Counted on every resource, and on the DNS zone."""
     raw = make.full()
     for key in ("bare_metal", "waivers", "tags"):
         del raw[key]

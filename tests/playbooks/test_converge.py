@@ -1,4 +1,4 @@
-"""The racks' playbook on real bare machines: two sites with a gateway each, and a tunnel between them."""
+"""The racks' playbook on real bare machines: two sites, each with a gateway, and a tunnel between them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ENV = "racks"
 GATEWAYS = {"gw-one": ("one", "198.51.100.20"), "gw-two": ("two", "198.51.100.21")}
 MACHINES = tuple(f"{ENV}-{name}" for name in GATEWAYS)
 LIMIT_S = 1500
-"""A run takes twenty seconds where nothing else runs."""
+"""Time limit of a run in seconds; on an idle machine it takes twenty."""
 
 
 def declared() -> dict[str, Any]:
@@ -73,7 +73,7 @@ class Racks:
     project: Path
 
     def play(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """``ansible-playbook`` as anybody would start it, by the lab's operator."""
+        """Run ``ansible-playbook`` as any user would, by the lab's operator."""
         playbooks = Path(__file__).resolve().parents[2] / "playbooks"
         argv = [str(Path(sys.executable).with_name("ansible-playbook")), "--inventory", str(playbooks / "inventory.py")]
         variables = {
@@ -128,7 +128,7 @@ def _racks(
 
 
 def changed(done: subprocess.CompletedProcess[str]) -> dict[str, int]:
-    """How many tasks changed each machine, by Ansible's own count."""
+    """Return the number of tasks that changed each machine, by Ansible's own count."""
     found = re.findall(r"^(\S+) +: ok=\d+ +changed=(\d+) +unreachable=0 +failed=0", done.stdout, flags=re.MULTILINE)
     return {name: int(count) for name, count in found}
 
@@ -158,10 +158,10 @@ def test_bare_machines_become_gateways_with_a_tunnel_and_stay_as_they_are(racks:
 
 
 def test_sites_talk_through_the_tunnel(racks: Racks) -> None:
-    """From the gateway's address inside one site to that inside the other."""
+    """Tested from the gateway's address inside one site to the one inside the other."""
     script = "exec 3<>/dev/tcp/10.66.0.10/22; head -c 4 <&3"
     source = "ip route get 10.66.0.10"
-    # The gateways dial when their programs start, which is not awaited by the playbook.
+    # The gateways dial when their programs start; the playbook does not wait for that.
     eventually(lambda: "dev ipsec0" in racks.lab.inside(MACHINES[0], source).stdout, what="the tunnel is up")
     eventually(
         lambda: racks.lab.inside(MACHINES[0], f"timeout 10 bash -c '{script}'", check=False).stdout == "SSH-",

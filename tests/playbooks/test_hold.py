@@ -1,4 +1,4 @@
-"""What an upgrade would replace below a node's pods: what the machine is asked, and what is made of the answer."""
+"""Versions that run below a node's pods: the question to the machine, and the list of what an upgrade would replace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The inventory: who is in it, how each is reached, and that only pinned keys count."""
+"""The inventory: its hosts, their addresses, and that only pinned keys count."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_machine_without_a_pinned_key_is_listed_with_the_place_for_it(root: Pa
 
 
 def test_no_secret_and_no_file_of_a_host_is_in_it(found: dict[str, Any]) -> None:
-    """They are asked for by the plays, when they need them: an inventory is shown and stored by many."""
+    """The plays ask for these when they need them: many people see and store an inventory."""
     text = json.dumps(found)
     assert "tunnel" not in text.replace("tunnel_mss", "")
     assert "BEGIN" not in text
@@ -85,7 +85,7 @@ def test_an_environment_without_racks_has_none(environment: Environment) -> None
 
 
 def script(root: Path, home: Path, *words: str, **environ: str) -> subprocess.CompletedProcess[str]:
-    """The script as Ansible starts it, with whatever Python is first on PATH."""
+    """Run the script as Ansible does, with the first Python on PATH."""
     variables = {"HOME": str(home), "PATH": os.environ["PATH"], "TMPDIR": str(home), **environ}
     path = str(root / "playbooks" / "inventory.py")
     return subprocess.run([path, *words], env=variables, capture_output=True, text=True, check=False, cwd=home)
@@ -112,7 +112,7 @@ def test_the_script_says_which_environments_there_are(root: Path, tmp_path: Path
 
 
 def test_ansible_reads_it(root: Path, tmp_path: Path) -> None:
-    """Ansible's own view, through its own parser of group and variable names."""
+    """Ansible's own parser accepts the names of groups and variables."""
     argv = [str(Path(sys.executable).with_name("ansible-inventory")), "-i", str(root / "playbooks" / "inventory.py")]
     environ = {"HOME": str(tmp_path), "TMPDIR": str(tmp_path), "PATH": os.environ["PATH"]}
     environ |= {"LONGHAUL_ENV": "prod", "LC_ALL": "C.UTF-8"}

@@ -51,7 +51,7 @@ def _depot(tmp_path_factory: pytest.TempPathFactory) -> GpuDepot:
 
 @pytest.fixture(scope="module", name="machine")
 def _machine(images: Images, depot: GpuDepot, tmp_path_factory: pytest.TempPathFactory) -> Iterator[NspawnMachine]:
-    """A node's image that was booted, with the driver's libraries and no module loaded."""
+    """Booted image of a node, with the driver's libraries and no module loaded."""
     folder = tmp_path_factory.mktemp("machine")
     packages.ensure(packages.C, log_dir=folder, progress=print)
     copy_system(images.node, folder / "root")
@@ -70,7 +70,7 @@ def _converge(machine: NspawnMachine, depot: GpuDepot, tmp_path_factory: pytest.
     playbook = tmp_path_factory.mktemp("play") / "play.yml"
     playbook.write_text(PLAY)
     with gpu_depot.served(depot.root) as address:
-        # The machine has a loopback of its own, and asks the same address.
+        # The machine has its own loopback, and asks the same address there.
         server = f"python3 -m http.server {address.rpartition(':')[2]} --bind 127.0.0.1 --directory /mnt"
         machine.run(f"systemd-run --quiet --unit=depot {server}")
         machine.await_(f"curl --silent --fail {address}/binaries/SHA256SUMS", what="the depot answers")
@@ -84,7 +84,7 @@ def _converge(machine: NspawnMachine, depot: GpuDepot, tmp_path_factory: pytest.
 
 
 def settings(machine: NspawnMachine) -> dict[str, Any]:
-    """All of containerd's, as it reads them."""
+    """Return all of containerd's settings, as it reads them."""
     found: dict[str, Any] = tomllib.loads(machine.run("containerd config dump").stdout)
     return found
 
@@ -109,7 +109,7 @@ def test_containerd_gets_a_runtime_by_name_and_keeps_its_default(machine: Nspawn
     assert (cri["containerd"]["default_runtime_name"], cri["enable_cdi"]) == ("runc", True)
     assert set(cri["cdi_spec_dirs"]) == {"/etc/cdi", "/var/run/cdi"}
     assert started(machine) != before
-    # Without a driver there is nothing to describe, and nothing fails.
+    # Without a driver there is nothing to describe; that is no error.
     assert machine.run(f"test -e {SPECIFICATION}", check=False).returncode == 1
     assert machine.run("systemctl is-active longhaul-gpu-cdi.path").stdout == "active\n"
 
@@ -124,8 +124,8 @@ def test_a_second_run_changes_nothing(machine: NspawnMachine, converge: Converge
 def test_other_tools_edits_survive_and_a_second_run_leaves_them_alone(
     machine: NspawnMachine, converge: Converge
 ) -> None:
-    """As a GPU operator does: nvidia-ctk writes a file of its own into the folder and config.toml anew; older ones, and
-    people, write into config.toml."""
+    """A GPU operator edits these files: nvidia-ctk writes its own file into the folder and replaces config.toml. Older
+    tools, and people, edit config.toml."""
     other = "/etc/containerd/conf.d/99-nvidia.toml"
     more = f"[plugins.'{CRI}'.containerd.runtimes.edited]\nruntime_type = 'io.containerd.runc.v2'\n"
     machine.run(
@@ -140,7 +140,7 @@ def test_other_tools_edits_survive_and_a_second_run_leaves_them_alone(
     assert machine.run(f"cat /etc/containerd/config.toml {other}").stdout == edited
     assert started(machine) == before
     assert {"runc", "nvidia", "operator", "edited"} <= set(runtimes(machine))
-    # And Longhaul's own settings count as before, after a boot's check of the file too.
+    # Longhaul's own settings still count, also after the check of the file at boot.
     machine.run("systemctl restart containerd.service")
     assert machine.run(f"cat /etc/containerd/config.toml {other}").stdout == edited
     assert settings(machine)["plugins"][CRI]["cni"]["conf_dir"] == "/run/longhaul/cni"
@@ -182,7 +182,8 @@ def test_a_driver_that_does_not_answer_is_a_failed_unit_and_no_empty_specificati
 
 
 def test_what_an_interrupted_run_left_is_made_good(machine: NspawnMachine, converge: Converge) -> None:
-    """Killed after the files were written, before containerd read them; with half a program, and no unit enabled."""
+    """The run was killed after the files were written and before containerd read them, with half a program and no unit
+    enabled."""
     machine.run(
         "rm /var/lib/longhaul/settled/containerd-nvidia /var/lib/longhaul/settled/longhaul-gpu-cdi;"
         " systemctl disable --quiet longhaul-gpu-cdi.service; truncate -s 1000 /usr/local/bin/nvidia-cdi-hook;"

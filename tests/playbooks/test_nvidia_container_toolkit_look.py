@@ -1,4 +1,4 @@
-"""What role nvidia_container_toolkit reads of containerd's settings, where containerd itself might refuse them."""
+"""Settings of containerd that role nvidia_container_toolkit reads itself, also where containerd might refuse them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What role nvidia_driver decides for a machine that it has looked at."""
+"""Decisions of role nvidia_driver for a machine that it has examined."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NVIDIA = module_at(PLAYBOOKS / "filter_plugins" / "nvidia.py")
 
 
 def seen(**changed: Any) -> dict[str, Any]:
-    """Of a new machine with eight H100s and Debian 12."""
+    """Return the facts of a new machine with eight H100s and Debian 12, after the changes."""
     fresh = {
         "system": DEBIAN,
         "gpus": [H100] * 8,
@@ -119,7 +119,7 @@ def test_an_image_is_made_on_a_machine_without_gpus_and_for_a_kernel_that_does_n
     [
         (True, "6.1.0-9-amd64", ["6.1.0-9-amd64", "6.1.0-56-amd64"]),
         (True, "6.1.0-56-amd64", ["6.1.0-56-amd64"]),
-        # The kernel of whoever makes the image is not one that will boot, were it of the very release.
+        # The kernel of the machine that makes the image will not boot from it, even if it has the same release.
         (False, "6.1.0-9-amd64", ["6.1.0-56-amd64"]),
         (True, "6.18.44-container-host", ["6.1.0-56-amd64"]),
     ],

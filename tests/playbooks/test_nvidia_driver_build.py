@@ -1,4 +1,4 @@
-"""Role nvidia_driver on the lab's Debian: DKMS really compiles NVIDIA's modules for a real kernel of Debian's."""
+"""Role nvidia_driver on the lab's Debian: DKMS really compiles NVIDIA's modules for one of Debian's real kernels."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ MODULES = {f"nvidia-current{part}.ko" for part in ("", "-drm", "-modeset", "-pee
 
 @dataclass(frozen=True, kw_only=True)
 class Baked:
-    """A system that the role was played on twice, and how many tasks changed something. Nothing may write to it."""
+    """A system on which the role was played twice, and the number of tasks that changed something. Nothing may write to
+    it."""
 
     root: Path
     changed: list[int]
@@ -47,7 +48,7 @@ def _depot(tmp_path_factory: pytest.TempPathFactory) -> GpuDepot:
 
 
 def played(root: Path, depot: GpuDepot, log: Path, **more: object) -> int:
-    """How many tasks changed something."""
+    """Play the role and return the number of tasks that changed something."""
     start = log.stat().st_size if log.exists() else 0
     variables = {"purpose": "gpu", "nvidia_driver_modules": "proprietary", "nvidia_driver_kernel": depot.kernel, **more}
     with gpu_depot.served(depot.root) as address:
@@ -58,7 +59,8 @@ def played(root: Path, depot: GpuDepot, log: Path, **more: object) -> int:
 
 
 def made_of(depot: GpuDepot) -> str:
-    """What the system depends on: compiling takes a minute and a half, so it is done once for each."""
+    """Return a digest of everything that the system depends on. Compiling takes a minute and a half, so it is done once
+    for each digest."""
     files = [*(path for _, path in files_of(PLAYBOOKS / "roles" / role for role in ROLES))]
     files += [PLAYBOOKS / "filter_plugins" / name for name in ("nvidia.py", "files.py")]
     described = {str(path): describe(path) for path in files}
@@ -148,7 +150,7 @@ def test_no_private_key_is_in_the_image(baked: Baked) -> None:
 
 @pytest.fixture(scope="module", name="copy")
 def _copy(baked: Baked, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Of the system, to be written to; one for all, since a copy is a gigabyte."""
+    """Copy of the system that tests may write to; all share one, since a copy takes a gigabyte."""
     root = tmp_path_factory.mktemp("copy") / "root"
     copy_system(baked.root, root)
     yield root
@@ -156,7 +158,7 @@ def _copy(baked: Baked, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pa
 
 
 def test_what_an_interrupted_run_left_is_made_good(baked: Baked, copy: Path, tmp_path: Path) -> None:
-    """Killed between unpacking and configuring, and before it held anything or enabled a unit."""
+    """The run was killed between unpacking and configuring, and before it held a package or enabled a unit."""
     status = copy / "var/lib/dpkg/status"
     text = status.read_text().replace("Status: hold ok installed", "Status: install ok installed")
     status.write_text(
@@ -174,7 +176,7 @@ def test_what_an_interrupted_run_left_is_made_good(baked: Baked, copy: Path, tmp
 
 
 def test_a_kernel_that_nothing_is_built_for_is_refused_by_name(baked: Baked, copy: Path, tmp_path: Path) -> None:
-    """Its headers are there, and no module can be compiled with them: as with a kernel that is too new."""
+    """The kernel's headers exist, but no module can be compiled with them, as with a kernel that is too new."""
     there = copy / "lib/modules" / baked.depot.kernel
     other = there.with_name("99.0.0-new")
     (other / "build").mkdir(parents=True)

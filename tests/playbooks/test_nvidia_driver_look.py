@@ -1,4 +1,4 @@
-"""What role nvidia_driver sees of a machine, and how it builds modules."""
+"""Facts that role nvidia_driver reads from a machine, and its building of modules."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def program(folder: Path, name: str, text: str) -> None:
 
 @pytest.fixture(name="machine")
 def _machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A system in a folder, with a GPU, a switch, and the GPU's own sound."""
+    """A system in a folder, with a GPU, a switch, and the GPU's audio device."""
     root = tmp_path / "root"
     write(root, "etc/os-release", 'PRETTY_NAME="Debian GNU/Linux 12"\nID=debian\nVERSION_ID="12"\n')
     for slot, kind, device in (
@@ -104,7 +104,7 @@ def build(folder: Path, *kernels: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(name="programs")
 def _programs(tmp_path: Path) -> Path:
-    """A modinfo that reads what dkms wrote, and a dkms that builds for kernels that are not called new."""
+    """A modinfo that reads what dkms wrote, and a dkms that builds nothing for kernels that are called new or fail."""
     program(tmp_path, "modinfo", f'test "$5" = nvidia-current && cat {tmp_path}/built-$2 2>/dev/null')
     program(
         tmp_path,

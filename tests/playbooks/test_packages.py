@@ -1,5 +1,5 @@
-"""Role packages on a host whose dpkg was interrupted: dpkg is the real one, with a root of its own, and nothing is left
-for apt to do."""
+"""Role packages on a host whose dpkg was interrupted. dpkg is real, with a root of its own, and nothing is left for apt
+to do."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Description: of no use
 
 
 class Host:
-    """A root with packages in it, which have scripts that write down that they ran."""
+    """A root with packages, whose scripts record that they ran."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.root = folder, folder / "root"
@@ -39,7 +39,7 @@ class Host:
         program(self.tools, "dpkg-query", f'exec /usr/bin/dpkg-query --root={self.root} "$@"')
 
     def has(self, name: str, state: str, *, journal: str = "") -> None:
-        """A package in a state; by dpkg's journal, if there is one, in a later one."""
+        """Add a package in a state; ``journal`` is its later state in dpkg's journal."""
         with (self.dpkg / "status").open("a") as file:
             file.write(CONTROL.format(name=name, state=state) + "\n")
         (self.dpkg / f"info/{name}.list").write_text("/.\n")
@@ -48,12 +48,12 @@ class Host:
             (self.dpkg / "updates/0000").write_text(CONTROL.format(name=name, state=journal))
 
     def state(self, name: str) -> str:
-        """What dpkg says of a package."""
+        """Return dpkg's state of a package."""
         argv = [str(self.tools / "dpkg-query"), "--show", "--showformat=${db:Status-Status}", name]
         return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
 
     def play(self, *names: str) -> int:
-        """Run the role; how many tasks changed something. Whatever apt had to do would be a failure."""
+        """Run the role and return the number of tasks that changed something. Any work for apt is a failure."""
         role = self.folder / "roles" / "packages"
         if not role.exists():
             role.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""The roles read the repository's pins as the lab's tools do."""
+"""The roles read the repository's pins in the same way as the lab's tools."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What preflight sees of a machine, and that it says all of it at once: the probe with made-up tools, and the
-question to the segment with made-up frames and on a real one."""
+"""Problems that preflight finds on a machine, all reported at once. The probe runs with invented tools; the question to
+the network segment runs with invented frames and on a real one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CERTIFICATE = "/var/lib/kubelet/pki/kubelet-client-current.pem"
 
 
 class Machine:
-    """A machine without anything wrong, whose tools are made up and whose files are in a folder."""
+    """A machine without problems. Its tools are invented, and its files are in a folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.tools = folder, folder / "tools"
@@ -62,7 +62,7 @@ class Machine:
         return done.stdout.splitlines()
 
     def problems(self, **arguments: str) -> list[str]:
-        """But for what this machine, which the test runs on, may have wrong itself."""
+        """Return the problems, without those that the machine that runs the test may have itself."""
         own = ("systemd does not run", "there is no Python", "not root")
         found = [line.removeprefix("problem ") for line in self.says(**arguments) if line.startswith("problem ")]
         return [line for line in found if not any(one in line for one in own)]
@@ -183,7 +183,7 @@ def test_who_claims_the_address_is_known_by_any_arp() -> None:
 @pytest.mark.lab
 @pytest.mark.parametrize("theirs", ["10.250.0.1", "10.250.0.2"])
 def test_another_machine_with_the_address_answers(tmp_path: Path, theirs: str) -> None:
-    """On a real segment: two interfaces, each in a network of its own."""
+    """Runs on a real segment: two interfaces, each in its own network namespace."""
     script = f"""
       ip link set lo up; ip link add near type veth peer name far
       unshare --net sleep 600 & other=$!

@@ -1,4 +1,5 @@
-"""What preflight sees of a host's GPUs: those on a made-up bus, and what a made-up program of a node says."""
+"""Problems that preflight finds with a host's GPUs: on an invented bus, and in the output of an invented node's
+program."""
 
 from __future__ import annotations
 
@@ -17,13 +18,13 @@ REMEDY = "see that each is seated, has power and is on in the firmware, or corre
 
 
 class Host:
-    """A host with two GPUs, as files in a folder; neither a node nor with a driver."""
+    """A host with two GPUs, as files in a folder. It is not a node and has no driver."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         for slot in SLOTS:
             self.has(slot)
-        # NVIDIA's sound beside a GPU, and another's display.
+        # A GPU's audio device, and another vendor's display.
         self.has("0000:18:00.1", kind="0x040300")
         self.has("0000:01:00.0", vendor="0x1a03", kind="0x030000")
 
@@ -42,7 +43,7 @@ class Host:
         self.writes(GPUS.CERTIFICATE)
 
     def says_of_itself(self, text: str, *, code: int = 0) -> None:
-        """The program that a node has, and its promise."""
+        """Install a node's program that prints ``text``, and its promise."""
         self.writes(GPUS.PROMISE, "{}")
         words = f"assert sys.argv[1:] == ['--look-only', '--json'], sys.argv\nprint({text!r})\nsys.exit({code})\n"
         self.writes(GPUS.PROGRAM, f"import sys\n{words}")
@@ -141,14 +142,15 @@ def test_its_last_words_are_quoted(host: Host) -> None:
 
 
 def test_a_look_that_hangs_is_ended(host: Host) -> None:
-    """With a limit that no look can keep: it waits for what never comes."""
+    """The script waits forever, and the limit of 0 s ends it."""
     host.writes("hang.py", "import signal\nsignal.pause()\n")
     (line,) = GPUS.health(host.root / "hang.py", told=(), limit_s=0.0)
     assert line == "the look at its GPUs did not end within 0 s: the driver hangs; see the kernel log (NVRM)"
 
 
 def test_the_report_of_the_program_that_ships_is_read(root: Path) -> None:
-    """On this machine, whatever it has: most have no node.json, which is then not seen."""
+    """Runs on this machine, whatever it has: most machines have no node.json, which the report then lists as not
+    seen."""
     program = root / "images/rootfs" / GPUS.PROGRAM
     assert not [line for line in GPUS.health(program, told=()) if line.startswith("its GPUs could not be looked at")]
     (line,) = GPUS.health(program.with_name("missing.py"), told=())

@@ -1,5 +1,5 @@
-"""The role preflight as Ansible runs it, on this machine, which is no machine of the environment's. What is said of
-GPUs is made up: python3 on the machine is a stand-in, which knows the role's scripts by their arguments."""
+"""The role preflight as Ansible runs it on this machine, which is not one of the environment's. Facts about GPUs are
+invented: python3 on the machine is a stand-in, which knows the role's scripts by their arguments."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ SEEN = {
     "held": [],
     "unfinished": [],
 }
-"""As look.py of role nvidia_driver says it; two things are wrong, and the second of them only to that role."""
+"""Output of role nvidia_driver's look.py. Two things are wrong; the second matters only to that role."""
 SIGNED = "Secure Boot is on, so the kernel refuses modules that were built here"
 PYTHON = """\
 case $# in
@@ -61,7 +61,7 @@ esac
 
 
 class Role:
-    """The playbooks that have it, with Ansible's answer."""
+    """The playbooks that use the role, with Ansible's result."""
 
     def __init__(self, root: Path, folder: Path) -> None:
         self.root, self.folder, self.tools = root, folder, folder / "tools"
@@ -71,13 +71,13 @@ class Role:
         program(self.tools, "ping", f'echo "$*" >> {folder}/pings')
 
     def has_gpus(self, *lines: str, driver: str = json.dumps(SEEN)) -> None:
-        """What the scripts that look at GPUs print."""
+        """Set the output of the scripts that look at GPUs."""
         program(self.tools, "python3", PYTHON.format(folder=self.folder))
         (self.folder / "gpus").write_text("".join(f"{line}\n" for line in lines))
         (self.folder / "driver").write_text(f"{driver}\n")
 
     def run(self, *words: str, nodes: dict[str, dict[str, Any]], alone: bool = True) -> dict[str, list[str]]:
-        """What is wrong with each host."""
+        """Run the playbook and return the problems of each host."""
         play = (self.root / "playbooks" / "preflight.yml").read_text().replace("become: true", "become: false")
         if not alone:
             play = play.replace("      vars:\n        preflight_alone: true\n", "")
@@ -117,7 +117,7 @@ def test_the_probe_is_given_what_it_takes_and_each_problem_is_reported(role: Rol
         assert any(f"no interface has {host['address']}" in message for message in found[name])
         assert not any(message.startswith(("problem", "unwell")) for message in found[name])
         assert not any("its clock" in message for message in found[name])
-    # The node alone, of both sizes, to its site's gateway.
+    # Only the node pings its site's gateway, with both sizes.
     pings = [line.split() for line in (role.folder / "pings").read_text().splitlines()]
     assert [(words[-2], words[-1]) for words in pings] == [("56", "203.0.113.10"), ("1372", "203.0.113.10")]
 

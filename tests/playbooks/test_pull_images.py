@@ -1,4 +1,4 @@
-"""The role that preloads container images: from a real depot, from a registry with its ways, and nothing unchecked."""
+"""The role that preloads container images: from a real depot and from a stand-in registry, and nothing unchecked."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def sha(content: bytes) -> str:
 
 @dataclass
 class Registry:
-    """One image for two architectures, as a registry on loopback has it."""
+    """One image for two architectures, served by a registry on loopback."""
 
     address: str = ""
     closed: bool = False
-    """Whether it wants a sign-in."""
+    """True when it requires a sign-in."""
     files: dict[str, bytes] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
 

@@ -1,4 +1,4 @@
-"""Roles as text: what every one of them has to have, and what none may."""
+"""Roles as text: what every role must have, and what none may have."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def read(path: Path) -> Any:
 
 
 def tasks(path: Path) -> Iterator[dict[str, Any]]:
-    """Every task of a file, those inside blocks too."""
+    """Yield every task of a file, including those inside blocks."""
     for item in read(path) or []:
         yield from flat(item)
 
@@ -74,7 +74,7 @@ def test_tasks_have_names_and_modules_of_ansible_core(path: Path) -> None:
 
 
 def test_what_holds_a_secret_is_not_logged() -> None:
-    """Tasks that have the stack's outputs, a token or a secret file in their arguments."""
+    """Covers tasks with the stack's outputs, a token or a secret file in their arguments."""
     marked = ("longhaul_stack", "node_token", "value.secret", "machine_files_map |")
     shown = [
         (path.name, task["name"])
@@ -85,7 +85,7 @@ def test_what_holds_a_secret_is_not_logged() -> None:
         and "ansible.builtin.include_role" not in task
         and "tasks" not in task
     ]
-    # What is looked at are the paths, and what is packed are the files that are not secret.
+    # This task looks at the paths only, and the packed files are not secret.
     assert shown == [
         ("main.yml", "Look at the files that are there"),
     ]

@@ -1,4 +1,4 @@
-"""The small scripts that roles run on machines, and the filter that says which files differ."""
+"""The small scripts that roles run on machines, and the filters that compare and pack files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The callback that writes verdicts, in real runs of Ansible on connections to this machine."""
+"""The callback that writes verdicts, in real runs of Ansible with connections to this machine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PLAY = "- name: Play\n  hosts: all\n  gather_facts: false\n  strategy: free\n  t
 
 @pytest.fixture(name="folder")
 def _folder(tmp_path: Path) -> Path:
-    """Of a playbook, with the callback beside it as the real playbooks have it."""
+    """Folder for a playbook, with the callback beside it as the real playbooks have it."""
     (tmp_path / "callback_plugins").symlink_to(PLAYBOOKS / "callback_plugins")
     return tmp_path
 

@@ -1,4 +1,4 @@
-"""The environments of ``stacks/``."""
+"""Test cases from the environments of ``stacks/``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Case:
 
 
 def cases() -> list[Case]:
-    """Every control-plane machine of every stack file."""
+    """Return every control-plane machine of every stack file."""
     return [
         Case(environment=environment, addresses=addresses, machine=machine)
         for environment, addresses in environments()
@@ -35,7 +35,7 @@ def cases() -> list[Case]:
 
 
 def environments() -> Iterator[tuple[Environment, AddressPlan]]:
-    """Every stack file that declares an environment, with its plan."""
+    """Yield every stack file that declares an environment, with its plan."""
     for path in sorted(STACKS.glob("Pulumi.*.yaml")):
         if not path.stem.endswith("-objects"):
             environment = load(path)
@@ -66,14 +66,14 @@ class NodeCase:
         return {**found, JOIN: join_kubeconfig(self.environment, self.addresses, token=TOKEN)}
 
     def user_data(self) -> str | None:
-        """None for a rack host, which has none."""
+        """Return the pool's user data; None for a rack host, which has none."""
         if self.pool is None:
             return None
         return pool_user_data(self.environment, self.addresses, self.pool, kubernetes_ca=AUTHORITY)
 
 
 def node_cases() -> list[NodeCase]:
-    """Every pool of every stack file, and the first host of each of its racks."""
+    """Return every pool of every stack file, and the first host of each of its racks."""
     found = []
     for environment, addresses in environments():
         shared: dict[str, Any] = {"environment": environment, "addresses": addresses}

@@ -1,4 +1,4 @@
-"""What the node controller goes by, environment by environment."""
+"""Settings of the node controller in each environment."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tests.support.hosts import production_with
 GOLDEN = Path(__file__).parent / "golden"
 
 LARGEST = 1024 * 1024
-"""Bytes of a ConfigMap (kubernetes.io, "ConfigMaps")."""
+"""Maximum size of a ConfigMap in bytes (kubernetes.io, "ConfigMaps")."""
 
 
 def environments() -> list[Environment]:
-    """Every environment of the tree."""
+    """Return every environment of the tree."""
     return list({case.environment.name: case.environment for case in cases()}.values())
 
 

@@ -1,6 +1,7 @@
-"""What each machine gets, file by file: ``pytest tests/render --update-golden`` after a change that is meant.
+"""Golden copies of every machine's files. After an intended change: ``pytest tests/render --update-golden``.
 
-The golden files say a thing once: each role's first machine file by file, every other as what differs from it.
+The golden files have no duplicates: the first machine of each role file by file, every other machine as its difference
+from the first.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ GOLDEN = Path(__file__).parent / "golden"
 
 @dataclass(frozen=True, kw_only=True)
 class Rendered:
-    """One machine's texts, by their path."""
+    """Texts of one machine, by path."""
 
     environment: str
     role: str
@@ -33,7 +34,8 @@ class Rendered:
 
 
 def documents(machines: Iterable[Rendered]) -> dict[str, str]:
-    """Golden files: whole machines as ``<environment>/<machine>/…``, others as ``<environment>/<machine>.diff``."""
+    """Return the golden files: whole machines as ``<environment>/<machine>/…``, others as
+    ``<environment>/<machine>.diff``."""
     wholes: dict[tuple[str, str], Rendered] = {}
     found = {}
     for machine in machines:
@@ -47,7 +49,7 @@ def documents(machines: Iterable[Rendered]) -> dict[str, str]:
 
 
 def differences(whole: Rendered, other: Rendered) -> str:
-    """A unified diff, which ``patch`` takes: with the whole machine it gives every byte of the other."""
+    """Return a unified diff, which ``patch`` takes. It makes every byte of the other machine from the whole one."""
     changed = [path for path in whole.texts | other.texts if whole.texts.get(path) != other.texts.get(path)]
     return "".join(
         line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
@@ -69,7 +71,7 @@ def _machines() -> list[Rendered]:
 
 
 def _timeless(machine: Rendered) -> Rendered:
-    """The same without a token, and without the version of Kubernetes, which is written in ``tools.toml`` alone."""
+    """Return the machine without its token and the version of Kubernetes, which is written in ``tools.toml`` alone."""
     names = {TOKEN: "[token]", pinned("kubernetes"): "[kubernetes]"}
     texts = dict(machine.texts)
     for found, name in names.items():
@@ -78,7 +80,7 @@ def _timeless(machine: Rendered) -> Rendered:
 
 
 def control_machine(case: Case) -> Rendered:
-    """Every file by its path below the machine's folder, and the user-data that carries them."""
+    """Return every file by its path below the machine's folder, and the user-data that carries them."""
     found = files(case.environment, case.addresses, case.machine)
     texts = {path.removeprefix("/"): file.content for path, file in found.items()}
     return Rendered(
@@ -90,7 +92,7 @@ def control_machine(case: Case) -> Rendered:
 
 
 def node(case: NodeCase) -> Rendered:
-    """The same of a pool's machines or a rack host."""
+    """Return the files and the user-data of a pool's machines or of a rack host."""
     texts = {path.removeprefix("/"): file.content for path, file in case.files().items()}
     user_data = case.user_data()
     texts |= {"user-data": user_data} if user_data is not None else {}
@@ -110,7 +112,7 @@ def test_every_file_of_every_machine_is_as_it_was(machines: list[Rendered], requ
 
 
 def test_each_machine_has_a_name_of_its_own(machines: list[Rendered]) -> None:
-    """A second of the same name would take the first one's place unseen."""
+    """A second machine with the same name would silently replace the first one's files."""
     assert len({(machine.environment, machine.name) for machine in machines}) == len(machines)
 
 
@@ -144,7 +146,7 @@ def _changed(texts: dict[str, str]) -> Iterator[dict[str, str]]:
 
 
 def _held() -> set[Path]:
-    """All golden files but those of test_controller."""
+    """Return all golden files, except those of test_controller."""
     return {path for path in GOLDEN.rglob("*") if path.is_file()} - set(GOLDEN.glob("*/environment.json"))
 
 

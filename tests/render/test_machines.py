@@ -1,4 +1,4 @@
-"""What holds for every machine's map of files."""
+"""Properties of every machine's map of files."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_what_is_fetched_is_what_the_access_is_for(case: Case) -> None:
 
 
 def test_units_and_files_name_the_same_paths(case: Case) -> None:
-    """Whatever a unit, or a file of the map, names below /etc/longhaul is on the map or fetched."""
+    """Every path below /etc/longhaul that a unit or a file of the map names is on the map or fetched."""
     found = files(case.environment, case.addresses, case.machine)
     fetched = {file["path"] for file in json.loads(found["/etc/longhaul/secrets.json"].content)["files"]}
     names = (
@@ -85,12 +85,12 @@ def test_units_and_files_name_the_same_paths(case: Case) -> None:
     texts += [file.content for path, file in found.items() if path.endswith((".kubeconfig", ".env", ".yaml"))]
     named = set(re.findall(r"/etc/longhaul/[\w./-]*\w", "\n".join(texts)))
     assert named <= found.keys() | fetched
-    # What programs of ours name: a member's, the node controller, the join service.
+    # Files that our own programs name: etcd members' client certificate, the node controller, the join endpoint.
     programs = {"client.pem", "node-controller.pem", "nodes-authority.pem", "join.pem"}
     assert {path for path in fetched - named if Path(path).name not in programs} == set()
 
 
-# What does not concern a machine does not change its user-data.
+# A change that does not concern a machine leaves its user-data alone.
 
 
 def with_pool(raw: dict) -> None:
@@ -178,7 +178,7 @@ def test_a_change_that_concerns_a_store_changes_its_members_alone(tmp_path: Path
     assert differing == {"lab-etcd-0", "lab-etcd-1", "lab-etcd-2"}
 
 
-# What user-data refuses.
+# Content that user-data refuses.
 
 
 def of_one_machine(files: dict[str, File]) -> UserData:

@@ -1,4 +1,4 @@
-"""What holds for every node's map of files, in clouds and racks alike."""
+"""Properties of every node's map of files, in clouds and racks alike."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def test_the_image_waits_for_the_last_file() -> None:
 
 
 def test_units_name_files_that_are_there(node: NodeCase) -> None:
-    """Whatever a node's unit names below /etc/longhaul is on its map, or written where it stands. A kubelet that has a
-    certificate, as a cloud's machine's always does, does not look at what others join with."""
+    """Every path below /etc/longhaul that a node's unit names is on the node's map, or is written on the node. A
+    kubelet with a certificate, which a cloud's machine always has, does not read the credentials for joining."""
     found = {*node.files(), JOIN}
     for unit in ("containerd", "kubelet", "kube-proxy", "longhaul-node-place"):
         named = set(re.findall(r"/etc/longhaul/[\w./-]*\w", (UNITS / f"{unit}.service").read_text()))
@@ -112,7 +112,7 @@ def test_processors_are_given_out_near_gpus_where_there_are_some(node: NodeCase)
     assert described["gpus"] == wanted
     if wanted:
         assert (kubelet["cpuManagerPolicy"], kubelet["topologyManagerPolicy"]) == ("static", "best-effort")
-        # The static policy refuses to start with none (cpu_manager.go, NewManager).
+        # The static policy does not start without reserved CPU (cpu_manager.go, NewManager).
         assert int(kubelet["kubeReserved"]["cpu"].removesuffix("m")) > 0
     else:
         assert not [key for key in kubelet if key.startswith(("cpuManager", "topologyManager", "memoryManager"))]
@@ -193,7 +193,7 @@ def test_the_containerd_of_the_image_reads_what_is_on_the_map() -> None:
     assert registry["config_path"] == "/etc/containerd/certs.d"
     cni = configuration["plugins"]["io.containerd.cri.v1.runtime"]["cni"]
     assert cni["conf_dir"] == "/run/longhaul/cni"
-    # The CRI plugin's own settings of pulling turn its newer way to pull off (containerd, plugins/cri/images).
+    # The CRI plugin's own settings for pulling disable its newer way to pull (containerd, plugins/cri/images).
     assert "max_concurrent_downloads" not in configuration["plugins"]["io.containerd.cri.v1.images"]
 
 

@@ -1,4 +1,4 @@
-"""Tests that run as a program in namespaces of their own."""
+"""Runs a test as a program in namespaces of its own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ROOT = Path(__file__).parents[2]
 
 
 def run_alone(module: str, name: str, folder: Path) -> None:
-    """Run ``python -m MODULE NAME FOLDER``, which needs the engine; AssertionError with what it printed when it fails.
+    """Run ``python -m MODULE NAME FOLDER``, which needs the engine; AssertionError with its output when it fails.
     Nothing that it starts survives it."""
     tools.ensure(["pulumi"], log_dir=folder, progress=print)
     alone = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]

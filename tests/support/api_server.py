@@ -1,4 +1,4 @@
-"""A real Kubernetes without nodes, on loopback: etcd, kube-apiserver, and the controllers when a test wants them."""
+"""A real Kubernetes without nodes, on loopback: etcd, kube-apiserver, and the controllers if a test wants them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DAYS = 1
 
 
 class ApiServer:
-    """One API server and its store, below ``folder``; everything it starts ends with :meth:`close`."""
+    """One API server and its etcd, below ``folder``; everything it starts ends with :meth:`close`."""
 
     def __init__(self, folder: Path, *, tools: dict[str, Path], services: IPv4Network) -> None:
         self.folder, self._tools, self._services = folder, tools, services
@@ -32,7 +32,7 @@ class ApiServer:
         self._authority = issuing.new_authority(common_name="test", days=DAYS, key=issuing.new_key())
 
     def start(self) -> None:
-        """Start store and API server; returns when it is ready."""
+        """Start etcd and the API server; return when the API server is ready."""
         here = f"http://127.0.0.1:{self._etcd}"
         words = ["--unsafe-no-fsync", f"--listen-client-urls={here}", f"--advertise-client-urls={here}"]
         self._run(
@@ -73,7 +73,7 @@ class ApiServer:
         )
 
     def kubectl(self, *words: str, kubeconfig: Path | None = None, stdin: str = "", check: bool = True) -> str:
-        """kubectl's output; with ``check``, a failure shows what it said."""
+        """Run kubectl and return its output; with ``check``, a failure shows what it printed."""
         done = subprocess.run(
             [str(self._tools["kubectl"]), f"--kubeconfig={kubeconfig or self.kubeconfig}", *words],
             input=stdin,
@@ -87,17 +87,18 @@ class ApiServer:
         return done.stdout if check else done.stdout or done.stderr
 
     def get(self, *words: str) -> dict[str, Any]:
-        """``kubectl get … -o json``."""
+        """Return the objects of ``kubectl get … -o json``."""
         return dict(json.loads(self.kubectl("get", *words, "-o", "json")))
 
     def user(self, name: str, *, organizations: tuple[str, ...] = ()) -> Path:
-        """A kubeconfig of somebody else."""
+        """Return a kubeconfig for another user."""
         path = self.folder / f"{secrets.token_hex(4)}.kubeconfig"
         self._write_kubeconfig(name, path, organizations=list(organizations))
         return path
 
     def pem(self, name: str, *, server_name: str = "") -> Path:
-        """Certificate and key of a user, which is also a server called ``server_name`` if given."""
+        """Return the file with certificate and key of a user, which is also a server called ``server_name`` if
+        given."""
         names = [server_name] if server_name else []
         usages = ["server", "client"] if server_name else ["client"]
         subject = issuing.Subject(common_name=name, dns_names=names, usages=usages, days=DAYS)
@@ -107,19 +108,19 @@ class ApiServer:
         return path
 
     def authority(self) -> Path:
-        """The authority that it believes clients by, with its key."""
+        """Return the file with the authority for clients' certificates, and its key."""
         path = self.folder / "authority.pem"
         path.write_text(self._authority.certificate + self._authority.key)
         return path
 
     def bearer(self, token: str) -> Path:
-        """A kubeconfig of whoever shows ``token``."""
+        """Return a kubeconfig with ``token`` as its credential."""
         path = self.folder / f"{secrets.token_hex(4)}.kubeconfig"
         path.write_text(json.dumps(self._config({"token": token})))
         return path
 
     def pause(self) -> None:
-        """Stop answering, without going away."""
+        """Stop answering, without ending."""
         self._processes[1].send_signal(signal.SIGSTOP)
 
     def close(self) -> None:
@@ -178,7 +179,7 @@ class ApiServer:
 
 @contextmanager
 def api_server(folder: Path, *, tools: dict[str, Path], services: IPv4Network) -> Iterator[ApiServer]:
-    """A ready API server."""
+    """Run an API server; it is ready when the block begins."""
     server = ApiServer(folder, tools=tools, services=services)
     try:
         server.start()
@@ -188,7 +189,7 @@ def api_server(folder: Path, *, tools: dict[str, Path], services: IPv4Network) -
 
 
 def eventually(condition: Callable[[], Any], *, what: str) -> Any:
-    """Await ``condition``; fails the test with ``what`` after :data:`READY_S`."""
+    """Wait for ``condition``; fail the test with ``what`` after :data:`READY_S`."""
     deadline = time.monotonic() + READY_S
     while time.monotonic() < deadline:
         if found := condition():

@@ -1,4 +1,4 @@
-"""What Azure calls the resources that the program makes, as its permissions name them."""
+"""Azure's own types of the resources that the program makes, as permissions name them."""
 
 from __future__ import annotations
 
@@ -24,4 +24,4 @@ AZURE_TYPES = {
     "privatedns.VirtualNetworkLink": "Microsoft.Network/privateDnsZones/virtualNetworkLinks",
     "resources.ResourceGroup": "Microsoft.Resources/subscriptions/resourceGroups",
 }
-"""By resource of the program, its type in the resource manager."""
+"""Types in the resource manager, by the program's resource."""

@@ -1,4 +1,4 @@
-"""The clouds' own interfaces, as an autoscaler or a person with the vendor's SDK uses them: past Pulumi."""
+"""The clouds' own interfaces, used without Pulumi, as by an autoscaler or a person with the vendor's SDK."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ print(json.dumps(answer, default=str))
 
 
 def aws(project: Project, service: str, method: str, **arguments: Any) -> dict[str, Any]:
-    """One call of boto3 with the operator's credentials."""
+    """Make one call of boto3 with the operator's credentials."""
     call = json.dumps([service, REGION, method, arguments])
     return dict(json.loads(run([str(project.state / "enter"), sys.executable, "-c", _CALL, call]).stdout))
 
 
 def set_desired_capacity(project: Project, group: str, capacity: int) -> None:
-    """What an autoscaler does."""
+    """Set a group's size, as an autoscaler does."""
     aws(project, "autoscaling", "set_desired_capacity", AutoScalingGroupName=group, DesiredCapacity=capacity)
 
 
 def instances(project: Project, group: str) -> list[str]:
-    """Ids of a group's instances in service."""
+    """Return the ids of a group's instances in service."""
     found = aws(project, "autoscaling", "describe_auto_scaling_groups", AutoScalingGroupNames=[group])
     listed = found["AutoScalingGroups"][0]["Instances"]
     return sorted(item["InstanceId"] for item in listed if item["LifecycleState"] == "InService")

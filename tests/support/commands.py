@@ -1,4 +1,4 @@
-"""The command line run in a copy of this process: an interpreter of its own would cost each test half a second."""
+"""Runs the command line in a copy of this process: an interpreter of its own would cost each test half a second."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from longhaul.cli import main
 def run_command(
     words: Sequence[str], *, cwd: Path, environ: Mapping[str, str], limit_s: float, stdin: str | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run ``longhaul`` as a child with its own folder, variables and streams, and await its end.
+    """Run ``longhaul`` as a child with its own folder, variables and streams, and wait for its end.
 
     Raises:
         subprocess.TimeoutExpired: it has not ended after ``limit_s``; it is killed.
@@ -36,7 +36,7 @@ def run_command(
 
 
 def _become(words: Sequence[str], cwd: Path, environ: Mapping[str, str], streams: Sequence[IO[bytes]]) -> NoReturn:
-    """Be the command, and end without what the tests' process has to do at its end."""
+    """Run the command in this child, and exit without the cleanup of the tests' process."""
     code = 1
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,4 +1,4 @@
-"""What a Pulumi program declares, without an engine: every registration as it would reach one."""
+"""Declarations of a Pulumi program, collected without an engine: every registration as the engine would receive it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from pulumi.runtime.sync_await import _ensure_event_loop
 
 Outputs = Mapping[str, pulumi.Input[Any]]
 Answer = Callable[["Declared"], dict[str, Any]]
-"""What a cloud adds to a resource's own inputs."""
+"""Function that returns what a cloud adds to a resource's own inputs."""
 
 Told = Callable[[str, dict[str, Any]], dict[str, Any]]
-"""What a cloud tells of something that is there, asked by a function's token and its arguments."""
+"""Function that describes an existing part, by a function's token and its arguments, as a cloud would."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,9 +33,9 @@ class Declared:
     type: str
     name: str
     custom: bool
-    """Whether it is a cloud's resource, not a component."""
+    """True for a cloud's resource, False for a component."""
     inputs: dict[str, Any]
-    """As sent: secrets are still wrapped, see :func:`plain`."""
+    """Inputs as sent: secrets are still wrapped, see :func:`plain`."""
     ignored: tuple[str, ...]
     """Properties whose changes are ignored."""
     secret_outputs: tuple[str, ...]
@@ -43,31 +43,31 @@ class Declared:
     """Names of the resources that it waits for."""
     urn: str = ""
     parent: str = ""
-    """URN of its parent, the stack's for what has none."""
+    """URN of its parent; the stack's when it has none."""
     aliases: tuple[Any, ...] = ()
-    """What it was before, as sent (``pulumi/alias.proto``); its parents' earlier names are for the engine to apply."""
+    """Aliases as sent (``pulumi/alias.proto``); the engine applies the earlier names of parents."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """A whole run."""
+    """Everything that one run declared."""
 
     resources: tuple[Declared, ...]
     outputs: dict[str, Any] = field(default_factory=dict)
     secret: dict[str, bool] = field(default_factory=dict)
-    """Whether each output is secret."""
+    """True for each output that is secret."""
 
     def of(self, type_: str) -> tuple[Declared, ...]:
-        """Every resource of one type."""
+        """Return every resource of one type."""
         return tuple(resource for resource in self.resources if resource.type == type_)
 
     def clouds(self) -> tuple[Declared, ...]:
-        """Every resource that is not a component."""
+        """Return every resource that is not a component."""
         return tuple(resource for resource in self.resources if resource.custom)
 
 
 def plain(value: Any) -> Any:
-    """``value`` with secrets unwrapped."""
+    """Return ``value`` with secrets unwrapped."""
     if rpc.is_rpc_secret(value):
         return plain(rpc.unwrap_rpc_secret(value))
     if isinstance(value, dict):
@@ -76,7 +76,7 @@ def plain(value: Any) -> Any:
 
 
 def open_text(value: Any) -> str:
-    """Everything in ``value`` that is not wrapped as a secret, as text."""
+    """Return everything in ``value`` that is not wrapped as a secret, as text."""
 
     def strip(part: Any) -> Any:
         if rpc.is_rpc_secret(part):
@@ -89,7 +89,7 @@ def open_text(value: Any) -> str:
 
 
 class _Monitor(mocks.MockMonitor):
-    """Records what is asked for, and answers as a cloud would."""
+    """Records the requests, and answers as a cloud would."""
 
     def __init__(self, answer: Answer, told: Told) -> None:
         super().__init__(_Nothing())
@@ -99,7 +99,7 @@ class _Monitor(mocks.MockMonitor):
         self._one_at_a_time = Lock()
 
     def RegisterResource(self, request: Any) -> Any:  # noqa: N802  (gRPC's name)
-        """Called from a pool of threads."""
+        """Register a resource; a pool of threads calls this."""
         with self._one_at_a_time:
             return self._register(request)
 
@@ -123,14 +123,15 @@ class _Monitor(mocks.MockMonitor):
         return super().RegisterResource(request)  # type: ignore[no-untyped-call]
 
     def Invoke(self, request: Any) -> Any:  # noqa: N802  (gRPC's name)
-        """A question about something that is there already."""
+        """Answer a question about an existing part."""
         values = self._told(request.tok, rpc.deserialize_properties(request.args))
         response = provider_pb2.InvokeResponse()
         getattr(response, "return").update(values)  # a word that Python keeps for itself
         return response
 
     def make_urn(self, parent: str, type_: str, name: str) -> str:
-        """As the engine makes it, out of the types of all parents; the SDK's mocks know the last one alone."""
+        """Return the URN as the engine makes it, from the types of all parents; the SDK's mocks use only the last
+        one."""
         kinship = parent.split("::")[2] if parent else "pulumi:pulumi:Stack"
         chain = type_ if kinship == "pulumi:pulumi:Stack" else f"{kinship}${type_}"
         return f"urn:pulumi:test::longhaul::{chain}::{name}"
@@ -158,8 +159,8 @@ class _Fixed(_Nothing):
 
 
 async def _settled() -> None:
-    """Wait for all outputs, with whatever comes of them. The SDK, which does it too, begins anew with all the others
-    each time that one is there: half of the time that a whole environment takes."""
+    """Wait for all outputs, and for those that they lead to. The SDK does this too, but each time that one output is
+    there it waits for all others again: half of the time that a whole environment takes."""
     failed: list[asyncio.Task[Any]] = []
     while SETTINGS.outputs:
         under_way = list(SETTINGS.outputs)
@@ -170,7 +171,7 @@ async def _settled() -> None:
 
 
 def declare(build: Callable[[], Outputs], *, answer: Answer = lambda _: {}, told: Told = _untold) -> Program:
-    """Run ``build`` and collect what it declares and what its outputs become. Every run is on its own."""
+    """Run ``build``, and collect what it declares and the values of its outputs. Runs are independent of each other."""
     monitor, resolved = _Monitor(answer, told), dict[str, tuple[Any, bool]]()
 
     async def resolve(outputs: Outputs) -> None:
@@ -179,7 +180,7 @@ def declare(build: Callable[[], Outputs], *, answer: Answer = lambda _: {}, told
             resolved[name] = (await output.future(), await output.is_secret())
 
     async def run() -> None:
-        # What a program that failed has left behind would be waited for in this one.
+        # Otherwise this run would wait for what a failed program has left behind.
         SETTINGS.outputs.clear()
         mocks.set_mocks(_Nothing(), project="longhaul", stack="test", preview=False, monitor=monitor)
         built: Future[Outputs] = Future()
@@ -197,7 +198,7 @@ def declare(build: Callable[[], Outputs], *, answer: Answer = lambda _: {}, told
 
     contextvars.copy_context().run(asyncio.run, run())
     return Program(
-        # They come from several threads, in no order that would be the same the next time.
+        # They come from several threads, in an order that differs from run to run.
         resources=tuple(sorted(monitor.declared, key=lambda one: one.urn)),
         outputs={name: value for name, (value, _) in resolved.items()},
         secret={name: secret for name, (_, secret) in resolved.items()},
@@ -205,7 +206,7 @@ def declare(build: Callable[[], Outputs], *, answer: Answer = lambda _: {}, told
 
 
 def every(value: Any) -> Iterator[Any]:
-    """``value`` and everything inside it."""
+    """Yield ``value`` and everything inside it."""
     yield value
     for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         yield from every(item)

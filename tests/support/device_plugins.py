@@ -1,6 +1,6 @@
-"""The kubelet's side of device plugins: takes registrations, and asks plugins what they offer.
+"""The kubelet's side of device plugins: accepts registrations, and asks plugins what they offer.
 
-The API is k8s.io/kubelet's, ``pkg/apis/deviceplugin/v1beta1/api.proto``; what is not asked of it here is left out.
+The API is k8s.io/kubelet's, ``pkg/apis/deviceplugin/v1beta1/api.proto``, without the parts that are not used here.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ MESSAGES: dict[str, dict[str, tuple[int, str | None]]] = {
     "ContainerAllocateResponse": {"envs": (1, "Env"), "cdi_devices": (5, "CDIDevice")},
     "AllocateResponse": {"container_responses": (1, "ContainerAllocateResponse")},
 }
-"""Number of each field, and what it is: ``None`` for a text, empty for several, :data:`COUNT` for a number, else the
-message that there are several of."""
+"""Number and kind of each field. Kinds: ``None`` for a text, empty for a list of texts, :data:`COUNT` for a number,
+else the message of which the field is a list."""
 PATIENCE_S = 30.0
 
 
 def messages() -> dict[str, Any]:
-    """Classes by name."""
+    """Return the messages' classes by name."""
     file = descriptor_pb2.FileDescriptorProto(name="device_plugin.proto", package=PACKAGE, syntax="proto3")
     for name, fields in MESSAGES.items():
         made = file.message_type.add(name=name)
@@ -79,7 +79,7 @@ class Plugin:
 
     def _watch(self) -> None:
         ask = self._call("unary_stream", "ListAndWatch", "Empty", "ListAndWatchResponse")
-        # It ends with the plugin, or with the channel.
+        # The stream ends with the plugin, or with the channel.
         with suppress(grpc.RpcError, ValueError):
             for answer in ask(self._kinds["Empty"](), timeout=None):
                 with self._changed:
@@ -87,17 +87,17 @@ class Plugin:
                     self._changed.notify_all()
 
     def health(self, until: Callable[[dict[str, str]], bool]) -> dict[str, str]:
-        """Health by device, once it is as wanted."""
+        """Wait for a state of health, and return the health by device."""
         assert self.becomes(until), self._health
         return dict(self._health)
 
     def becomes(self, until: Callable[[dict[str, str]], bool], *, within_s: float = PATIENCE_S) -> bool:
-        """Whether health by device is soon as wanted."""
+        """Return whether health by device reaches a state in time."""
         with self._changed:
             return self._changed.wait_for(lambda: until(self._health), timeout=within_s)
 
     def preferred(self, *devices: str, count: int) -> set[str]:
-        """Which of these a container that asks for so many had best be given."""
+        """Return the devices that the plugin prefers for a container that asks for ``count`` of these."""
         request = self._kinds["PreferredAllocationRequest"]()
         request.container_requests.add(available_deviceIDs=devices, allocation_size=count)
         ask = self._call(
@@ -107,7 +107,7 @@ class Plugin:
         return set(container.deviceIDs)
 
     def allocate(self, *devices: str) -> tuple[list[str], dict[str, str]]:
-        """What a container that gets these devices is given: names of CDI devices, and environment variables."""
+        """Return what a container with these devices is given: names of CDI devices, and environment variables."""
         request = self._kinds["AllocateRequest"]()
         request.container_requests.add(devices_ids=devices)
         answer = self._call("unary_unary", "Allocate", "AllocateRequest", "AllocateResponse")(
@@ -125,7 +125,7 @@ class PluginSocket:
     """The kubelet's socket in the folder of device plugins, from :meth:`start` to :meth:`stop`."""
 
     def __init__(self, folder: Path) -> None:
-        # By its descriptor: a socket's path has 107 characters at most, and a test's folder alone may have more.
+        # By its descriptor: a socket's path has at most 107 characters, and the path of a test's folder may be longer.
         self._open = os.open(folder, os.O_PATH | os.O_DIRECTORY)
         self._folder = Path(f"/proc/self/fd/{self._open}")
         self._kinds = messages()
@@ -151,7 +151,7 @@ class PluginSocket:
         self._server.start()
 
     def registered(self) -> Plugin:
-        """The next plugin that registers."""
+        """Return the next plugin that registers."""
         return self._came.get(timeout=PATIENCE_S)
 
     def stop(self) -> None:

@@ -1,4 +1,4 @@
-"""The real engine, asked on its command line."""
+"""Runs the real engine by its command line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LIMIT_S = 1500
 
 
 def printed(argv: Sequence[str], *, cwd: Path, environ: Mapping[str, str], fails: bool = False) -> str:
-    """All that it says; ``fails``: whether it has to fail."""
+    """Return everything that it prints; ``fails``: it has to fail."""
     done = subprocess.run(
         argv,
         cwd=cwd,

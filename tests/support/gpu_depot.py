@@ -1,5 +1,5 @@
-"""What a depot has for machines with GPUs, as far as tests need it: NVIDIA's driver as Debian's archives have it, the
-headers of one of Debian's own kernels, and the container toolkit."""
+"""A depot for machines with GPUs, with the parts that tests need: NVIDIA's driver from Debian's archives, the headers
+of one of Debian's own kernels, and the container toolkit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support import loopback
 
 TOOLKIT = "nvidia-container-toolkit"
 _LAYOUT = 1
-"""To be raised when the code below makes something else of the same sources."""
+"""Version of the layout; raise it when the code below makes something else of the same sources."""
 _COMPONENTS = "main contrib non-free non-free-firmware"
 
 
@@ -31,7 +31,7 @@ class GpuDepot:
 
     root: Path
     base: Path
-    """The lab's base image, which the packages are installed over."""
+    """The lab's base image, over which the packages are installed."""
 
     @property
     def packages(self) -> Path:
@@ -39,19 +39,19 @@ class GpuDepot:
 
     @property
     def kernel(self) -> str:
-        """The release of the kernel whose headers it has."""
+        """Return the release of the kernel whose headers it has."""
         pattern = re.compile(r"linux-headers-(\d.*-cloud-[a-z0-9]+)_")
         (found,) = {match[1] for path in self.packages.iterdir() if (match := pattern.match(path.name))}
         return found
 
     def version(self, package: str) -> str:
-        """Of a package, without Debian's part, as in ``535.309.01``."""
+        """Return a package's version without Debian's part, as in ``535.309.01``."""
         (path,) = self.packages.glob(f"{package}_*.deb")
         return path.name.split("_")[1].rsplit("-", 1)[0]
 
 
 def pins() -> dict[str, Any]:
-    """Of Debian 12, in images/image.toml."""
+    """Return the names of NVIDIA's packages for Debian 12, from images/image.toml."""
     import tomllib
 
     text = (repository() / "images" / "image.toml").read_text(encoding="utf-8")
@@ -60,7 +60,8 @@ def pins() -> dict[str, Any]:
 
 
 def ensure(log_dir: Path) -> GpuDepot:
-    """Have it; 160 MB are fetched where it is not cached. Raises :class:`longhaul.toolchain.errors.SetupError`."""
+    """Return the depot. If it is not cached, 160 MB are downloaded. Raises
+    :class:`longhaul.toolchain.errors.SetupError`."""
     wanted = contents.load()
     under = base.ensure(wanted, log_dir=log_dir, progress=print)
     found = tools.ensure([TOOLKIT], log_dir=log_dir, progress=print)
@@ -97,5 +98,5 @@ class _Quiet(SimpleHTTPRequestHandler):
 
 
 def served(root: Path) -> AbstractContextManager[str]:
-    """Its address on loopback."""
+    """Serve the folder on loopback; the block gets the address."""
     return loopback.listening(partial(_Quiet, directory=str(root)))

@@ -1,5 +1,5 @@
 """A stand-in for NVIDIA's driver in a test's machine: its library (tests/support/nvml), and what its modules would show
-in /proc, /sys and /dev. Nothing computes there; whatever else is asked of it is not there, and an error."""
+in /proc, /sys and /dev. Nothing computes there; everything else is missing, and an error."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from tests.support.nvml.library import build
 from tests.support.nvml.machine import DEFAULT, DRIVER, Machine
 
 MAJORS = {"nvidia": 195, "nvidia-uvm": 235}
-"""Of device nodes; the first is NVIDIA's own (Linux, Documentation/admin-guide/devices.txt), the second any."""
+"""Major numbers of device nodes. The first is NVIDIA's own (Linux, Documentation/admin-guide/devices.txt), the second
+arbitrary."""
 NODES = ("nvidia0 195 0", "nvidia1 195 1", "nvidiactl 195 255", "nvidia-uvm 235 0", "nvidia-uvm-tools 235 1")
 _PCI = {"vendor": "0x10de", "class": "0x030200", "device": "0x2330", "numa_node": "-1", "resource": "0x0 0x0 0x0\n" * 7}
 
@@ -19,14 +20,14 @@ _PCI = {"vendor": "0x10de", "class": "0x030200", "device": "0x2330", "numa_node"
 def install(root: Path) -> None:
     """Put the libraries into a system that does not run; raises ``NoCompilerError`` without gcc."""
     folder = root / "usr/lib" / output_of(["gcc", "-print-multiarch"]).strip()
-    # As the driver's packages name it; the container toolkit looks for the driver's other libraries beside it.
+    # The driver's packages use this name; the container toolkit looks for the driver's other libraries beside it.
     build(folder).rename(folder / f"libnvidia-ml.so.{DRIVER}")
     (folder / "libnvidia-ml.so.1").symlink_to(f"libnvidia-ml.so.{DRIVER}")
     (root / str(DEFAULT).lstrip("/")).write_text(Machine().text(), encoding="utf-8")
 
 
 def load(machine: NspawnMachine) -> None:
-    """What loading the modules would do in a machine that runs, with two GPUs."""
+    """Do in a running machine what loading the modules would do, with two GPUs."""
     lines = "".join(f"{number} {name}\\n" for name, number in MAJORS.items())
     pci = "/sys/bus/pci/devices"
     script = [

@@ -1,4 +1,4 @@
-"""Production with as many bare-metal hosts as a test or a benchmark wants."""
+"""Production with as many hosts as a test or a benchmark wants."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ GPUS = 8
 
 
 def lines(count: int, *, site: str) -> Iterator[str]:
-    """One line a host."""
+    """Yield one line for each host."""
     width = max(2, len(str(count - 1)))
     for index in range(count):
         yield f"  - {{name: gpu-{index:0{width}}, site: {site}, gpus: {GPUS}}}\n"
 
 
 def hosts_file(count: int, *, site: str = "colo") -> str:
-    """A hosts file of ``count`` hosts, as text."""
+    """Return the text of a hosts file with ``count`` hosts."""
     return HEADER + "".join(lines(count, site=site)) if count else "hosts: []\n"
 
 
 def production_with(count: int, *, directory: Path) -> Path:
-    """Write production's stack file and a hosts file of ``count`` hosts into ``directory``; returns the stack file."""
+    """Write production's stack file and a hosts file of ``count`` hosts into ``directory``; return the stack file."""
     stack = directory / "Pulumi.prod.yaml"
     stack.write_text((STACKS / stack.name).read_text(encoding="utf-8"), encoding="utf-8")
     (directory / "hosts.prod.yaml").write_text(hosts_file(count), encoding="utf-8")

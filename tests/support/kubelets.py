@@ -1,4 +1,4 @@
-"""Nodes that run nothing: pods that are made become ready, so that what waits for them goes on."""
+"""Nodes that run nothing. Their pods become ready, so that what waits for them continues."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Kubelets:
         self._numbers = count(1)
 
     def start(self) -> None:
-        """Register, and begin to take pods."""
+        """Register, and begin to accept pods."""
         for name in ("node-0", "node-1"):
             self._client.send("POST", "/api/v1/nodes", body={"metadata": {"name": name}})
         self._thread.start()
 
     def stop(self) -> None:
-        """Be gone."""
+        """Stop."""
         self._client.cancel()
         if self._thread.ident is not None:
             self._thread.join()
@@ -40,13 +40,13 @@ class Kubelets:
         with suppress(CancelledError):
             while True:
                 for pod in self._pods():
-                    # A pod may be gone, or changed, by the time it is seen to.
+                    # The pod may be gone or changed by now.
                     with suppress(ApiError):
                         self._see_to(pod)
                 self._client.wait(0.1)
 
     def _pods(self) -> list[dict[str, Any]]:
-        """None while the API server is too busy to say: kubelets ask again."""
+        """Return the pods; none while the API server is too busy to answer, as kubelets then ask again."""
         with suppress(ApiError):
             return list(self._client.items("v1", "Pod", namespace=None))
         return []

@@ -1,4 +1,4 @@
-"""HTTP servers on loopback that answer as a test says."""
+"""HTTP servers on loopback, with the answers of a test."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Gives the answer that a subclass has, and tells nobody of it."""
+    """Gives the answer of a subclass, and logs nothing."""
 
     def answer(self) -> tuple[int, bytes]:
-        """Status and body for the request."""
+        """Return status and body for the request."""
         raise NotImplementedError
 
     def _respond(self) -> None:
@@ -25,12 +25,12 @@ class Handler(BaseHTTPRequestHandler):
     do_GET = do_PUT = do_POST = do_DELETE = do_PATCH = _respond  # noqa: N815 - the library's names
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing."""
+        """Log nothing."""
 
 
 @contextmanager
 def listening(handler: Callable[..., BaseHTTPRequestHandler]) -> Iterator[str]:
-    """The address of a server that answers by ``handler`` until the block ends."""
+    """Run a server that answers with ``handler`` until the block ends; the block gets its address."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()

@@ -1,5 +1,5 @@
 """One machine for a test: a system in a folder, booted by systemd-nspawn without a network of the host's, and playbooks
-run on it. Everything of it ends with the block it is used in."""
+that run on it. Everything of it ends with its block."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from lab.hypervisor.nspawn import inside, leader_among
 from longhaul.toolchain.spec import repository
 
 LIMIT_S = 300.0
-"""Nothing here takes longer, on a busy machine either."""
+"""Time limit of everything here in seconds, enough for a busy machine."""
 NAME = "test-machine"
 _CONNECTIONS = Path(__file__).with_name("ansible_connections")
 
-# In namespaces of its own, whose end is the end of all. /run is for what systemd-nspawn leaves there.
+# Its own namespaces, whose end ends everything in them. /run is for the files that systemd-nspawn leaves there.
 _LAUNCH = """set -eu
 while [ "$1" != -- ]; do echo 0 > "$1"; shift; done; shift
 exec unshare --mount --propagation=private --pid --fork --kill-child --mount-proc -- /bin/sh -ec '
@@ -37,23 +37,24 @@ class NspawnMachine:
     """A machine that runs."""
 
     leader: int
-    """Its process 1, as this process sees it."""
+    """Pid of its process 1, as this process sees it."""
     folder: Path
-    """For logs."""
+    """Folder for logs."""
 
     def run(self, script: str, *, check: bool = True) -> subprocess.CompletedProcess[str]:
-        """A script for sh, by root inside."""
+        """Run a script with sh, as root inside."""
         argv = inside(self.leader, ["/bin/sh", "-c", script])
         done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=LIMIT_S)
         assert done.returncode == 0 or not check, f"{script}\n{done.stdout}{done.stderr}"
         return done
 
     def await_(self, script: str, *, what: str) -> None:
-        """Until the script succeeds."""
+        """Wait until the script succeeds."""
         eventually(lambda: self.run(script, check=False).returncode == 0, what=what)
 
     def play(self, playbook: Path, *words: str, **variables: object) -> dict[str, int]:
-        """Ansible's own count of tasks: ``ok``, ``changed``, ``failed``. Its words are in :attr:`last_log`."""
+        """Run a playbook, and return Ansible's own count of tasks: ``ok``, ``changed``, ``failed``. Its output is in
+        :attr:`last_log`."""
         given = {"ansible_connection": "nspawn", "ansible_leader": self.leader, "ansible_become": False, **variables}
         argv = [str(Path(sys.executable).with_name("ansible-playbook")), "--inventory", f"{NAME},", *words]
         argv += ["--extra-vars", json.dumps(given), str(playbook)]
@@ -67,7 +68,7 @@ class NspawnMachine:
 
     @property
     def last_log(self) -> Path:
-        """What the last play said."""
+        """File with the output of the last play."""
         return self.folder / "ansible.log"
 
     def _environment(self) -> Mapping[str, str]:
@@ -88,7 +89,7 @@ class NspawnMachine:
 
 
 def eventually(look: Callable[[], bool], *, what: str) -> None:
-    """Until ``look`` is true."""
+    """Wait until ``look`` returns true."""
     deadline = time.monotonic() + LIMIT_S
     while not look():
         assert time.monotonic() < deadline, f"not within {LIMIT_S:g} s: {what}"
@@ -97,10 +98,10 @@ def eventually(look: Callable[[], bool], *, what: str) -> None:
 
 @contextmanager
 def booted(root: Path, folder: Path, *, binds: Mapping[Path, str] | None = None) -> Iterator[NspawnMachine]:
-    """The system in ``root``, which is written to, as a machine; needs root. ``binds``: folders that it may read, and
-    where."""
+    """Boot the system in ``root``, which is written to, as a machine; needs root. ``binds``: folders that it may read,
+    and their places in it."""
     above = Group(f"longhaul-test-{os.getpid()}")
-    # One below: under version 2 a group that others are made in holds no process itself.
+    # The machine's group is one below: under version 2, a group with groups inside holds no process itself.
     group = Group(f"{above.path}/machine")
     group.create()
     argv = ["systemd-nspawn", "--quiet", "--settings=no", f"--directory={root}", f"--machine={NAME}"]
@@ -119,7 +120,7 @@ def booted(root: Path, folder: Path, *, binds: Mapping[Path, str] | None = None)
 
 
 def _leader(group: Group, process: subprocess.Popen[bytes], folder: Path) -> int:
-    """Its process 1, once systemd answers there."""
+    """Return the pid of its process 1, once systemd answers there."""
 
     def found() -> int | None:
         assert process.poll() is None, (folder / "console.log").read_text(errors="replace")

@@ -1,5 +1,5 @@
 """A pool in memory: the part of a cluster's API that a roll and a drain use, and a group of machines in a cloud. Both
-move on only when time does, and time only when the one who is tried waits."""
+change only when time passes, and time passes only when the tested code waits."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from longhaul.kubernetes.connection import ApiError
 BEGIN = datetime(2026, 11, 1, 12, tzinfo=UTC)
 POOL = "longhaul.dev/pool"
 ENDS_S = 2.0
-"""A pod that is asked to leave is gone after that."""
+"""Seconds until an evicted pod is gone."""
 
 
 class FakeCluster:
-    """Nodes, pods and leases, by the API's rules for versions, uids and evictions. What a test does not need is an
+    """Nodes, pods and leases, with the API's rules for versions, uids and evictions. Whatever no test needs is an
     error."""
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class FakeCluster:
         self.pods: dict[tuple[str, str], dict[str, Any]] = {}
         self.leases: dict[str, dict[str, Any]] = {}
         self.budgets: set[tuple[str, str]] = set()
-        """Pods that a disruption budget holds back."""
+        """Pods that a disruption budget keeps from eviction."""
         self.evicted: list[str] = []
         self.down: ApiError | None = None
         self._number = itertools.count(1)
@@ -149,7 +149,7 @@ LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 
 
 def _merge(into: dict[str, Any], change: dict[str, Any]) -> None:
-    """JSON merge patch."""
+    """Apply a JSON merge patch."""
     for key, value in change.items():
         if value is None:
             into.pop(key, None)
@@ -170,13 +170,13 @@ class FakeGroup:
     wanted: int = 0
     takes_s: float = 30.0
     joins: bool = True
-    """Whether what is made becomes a node."""
+    """True when new machines become nodes."""
     machines: dict[str, Machine] = field(default_factory=dict)
     calls: list[str] = field(default_factory=list)
     refuses: CloudError | None = None
     down: CloudError | None = None
     most_out: int = 0
-    """Machines of the wanted that were out of service at the same time at most."""
+    """Greatest number of wanted machines that were out of service at the same time."""
     _due: list[tuple[float, str]] = field(default_factory=list)
     _number: Iterator[int] = field(default_factory=lambda: itertools.count(100))
 
@@ -217,7 +217,7 @@ class FakeGroup:
             self.rebuild(self.machines[machine.node])
 
     def wait(self, seconds: float) -> None:
-        """Time passes, and what is due happens."""
+        """Let time pass, and do what is due."""
         self.cluster.advance(seconds)
         for due, name in list(self._due):
             if due <= self.cluster.seconds:
@@ -225,7 +225,7 @@ class FakeGroup:
                 self._made(name)
         if self.in_place and self.joins:
             for name, machine in self.machines.items():
-                # It is let in once the Node of the one before is deleted.
+                # The machine joins once its earlier Node is deleted.
                 if machine.current and machine.life is Life.THERE and name not in self.cluster.nodes:
                     self.cluster.node(name)
         serving = [

@@ -1,4 +1,4 @@
-"""Ports for programs that must be told theirs before they bind it."""
+"""Free ports for programs that must know their port before they bind it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import random
 import socket
 
 RANGE = range(11000, 21000)
-"""Below those that the kernel gives to connections (ip_local_port_range: 32768 and up), so that none takes a port
-between its choice and its use; above Kubernetes' own (10248 to 10260), and beside the labs' (lab/state.py)."""
+"""Below the ports that the kernel gives to connections (ip_local_port_range: 32768 and up), so that no connection
+takes a port between its choice and its use; above Kubernetes' own (10248 to 10260), and apart from the labs'
+(lab/state.py)."""
 
 
 def free_ports(count: int) -> list[int]:
-    """Different ports that nobody has, of TCP and UDP, on any address."""
+    """Return different ports that are free for TCP and UDP, on any address."""
     shuffled = iter(random.sample(RANGE, k=len(RANGE)))
     found: list[int] = []
     while len(found) < count:

@@ -1,4 +1,4 @@
-"""Everything of production beyond the Azure control plane, declared without an engine."""
+"""Everything of production except the Azure control plane, declared without an engine."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ KEY = "never-in-plain"
 
 @cache
 def production() -> Environment:
-    """The environment as it is in the tree."""
+    """Return the environment as it is in the tree."""
     return load(STACKS / "Pulumi.prod.yaml")
 
 
 @cache
 def production_program() -> Program:
-    """What it declares; the same run for every test, since it takes seconds."""
+    """Return the declared program; declared once for all tests, since it takes seconds."""
     return declare(lambda: build(production()), answer=cloud)
 
 
 def cloud(resource: Declared) -> dict[str, Any]:
-    """What the clouds answer: addresses, names, keys."""
+    """Return a cloud's outputs: addresses, names, keys."""
     match resource.type:
         case "aws:ec2/vpnConnection:VpnConnection":
             name = resource.name
@@ -62,7 +62,7 @@ def cloud(resource: Declared) -> dict[str, Any]:
 
 
 def build(environment: Environment) -> Outputs:
-    """Everything beyond the Azure control plane."""
+    """Declare everything except the Azure control plane."""
     addresses = plan(environment)
     provider = account.account_provider(environment)
     with_account = ResourceOptions(providers=[provider] if provider else None)

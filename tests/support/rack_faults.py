@@ -1,8 +1,9 @@
-"""Faults of a rack's machine in a lab, each set on entry and taken away at the end, with what preflight says of it.
+"""Faults of a rack's machine in a lab. Each begins on entry and ends with its block, and comes with preflight's
+message.
 
-GPUs are stand-ins: files in the place of the PCI bus and of what NVIDIA's module has in /proc. The clock that is off is
-the reference: a machine's own cannot be moved in a lab. Disks are not filled, since they are this machine's own: more
-is asked of them than any has.
+GPUs are stand-ins: files in the place of the PCI bus and of the files of NVIDIA's module in /proc. A machine's own
+clock cannot be moved in a lab, so the reference is off instead. Disks are not filled, since they are this machine's
+own: more space is required than any has.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ SKEW_S = 7200
 LOW_MTU = 1300
 NEEDED_MIB = 1_000_000_000
 TWIN = "02:00:00:00:00:07"
-"""The hardware address of the machine that has the same address."""
+"""Hardware address of the machine that has the same IP address."""
 ELSEWHERE = "https://192.0.2.1:6443"
 KUBECONFIG = "/etc/kubernetes/kubelet.conf"
 PCI = "/sys/bus/pci/devices"
@@ -47,33 +48,33 @@ nsenter --net --target $other sh -c "ip address add $2/32 dev twin; ip link set 
 echo there
 read -r ended || true
 """
-"""Another machine on a segment, in a network of its own, until its input ends. Arguments: the router's interface there,
-its address."""
+"""Script for another machine on a segment, in a network of its own, until its input ends. Arguments: the router's
+interface there, its address."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Caught:
-    """What is to be said of a fault."""
+    """Message that a fault must cause."""
 
     says: str
-    """A regular expression for the whole message."""
+    """Regular expression for the whole message."""
     options: tuple[str, ...] = ()
-    """Ansible's, that belong to it."""
+    """Options of Ansible that the fault needs."""
 
 
 Fault = Callable[[Project, str], AbstractContextManager[Caught]]
-"""Of the machine of that name."""
+"""Fault of the machine with that name."""
 
 
 def declared_machine(project: Project, name: str) -> RackMachine:
-    """The machine as the environment has it."""
+    """Return the machine as the environment declares it."""
     environment = load(project.stack_file)
     return next(one for one in machines(environment, plan(environment)) if one.name == name)
 
 
 @contextmanager
 def declared(project: Project, name: str, **changes: object) -> Iterator[None]:
-    """The machine's entry in the hosts file says something else."""
+    """Change the machine's entry in the hosts file."""
     path = project.stack_file.parent / project.read()["bare_metal"]
     before = path.read_text(encoding="utf-8")
     hosts = yaml.safe_load(before)["hosts"]
@@ -87,7 +88,7 @@ def declared(project: Project, name: str, **changes: object) -> Iterator[None]:
 
 @contextmanager
 def on(project: Project, name: str, script: str, *, undo: str) -> Iterator[None]:
-    """What a script does on a machine."""
+    """Run a script on a machine, and undo it at the end."""
     try:
         project.on(name, f"set -eu\n{script}")
         yield
@@ -97,7 +98,7 @@ def on(project: Project, name: str, script: str, *, undo: str) -> Iterator[None]
 
 @contextmanager
 def wrong_host_key(project: Project, name: str) -> Iterator[Caught]:
-    """Another machine's key is pinned."""
+    """Pin another machine's key."""
     shown = hashlib.sha256(base64.b64decode(str(declared_machine(project, name).host_key).split()[1])).digest()
     fingerprint = base64.b64encode(shown).decode().rstrip("=")
     place = declared_machine(project, name).pin_at
@@ -108,14 +109,14 @@ def wrong_host_key(project: Project, name: str) -> Iterator[Caught]:
 
 @contextmanager
 def skewed_clock(_project: Project, _name: str) -> Iterator[Caught]:
-    """Its clock is two hours behind the reference, less what the run takes."""
+    """Set the clock of the reference: the machine's is two hours behind it, less the duration of the run."""
     says = r"its clock is 7[012]\d\d seconds behind this machine: let both follow a time server"
     yield Caught(says=says, options=("--extra-vars", f"preflight_now={int(time.time()) + SKEW_S}"))
 
 
 @contextmanager
 def low_mtu(project: Project, name: str) -> Iterator[Caught]:
-    """Its interface takes no packets of the plan's size."""
+    """Make the machine's interface refuse packets of the plan's size."""
     environment = load(project.stack_file)
     gateways = "|".join(re.escape(str(place.address)) for place in gateway_places(environment, plan(environment)))
     before = f"packets of {pod_mtu(environment)} bytes do not get to the gateway "
@@ -126,14 +127,14 @@ def low_mtu(project: Project, name: str) -> Iterator[Caught]:
 
 @contextmanager
 def full_disk(_project: Project, _name: str) -> Iterator[Caught]:
-    """No disk has the room that is asked for."""
+    """Require more space than any disk has."""
     says = rf"/\S*, where /\S+ is, has \d+ MiB left, and {NEEDED_MIB} are needed: make room"
     yield Caught(says=says, options=("--extra-vars", f"preflight_free_mib={NEEDED_MIB}"))
 
 
 @contextmanager
 def duplicate_address(project: Project, name: str) -> Iterator[Caught]:
-    """Another machine on its segment has its address."""
+    """Give the machine's address to another machine on its segment."""
     machine = declared_machine(project, name)
     pid = json.loads((project.state / "lab.json").read_text())["pid"]
     router = f"/proc/{pid}/root{router_of(network_id(machine.site)).path}"
@@ -150,7 +151,7 @@ def duplicate_address(project: Project, name: str) -> Iterator[Caught]:
 
 @contextmanager
 def other_cluster(project: Project, name: str) -> Iterator[Caught]:
-    """A kubelet of its leads to another cluster."""
+    """Add a kubeconfig of the kubelet's that leads to another cluster."""
     environment = load(project.stack_file)
     leads = f"{KUBECONFIG} leads to {ELSEWHERE}, not to {api_url(environment, plan(environment))}"
     line = f"it is in another cluster: {leads}: take it out there, and remove the file"
@@ -161,7 +162,7 @@ def other_cluster(project: Project, name: str) -> Iterator[Caught]:
 
 @contextmanager
 def missing_gpus(project: Project, name: str) -> Iterator[Caught]:
-    """Two are declared, and there is none."""
+    """Declare two GPUs where there is none."""
     remedy = "see that each is seated, has power and is on in the firmware, or correct the number"
     place = declared_machine(project, name).pin_at
     line = f"gpus is 2 ({place}), and 0 of NVIDIA's on the PCI bus (none): {remedy}"
@@ -171,7 +172,7 @@ def missing_gpus(project: Project, name: str) -> Iterator[Caught]:
 
 @contextmanager
 def bus(project: Project, name: str, slots: Sequence[str]) -> Iterator[None]:
-    """A PCI bus with these GPUs of NVIDIA's, and nothing else."""
+    """Replace the PCI bus by one with these GPUs of NVIDIA's and nothing else."""
     script = [f"mount -t tmpfs tmpfs {PCI}"]
     for slot in slots:
         script += [f"mkdir {PCI}/{slot}", f"echo 0x10de > {PCI}/{slot}/vendor", f"echo 0x030200 > {PCI}/{slot}/class"]
@@ -181,7 +182,7 @@ def bus(project: Project, name: str, slots: Sequence[str]) -> Iterator[None]:
 
 @contextmanager
 def nvidia_module(project: Project, name: str, version: str) -> Iterator[None]:
-    """NVIDIA's kernel module of that version runs."""
+    """Show NVIDIA's kernel module of that version as running."""
     text = f"NVRM version: NVIDIA UNIX x86_64 Kernel Module  {version}  Thu Jan  1 00:00:00 UTC 2026"
     folder = "/proc/driver/nvidia"
     script = f"mount -t tmpfs tmpfs /proc/driver; mkdir {folder}; echo '{text}' > {folder}/version"

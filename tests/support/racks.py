@@ -1,4 +1,4 @@
-"""Bare-metal hosts that come to a lab while it runs."""
+"""Hosts that join a lab while it runs."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tests.support.project import Project, eventually, host_key, hybrid
 
 
 def rack_alone(env: str, *, supernet: str) -> dict[str, Any]:
-    """A small control plane, a rack with its gateway, and nothing in AWS."""
+    """Return a small control plane, a rack with its gateway, and nothing in AWS."""
     raw = hybrid(env, supernet=supernet, etcd=1, events=1, api=1)
     del raw["sites"]["use1"], raw["pools"]
     return raw
 
 
 def add_hosts(project: Project, *names: str, **more: Any) -> None:
-    """Write hosts into the environment's list, before its lab is up; ``more`` is said of each."""
+    """Write hosts into the environment's list, before its lab is up; each gets the fields in ``more``."""
     raw = project.read()
     path = project.stack_file.parent / raw["bare_metal"]
     hosts = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -30,7 +30,7 @@ def add_hosts(project: Project, *names: str, **more: Any) -> None:
 
 
 def deliver(project: Project, *names: str, **more: Any) -> list[str]:
-    """Hosts that come to a lab that is up, bare and switched on, and known to the cluster; their nodes' names."""
+    """Add bare hosts to a lab that is up: switched on, and known to the cluster. Return their nodes' names."""
     add_hosts(project, *names, **more)
     _refresh(project)
     project.longhaul("up", "--yes", "--only", "objects", "--", "--skip-preview")
@@ -41,7 +41,7 @@ def deliver(project: Project, *names: str, **more: Any) -> list[str]:
 
 
 def take_away(project: Project, *names: str) -> None:
-    """Hosts that leave a lab that is up, and its environment's list; returns when nothing of them is left."""
+    """Remove hosts from a lab that is up and from its environment's list; return when nothing of them is left."""
     path = project.stack_file.parent / project.read()["bare_metal"]
     hosts = yaml.safe_load(path.read_text(encoding="utf-8"))
     hosts["hosts"] = [host for host in hosts["hosts"] if host["name"] not in names]
@@ -51,11 +51,11 @@ def take_away(project: Project, *names: str) -> None:
 
 
 def _refresh(project: Project) -> None:
-    """Have the lab read the list again."""
+    """Make the lab read the list again."""
     control.request(LabState.of(project.env, root=project.path / ".lab"), "POST", "/refresh")
 
 
 def await_ssh(project: Project, node: str) -> None:
-    """Until a machine that was switched on takes connections."""
+    """Wait until a machine that was switched on accepts connections."""
     words = (node, "--", "systemctl", "is-active", "ssh.service")
     eventually(lambda: project.longhaul("shell", *words, check=False).returncode == 0)

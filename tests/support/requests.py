@@ -1,4 +1,4 @@
-"""Requests for node certificates, good and bad, made as somebody."""
+"""Requests for node certificates, valid and invalid, made as a given user."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ __all__ = ["CLIENT", "SERVING", "Requester", "ask_for", "node_requester", "prove
 
 @dataclass(frozen=True, kw_only=True)
 class Requester:
-    """Whom the API server takes the request for."""
+    """User for whom the API server takes a request."""
 
     user: str
     groups: tuple[str, ...]
     annotations: Mapping[str, str] = field(default_factory=dict)
-    """What it writes on a request."""
+    """Annotations that it writes on a request."""
 
 
 def proved(machine: str, *, site: str = "use1") -> Requester:
-    """The join service, before which ``machine`` has proved what it is. Only the administrator can be taken for it."""
+    """Return the join endpoint's identity with the proof of ``machine``. Only the administrator can impersonate it."""
     return Requester(user=JOIN_SERVICE, groups=(), annotations=proof(machine, site=site))
 
 
 def node_requester(name: str) -> Requester:
-    """A node's own identity."""
+    """Return a node's own identity."""
     return Requester(user=f"system:node:{name}", groups=("system:nodes",))
 
 
 def ask_for(
     project: Project, node: str, requester: Requester, *, signer: str = CLIENT, addresses: Sequence[str] = ()
 ) -> str:
-    """Make a request for ``node``; returns its name."""
+    """Make a request for ``node``; return its name."""
     value = request_for(node, signer=signer, addresses=addresses, annotations=dict(requester.annotations))
     groups = [f"--as-group={group}" for group in (*requester.groups, "system:authenticated")]
     project.create(value, f"--as={requester.user}", *groups)
@@ -43,7 +43,7 @@ def ask_for(
 
 
 def refusal(project: Project, name: str) -> str:
-    """Why a request was denied, awaited: the condition's message, which an event has to repeat."""
+    """Wait until a request is denied and return the reason: the condition's message, which an event has to repeat."""
     found: dict[str, str] = {}
 
     def denied() -> bool:

@@ -1,4 +1,4 @@
-"""A pool in memory, and rolls of it as fast as they can go."""
+"""A pool in memory, and rolls of it without any real waiting."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Pool:
         self.cloud = FakeGroup(cluster=self.cluster, in_place=in_place)
         self.events: list[Event] = []
         self.meanwhile: dict[float, Callable[[], Any]] = {}
-        """What happens at a time, seconds."""
+        """Actions by the time when they happen, in seconds."""
 
     def roll(self, **changes: Any) -> Roll:
         settings: dict[str, Any] = {

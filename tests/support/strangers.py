@@ -1,4 +1,4 @@
-"""Programs for places of an environment, which try what they should not get at: each is text for ``python3 -c``."""
+"""Programs that run in an environment and try what they must not be able to do: each is text for ``python3 -c``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ places = json.loads(sys.argv[1])
 with ThreadPoolExecutor(128) as threads:
     print(json.dumps(sorted({place[0] for place, found in zip(places, threads.map(there, places)) if found})))
 """
-"""Those addresses among the places that are there. One that refuses is: it was reached."""
+"""Prints those addresses among the places that answer. One that refuses counts: it was reached."""
 
 IDENTITY = """
 import json, urllib.request
@@ -27,7 +27,7 @@ url = "http://169.254.169.254/metadata/identity/oauth2/token?api-version=2018-02
 with urllib.request.urlopen(urllib.request.Request(url, headers={"Metadata": "true"})) as answer:
     print(json.load(answer)["access_token"])
 """
-"""A machine's token for vaults."""
+"""Prints a machine's token for vaults."""
 
 SIGN_IN = """
 import json, os, urllib.parse, urllib.request
@@ -37,7 +37,7 @@ url = f"https://login.microsoftonline.com/{os.environ['AZURE_TENANT_ID']}/oauth2
 with urllib.request.urlopen(url, urllib.parse.urlencode(form).encode()) as answer:
     print(json.load(answer)["access_token"])
 """
-"""The operator's, who is the owner of the one subscription."""
+"""Prints the operator's token; the operator owns the one subscription."""
 
 CREDENTIALS = """
 import sys
@@ -48,7 +48,7 @@ held = {"X-aws-ec2-metadata-token": ask(f"{METADATA}/latest/api/token", headers=
 folder = f"{METADATA}/latest/meta-data/iam/security-credentials/"
 print(ask(folder + ask(folder, headers=held).split()[0], headers=held))
 """
-"""What a machine of a pool proves itself with."""
+"""Prints the credentials that a pool's machine proves its identity with."""
 
 PROVE = """
 import json, sys

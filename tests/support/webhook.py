@@ -1,4 +1,4 @@
-"""An admission webhook in a pod: Kubernetes' own test image, behind a Service, with a certificate of the test's own."""
+"""An admission webhook in a pod: Kubernetes' own test image behind a Service, with a certificate of the test's own."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tests.support.workload import IMAGE
 
 PORT = 8444
 SAYS = "this webhook denies all requests"
-"""What its ``/always-deny`` answers."""
+"""Message of its ``/always-deny``."""
 
 
 def deny_labelled(project: Project, name: str, *, site: str, version: str) -> None:
-    """Have a webhook on a node of ``site`` refuse every new ConfigMap that has the label ``refused-by: <name>``."""
+    """Make a webhook on a node of ``site`` refuse every new ConfigMap with the label ``refused-by: <name>``."""
     authority = new_authority(common_name=name, days=1, key=new_key())
     host = f"{name}.default.svc"
     pair = issue(Subject(common_name=host, dns_names=[host], usages=["server"], days=1), authority=authority)

@@ -1,4 +1,4 @@
-"""A whole environment, declared without an engine."""
+"""Declares a whole environment without an engine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CA = "-----BEGIN CERTIFICATE-----\nthe authority's\n-----END CERTIFICATE-----\n"
 
 
 def with_few_machines(environment: Environment) -> Environment:
-    """With no more of like machines in its control plane than shows what they are."""
+    """Return the environment with one machine of each kind in its control plane."""
     control = environment.control_plane
     fewer = {
         "etcd": control.etcd.model_copy(update={"members": 1}),
@@ -27,8 +27,7 @@ def with_few_machines(environment: Environment) -> Environment:
 
 
 def declare_whole(environment: Environment, *, told: Told | None = None) -> Program:
-    """What the program declares of it, without the hooks, which only an engine can call; ``told`` where parts of it
-    are there already."""
+    """Declare the environment without the hooks, which only an engine can call; ``told`` describes existing parts."""
     build = lambda: Cluster(environment).outputs  # noqa: E731
     with without_hooks():
         return declare(build, answer=cloud, told=told) if told else declare(build, answer=cloud)
@@ -45,7 +44,7 @@ def without_hooks() -> Iterator[None]:
 
 
 def cloud(resource: Declared) -> dict[str, Any]:
-    """What clouds and vault answer."""
+    """Return the outputs of clouds and vault."""
     match resource.type.rpartition(":")[2]:
         case "CertificateAuthority":
             return {"certificate": CA, "fingerprint": "ab"}
@@ -56,7 +55,7 @@ def cloud(resource: Declared) -> dict[str, Any]:
         case "ResourceGroup":
             return {"name": resource.inputs["resourceGroupName"]}
         case "VirtualMachine":
-            # What goes in as a list of identities comes back as a map.
+            # The input is a list of identities, the output a map.
             return {"identity": {"userAssignedIdentities": {}}, "vmId": resource.name}
         case "UserAssignedIdentity":
             return {"principalId": f"{resource.name}-principal"}

@@ -1,4 +1,5 @@
-"""Pods that talk, for tests of the network: Kubernetes' own test image, an HTTP server that calls others when asked."""
+"""Pods that talk, for tests of the network. They run Kubernetes' own test image, an HTTP server that calls others when
+asked."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ __all__ = ["IMAGE", "PORT", "Talker", "ask", "pod", "talkers"]
 
 @dataclass(frozen=True, kw_only=True)
 class Talker:
-    """A pod that serves and calls HTTP, and a Service of its name."""
+    """A pod that serves and calls HTTP, and a Service with its name."""
 
     project: Project
     name: str
@@ -23,23 +24,23 @@ class Talker:
     node: str
 
     def get(self, path: str, *, check: bool = True, limit_s: int = 10) -> str:
-        """What it answers the operator, by its own address."""
+        """Return its answer to the operator, by its own address."""
         return ask(self.project, f"http://{self.address}:{PORT}{path}", check=check, limit_s=limit_s)
 
     def dial(self, host: str, request: str = "hostname", *, port: int = PORT) -> str:
-        """What ``host`` (an address or a name) answers this pod; empty when it does not."""
+        """Return the answer of ``host`` (an address or a name) to this pod; empty when there is none."""
         query = urlencode({"host": host, "port": port, "protocol": "http", "request": request, "tries": 1})
         said = json.loads(self.get(f"/dial?{query}", limit_s=30))
         return str(said.get("responses", [""])[0])
 
     def restarts(self) -> int:
-        """How often its container was started again."""
+        """Return the number of restarts of its container."""
         status = pod(self.project, self.name)["status"]
         return int(status["containerStatuses"][0]["restartCount"])
 
 
 def talkers(project: Project, version: str, **sites: str) -> dict[str, Talker]:
-    """A pod by each name on a node of each site; returns when all are ready."""
+    """Make a pod for each name, on a node of its site; return when all are ready."""
     image = f"{IMAGE}:{version}"
     objects = [item for name, site in sites.items() for item in (talker_pod(name, site, image), talker_service(name))]
     project.create({"apiVersion": "v1", "kind": "List", "items": objects})
@@ -52,12 +53,12 @@ def talkers(project: Project, version: str, **sites: str) -> dict[str, Talker]:
 
 
 def pod(project: Project, name: str) -> dict[str, Any]:
-    """A pod as the API has it."""
+    """Return a pod as the API has it."""
     return dict(json.loads(project.kubectl("get", "pod", name, "--output=json").stdout))
 
 
 def ask(project: Project, url: str, *, check: bool = True, limit_s: int = 10) -> str:
-    """What a URL answers the operator."""
+    """Return the answer of a URL to the operator."""
     words = [
         str(project.state / "enter"),
         "curl",

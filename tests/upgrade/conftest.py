@@ -1,4 +1,4 @@
-"""The releases that are remembered, each in turn."""
+"""Runs the tests for each recorded release."""
 
 from __future__ import annotations
 

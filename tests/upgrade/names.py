@@ -1,4 +1,4 @@
-"""What a resource is to the engine: the types of its parents, its own, its name."""
+"""The engine's name of a resource: the types of its parents, its own type, its name."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ Program = tuple[Declared, ...]
 
 
 def name_of(urn: str) -> str:
-    """A URN without the stack and the project: ``longhaul:Cluster$longhaul:Links::lab-links``."""
+    """Return a URN without the stack and the project: ``longhaul:Cluster$longhaul:Links::lab-links``."""
     return urn.split("::", 2)[2]
 
 
 def is_kept(urn: str) -> bool:
-    """Whether it is a cloud's resource, and not a component or one of the engine's own."""
+    """Return whether it is a cloud's resource, not a component or one of the engine's own."""
     own = name_of(urn).split("::")[0].split("$")[-1]
     return not own.startswith((*ENGINE_S_OWN, "longhaul:"))
 
 
 def declared(environment: Environment) -> Program:
-    """What both stacks of an environment declare, without an engine, and with one machine of each kind."""
+    """Declare both stacks of an environment without an engine, with one machine of each kind."""
 
     def objects() -> Mapping[str, Any]:
         made = Infrastructure(node_controller_role=Output.from_input(ROLE))
@@ -40,12 +40,12 @@ def declared(environment: Environment) -> Program:
 
 
 def names(program: Program) -> list[str]:
-    """The names of everything in a cloud."""
+    """Return the names of all resources in a cloud."""
     return sorted(name_of(one.urn) for one in program if is_kept(one.urn))
 
 
 def lost(known: Iterable[str], program: Program) -> list[str]:
-    """Which names the program neither declares nor takes over by an alias."""
+    """Return the names that the program neither declares nor takes over by an alias."""
     missing = set(known) - set(names(program))
     if missing:
         by_urn = {one.urn: one for one in program}
@@ -54,7 +54,7 @@ def lost(known: Iterable[str], program: Program) -> list[str]:
 
 
 def _ever(one: Declared, by_urn: Mapping[str, Declared]) -> set[str]:
-    """Every name that the engine knows a resource by: its own, its aliases, each below every name of its parent
+    """Return every name by which the engine knows a resource: its own, its aliases, each below every name of its parent
     (pulumi, ``sdk/nodejs/resource.ts``, ``allAliases`` and ``inheritedChildAlias``)."""
     found = {name_of(one.urn)}
     selves = [(one.name, one.type, one.parent)]

@@ -1,11 +1,11 @@
-"""Remember a release: the states that it makes of the lab's environment, and what names it gives.
+"""Record a release: the states that it makes of the lab's environment, and the names that it gives.
 
 From the checkout that is about to be tagged, with its lab up (``make lab``)::
 
     .venv/bin/python -m tests.upgrade.record
 
-The version is that of ``pyproject.toml``. The states are true but for three things. Secrets are replaced by words that
-hold nothing. Leaf certificates are issued anew, for :data:`LASTING_DAYS`, by an authority that is thrown away: a
+The version is the one in ``pyproject.toml``. The states are real, with three exceptions. Secrets are replaced by words
+without content. Leaf certificates are issued anew, for :data:`LASTING_DAYS`, by an authority that is thrown away: a
 preview years from now must not find them due. Source positions and times are left out.
 """
 
@@ -31,12 +31,12 @@ from tests.upgrade.names import declared, names
 from tests.upgrade.releases import ACCEPTED, ENVIRONMENTS, FOLDER, LAB
 
 PASSPHRASE = "lab"
-"""Of every lab's state (``lab/operator.py``)."""
+"""Passphrase of every lab's state (``lab/operator.py``)."""
 SIGNATURE = "4dabf18193072939515e22adb298388d"
 SECRET = "1b47061264138c4ac30d75fd1eb44270"
-"""How the engine marks a secret (pulumi, ``sdk/go/common/resource/sig.go``)."""
+"""Mark that the engine puts on a secret (pulumi, ``sdk/go/common/resource/sig.go``)."""
 OPAQUE = re.compile(r"[A-Za-z0-9._+/=-]{32,}")
-"""A key among the texts of a secret; addresses and names of ciphers are shorter, and documents have spaces."""
+"""Matches a key among the texts of a secret: addresses and names of ciphers are shorter, and documents have spaces."""
 LASTING_DAYS = 100 * 365.0
 LEFT_OUT = ("created", "modified", "sourcePosition", "stackTrace")
 EMPTY = """\
@@ -46,7 +46,7 @@ EMPTY = """\
 
 
 def main(argv: list[str] | None = None) -> int:
-    """0 when the release is written down, 2 when it cannot be."""
+    """Return 0 when the release is recorded, 2 when it cannot be."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.upgrade.record", description=(__doc__ or "").split("\n\n")[0]
     )
@@ -79,7 +79,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def export(stack: str, *, backend: Path) -> dict[str, Any]:
-    """A stack's state, decrypted."""
+    """Return a stack's state, decrypted."""
     found = tools.ensure(["pulumi"], log_dir=REPOSITORY / ".lab" / "log", progress=print)
     environ = {
         **{key: value for key, value in os.environ.items() if not key.startswith("PULUMI_")},
@@ -94,7 +94,8 @@ def export(stack: str, *, backend: Path) -> dict[str, Any]:
 
 
 def scrubbed(states: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Without secrets, times and places; what was one secret is one word everywhere, so that nothing differs."""
+    """Return the states without secrets, times and source positions. One secret becomes the same word everywhere, so
+    that nothing differs."""
     secrets = {text for state in states.values() for text in secrets_of(state) if OPAQUE.fullmatch(text)}
     words = {secret: f"recorded{number:024}" for number, secret in enumerate(sorted(secrets))}
 
@@ -116,7 +117,7 @@ def _lean(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def secrets_of(value: Any) -> Iterator[str]:
-    """Every text that the engine keeps secret."""
+    """Yield every text that the engine keeps secret."""
     if isinstance(value, dict):
         if value.get(SIGNATURE) == SECRET:
             yield from _texts(json.loads(value["plaintext"]))
@@ -136,7 +137,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def lasting(state: dict[str, Any]) -> dict[str, Any]:
-    """With leaf certificates that are not due."""
+    """Return the state with leaf certificates that are not due."""
     authority = issuing.new_authority(common_name="recorded", days=LASTING_DAYS, key=issuing.new_key())
     for one in state["deployment"]["resources"]:
         if one["type"] != "pulumi-python:dynamic/longhaul:Certificate":

@@ -1,9 +1,9 @@
-"""Releases, as the folders beside this file remember them: what each left in its users' states.
+"""Recorded releases, one in each folder beside this file: the state that each left to its users.
 
-``<version>/stacks/`` holds its environment files as they were; ``<stack>.json.gz`` the states that it made of the
-lab's; ``names.<env>.txt`` the names that it gave with one machine of each kind, since nobody builds production for a
-test; ``accepted.yaml`` what an upgrade from it may do, each with a reason. ``tests/upgrade/record.py`` writes all but
-the last.
+``<version>/stacks/`` holds the release's environment files. ``<stack>.json.gz`` are the states that it made of the
+lab's. ``names.<env>.txt`` are the names that it gave, with one machine of each kind, since no test can build
+production. ``accepted.yaml`` lists what an upgrade from it may do, each with a reason. ``tests/upgrade/record.py``
+writes all but the last.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 FOLDER = Path(__file__).parent
 ENVIRONMENTS = ("lab", "prod")
 LAB = ("lab", "lab-objects")
-"""The stacks whose states are kept."""
+"""Stacks whose states are recorded."""
 ACCEPTED = "accepted.yaml"
 
 
 class Entry(BaseModel):
-    """Something that an upgrade may do."""
+    """An action that an upgrade may do."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     action: Literal["make", "change", "replace", "destroy"]
     type: str
-    """Of the resources, as in ``azure-native:network:Subnet``."""
+    """Type of the resources, as in ``azure-native:network:Subnet``."""
     property: str = ""
-    """The path that changes, without indexes; of what is changed or replaced."""
+    """Path of the changed property, without indexes; only for a change or a replacement."""
     why: str = Field(min_length=20)
 
     @model_validator(mode="after")
@@ -52,26 +52,26 @@ class Release:
 
     @property
     def stacks(self) -> Path:
-        """Its environment files."""
+        """Folder with its environment files."""
         return self.folder / "stacks"
 
     def state(self, stack: str) -> dict[str, Any]:
-        """A stack as ``pulumi stack export`` wrote it."""
+        """Return a stack as ``pulumi stack export`` wrote it."""
         content: dict[str, Any] = json.loads(gzip.decompress((self.folder / f"{stack}.json.gz").read_bytes()))
         return content
 
     def resources(self, stack: str) -> list[dict[str, Any]]:
-        """Its resources."""
+        """Return the resources of a stack."""
         found: list[dict[str, Any]] = self.state(stack)["deployment"]["resources"]
         return found
 
     def accepted(self) -> tuple[Entry, ...]:
-        """What has been reviewed."""
+        """Return the actions that were reviewed and accepted."""
         content = yaml.safe_load((self.folder / ACCEPTED).read_text(encoding="utf-8"))
         return tuple(TypeAdapter(list[Entry]).validate_python(content or []))
 
 
 def releases() -> list[Release]:
-    """Every release that is remembered, oldest first."""
+    """Return every recorded release, oldest first."""
     found = [Release(version=path.parent.name, folder=path.parent) for path in FOLDER.glob(f"*/{ACCEPTED}")]
     return sorted(found, key=lambda one: tuple(int(part) for part in one.version.split(".")))

@@ -1,4 +1,4 @@
-"""Names of a release's resources stay, or an alias leads from the old one to the new; without an engine."""
+"""Names of a release's resources stay, or an alias leads from the old name to the new one; tested without an engine."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from tests.upgrade.releases import ENVIRONMENTS, LAB, Release, releases
 
 
 def known(release: Release, env: str) -> set[str]:
-    """What the release declared of an environment, less what may go."""
+    """Return the names that the release declared for an environment, without those that may go."""
     lines = (release.folder / f"names.{env}.txt").read_text(encoding="utf-8").splitlines()
     going = {one.type for one in release.accepted() if one.action == "destroy"}
     return {name for name in lines if name.split("::")[0].split("$")[-1] not in going}
 
 
 def today(release: Release, env: str) -> Program:
-    """What today's program declares of the environment file as it was then."""
+    """Declare the release's environment file with today's program."""
     return declared(load(release.stacks / f"Pulumi.{env}.yaml"))
 
 
@@ -49,7 +49,7 @@ def test_every_name_is_still_there(release: Release, env: str) -> None:
 
 
 class Group(ComponentResource):
-    """Two things in a cloud, one of them in a group of its own."""
+    """Two resources in a cloud, one of them in a group of its own."""
 
     def __init__(self, name: str, opts: ResourceOptions | None = None, *, inner: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:test:Group", name, None, opts)
@@ -59,7 +59,7 @@ class Group(ComponentResource):
 
 
 def group(name: str, *, own: list[Alias], inner: list[Alias] | None = None) -> Program:
-    """What a group of that name declares, with these aliases."""
+    """Declare a group with that name and these aliases."""
 
     def build() -> dict[str, Any]:
         Group(name, ResourceOptions(aliases=own), inner=ResourceOptions(aliases=inner or []))
@@ -90,7 +90,8 @@ def test_a_component_that_moved_keeps_its_children_by_an_alias_alone() -> None:
 
 
 def test_what_a_state_calls_is_still_there(release: Release) -> None:
-    """A state names the class of each resource of ours by its module: to delete one, the engine loads that one."""
+    """A state names the class of each of our dynamic resources by its module. To delete a resource, the engine loads
+    that class."""
     resources = (one for stack in LAB for one in release.resources(stack))
     written = {one["inputs"]["__provider"] for one in resources if "__provider" in one.get("inputs", {})}
     assert written

@@ -1,4 +1,4 @@
-"""What is remembered of a state holds no secret, and does not grow old."""
+"""A recorded state contains no secret, and its certificates are not due for decades."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KEY = "0123456789abcdef" * 4
 
 
 def wrapped(value: object) -> dict[str, str]:
-    """A secret as the engine writes it with ``--show-secrets``."""
+    """Return a secret as the engine writes it with ``--show-secrets``."""
     return {SIGNATURE: SECRET, "plaintext": json.dumps(value)}
 
 

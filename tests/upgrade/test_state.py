@@ -1,4 +1,5 @@
-"""The states of a release, previewed with today's program: nothing is made anew, nothing goes, the rest is reviewed."""
+"""Previews of a release's states with today's program: nothing is replaced, nothing is deleted, the rest is
+reviewed."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from tests.upgrade.verdict import judge
 pytestmark = pytest.mark.engine
 
 NOWHERE = "/nowhere"
-"""The cluster's kubeconfig: what is compared is in the state."""
+"""Kubeconfig of the cluster. No cluster is needed: the comparison is with the state."""
 DROPPED = ("PULUMI_", "AZURE_", "ARM_", "AWS_", "KUBE", "LONGHAUL_")
 
 OLD, NEW = "lab-control-plane-vault", "lab-control-plane-safe"
@@ -36,12 +37,12 @@ def renamed(self, name, args, opts=None):
     construct(self, name.replace("{OLD}", "{NEW}"), args, opts)
 vault.EnvironmentVault.__init__ = renamed
 """
-"""What gives the vault's component another name, in the program that is previewed."""
+"""Code before the previewed program, which renames the vault's component."""
 ALIASED = f'ALIASES.append(Alias(name="{OLD}"))\n'
 UNCOUNTED = ("pulumi:providers:", "pulumi:pulumi:StackReference")
-"""What the engine makes for itself, and what it only reads: it counts neither."""
+"""Resources that the engine makes for itself or only reads: it does not count them."""
 OTHER_FILE = "from components.render import secrets\nsecrets.METADATA = 'http://169.254.169.254/other'\n"
-"""What changes one file of every control-plane machine's user-data."""
+"""Code that changes one file in every control-plane machine's user-data."""
 
 
 class Upgrade:
@@ -68,19 +69,19 @@ class Upgrade:
         backend = folder / "backend"
         self._environ |= throwaway_backend(backend, project="longhaul", stack=LAB[0])
         for stack in LAB:
-            # The release's own salt is of no use: its states hold no ciphertext.
+            # The release's own salt is not needed: its states contain no ciphertext.
             copy_stack_file(stacks / f"Pulumi.{stack}.yaml", self._config(stack), decrypts=False)
             checkpoint = {"stack": f"organization/longhaul/{stack}", "latest": release.state(stack)["deployment"]}
             path = backend / ".pulumi" / "stacks" / "longhaul" / f"{stack}.json"
             path.write_text(json.dumps({"version": STATE_VERSION, "checkpoint": checkpoint}), encoding="utf-8")
 
     def change(self, lines: str) -> None:
-        """Have the program do something else first, such as change a constant."""
+        """Put ``lines`` before the program, such as the change of a constant."""
         source = (REPOSITORY / "stacks" / "__main__.py").read_text(encoding="utf-8")
         (self.project / "stacks" / "__main__.py").write_text(lines + source, encoding="utf-8")
 
     def preview(self, stack: str) -> Changes:
-        """What an ``up`` would do to a stack."""
+        """Return the changes that an ``up`` would make to a stack."""
         written = self._run("preview", "--json", "--config-file", str(self._config(stack)), stack=stack)
         return read_changes([read_document(written, source=f"the preview of {stack}")])
 

@@ -1,4 +1,4 @@
-"""What an upgrade may do, and what is refused, step by step."""
+"""Changes that an upgrade may make, and changes that are refused."""
 
 from __future__ import annotations
 

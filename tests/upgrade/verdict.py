@@ -1,4 +1,4 @@
-"""What an upgrade would do to a state, against what it may do."""
+"""Compares the changes of an upgrade with those that were accepted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.upgrade.names import is_kept
 from tests.upgrade.releases import Entry
 
 USER_DATA = {"osProfile.customData", "userData"}
-"""Properties that hold what a machine starts with, in base64."""
+"""Properties that hold a machine's user data, in base64."""
 ADVICE = {
     Action.REPLACE: "keep the property as it was; what replaces machines is accepted only where a guard of the engine "
     "gives them turns, and is told in CHANGELOG.md (docs/releasing.md, Machines that are made anew)",
@@ -29,17 +29,17 @@ ADVICE = {
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What was found."""
+    """Result of the comparison."""
 
     refused: tuple[str, ...]
-    """What nobody has accepted, in words."""
+    """Changes that were not accepted, in words."""
     used: frozenset[Entry]
-    """The entries that it took."""
+    """Accepted entries that match a change."""
 
 
 def judge(changes: Iterable[Change], accepted: Iterable[Entry]) -> Verdict:
-    """Every property of every cloud's resource that something happens to must be accepted; components and the engine's
-    own providers are nothing in a cloud."""
+    """Judge every property that changes in a cloud's resources: each must be accepted. Components and the engine's own
+    providers do not count, since they are nothing in a cloud."""
     entries = {(one.action, one.type, one.property): one for one in accepted}
     refused: list[str] = []
     used: set[Entry] = set()
@@ -56,7 +56,8 @@ def judge(changes: Iterable[Change], accepted: Iterable[Entry]) -> Verdict:
 
 
 def _properties(change: Change) -> Iterator[str]:
-    """What is to be accepted of a change: its properties, or the whole of what is made or goes."""
+    """Yield what has to be accepted of a change: its properties, or the empty path for a resource that is made or
+    destroyed."""
     differing = dict.fromkeys(re.sub(r"\[\d+\]", "", path) for path in change.differing)
     if change.action in (Action.CHANGE, Action.REPLACE) and differing:
         yield from differing
@@ -65,7 +66,7 @@ def _properties(change: Change) -> Iterator[str]:
 
 
 def _word(change: Change, path: str) -> str:
-    """A replacement's properties that would not make it anew by themselves are changes."""
+    """Return the action for a property. In a replacement, a property that would not cause it by itself is a change."""
     if change.action is Action.REPLACE and any(
         not replaces for known, replaces in change.differing.items() if re.sub(r"\[\d+\]", "", known) == path
     ):
@@ -74,7 +75,8 @@ def _word(change: Change, path: str) -> str:
 
 
 def _admissible(change: Change, entry: Entry) -> bool:
-    """Nothing is made anew that the engine's guards do not take one at a time, whatever somebody accepted."""
+    """Return whether the entry may accept the change. No replacement is admitted, even if it was accepted, unless the
+    engine's guards allow only one at a time."""
     return entry.action != "replace" or change.guarded
 
 
@@ -84,7 +86,7 @@ def _told(change: Change, path: str) -> str:
 
 
 def _files(change: Change, path: str) -> str:
-    """Which of a machine's files differ, when it is its user-data."""
+    """Return the names of the machine's files that differ, when the property is its user data."""
     if path not in USER_DATA:
         return ""
     before, after = (_written(_at(side, path)) for side in (change.before, change.after))
@@ -99,7 +101,7 @@ def _at(value: Any, path: str) -> Any:
 
 
 def _written(value: Any) -> dict[str, Any]:
-    """A cloud-init document's files by path; empty for what is none."""
+    """Return a cloud-init document's files by path; empty when it is no such document."""
     try:
         content = yaml.safe_load(base64.b64decode(str(value), validate=True))
     except (binascii.Error, UnicodeDecodeError, yaml.YAMLError):

@@ -1,4 +1,4 @@
-"""Ansible's way into a folder that holds a system, as SSH is into a machine; :mod:`lab.ansible.runner` prepares it."""
+"""Connection plugin of Ansible for a folder that holds a system; :mod:`lab.ansible.runner` prepares the folder."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ENVIRONMENT = {
 
 
 class Connection(LocalSystem):
-    """What Ansible looks for."""
+    """Connection that Ansible finds by this class name; runs tasks by chroot."""
 
     transport = "rootfs"
     environment = _ENVIRONMENT

@@ -1,4 +1,4 @@
-"""What a caller may do: the operator everything, a session what its role's policies say."""
+"""Access control: the operator may do everything, a session only what its role's policies allow."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from lab.cloud.aws.account import Account
 
 ALWAYS = "sts:GetCallerIdentity"
-"""Needs no permission, and cannot be denied:
+"""Action that needs no permission and cannot be denied:
 docs.aws.amazon.com/STS/latest/APIReference/API_GetCallerIdentity.html."""
 
 
 def key_of(account: Account, key_id: str) -> Key | None:
-    """An access key by its id; None for one that nobody has."""
+    """Find an access key by its id; None when there is no such active key."""
     for user in account.iam.users.values():
         for key in user.access_keys:
             if key.access_key_id == key_id and key.status == "Active":
@@ -35,7 +35,7 @@ def key_of(account: Account, key_id: str) -> Key | None:
 
 
 def check_access(account: Account, key_id: str, action: str) -> None:
-    """Raises AwsError when the holder of a key may not do ``action`` (``ec2:DescribeInstances``)."""
+    """Raise AwsError when the holder of a key may not do ``action`` (``ec2:DescribeInstances``)."""
     if action == ALWAYS:
         return
     who, policies = _policies(account, key_id)
@@ -47,8 +47,8 @@ def check_access(account: Account, key_id: str, action: str) -> None:
 
 
 def permitted(policies: list[Mapping[str, Any]], action: str) -> bool:
-    """Whether policies allow an action on anything (``Resource: *``). What is allowed only for some resources or under
-    a condition is not allowed here; what is denied so, is denied."""
+    """Return whether policies allow an action on all resources (``Resource: *``). An Allow for named resources or with
+    a condition does not count here; a Deny counts in any case."""
     statements = [statement for policy in policies for statement in _list(policy.get("Statement"))]
     meant = [one for one in statements if _matches(one, action)]
     if any(one.get("Effect") == "Deny" for one in meant):

@@ -1,7 +1,7 @@
-"""The account's state: moto's backends with our corrections in their place, kept in one file.
+"""State of the account: moto's backends, replaced by our corrected ones and kept in one file.
 
-Importing this module imports moto, which takes a second or two; :mod:`lab.cloud.aws.cloud` does so off the event loop,
-and only for an environment with AWS in it.
+Importing this module imports moto, which takes a second or two. So :mod:`lab.cloud.aws.cloud` imports it outside the
+event loop, and only for an environment with a site on AWS.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from lab.cloud.aws.hosts import ACCOUNT
 from lab.cloud.aws.scaling import LabScaling
 
 GLOBAL = "aws"
-"""moto's name of the partition that global services live in."""
+"""moto's name of the partition that holds global services."""
 OPERATOR = "operator"
-"""IAM user that the operator's key pair belongs to; it may do everything."""
+"""IAM user that has the operator's key pair and may do everything."""
 _ADMINISTRATOR = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}
 
 
 class StateError(RuntimeError):
-    """The account's file cannot be read: another version of moto or of this program wrote it."""
+    """Raised when the account's file cannot be read: another version of moto or of this program wrote it."""
 
 
 @dataclass
 class Held:
-    """Everything that one file holds; objects refer to each other, so they are written together."""
+    """Everything in the account's file. The objects refer to each other, so they are written together."""
 
     ec2: dict[str, LabEc2]
     scaling: dict[str, LabScaling]
@@ -51,12 +51,12 @@ class Account:
     """One account of AWS in the environment's regions.
 
     Raises:
-        StateError: see there.
+        StateError: the file cannot be read.
         OSError: the file cannot be written.
     """
 
     def __init__(self, path: Path, *, regions: Sequence[str], images: Mapping[str, str], key: tuple[str, str]) -> None:
-        """``images``: image ids to the names that the hypervisor knows them by; ``key``: the operator's key pair."""
+        """``images`` maps image ids to the hypervisor's names for them; ``key`` is the operator's key pair."""
         self._path = path
         self.images = dict(images)
         BackendDict.reset()  # type: ignore[no-untyped-call, unused-ignore]
@@ -68,7 +68,7 @@ class Account:
         self._ensure_operator(*key)
 
     def save(self) -> None:
-        """Write everything; a daemon that is killed afterwards answers as before."""
+        """Write everything, so that a daemon started after a kill answers as before."""
         beside = self._path.with_suffix(".new")
         beside.touch(mode=0o600)
         beside.write_bytes(pickle.dumps(self.held, protocol=pickle.HIGHEST_PROTOCOL))
@@ -94,18 +94,18 @@ class Account:
 
     @property
     def capacity(self) -> dict[str, int]:
-        """Instances that may still be launched, by ``type@zone``; what is not named has no limit."""
+        """Number of instances that can still be launched, by ``type@zone``; a key that is missing has no limit."""
         return self.held.capacity
 
     def instances(self) -> Iterator[tuple[LabEc2, Any]]:
-        """Every instance that has not ended, with its region's EC2."""
+        """Yield every instance that is not terminated, with its region's EC2."""
         for ec2 in self.ec2:
             for instance in ec2.all_instances():
                 if instance.state != "terminated":
                     yield ec2, instance
 
     def public_addresses(self) -> set[IPv4Address]:
-        """Every public address that is taken, in all regions."""
+        """Return every public address in use, in all regions."""
         return {address for ec2 in self.ec2 for address in ec2.public_addresses()}
 
     def _read(self) -> Held:
@@ -151,6 +151,6 @@ def _new(regions: Sequence[str]) -> Held:
 
 
 def _register(ec2: LabEc2) -> None:
-    """What a backend's constructor does for finding VPCs of other regions."""
+    """Register a backend where moto looks for VPCs of other regions, as a backend's constructor does."""
     ec2.vpc_refs[type(ec2)].add(weakref.ref(ec2))
     ec2.vpc_pcx_refs[type(ec2)].add(weakref.ref(ec2))

@@ -1,7 +1,7 @@
 """Every action that the lab's AWS has, with the parameters that it honours.
 
-moto passes over parameters that it does not know. Here an action or a parameter that is not listed is an error, so
-nothing is taken and then not done. Names as in botocore's service models.
+moto ignores parameters that it does not know. Here an action or a parameter that is not listed is an error, so no
+parameter is accepted and then ignored. Names are those of botocore's service models.
 """
 
 from __future__ import annotations
@@ -161,13 +161,13 @@ _TEMPLATE = (
 )
 _INTERFACE = "DeviceIndex Ipv4PrefixCount AssociatePublicIpAddress DeleteOnTermination Groups Description"
 UNSIGNED = frozenset({("sts", "AssumeRoleWithWebIdentity")})
-"""What a caller without AWS credentials may ask: the token in it says who asks."""
+"""Actions for callers without AWS credentials: the token in the request identifies the caller."""
 _READS = ("Describe", "Get", "List")
 
 
 @functools.cache
 def known_actions() -> Mapping[str, Mapping[str, frozenset[str]]]:
-    """Parameters by action by service."""
+    """Return the parameters by service and action."""
     tables = {"ec2": _EC2, "autoscaling": _AUTOSCALING, "iam": _IAM, "sts": _STS}
     return {
         service: {action: frozenset(names.split()) for action, names in table.items()}
@@ -176,12 +176,12 @@ def known_actions() -> Mapping[str, Mapping[str, frozenset[str]]]:
 
 
 def changes(action: str) -> bool:
-    """Whether an action may change anything."""
+    """Return whether an action may change anything."""
     return not action.startswith(_READS)
 
 
 def check_action(service: str, action: str) -> None:
-    """Raises AwsError for an action that the lab's AWS does not have."""
+    """Raise AwsError for an action that the lab's AWS does not have."""
     if action not in known_actions()[service]:
         code = "InvalidAction" if service == "ec2" else "UnsupportedOperation"
         raise AwsError(
@@ -190,7 +190,7 @@ def check_action(service: str, action: str) -> None:
 
 
 def check_parameters(service: str, action: str, parameters: Mapping[str, object]) -> None:
-    """Raises AwsError for parameters that the lab's AWS would not honour."""
+    """Raise AwsError for parameters that the lab's AWS would not honour."""
     unknown = {name for name, value in parameters.items() if value is not None} - known_actions()[service][action]
     template = parameters.get("LaunchTemplateData")
     if isinstance(template, Mapping):

@@ -1,4 +1,7 @@
-"""Free addresses: private ones and /28 prefixes of a subnet, as EC2 chooses them, and the lab's public ones. Pure."""
+"""Chooses free addresses: private addresses and /28 prefixes of a subnet, as EC2 does, and the lab's public addresses.
+
+Nothing here has side effects.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,16 @@ from ipaddress import IPv4Address, IPv4Network
 from lab.cloud.aws.errors import AwsError
 
 RESERVED_FIRST = 4
-"""The network, the router, the name server and one for future use, and the last address besides:
-docs.aws.amazon.com/vpc/latest/userguide/subnet-sizing.html."""
+"""Number of addresses that AWS reserves at a subnet's start: network, router, name server and one for future use. The
+last address is reserved too: docs.aws.amazon.com/vpc/latest/userguide/subnet-sizing.html."""
 PREFIX_LENGTH = 28
-"""docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-prefix-eni.html."""
+"""Length of an assigned prefix: docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-prefix-eni.html."""
 
 
 def free_address(
     subnet: IPv4Network, *, taken: Collection[IPv4Network], reservations: Sequence[IPv4Network]
 ) -> IPv4Address | None:
-    """The lowest address outside all reservations that nobody has; None when the subnet is full."""
+    """Return the lowest free address outside all reservations; None when the subnet is full."""
     address = int(subnet.network_address) + RESERVED_FIRST
     while address < int(subnet.broadcast_address):
         found = IPv4Network((address, 32))
@@ -31,7 +34,8 @@ def free_address(
 def free_prefix(
     subnet: IPv4Network, *, taken: Collection[IPv4Network], reservations: Sequence[IPv4Network]
 ) -> IPv4Network | None:
-    """The lowest free /28: in a reservation for prefixes where the subnet has one, else anywhere in the subnet."""
+    """Return the lowest free /28, in a reservation for prefixes if the subnet has one, else anywhere in it; None when
+    there is none."""
     for range_ in sorted(reservations) or [subnet]:
         start = int(range_.network_address)
         while start + (1 << (32 - PREFIX_LENGTH)) - 1 <= int(range_.broadcast_address):
@@ -48,17 +52,18 @@ def _holder(wanted: IPv4Network, taken: Collection[IPv4Network]) -> IPv4Network 
 
 
 def _edge(wanted: IPv4Network, subnet: IPv4Network) -> IPv4Network | None:
-    """The /28 at either end of a subnet holds addresses that EC2 keeps for itself."""
+    """Return the /28 when it holds an address at either end of the subnet, which EC2 keeps for itself; else None."""
     edges = (subnet.network_address, subnet.broadcast_address)
     return wanted if any(edge in wanted for edge in edges) else None
 
 
 RANGE = IPv4Network("198.51.100.96/27")
-"""AWS's share of the lab's internet; Azure has the /27 before it. Elastic addresses and the outside of tunnels."""
+"""AWS's share of the lab's internet, for Elastic IPs and the outside addresses of tunnels. The /27 before it is
+Azure's."""
 
 
 def next_public(used: Collection[IPv4Address]) -> IPv4Address:
-    """The lowest address that nobody has.
+    """Return the lowest free public address.
 
     Raises:
         AwsError: all 32 are taken.

@@ -1,4 +1,4 @@
-"""AWS as one object: answers requests, keeps the account, and follows its instances to their end."""
+"""AWS as one object: answers requests, keeps the account, and follows its instances until they are terminated."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LOOK_S = 1.0
-"""How often machines that have switched themselves off are looked for."""
+"""Seconds between searches for machines that have switched themselves off."""
 RETRY_S = 10.0
-"""How often a group tries again to launch what it could not."""
+"""Seconds between a group's attempts to launch missing instances."""
 END_TIMEOUT_S = 120.0
-"""How long a machine may take to go, before that is said in the log; it is waited for all the same."""
+"""Seconds after which the log warns that a machine is not gone; the wait goes on after that."""
 
 Claims = Callable[[str], Mapping[str, Any]]
 Applied = Callable[[int], Any]
 
 
 class AwsCloud:
-    """AWS in one environment's regions; with no region it answers nothing and loads nothing.
+    """AWS in one environment's regions; without a region it answers nothing and loads nothing.
 
-    The account is loaded off the event loop, because moto takes seconds to import. Everything else happens in the
+    The account is loaded outside the event loop, because moto takes seconds to import. Everything else happens in the
     event loop, one request at a time.
     """
 
@@ -69,11 +69,11 @@ class AwsCloud:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The host names that it answers at."""
+        """Host names at which it answers."""
         return hosts.names(self.regions)
 
     def operator_environment(self, bundle: str) -> dict[str, str]:
-        """Environment variables with which AWS's SDKs act as the operator; ``bundle`` is the authorities' file."""
+        """Return environment variables with which AWS's SDKs act as the operator; ``bundle`` is the CA file."""
         if not self.regions:
             return {}
         return {
@@ -86,7 +86,7 @@ class AwsCloud:
         }
 
     async def account(self) -> Account:
-        """The account, once it is loaded.
+        """Return the account, once it is loaded.
 
         Raises:
             RuntimeError: the environment is not on AWS.
@@ -98,7 +98,7 @@ class AwsCloud:
         return self._account
 
     def answers(self, host: str) -> bool:
-        """Whether a host name is one of AWS's, even one that the lab does not have."""
+        """Return whether a host name is AWS's, even one that the lab does not have."""
         return bool(self.regions) and host.endswith(hosts.SUFFIX)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
@@ -128,7 +128,7 @@ class AwsCloud:
                           service=endpoint.service)  # fmt: skip
 
     def world(self) -> World:
-        """What AWS wants to exist."""
+        """Return what AWS wants to exist."""
         if self._account is None:
             return World()
         from lab.cloud.aws.world import build_world
@@ -136,8 +136,8 @@ class AwsCloud:
         return build_world(self._account)
 
     def set_capacity(self, kind: str, zone: str, count: int | None) -> None:
-        """Limit how many more instances of a type can be launched in a zone; None takes the limit away. Groups that
-        wait for capacity try again at once."""
+        """Limit how many more instances of a type can be launched in a zone; None removes the limit. Groups that wait
+        for capacity try again at once."""
         from lab.cloud.aws.launching import capacity_key
 
         if self._account is None:
@@ -148,7 +148,7 @@ class AwsCloud:
         self._fill_groups(self._account)
 
     def changed(self) -> None:
-        """Keep what has changed, and let the hypervisor follow."""
+        """Save the account, tell the hypervisor of the change, and wait for instances that shut down."""
         if self._account is None:
             return
         self._account.save()
@@ -156,9 +156,8 @@ class AwsCloud:
         self._await_ends(self._account)
 
     async def run(self, applied: Applied) -> None:
-        """Follow instances until cancelled: end those whose machines are gone, replace those that switched themselves
-        off, and try again what could not be launched. ``applied`` awaits that the hypervisor has looked at a
-        revision."""
+        """Follow instances until cancelled: terminate those whose machines are gone, replace those that switched
+        themselves off, and retry failed launches. ``applied`` waits until the hypervisor has handled a revision."""
         if not self.regions:
             return
         account = await self.account()
@@ -183,7 +182,7 @@ class AwsCloud:
         await asyncio.gather(*self._ends.values(), return_exceptions=True)
 
     def _load(self) -> Account:
-        # The images that moto knows are none that the lab could boot.
+        # The lab cannot boot any of moto's own images.
         os.environ.setdefault("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")
         from lab.cloud.aws.account import Account
 
@@ -218,7 +217,7 @@ class AwsCloud:
         return web.Response(status=int(status), body=_bytes(text), headers={"Content-Type": str(kind)})
 
     def _await_ends(self, account: Account) -> None:
-        """See to every instance that is ending."""
+        """Start a task for every instance that shuts down and has none yet."""
         for ec2, instance in account.instances():
             if instance.state == "shutting-down" and instance.id not in self._ends and self._applied is not None:
                 task = asyncio.create_task(self._end(account, ec2, instance, self._applied))
@@ -226,7 +225,7 @@ class AwsCloud:
                 task.add_done_callback(partial(self._forget, instance.id))
 
     async def _end(self, account: Account, ec2: Any, instance: Any, applied: Applied) -> None:
-        """An instance has ended when its machine is gone."""
+        """Terminate an instance once its machine is gone."""
         await applied(self._store.revision)
         while True:
             try:
@@ -236,7 +235,7 @@ class AwsCloud:
                 continue
             if state.phase == "absent":
                 break
-            await asyncio.sleep(LOOK_S)  # it could not be removed, and the hypervisor tries again
+            await asyncio.sleep(LOOK_S)  # the machine could not be removed; the hypervisor tries again
         ec2.finish_termination(instance)
         for scaling in account.scaling:
             for group in scaling.groups():
@@ -247,7 +246,7 @@ class AwsCloud:
         self._ends.pop(instance_id, None)
 
     def _replace_stopped(self, account: Account) -> None:
-        """Machines that powered themselves off: their instances end, and their groups launch others."""
+        """Terminate instances whose machines powered themselves off; their groups launch others."""
         gone = [
             (ec2, instance.id)
             for ec2, instance in account.instances()
@@ -276,7 +275,7 @@ class AwsCloud:
 
 
 def _operator_key(store: Store) -> tuple[str, str]:
-    """The operator's key pair, made once."""
+    """Return the operator's key pair; make it the first time."""
     found = store.record("aws", "operator")
     if found is None:
         letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"

@@ -1,6 +1,6 @@
-"""Where the lab's AWS differs: what moto gets wrong and is put right here, and what is still not as in AWS.
+"""Lists the corrections of moto in the lab's AWS, and the differences from AWS that remain.
 
-Each correction names the test that holds it (in ``tests/lab/cloud/aws``).
+Each correction names the test that checks it (in ``tests/lab/cloud/aws``).
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Correction:
-    """One thing that moto 5.2.5 gets wrong."""
+    """One error of moto 5.2.5, and its correction."""
 
     moto: str
-    """What moto does."""
+    """Behaviour of moto."""
     here: str
-    """What the lab does, as AWS would."""
+    """Behaviour of the lab, which is AWS's."""
     test: str
-    """``file::test``."""
+    """Test of the correction, as ``file::test``."""
 
 
 CORRECTIONS = (
@@ -160,11 +160,11 @@ REMAINING = (
     "does not say what it does.",
     "Instance metadata has no signatures of the identity document, and no IPv6.",
 )
-"""What is still not as in AWS."""
+"""Differences from AWS that remain."""
 
 
 def page() -> str:
-    """All of it, as docs/lab-differences.md has it."""
+    """Render all of it, as docs/lab-differences.md has it."""
     rows = "\n".join(f"| {one.moto} | {one.here} |" for one in CORRECTIONS)
     rest = "\n".join(f"- {line}" for line in REMAINING)
     return (

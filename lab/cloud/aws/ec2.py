@@ -1,5 +1,5 @@
-"""EC2 as moto has it, with what moto gets wrong put right: addresses, what may not be deleted yet, and instances that
-take a while to end."""
+"""Corrects moto's EC2: addresses, resources that cannot be deleted while in use, and instances that take a while to
+terminate."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ if TYPE_CHECKING:
     from lab.cloud.aws.owner import Owner
 
 REMEMBERED_S = 3600.0
-"""How long a terminated instance is still shown: docs.aws.amazon.com/AWSEC2/latest/UserGuide/terminating-instances.html
-says about an hour."""
+"""Seconds for which a terminated instance is still shown. About an hour, says
+docs.aws.amazon.com/AWSEC2/latest/UserGuide/terminating-instances.html."""
 
 
 class LabEc2(LabVpnConnections, EC2Backend):
     """One region's EC2."""
 
     account: Owner
-    """Set by the account when it takes the backend up; not part of the saved state."""
+    """Set by the account when it installs the backend; not part of the saved state."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in self.__dict__.items() if key != "account"}
 
     def public_addresses(self) -> Iterator[IPv4Address]:
-        """Public addresses that this region holds."""
+        """Yield the public addresses that this region holds."""
         for address in self.addresses:
             yield IPv4Address(address.public_ip)
         yield from self.tunnel_addresses()
 
     def allocate_address(self, domain: str, address: str | None = None, tags: dict[str, str] | None = None) -> Any:
-        """An elastic address out of the lab's range; moto invents any."""
+        """Allocate an Elastic IP of the lab's range; moto invents addresses."""
         chosen = address or str(next_public(self.account.public_addresses()))
         return super().allocate_address(domain, address=chosen, tags=tags)
 
@@ -56,7 +56,7 @@ class LabEc2(LabVpnConnections, EC2Backend):
         tags: dict[str, str] | None = None,
         connectivity_type: str | None = "public",
     ) -> Any:
-        """moto gives the gateway an address outside its subnet."""
+        """Create a NAT gateway with an address of its subnet; moto gives it one outside the subnet."""
         address = self.take_address(self.get_subnet(subnet_id))
         gateway = super().create_nat_gateway(subnet_id, allocation_id, tags, connectivity_type or "public")
         interface = gateway._eni
@@ -66,7 +66,7 @@ class LabEc2(LabVpnConnections, EC2Backend):
         return gateway
 
     def delete_nat_gateway(self, nat_gateway_id: str) -> Any:
-        """With its interface, and without its address: moto leaves both as they were."""
+        """Delete a NAT gateway with its interface, and disassociate its Elastic IP; moto leaves both as they were."""
         if nat_gateway_id not in self.nat_gateways:
             raise EC2ClientError("NatGatewayNotFound", f"The NAT gateway {nat_gateway_id} was not found")
         gateway = super().delete_nat_gateway(nat_gateway_id)
@@ -77,7 +77,7 @@ class LabEc2(LabVpnConnections, EC2Backend):
         return gateway
 
     def take_address(self, subnet: Any) -> IPv4Address:
-        """A free address of a subnet.
+        """Return a free address of a subnet.
 
         Raises:
             EC2ClientError: ``InsufficientFreeAddressesInSubnet``.
@@ -91,7 +91,7 @@ class LabEc2(LabVpnConnections, EC2Backend):
         return found
 
     def take_prefix(self, subnet: Any) -> IPv4Network:
-        """A free /28 of a subnet.
+        """Return a free /28 of a subnet.
 
         Raises:
             EC2ClientError: ``InsufficientCidrBlocks``.
@@ -107,7 +107,7 @@ class LabEc2(LabVpnConnections, EC2Backend):
         return found
 
     def taken(self, subnet: Any) -> list[IPv4Network]:
-        """Addresses and prefixes of a subnet's interfaces."""
+        """Return the addresses and prefixes of a subnet's interfaces."""
         found = []
         for interface in self.enis.values():
             if interface.subnet.id == subnet.id:
@@ -116,8 +116,8 @@ class LabEc2(LabVpnConnections, EC2Backend):
         return found
 
     def terminate_instances(self, instance_ids: list[str]) -> list[Any]:
-        """Instances begin to end; :meth:`finish_termination` follows when their machines are gone. moto lets them end
-        at once."""
+        """Start to terminate instances; :meth:`finish_termination` follows when their machines are gone. moto
+        terminates them at once."""
         ended = []
         for instance in self.get_multi_instances_by_id(instance_ids):
             before = _State(name=instance.state, code=instance.state_code)
@@ -128,12 +128,12 @@ class LabEc2(LabVpnConnections, EC2Backend):
         return ended
 
     def finish_termination(self, instance: Any) -> None:
-        """The machine is gone: free what the instance had."""
+        """Terminate an instance whose machine is gone, and free what it had."""
         instance.terminate()
         instance.ended_at = time.time()
 
     def forget_ended(self) -> bool:
-        """Forget instances that ended long ago; whether there were any."""
+        """Forget instances that were terminated long ago; return whether there were any."""
         latest, found = time.time() - REMEMBERED_S, False
         for reservation in list(self.reservations.values()):
             left = [one for one in reservation.instances if getattr(one, "ended_at", latest) >= latest]
@@ -187,7 +187,7 @@ class LabEc2(LabVpnConnections, EC2Backend):
 
 
 class _State:
-    """What an instance's state was."""
+    """State of an instance before a change."""
 
     def __init__(self, *, name: str, code: int) -> None:
         self.name = name
@@ -195,7 +195,7 @@ class _State:
 
 
 def prefixes_of(interface: Any) -> list[IPv4Network]:
-    """An interface's delegated prefixes."""
+    """Return an interface's delegated prefixes."""
     return [IPv4Network(one["Ipv4Prefix"]) for one in getattr(interface, "ipv4_prefixes", [])]
 
 

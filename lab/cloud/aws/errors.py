@@ -1,4 +1,4 @@
-"""Refusals in the words of AWS's two query protocols."""
+"""Errors in the formats of AWS's two query protocols."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from aiohttp import web
 
 
 class AwsError(Exception):
-    """A refusal; ``code`` and ``status`` as the service's API reference gives them."""
+    """A refused request; ``code`` and ``status`` are those of the service's API reference."""
 
     def __init__(self, code: str, message: str, *, status: int = 400) -> None:
         super().__init__(message)
@@ -19,7 +19,7 @@ class AwsError(Exception):
 
 
 def render(error: AwsError, *, service: str) -> web.Response:
-    """The answer that an SDK understands as ``error``."""
+    """Return the response that an SDK reads as ``error``."""
     request = str(uuid.uuid4())
     inner = f"<Code>{escape(error.code)}</Code><Message>{escape(error.message)}</Message>"
     if service == "ec2":

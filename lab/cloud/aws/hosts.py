@@ -1,4 +1,4 @@
-"""The names that AWS's services answer at."""
+"""Host names of AWS's services."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 ACCOUNT = "123456789012"
-"""The lab's account; moto's own."""
+"""Id of the lab's account; it is moto's own."""
 SUFFIX = ".amazonaws.com"
 REGIONAL = ("ec2", "autoscaling", "sts")
 GLOBAL = ("iam", "sts")
 GLOBAL_REGION = "us-east-1"
-"""Where requests to global services are signed for: docs.aws.amazon.com/general/latest/gr/iam-service.html."""
+"""Region for which requests to global services are signed: docs.aws.amazon.com/general/latest/gr/iam-service.html."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +23,7 @@ class Endpoint:
 
 
 def names(regions: Sequence[str]) -> tuple[str, ...]:
-    """Every name that is served, for the regions of one environment; none without a region."""
+    """Return every host name that is served for an environment's regions; none without a region."""
     if not regions:
         return ()
     regional = [f"{service}.{region}{SUFFIX}" for region in regions for service in REGIONAL]
@@ -31,7 +31,7 @@ def names(regions: Sequence[str]) -> tuple[str, ...]:
 
 
 def endpoint_of(host: str, regions: Sequence[str]) -> Endpoint | None:
-    """What a host name stands for; None for a service or a region that the lab does not have."""
+    """Return the endpoint of a host name; None for a service or a region that the lab does not have."""
     if not host.endswith(SUFFIX):
         return None
     service, _, region = host.removesuffix(SUFFIX).partition(".")

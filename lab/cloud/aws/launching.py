@@ -1,5 +1,8 @@
-"""Instances from launch templates, with all that moto leaves out when an auto scaling group launches them: metadata
-options, instance profile, delegated prefixes, tags of disks and interfaces, the limits of subnets and of capacity."""
+"""Launches instances from launch templates, and adds what moto leaves out when an auto scaling group launches them.
+
+That is: metadata options, instance profile, delegated prefixes, tags of disks and interfaces, and the limits of subnets
+and of capacity.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +20,11 @@ if TYPE_CHECKING:
     from lab.cloud.aws.owner import Owner
 
 USER_DATA_LIMIT = 16384
-"""Bytes before encoding: docs.aws.amazon.com/AWSEC2/latest/UserGuide/user-data.html."""
+"""Limit of user data in bytes, before encoding: docs.aws.amazon.com/AWSEC2/latest/UserGuide/user-data.html."""
 
 
 def check_user_data(encoded: str) -> None:
-    """Raises EC2ClientError for user data beyond the limit, or not in base64."""
+    """Raise EC2ClientError for user data that exceeds the limit or is not base64."""
     try:
         raw = base64.b64decode(encoded, validate=True)
     except ValueError as problem:
@@ -32,7 +35,7 @@ def check_user_data(encoded: str) -> None:
 
 
 def check_template(account: Owner, version: Any) -> None:
-    """Raises EC2ClientError for a template that nothing can be launched from."""
+    """Raise EC2ClientError for a template from which no instance can be launched."""
     image, kind = version.data.get("ImageId"), version.data.get("InstanceType")
     if not image or not kind:
         raise EC2ClientError("MissingParameter", "The request must contain the parameters ImageId and InstanceType")
@@ -56,7 +59,7 @@ def launch(ec2: LabEc2, *, template: Any, version: Any, subnet: Any, tags: dict[
         if ec2.get_security_group_from_id(group) is None:
             raise EC2ClientError("InvalidGroup.NotFound", f"The security group '{group}' does not exist")
     if int(wanted.get("Ipv4PrefixCount") or 0):
-        ec2.take_prefix(subnet)  # there is one, or the launch fails before anything exists
+        ec2.take_prefix(subnet)  # only a check: without a free prefix the launch fails before anything exists
     reservation = ec2.run_instances(
         data["ImageId"],
         1,
@@ -129,5 +132,5 @@ def _take_capacity(account: Owner, kind: str, zone: str, *, look_only: bool = Fa
 
 
 def capacity_key(kind: str, zone: str) -> str:
-    """How a limit of capacity is kept."""
+    """Return the key of a capacity limit."""
     return f"{kind}@{zone}"

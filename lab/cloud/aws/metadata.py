@@ -1,4 +1,4 @@
-"""``169.254.169.254`` in a VPC: what an instance is told about itself, and its role's credentials.
+"""Instance metadata service, ``169.254.169.254`` in a VPC: an instance's own data, and its role's credentials.
 
 docs.aws.amazon.com/AWSEC2/latest/UserGuide/instancedata-data-categories.html and
 docs.aws.amazon.com/AWSEC2/latest/UserGuide/configuring-instance-metadata-service.html.
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LONGEST_TOKEN_S = 21600
-"""Six hours: docs.aws.amazon.com/AWSEC2/latest/UserGuide/instancedata-data-retrieval.html."""
+"""Longest life of a token, six hours: docs.aws.amazon.com/AWSEC2/latest/UserGuide/instancedata-data-retrieval.html."""
 CREDENTIALS_S = 6 * 3600
 RENEW_S = 5 * 60
-"""New credentials are there at least this long before the old ones end (IAM roles for Amazon EC2)."""
+"""Seconds before their expiry at which credentials are renewed (IAM roles for Amazon EC2)."""
 LIFE_HEADER = "X-aws-ec2-metadata-token-ttl-seconds"
 TOKEN_HEADER = "X-aws-ec2-metadata-token"  # noqa: S105 - a header's name
 
 
 class Metadata:
-    """Answers instances, told apart by the address they call from."""
+    """Answers instances, which it identifies by their VPC and address."""
 
     def __init__(self, *, account: Callable[[], Awaitable[Account]], changed: Callable[[], None]) -> None:
-        """``changed`` is called when credentials were made, which have to be kept."""
+        """``changed`` is called after credentials were made, so that they are saved."""
         self._account = account
         self._changed = changed
         self._tokens: dict[str, tuple[str, float]] = {}
@@ -98,7 +98,7 @@ class Metadata:
         return _leaf(tree, parts[1:])
 
     def _credentials(self, account: Account, instance: Any, role: Any) -> str:
-        """A session of the instance's role, the same until it is nearly over."""
+        """Return credentials of the instance's role; they stay the same until shortly before they expire."""
         now = datetime.datetime.now(datetime.UTC)
         session = next((one for one in reversed(account.sts.assumed_roles) if one.session_name == instance.id), None)
         if session is None or _aware(session.expiration) - now < datetime.timedelta(seconds=RENEW_S):
@@ -165,8 +165,8 @@ def _document(ec2: LabEc2, instance: Any) -> str:
 
 
 def _limit_hops(request: web.Request, limit: int) -> None:
-    """A token does not travel further than the instance's hop limit says: what is one hop behind it, as a container
-    with an address of its own is, does not get the answer."""
+    """Set the TTL of the answer to the instance's hop limit. With a limit of 1, a container with an address of its own
+    is one hop too far and does not get the token."""
     connection = request.transport.get_extra_info("socket") if request.transport else None
     with contextlib.suppress(OSError):
         if connection is not None and connection.family == socket.AF_INET:
@@ -193,11 +193,12 @@ if TYPE_CHECKING:
     from lab.cloud.aws.ec2 import LabEc2
 
 Tree = dict[str, Any]
-"""Folders are maps, values texts or functions that make them; None is what this instance does not have."""
+"""Tree of metadata: folders are maps, values are texts or functions that return them. None stands for data that this
+instance does not have."""
 
 
 def tree_of(ec2: LabEc2, instance: Any, credentials: Callable[[Any], str]) -> Tree:
-    """Everything below ``/latest/meta-data``; ``credentials`` makes the document of a role."""
+    """Return everything below ``/latest/meta-data``; ``credentials`` makes the document of a role."""
     interface = instance.nics[0]
     region = ec2.region_name
     return {
@@ -266,7 +267,7 @@ def _reservation(ec2: LabEc2, instance: Any) -> str | None:
 
 
 def _tags(ec2: LabEc2, instance: Any) -> Tree | None:
-    """Only where the template opens them; they are closed by default."""
+    """Return the instance's tags if its metadata options enable them; by default they are disabled."""
     if instance.metadata_options.instance_metadata_tags != "enabled":
         return None
     return {"instance": dict(ec2.tags.get(instance.id, {}))}

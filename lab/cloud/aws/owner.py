@@ -1,4 +1,4 @@
-"""The account as its parts ask it: each part is below the account that holds them all."""
+"""Protocol of the account for its parts: the account imports the parts, so they cannot import it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ class Owner(Protocol):
     """The account that a region's backend belongs to."""
 
     images: dict[str, str]
-    """Image ids to the names that the hypervisor knows them by."""
+    """Maps image ids to the hypervisor's names for them."""
 
     @property
     def iam(self) -> IAMBackend: ...
 
     @property
     def capacity(self) -> MutableMapping[str, int]:
-        """Instances that may still be launched, by ``type@zone``; what is not named has no limit."""
+        """Number of instances that can still be launched, by ``type@zone``; a key that is missing has no limit."""
 
     def public_addresses(self) -> set[IPv4Address]:
-        """Every public address that is taken, in all regions."""
+        """Return every public address in use, in all regions."""

@@ -1,4 +1,7 @@
-"""AWS's tunnel options in strongSwan's words (docs.strongswan.org, "IKEv2 Cipher Suites"). Pure."""
+"""Translates AWS's tunnel options into strongSwan's proposals (docs.strongswan.org, "IKEv2 Cipher Suites").
+
+Nothing here has side effects.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +33,9 @@ _GROUPS = {
 
 
 def proposals(options: Mapping[str, Any]) -> tuple[str, str]:
-    """The proposals for IKE and for ESP of one tunnel, each a list separated by commas. Where AWS leaves a choice, the
-    suites with authenticated encryption are one list and the others another, since one proposal cannot mix them."""
+    """Return the proposals of one tunnel for IKE and for ESP, each a list separated by commas. When AWS leaves a
+    choice, suites with authenticated encryption form one proposal and the others another, since one proposal cannot mix
+    them."""
     ike = _suites(options, phase=1)
     esp = _suites(options, phase=2)
     return ike, esp

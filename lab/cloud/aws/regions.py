@@ -9,5 +9,5 @@ from clouds.base.site import SiteBase
 
 
 def regions_of(sites: Iterable[SiteBase]) -> tuple[str, ...]:
-    """In order, each once."""
+    """Return the sites' regions, sorted and without duplicates."""
     return tuple(sorted({site.region for site in sites if isinstance(site, AwsSite)}))

@@ -1,4 +1,4 @@
-"""moto's request handlers, for what has to be read from a request that moto does not read."""
+"""Extends moto's request handlers where moto does not read all of a request."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from lab.desired import TunnelState
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """What handlers need besides moto's state."""
+    """Context that handlers need besides moto's state."""
 
     account: Account
     claims: Callable[[str], Mapping[str, Any]]
-    """The claims of a token that Azure's identity service signed; raises TokenError."""
+    """Returns the claims of a token that Azure's identity service signed; raises TokenError."""
     tunnels: Callable[[str], Mapping[str, TunnelState]]
-    """The hypervisor's view of a gateway's tunnels, by name."""
+    """Returns the hypervisor's view of a gateway's tunnels, by tunnel name."""
 
 
 class Ec2Responder(EC2Response):
@@ -61,7 +61,7 @@ class Ec2Responder(EC2Response):
         return EmptyResult()
 
     def create_subnet_cidr_reservation(self) -> ActionResult:
-        """moto loses the description."""
+        """Keep the description, which moto loses."""
         result = super().create_subnet_cidr_reservation()
         made: Any = result.result
         made["SubnetCidrReservation"].description = self._get_param("Description")
@@ -88,7 +88,7 @@ class Ec2Responder(EC2Response):
         return super().create_launch_template()
 
     def create_launch_template_version(self) -> ActionResult:
-        """moto keeps the user data of a later version as text, and cannot launch from it."""
+        """Encode the user data of a later version; moto keeps it as text, and cannot launch from it."""
         self._check_template()
         result = super().create_launch_template_version()
         backend, name = self.ec2_backend, self._get_param("LaunchTemplateName")
@@ -161,7 +161,7 @@ class StsResponder(TokenResponse):
         self._context = context
 
     def assume_role_with_web_identity(self) -> ActionResult:
-        """moto lets anybody in."""
+        """Check the token before the role is assumed; moto accepts any token."""
         allowed: Grant = grant(
             self._context.account.iam,
             role_arn=self._get_param("RoleArn"),
@@ -190,7 +190,7 @@ class StsResponder(TokenResponse):
 
 
 def responder(service: str, context: Context) -> BaseResponse:
-    """The handler of one request."""
+    """Return a handler for one request to a service."""
     kinds: dict[str, Callable[[Context], BaseResponse]] = {
         "ec2": Ec2Responder,
         "autoscaling": ScalingResponder,

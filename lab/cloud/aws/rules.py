@@ -1,4 +1,4 @@
-"""Security groups as the hypervisor's rules: what is listed is allowed, all else is not."""
+"""Translates security groups into the hypervisor's rules: what a group lists is allowed, all else is denied."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from lab.cloud.aws.ec2 import LabEc2
 
 FIRST, LAST = 100, 65000
-"""Priorities: groups have none, so all allowances come first, in any order, and the denial of the rest after them."""
+"""Priorities of the first allowance and of the denial. AWS's rules have no priorities, so all allowances come first, in
+any order, and the denial of the rest comes last."""
 
 Direction = Literal["in", "out"]
 Protocol = Literal["tcp", "udp", "icmp", "any"]
@@ -34,14 +35,14 @@ _PERMISSION = frozenset(
     ("IpProtocol", "FromPort", "ToPort", "IpRanges", "UserIdGroupPairs", "CidrIpv4", "ReferencedGroupId", "Description")
 )
 _DESCRIBED = ("IpRanges", "UserIdGroupPairs")
-"""Parts of a permission that have a description each."""
+"""Parts of a permission that have a description of their own."""
 _DESCRIPTION = re.compile(r"[a-zA-Z0-9. _\-:/()#,@\[\]+=&;{}!$*]{0,255}")
-"""As the service's model says of CreateSecurityGroup and IpRange; of a UserIdGroupPair it leaves out ``&``, which EC2's
-refusal of a rule does not."""
+"""Pattern of the service's model for CreateSecurityGroup and IpRange. For UserIdGroupPair the model leaves out ``&``,
+but EC2's error message for a rule lists it."""
 
 
 def check_description(text: str, *, of: str) -> None:
-    """Raises AwsError for a description of a rule or a security group that EC2 refuses."""
+    """Raise AwsError for a description of a rule or a security group that EC2 refuses."""
     if not _DESCRIPTION.fullmatch(text):
         raise AwsError(
             "InvalidParameterValue",
@@ -51,7 +52,7 @@ def check_description(text: str, *, of: str) -> None:
 
 
 def check_permissions(permissions: Sequence[Mapping[str, Any]]) -> None:
-    """Raises AwsError for permissions that the hypervisor could not make rules of, and for their descriptions."""
+    """Raise AwsError for permissions that cannot become rules of the hypervisor, and for invalid descriptions."""
     for permission in permissions:
         protocol = str(permission.get("IpProtocol"))
         if protocol not in PROTOCOLS:
@@ -65,7 +66,7 @@ def check_permissions(permissions: Sequence[Mapping[str, Any]]) -> None:
 
 
 def rules_of(ec2: LabEc2, interface: Any) -> tuple[Rule, ...]:
-    """The rules of all groups that an interface is in."""
+    """Return the rules of all groups that an interface is in."""
     groups = sorted(interface.group_set, key=lambda one: one.id)
     directions: tuple[Direction, ...] = ("in", "out")
     found = []
@@ -80,7 +81,7 @@ def _allowances(ec2: LabEc2, group: Any, direction: Direction) -> Iterator[Rule]
     for rule in group.ingress_rules if direction == "in" else group.egress_rules:
         ranges = _ranges(ec2, rule)
         if not ranges:
-            continue  # a group nobody is in, or an address of version 6
+            continue  # a group without members, or a range of IPv6
         anywhere = any(range_.prefixlen == 0 for range_ in ranges)
         peers = () if anywhere else ranges
         protocol, ports = _protocol(rule)

@@ -1,4 +1,5 @@
-"""Auto scaling groups: moto knows their settings; how instances are launched, chosen to end and told of is ours."""
+"""Auto scaling groups. moto keeps their settings; this module launches instances, chooses which to terminate, and
+records activities."""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ ENDING = "Terminating"
 
 
 class LabInstance(InstanceState):
-    """One instance of a group, which knows what it was launched from: moto tells the template's default version of all
-    of them."""
+    """Instance of a group with the template version that it was launched from; moto reports the template's default
+    version for every instance."""
 
     def __init__(self, instance: Any, *, version: Any, protected: bool | None) -> None:
         super().__init__(instance, protected_from_scale_in=protected)
@@ -37,22 +38,22 @@ class LabInstance(InstanceState):
 
 
 class LabGroup(FakeAutoScalingGroup):
-    """One group; moto's own is turned into it right after it was made."""
+    """Auto scaling group; moto's own object is turned into it right after it is made."""
 
     activities: list[dict[str, Any]]
     ec2_backend: LabEc2
 
     def set_desired_capacity(self, new_capacity: int | None) -> None:
-        """Take a new size, and follow it."""
+        """Set a new size, and launch or terminate instances to match."""
         self.desired_capacity = self.min_size if new_capacity is None else new_capacity
         self.follow(cause="a user request explicitly set group desired capacity")
 
     def replace_autoscaling_group_instances(self, *_given: object) -> None:
-        """An instance was ended behind the group's back."""
+        """Replace instances that were terminated outside the group."""
         self.follow(cause="an instance was taken out of service in response to an EC2 health check")
 
     def follow(self, *, cause: str) -> None:
-        """Launch what is missing and end what is too much. What cannot be launched is tried again later."""
+        """Launch missing instances and terminate surplus ones. A failed launch is retried later."""
         missing = (self.desired_capacity or 0) - len(self.active_instances())
         for state in self._surplus(-missing):
             self._end(state, cause)
@@ -62,27 +63,28 @@ class LabGroup(FakeAutoScalingGroup):
 
     @property
     def short(self) -> bool:
-        """Whether instances are missing."""
+        """Return whether instances are missing."""
         return len(self.active_instances()) < (self.desired_capacity or 0)
 
     def ended(self, instance_id: str) -> None:
-        """An instance is gone for good."""
+        """Forget an instance that is gone for good."""
         self.instance_states = [state for state in self.instance_states if state.instance.id != instance_id]
 
     def lose(self, instance_id: str, *, cause: str) -> None:
-        """An instance begins to end for a reason that is not the group's."""
+        """Start to terminate an instance for a reason outside the group."""
         for state in self.instance_states:
             if state.instance.id == instance_id and state.lifecycle_state != ENDING:
                 self._end(state, cause)
 
     def version(self) -> Any:
-        """The launch template's version that instances are made from."""
+        """Return the launch template's version from which instances are made."""
         if self.ec2_launch_template is None:
             raise ValidationError("The lab's groups are made from launch templates")
         return self.ec2_launch_template.get_version(self.launch_template_version)
 
     def _surplus(self, count: int) -> list[InstanceState]:
-        """Which to end: of the zone with most instances the oldest, as the default policy does for equal templates."""
+        """Choose the instances to terminate: the oldest in the zone with most instances, as AWS's default policy does
+        when templates are equal."""
         left = [state for state in self.active_instances() if not state.protected_from_scale_in]
         chosen: list[InstanceState] = []
         while len(chosen) < count and left:
@@ -127,7 +129,7 @@ class LabGroup(FakeAutoScalingGroup):
         now = utcnow()
         last = self.activities[0] if self.activities else {}
         if problem and last.get("Description") == description and last["StatusCode"] == "Failed":
-            last["StartTime"] = last["EndTime"] = now  # tried again, with the same result
+            last["StartTime"] = last["EndTime"] = now  # a retry with the same result
             return
         note = {
             "ActivityId": str(uuid.uuid4()),
@@ -147,18 +149,18 @@ class LabGroup(FakeAutoScalingGroup):
 
 
 class LabScaling(AutoScalingBackend):
-    """One region's groups."""
+    """Auto scaling groups of one region."""
 
     ec2_backend: LabEc2
 
     def groups(self) -> Iterator[LabGroup]:
-        """All groups."""
+        """Yield all groups."""
         for group in self.autoscaling_groups.values():
             if isinstance(group, LabGroup):
                 yield group
 
     def create_auto_scaling_group(self, *, name: str, desired_capacity: Any, **settings: Any) -> LabGroup:  # type: ignore[override]
-        """A group, and its first instances."""
+        """Create a group, and launch its first instances."""
         if name in self.autoscaling_groups:
             text = "AutoScalingGroup by this name already exists - A group with the name already exists"
             raise AutoscalingClientError("AlreadyExists", text)
@@ -182,7 +184,7 @@ class LabScaling(AutoScalingBackend):
         return found
 
     def update_auto_scaling_group(self, *, name: str, capacity_rebalance: bool | None = None, **settings: Any) -> Any:  # type: ignore[override]
-        """moto passes over capacity rebalancing."""
+        """Update a group, capacity rebalancing included, which moto ignores."""
         group = self.group(name)
         low = group.min_size if settings["min_size"] is None else settings["min_size"]
         high = group.max_size if settings["max_size"] is None else settings["max_size"]
@@ -202,7 +204,8 @@ class LabScaling(AutoScalingBackend):
         group.set_desired_capacity(desired_capacity)
 
     def delete_auto_scaling_group(self, group_name: str, *, force: bool = False) -> None:
-        """moto ends the instances and forgets the group at once, whether that was asked for or not."""
+        """Delete a group; refuse while it has instances, unless ``force`` is set. moto terminates the instances and
+        forgets the group at once in either case."""
         group = self.group(group_name)
         if group.instance_states and not force:
             text = (
@@ -227,7 +230,7 @@ class LabScaling(AutoScalingBackend):
         raise ValidationError(f"Instance Id not found - No managed instance found for instance ID {instance_id}")
 
     def notify_terminate_instances(self, instance_ids: list[str]) -> None:
-        """EC2 was asked to end instances: their groups replace them."""
+        """Replace instances that EC2 was asked to terminate."""
         for group in self.groups():
             for instance_id in instance_ids:
                 group.lose(instance_id, cause="an instance was taken out of service in response to an EC2 health check "
@@ -237,10 +240,10 @@ class LabScaling(AutoScalingBackend):
             )
 
     def group(self, name: str) -> LabGroup:
-        """A group by its name.
+        """Return a group by its name.
 
         Raises:
-            ValidationError: there is none.
+            ValidationError: there is no such group.
         """
         found = self.autoscaling_groups.get(name)
         if not isinstance(found, LabGroup):

@@ -1,7 +1,7 @@
-"""Who sent a request: AWS's signature, version 4.
+"""Verifies the signature of a request, AWS's version 4, and returns the key that made it.
 
-docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html. The services here take signed
-headers only; presigned addresses are refused like unsigned requests.
+docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html. The services here accept signed
+headers only; presigned URLs are refused like unsigned requests.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lab.cloud.aws.errors import AwsError
 
 ALGORITHM = "AWS4-HMAC-SHA256"
 SKEW = datetime.timedelta(minutes=15)
-"""How far a request's time may be off."""
+"""Largest difference allowed between a request's time and now."""
 _HEADER = re.compile(rf"{ALGORITHM}\s+Credential=([^,\s]+),\s*SignedHeaders=([^,\s]+),\s*Signature=([0-9a-f]{{64}})")
 
 
@@ -28,10 +28,10 @@ class Request:
 
     method: str
     path: str
-    """Still percent-encoded."""
+    """Path, still percent-encoded."""
     query: str
     headers: Mapping[str, str]
-    """By lower-case name."""
+    """Headers by lower-case name."""
     body: bytes
 
 
@@ -41,9 +41,9 @@ class Key:
 
     secret: str
     token: str = ""
-    """Of a session."""
+    """Token of a session; empty for a user's key."""
     expires: datetime.datetime | None = None
-    """Of a session."""
+    """Expiry of a session; None for a user's key."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,10 +59,10 @@ class _Signature:
 def signer(
     request: Request, *, service: str, keys: Callable[[str], Key | None], now: datetime.datetime | None = None
 ) -> str:
-    """The id of the access key that signed ``request``, for ``service``.
+    """Return the id of the access key that signed ``request`` for ``service``.
 
     Raises:
-        AwsError: it is not signed, by nobody known, wrongly, or too long ago.
+        AwsError: the request is unsigned, its key is unknown or expired, its signature is wrong, or its time is off.
     """
     now = now or datetime.datetime.now(datetime.UTC)
     signature = _parse(request)

@@ -1,4 +1,4 @@
-"""VPN connections: moto knows that they exist, and gives all of them the same constants. Ours have tunnels."""
+"""VPN connections with tunnels of their own; moto gives all connections the same constants."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 TUNNELS = 2
 KEY_LENGTH = 32
 INSIDE = IPv4Network("169.254.64.0/18")
-"""Where tunnels' inside ranges (/30) are taken from; the lab's tunnels use none, but the API has them."""
+"""Range from which tunnels' inside ranges (/30) are taken. The lab's tunnels use none, but the API shows them."""
 DEFAULTS: dict[str, Any] = {
     "ReplayWindowSize": 1024,
     "RekeyMarginTimeSeconds": 270,
@@ -42,13 +42,13 @@ DEFAULTS: dict[str, Any] = {
     "Phase2DHGroupNumbers": [2, 5, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24],
     "IkeVersions": ["ikev1", "ikev2"],
 }
-"""docs.aws.amazon.com/vpn/latest/s2svpn/VPNTunnels.html, "Tunnel options"."""
+"""Defaults of a tunnel: docs.aws.amazon.com/vpn/latest/s2svpn/VPNTunnels.html, section "Tunnel options"."""
 _ASKED = {
     "DpdTimeoutSeconds": "DPDTimeoutSeconds",
     "DpdTimeoutAction": "DPDTimeoutAction",
     "IkeVersions": "IKEVersions",
 }
-"""Options that are spelled otherwise in requests."""
+"""Names in requests, for options whose spelling differs there."""
 
 
 class LabVpnConnection(VPNConnection):
@@ -60,7 +60,7 @@ class LabVpnConnection(VPNConnection):
 
     @property
     def customer_gateway_configuration(self) -> str:
-        """The document that the other side is set up from, with each tunnel's address and key."""
+        """Return the document from which the other side is set up, with each tunnel's address and key."""
         tunnels = "".join(_document(tunnel, self.remote_address) for tunnel in self.tunnel_options)
         head = f'<vpn_connection id="{escape(self.id)}">'
         ids = f"<customer_gateway_id>{self.customer_gateway_id}</customer_gateway_id>"
@@ -69,7 +69,7 @@ class LabVpnConnection(VPNConnection):
 
     @property
     def tunnel_options(self) -> list[dict[str, Any]]:
-        """What each tunnel was asked to be, filled up with the defaults."""
+        """Return the options of each tunnel: those requested, completed with the defaults."""
         found: list[dict[str, Any]] = self.options["TunnelOptions"]
         return found
 
@@ -79,7 +79,7 @@ class LabVpnConnection(VPNConnection):
         return str(gateway.ip_address)
 
     def tell(self, states: Mapping[str, Any]) -> None:
-        """Take over how the hypervisor sees the tunnels, by their names."""
+        """Take over the hypervisor's view of the tunnels, which is given by tunnel name."""
         self.vgw_telemetry = [
             _telemetry(tunnel, states.get(tunnel_name(self.id, index)), accepted=len(self.routes))
             for index, tunnel in enumerate(self.tunnel_options)
@@ -87,7 +87,7 @@ class LabVpnConnection(VPNConnection):
 
 
 class LabVpnConnections(VPNConnectionBackend):
-    """The connections of one region."""
+    """VPN connections of one region."""
 
     account: Owner
 
@@ -99,7 +99,7 @@ class LabVpnConnections(VPNConnectionBackend):
         transit_gateway_id: str | None = None,
         tags: dict[str, str] | None = None,
     ) -> LabVpnConnection:
-        """A connection without tunnels; :meth:`open_tunnels` makes them."""
+        """Create a connection without tunnels; :meth:`open_tunnels` makes them."""
         if transit_gateway_id or not vpn_gateway_id:
             raise EC2ClientError("MissingParameter", "The lab's connections end at a VPN gateway: VpnGatewayId")
         self.get_customer_gateway(customer_gateway_id)  # type: ignore[attr-defined]
@@ -119,7 +119,7 @@ class LabVpnConnections(VPNConnectionBackend):
         return connection
 
     def open_tunnels(self, connection: LabVpnConnection, asked: Mapping[str, Any]) -> None:
-        """Give a connection what was asked for: addresses, keys and proposals of its two tunnels."""
+        """Give a connection its two tunnels, with addresses, keys and proposals as requested."""
         given = [*asked.get("TunnelOptions", []), {}, {}][:TUNNELS]
         connection.options = {
             "StaticRoutesOnly": bool(asked.get("StaticRoutesOnly", False)),
@@ -149,19 +149,19 @@ class LabVpnConnections(VPNConnectionBackend):
         return made
 
     def tunnel_addresses(self) -> Iterator[IPv4Address]:
-        """The outside addresses of all tunnels that exist."""
+        """Yield the outside addresses of all existing tunnels."""
         for connection in self.alive():
             for tunnel in connection.tunnel_options:
                 yield IPv4Address(tunnel["OutsideIpAddress"])
 
     def alive(self) -> Iterator[LabVpnConnection]:
-        """The connections that have not been deleted."""
+        """Yield the connections that are not deleted."""
         for connection in self.vpn_connections.values():
             if isinstance(connection, LabVpnConnection) and connection.state != "deleted":
                 yield connection
 
     def add_route(self, connection_id: str, destination: str) -> None:
-        """A static route: what the gateway sends into this connection."""
+        """Add a static route: a destination that the gateway sends into this connection."""
         connection = self._connection(connection_id)
         self.remove_route(connection_id, destination, missing_ok=True)
         route = {"DestinationCidrBlock": destination, "Source": "Static", "State": "available"}
@@ -188,18 +188,18 @@ class LabVpnConnections(VPNConnectionBackend):
 
 
 def tunnel_name(connection_id: str, index: int) -> str:
-    """What the hypervisor calls a tunnel."""
+    """Return the hypervisor's name of a tunnel."""
     return f"{connection_id}-{index + 1}"
 
 
 def new_key() -> str:
-    """A pre-shared key as AWS makes them: letters and digits, dots and underscores, not starting with 0."""
+    """Make a pre-shared key as AWS does: letters, digits, dots and underscores, with a letter first."""
     letters = string.ascii_letters + string.digits + "._"
     return secrets.choice(string.ascii_letters) + "".join(secrets.choice(letters) for _ in range(KEY_LENGTH - 1))
 
 
 def _check(tunnel: Mapping[str, Any]) -> None:
-    """Raises EC2ClientError for what AWS would refuse."""
+    """Raise EC2ClientError for options that AWS would refuse."""
     if not re.fullmatch(r"[A-Za-z1-9._][A-Za-z0-9._]{7,63}", tunnel["PreSharedKey"]):
         text = "A pre-shared key has 8 to 64 letters, digits, dots and underscores, and does not start with 0."
         raise EC2ClientError("InvalidParameterValue", text)

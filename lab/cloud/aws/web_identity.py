@@ -1,4 +1,4 @@
-"""Whether a token of another identity service may become a session of a role, and of which.
+"""Decides whether a token of another identity service may become a session of a role.
 
 docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRoleWithWebIdentity.html and
 docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_iam-condition-keys.html, "Available keys for AWS OIDC
@@ -22,12 +22,12 @@ SHORTEST_S, LONGEST_S = 900, 43200
 
 @dataclass(frozen=True, kw_only=True)
 class Grant:
-    """A session that may be had."""
+    """A session that is granted."""
 
     role_arn: str
     session: str
     duration: int
-    """Seconds."""
+    """Length of the session in seconds."""
     subject: str
     audience: str
     provider: str
@@ -46,7 +46,7 @@ def grant(
     """Check a token against the account's providers and the role's trust policy.
 
     Raises:
-        AwsError: the reason, as STS says it.
+        AwsError: the token is refused; the message is STS's.
     """
     if not (role_arn and session and token):
         raise AwsError("ValidationError", "RoleArn, RoleSessionName and WebIdentityToken are required")
@@ -81,8 +81,8 @@ def grant(
 
 
 def trusted(policy: Mapping[str, Any], provider: str, values: Mapping[str, Any]) -> bool:
-    """Whether a trust policy lets in who comes with these claims from this provider. A statement that this cannot
-    judge lets nobody in, and if it denies, it denies everybody."""
+    """Return whether a trust policy admits a caller with these claims from this provider. A statement that cannot be
+    evaluated here admits no caller if it allows, and denies every caller if it denies."""
     statements = [one for one in _list(policy.get("Statement")) if _meant(one, provider)]
     denied = any(
         one["Effect"] == "Deny" and _holds(one.get("Condition", {}), values) is not False for one in statements
@@ -99,7 +99,7 @@ def _meant(statement: Mapping[str, Any], provider: str) -> bool:
 
 
 def _holds(conditions: Mapping[str, Mapping[str, Any]], values: Mapping[str, Any]) -> bool | None:
-    """Whether all conditions are met; None when there is one of a kind that is not known here."""
+    """Return whether all conditions hold; None when one of them cannot be evaluated here."""
     verdicts = [
         _meets(operator, _list(wanted), _list(values.get(key)))
         for operator, keys in conditions.items()
@@ -111,8 +111,8 @@ def _holds(conditions: Mapping[str, Mapping[str, Any]], values: Mapping[str, Any
 
 
 def _meets(operator: str, wanted: list[Any], given: list[Any]) -> bool | None:
-    """One condition; several values on either side are alternatives. ``ForAnyValue:`` says so for claims that are
-    lists; without it a claim has one value."""
+    """Evaluate one condition; several values on either side are alternatives. None for an unknown operator, and for a
+    claim with several values without ``ForAnyValue:``."""
     bare = operator.removeprefix("ForAnyValue:")
     if bare == operator and len(given) > 1:
         return None

@@ -1,4 +1,4 @@
-"""From AWS's state to what the hypervisor should make."""
+"""Translates AWS's state into the state that the hypervisor should make."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ EVERYWHERE = "0.0.0.0/0"
 
 
 def build_world(account: Account) -> World:
-    """Everything that should exist, in all regions. The default VPCs, which every account has and nobody uses here, are
-    left out."""
+    """Return everything that should exist, in all regions. The default VPCs, which every account has and the lab does
+    not use, are left out."""
     return World(
         networks=tuple(_network(ec2, vpc) for ec2 in account.ec2 for vpc in _vpcs(ec2)),
         machines=tuple(
@@ -47,7 +47,7 @@ def _network(ec2: LabEc2, vpc: Any) -> Network:
 
 
 def name_of(ec2: LabEc2, resource: Any) -> str:
-    """The name that a resource's tag gives it, else its id."""
+    """Return the Name tag of a resource, or its id when it has none."""
     return str(ec2.tags.get(resource.id, {}).get("Name") or resource.id)
 
 
@@ -68,14 +68,14 @@ def _subnet(ec2: LabEc2, vpc: Any, subnet: Any) -> Subnet:
 
 
 def _table(ec2: LabEc2, vpc: Any, subnet: Any) -> Any:
-    """A subnet's own route table, or else the VPC's main one."""
+    """Return a subnet's own route table, or else the VPC's main one."""
     tables = [table for table in ec2.route_tables.values() if table.vpc_id == vpc.id]
     own = [table for table in tables if subnet.id in table._associations.values()]
     return own[0] if own else next(table for table in tables if table.main_association_id)
 
 
 def _target(route: Any) -> str | None:
-    """The id of the gateway or peering that a route leads to, if the hypervisor knows it."""
+    """Return the id of the gateway or peering that a route leads to; None if the hypervisor does not know it."""
     if route.vpc_pcx is not None:
         return str(route.vpc_pcx.id) if route.vpc_pcx._status.code == "active" else None
     gateway = getattr(route.gateway, "id", "")
@@ -105,12 +105,12 @@ def _machine(account: Account, ec2: LabEc2, instance: Any) -> Machine:
 
 
 def user_data(instance: Any) -> bytes:
-    """An instance's user data, decoded; empty when it has none."""
+    """Return an instance's user data, decoded; empty when it has none."""
     return base64.b64decode(str(instance.user_data)) if instance.user_data else b""
 
 
 def local_ssd_gib(kind: str) -> int:
-    """Instance storage of a type, GiB; 0 when it has none. moto has EC2's own table, in GB."""
+    """Return the instance storage of a type in GiB; 0 when it has none. moto has EC2's own table, in GB."""
     from moto.ec2.models.instance_types import INSTANCE_TYPES
 
     storage = INSTANCE_TYPES.get(kind, {}).get("InstanceStorageInfo", {})
@@ -133,7 +133,8 @@ def _gateways(ec2: LabEc2) -> Iterator[Gateway]:
 
 
 def _tunnels(ec2: LabEc2, gateway_id: str) -> Iterator[Tunnel]:
-    """The tunnels of a gateway's connections. A connection without a static route carries nothing, and is not made."""
+    """Yield the tunnels of a gateway's connections. A connection without a static route carries nothing, so its tunnels
+    are left out."""
     from lab.cloud.aws.vpn import tunnel_name
 
     for connection in ec2.alive():
@@ -146,7 +147,7 @@ def _tunnels(ec2: LabEc2, gateway_id: str) -> Iterator[Tunnel]:
                 local=IPv4Address(options["OutsideIpAddress"]),
                 remote=IPv4Address(connection.remote_address),
                 key=options["PreSharedKey"],
-                # What is "remote" and "local" to the connection is so from the other side.
+                # The connection names its ranges from the other side: its "remote" range is local here.
                 local_ranges=(IPv4Network(connection.options["RemoteIpv4NetworkCidr"]),),
                 remote_ranges=(IPv4Network(connection.options["LocalIpv4NetworkCidr"]),),
                 ike_proposal=ike,

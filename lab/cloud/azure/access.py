@@ -1,4 +1,4 @@
-"""Who is asking, and whether roles allow it."""
+"""Principals, and the checks of their roles."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lab.cloud.store import Store
 
 @dataclass(frozen=True, kw_only=True)
 class Principal:
-    """The bearer of a token."""
+    """Bearer of a token."""
 
     object_id: str
     app_id: str
@@ -20,7 +20,7 @@ class Principal:
 
 
 def roles_at(store: Store, *, principal_id: str, scope: str) -> list[Role]:
-    """The roles that a principal has on a scope: given there or on anything above it."""
+    """Return the roles that a principal has on a scope, assigned there or on a scope above it."""
     target = scope.strip("/").lower() + "/"
     found: list[Role] = []
     for assignment in store.of_type(ASSIGNMENT_TYPE):
@@ -53,7 +53,7 @@ def require(store: Store, principal: Principal, *, action: str, scope: str) -> N
 
 
 def seed_owner(store: Store, *, principal_id: str, subscription: str) -> None:
-    """Make a principal Owner of the subscription, as whoever opened it would be."""
+    """Make a principal Owner of the subscription, as the user who opened it would be."""
     scope = f"/subscriptions/{subscription}"
     assignment = f"{scope}/providers/{ASSIGNMENT_TYPE}/00000000-0000-4000-8000-00000000000f"
     if store.get(assignment):

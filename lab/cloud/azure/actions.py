@@ -20,7 +20,7 @@ POWER: Mapping[str, Power] = {
     "powerOff": "stopped",
     "deallocate": "deallocated",
 }
-"""Actions that lead to a state."""
+"""Power actions, and the state that each leads to."""
 
 
 class RunCommand(Part):
@@ -31,7 +31,7 @@ class RunCommand(Part):
 
 
 class Actions:
-    """Starts what is asked of a machine."""
+    """Starts the actions that are requested of a machine."""
 
     def __init__(self, *, store: Store, machines: Machines) -> None:
         self._store = store
@@ -54,7 +54,7 @@ class Actions:
         return self._machines.power(document, POWER[action], restart=action == "restart")
 
     def instance_view(self, document: Document) -> dict[str, Any]:
-        """The machine's power state and agent."""
+        """Return the machine's power state and agent."""
         return instance_view(document, phase=self._machines.state(document.id).phase)
 
 

@@ -1,4 +1,4 @@
-"""``management.azure.com``: the resource manager's HTTP face."""
+"""HTTP interface of the resource manager, ``management.azure.com``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ log = logging.getLogger(__name__)
 HOST = "management.azure.com"
 AUDIENCES = ("https://management.azure.com", "https://management.core.windows.net")
 LONGEST_WAIT_S = 30.0
-"""``Prefer: wait=N`` (RFC 7240) on an operation holds the answer until it is finished, at most this long."""
+"""Longest wait in seconds: ``Prefer: wait=N`` (RFC 7240) on an operation holds the answer until it is finished, but no
+longer than this."""
 OPERATION = re.compile(
     r"(?i)^/subscriptions/[^/]+/(?:providers/[^/]+/locations/[^/]+/operations|operationresults)/([^/]+)$"
 )
@@ -123,7 +124,7 @@ class ResourceManager:
         if request.query.get("$expand") == "instanceView" and document.type == virtual_machine.TYPE:
             body["properties"]["instanceView"] = self._actions.instance_view(document)
         if document.type == gateway_connection.TYPE:
-            # Not in lists: there Azure says nothing of a connection's state.
+            # Only here: Azure's lists do not show a connection's state.
             body["properties"] |= self._gateways.seen(document)
         return web.json_response(body)
 
@@ -182,7 +183,8 @@ class ResourceManager:
         )
 
     def resume(self) -> None:
-        """After a restart of the daemon: carry on deleting groups that were being deleted."""
+        """Continue what was under way before a restart of the daemon: deletions of groups, and operations of gateways
+        and machines."""
         self._operations.prune()
         for operation, record in self._operations.pending().items():
             group = self._store.get(record["resource"])
@@ -252,7 +254,7 @@ class ResourceManager:
 
 
 def _is_list(path: str) -> bool:
-    """Whether a path ends in a type rather than in a name."""
+    """Return whether a path ends in a type rather than in a name."""
     tail = path.lower().rpartition("/providers/")
     if not tail[1]:
         return path.count("/") in (3, 5) and path.lower().rsplit("/", 1)[-1] in ("resourcegroups", "resources")

@@ -1,7 +1,7 @@
-"""Attested data: what the metadata service signs of a machine.
+"""Attested data: facts about a machine, signed by the metadata service.
 
-learn.microsoft.com/azure/virtual-machines/instance-metadata-service, "Attested data". The signer's name is Azure's, its
-certificate the lab's authority's, which only the lab's machines believe.
+learn.microsoft.com/azure/virtual-machines/instance-metadata-service, "Attested data". The signer's name is Azure's; its
+certificate is from the lab's CA, which only the lab's machines trust.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NONCE = re.compile(r"[0-9]{10}")
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """What is said of a machine."""
+    """Facts about a machine that are signed."""
 
     vm_id: str
     subscription: str
@@ -35,13 +35,13 @@ class Facts:
 
 
 class Attester:
-    """Signs with a certificate of the authority in ``folder``, made at the first use."""
+    """Signs with a certificate of the CA in ``folder``; the certificate is made at the first use."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def document(self, facts: Facts, *, nonce: str | None, now: datetime.datetime | None = None) -> dict[str, str]:
-        """The service's answer.
+        """Return the service's answer.
 
         Raises:
             ValueError: the nonce is not ten digits.

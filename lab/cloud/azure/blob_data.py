@@ -1,7 +1,7 @@
-"""``*.blob.core.windows.net``: containers and block blobs.
+"""Blob storage, ``*.blob.core.windows.net``: containers and block blobs.
 
-Operations, headers and errors from learn.microsoft.com/rest/api/storageservices (Put Blob, Put Block, Put Block List,
-Get Blob, Delete Blob, Create Container, List Blobs); what azure-storage-blob needs of it was tried.
+Operations, headers and errors are from learn.microsoft.com/rest/api/storageservices (Put Blob, Put Block, Put Block
+List, Get Blob, Delete Blob, Create Container, List Blobs). Tried with the calls that azure-storage-blob makes.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ log = logging.getLogger(__name__)
 SUFFIX = storage_account.SUFFIX
 RESOURCE = "https://storage.azure.com"
 CHUNK = 1 << 20
-"""Bytes read at a time."""
+"""Number of bytes read at a time."""
 RANGE = re.compile(r"bytes=(\d+)-(\d*)")
 READ, WRITE, ADD, DELETE = ("blobs/read", "blobs/write", "blobs/add/action", "blobs/delete")
 
 
 class BlobError(Exception):
-    """A refusal, as the storage service words it."""
+    """A refusal, in the storage service's words."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(message)
@@ -42,7 +42,7 @@ class BlobError(Exception):
 
 
 class BlobData:
-    """Answers for all storage accounts."""
+    """Answers requests to all storage accounts."""
 
     def __init__(self, *, store: Store, blobs: BlobStore, identity: Identity) -> None:
         self._store, self._blobs, self._identity = store, blobs, identity

@@ -1,4 +1,4 @@
-"""Blobs at rest: what they are in one sqlite file, their content in files beside it."""
+"""Storage of blobs: their metadata in one sqlite file, their content in files beside it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CREATE TABLE IF NOT EXISTS blocks (
     PRIMARY KEY (account, container, name, block));
 """
 CHUNK = 1 << 20
-"""Bytes copied at a time."""
+"""Number of bytes copied at a time."""
 
 Key = tuple[str, str, str]
 """Account, container, blob."""
@@ -56,12 +56,12 @@ class BlobStore:
         return self._db.execute("INSERT OR IGNORE INTO containers VALUES (?, ?)", (account, name)).rowcount == 1
 
     def has_container(self, account: str, name: str) -> bool:
-        """Whether a container exists."""
+        """Return whether a container exists."""
         query = "SELECT 1 FROM containers WHERE account = ? AND name = ?"
         return self._db.execute(query, (account, name)).fetchone() is not None
 
     async def receive(self, content: AsyncIterator[bytes]) -> Path:
-        """Write content to a new file."""
+        """Write content to a new file, and return its path."""
         path = self._folder / uuid.uuid4().hex
         with path.open("wb") as file:
             async for chunk in content:
@@ -69,7 +69,7 @@ class BlobStore:
         return path
 
     def put(self, key: Key, path: Path, *, content_type: str) -> Blob:
-        """Make ``path`` the blob's content, in the place of any older."""
+        """Make ``path`` the blob's content; an older content is removed."""
         old = self.get(key)
         row = (*key, path.name, path.stat().st_size, f'"0x{uuid.uuid4().hex[:16].upper()}"', time.time(), content_type)
         self._db.execute("INSERT OR REPLACE INTO blobs VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
@@ -78,13 +78,13 @@ class BlobStore:
         return self._blob(row[2:])
 
     def get(self, key: Key) -> Blob | None:
-        """The blob, if there is one."""
+        """Return the blob, or None when there is none."""
         query = "SELECT * FROM blobs WHERE account = ? AND container = ? AND name = ?"
         row = self._db.execute(query, key).fetchone()
         return self._blob(row[2:]) if row else None
 
     def names(self, account: str, container: str, *, prefix: str) -> list[Blob]:
-        """The blobs whose names begin with ``prefix``, by name."""
+        """Return the blobs whose names begin with ``prefix``, sorted by name."""
         query = "SELECT * FROM blobs WHERE account = ? AND container = ? ORDER BY name"
         rows = self._db.execute(query, (account, container)).fetchall()
         return [self._blob(row[2:]) for row in rows if str(row[2]).startswith(prefix)]
@@ -101,7 +101,7 @@ class BlobStore:
         self._db.execute("INSERT OR REPLACE INTO blocks VALUES (?, ?, ?, ?, ?)", (*key, block, path.name))
 
     def commit(self, key: Key, blocks: list[str], *, content_type: str) -> Blob | None:
-        """Join staged blocks in the order given; None when one was never staged."""
+        """Join staged blocks in the given order; None when one of them is not staged."""
         query = "SELECT block, file FROM blocks WHERE account = ? AND container = ? AND name = ?"
         staged: dict[str, str] = dict(self._db.execute(query, key).fetchall())
         if any(block not in staged for block in blocks):

@@ -1,4 +1,4 @@
-"""Deleting: what goes with what, and groups as a whole."""
+"""Deletion of resources with their parts, and of whole groups."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from lab.cloud.store import Document, Store
 
 
 def remove(types: dict[str, TypeSpec], store: Store, document: Document) -> None:
-    """Take a document away with its parts and the role assignments on it; a vault goes where deleted vaults are
-    kept."""
+    """Delete a document with its parts and the role assignments on it; a vault is recorded as a deleted vault."""
     with store.transaction():
         for child in store.below(document.id):
             spec = types[child.type.lower()]
@@ -52,7 +51,7 @@ async def remove_group(
 
 
 def deleted_vault(record: dict[str, object], *, subscription: str) -> dict[str, object]:
-    """A soft-deleted vault as the resource manager shows it."""
+    """Return a soft-deleted vault as the resource manager shows it."""
     name, location = record["name"], record["location"]
     return {
         "id": f"/subscriptions/{subscription}/providers/Microsoft.KeyVault/locations/{location}/deletedVaults/{name}",

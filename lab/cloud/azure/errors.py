@@ -1,4 +1,4 @@
-"""Errors as the resource manager words them."""
+"""Errors in the resource manager's words."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class ArmError(Exception):
-    """An error answer: HTTP status, Azure's error code, and a sentence."""
+    """An error answer: HTTP status, Azure's error code, and a message."""
 
     def __init__(self, status: int, code: str, message: str, *, target: str | None = None) -> None:
         super().__init__(f"{code}: {message}")
@@ -16,7 +16,7 @@ class ArmError(Exception):
         self.target = target
 
     def document(self) -> dict[str, Any]:
-        """The body: ``{"error": {"code", "message"}}``."""
+        """Return the body: ``{"error": {"code", "message"}}``."""
         error: dict[str, Any] = {"code": self.code, "message": self.message}
         if self.target:
             error["target"] = self.target
@@ -24,27 +24,27 @@ class ArmError(Exception):
 
 
 def not_found(resource_id: str) -> ArmError:
-    """404 for a resource that is not there."""
+    """Return 404 for a resource that does not exist."""
     return ArmError(404, "ResourceNotFound", f"The Resource '{_short(resource_id)}' was not found.")
 
 
 def group_not_found(name: str) -> ArmError:
-    """404 for a resource group that is not there."""
+    """Return 404 for a resource group that does not exist."""
     return ArmError(404, "ResourceGroupNotFound", f"Resource group '{name}' could not be found.")
 
 
 def invalid(message: str, *, target: str | None = None) -> ArmError:
-    """400 for a value that the cloud does not take."""
+    """Return 400 for a value that the cloud does not accept."""
     return ArmError(400, "InvalidParameter", message, target=target)
 
 
 def unsupported(message: str) -> ArmError:
-    """400 for what Azure may know and the lab does not; never a silent success."""
+    """Return 400 for a request that Azure may support and the lab does not, so that it never succeeds silently."""
     return ArmError(400, "NotSupportedByLab", message)
 
 
 def invalid_reference(resource_id: str, *, by: str) -> ArmError:
-    """400 for a reference to something that is not there."""
+    """Return 400 for a reference to a resource that does not exist."""
     return ArmError(
         400,
         "InvalidResourceReference",
@@ -55,7 +55,7 @@ def invalid_reference(resource_id: str, *, by: str) -> ArmError:
 
 
 def change_refused(path: str) -> ArmError:
-    """409 for a change that the cloud does not make in place."""
+    """Return 409 for a change that the cloud does not make in place."""
     return ArmError(409, "PropertyChangeNotAllowed", f"Changing property '{path}' is not allowed.", target=path)
 
 

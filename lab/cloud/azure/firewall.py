@@ -1,4 +1,4 @@
-"""Where a request comes from, and whether a vault's firewall lets it in."""
+"""Finds the origin of a request, and checks it against a vault's firewall."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lab.cloud.store import Document, Store
 
 @dataclass(frozen=True, kw_only=True)
 class Peer:
-    """Who is on the other side of a connection."""
+    """Client side of a connection."""
 
     address: IPv4Address
     network: str | None
@@ -21,7 +21,7 @@ class Peer:
 
 
 def subnet_of(store: Store, peer: Peer) -> Document | None:
-    """The subnet that a peer inside a network is in."""
+    """Return the subnet of a peer inside a network."""
     if peer.network is None:
         return None
     for subnet in virtual_network.subnets_of(store, peer.network):
@@ -31,8 +31,8 @@ def subnet_of(store: Store, peer: Peer) -> Document | None:
 
 
 def refusal(store: Store, vault: Document, peer: Peer, *, service: str = "Microsoft.KeyVault") -> str | None:
-    """Why the firewall of a vault, or of another ``service``'s resource, refuses a peer, in Key Vault's words; ``None``
-    when it lets it in."""
+    """Return the reason, in Key Vault's words, why the firewall of a vault, or of a resource of another ``service``,
+    refuses a peer; ``None`` when it admits the peer."""
     rules: dict[str, Any] = vault.body["properties"]["networkAcls"]
     if rules["defaultAction"] == "Allow":
         return None

@@ -13,7 +13,7 @@ from lab.desired import Hypervisor, World
 log = logging.getLogger(__name__)
 
 RETRY_S = 2.0
-"""How long to wait before trying a failed application of the world again, unless the world changes before."""
+"""Seconds before a failed application of the world is retried, unless the world changes earlier."""
 
 
 class Follower:
@@ -27,12 +27,12 @@ class Follower:
         self._progress = asyncio.Condition()
 
     async def applied(self, revision: int) -> None:
-        """Return once the hypervisor has looked at a world of at least this revision."""
+        """Return once the hypervisor has handled a world of at least this revision."""
         async with self._progress:
             await self._progress.wait_for(lambda: self._applied >= revision)
 
     async def run(self) -> None:
-        """Follow the store for ever."""
+        """Follow the store until cancelled."""
         while True:
             revision = self._store.revision
             try:

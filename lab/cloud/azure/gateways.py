@@ -1,4 +1,4 @@
-"""The life of VPN gateways and their connections: slow operations, and what their tunnels do."""
+"""VPN gateways and their connections: their slow operations, and the states of their tunnels."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from lab.cloud.store import Document, Store
 from lab.desired import Hypervisor, TunnelState
 
 TYPES = frozenset({virtual_network_gateway.TYPE, gateway_connection.TYPE})
-"""What takes its time in Azure."""
+"""Resource types whose operations take time in Azure."""
 
 
 class Gateways:
-    """Follows gateways and connections to the state they were asked for, in background tasks."""
+    """Brings gateways and connections to the requested state, in background tasks."""
 
     def __init__(
         self,
@@ -38,21 +38,22 @@ class Gateways:
         self._spawn = spawn
 
     def written(self, document: Document) -> str:
-        """One was put: return the operation that ends when the hypervisor has it."""
+        """Start the operation of a resource that was put, and return it; it ends when the hypervisor has the
+        resource."""
         operation = self._operations.start(resource_id=document.id)
         self._set(document, state="Updating")
         self._spawn(self._settle(document.id, operation))
         return operation
 
     def deleted(self, document: Document, types: dict[str, TypeSpec]) -> str:
-        """One is to go: return the operation that ends when it is gone."""
+        """Start the operation of a resource that is deleted, and return it; it ends when the resource is gone."""
         operation = self._operations.start(resource_id=document.id)
         self._set(document, state="Deleting")
         self._spawn(self._remove(document.id, operation, types))
         return operation
 
     def resume(self, types: dict[str, TypeSpec]) -> None:
-        """After a restart of the daemon: carry on with what was under way."""
+        """Continue what was under way before a restart of the daemon."""
         for operation, record in self._operations.pending().items():
             document = self._store.get(record["resource"])
             if document and document.type in TYPES:
@@ -61,8 +62,8 @@ class Gateways:
                 self._spawn(work or self._settle(document.id, operation))
 
     def seen(self, connection: Document) -> dict[str, Any]:
-        """What the resource manager answers of a connection's tunnels (REST API "Virtual Network Gateway Connections -
-        Get"): the connection is up as soon as one of them is."""
+        """Return the resource manager's answer about a connection's tunnels (REST API "Virtual Network Gateway
+        Connections - Get"). The connection is up as soon as one tunnel is."""
         gateway = str(connection.body["properties"]["virtualNetworkGateway1"]["id"]).lower()
         known = self._hypervisor.tunnel_states(gateway)
         states = {name: known[name] for name in tunnel_names(self._store, connection) if name in known}

@@ -1,4 +1,4 @@
-"""Entra ID: who the principals are, and their tokens."""
+"""Entra ID: principals and their tokens."""
 
 from __future__ import annotations
 
@@ -21,19 +21,20 @@ from lab.cloud.store import Store
 
 HOST = "login.microsoftonline.com"
 LIFE_S = 3599
-"""Life of an application's token: learn.microsoft.com/entra/identity-platform/access-tokens says 60 to 90 minutes."""
+"""Life of an application's token in seconds: learn.microsoft.com/entra/identity-platform/access-tokens says 60 to 90
+minutes."""
 MANAGED_LIFE_S = 86399
-"""Life of a managed identity's token: learn.microsoft.com/entra/identity/managed-identities-azure-resources says 24
-hours."""
+"""Life of a managed identity's token in seconds: learn.microsoft.com/entra/identity/managed-identities-azure-resources
+says 24 hours."""
 
 
 OPERATOR_PRINCIPAL = "00000000-0000-4000-8000-000000000003"
-"""Object id of the operator. Fixed, because an environment's file names who may write to its vault; the secret is
-not."""
+"""Object id of the operator. It is fixed, because an environment's file names the principal that may write to its
+vault. The secret is not fixed."""
 
 
 class TokenError(Exception):
-    """A token that is missing, of another audience, expired, or not ours."""
+    """Raised for a token that is missing, for another audience, expired, or not ours."""
 
 
 class Identity:
@@ -51,7 +52,7 @@ class Identity:
         self.operator = _operator(store)
 
     def token(self, *, object_id: str, app_id: str, audience: str, life_s: int = LIFE_S, resource_id: str = "") -> str:
-        """Sign an access token."""
+        """Sign an access token, and return it."""
         now = int(time.time())
         claims = {
             "aud": audience,
@@ -72,10 +73,10 @@ class Identity:
         return jwt.encode(claims, self._key, algorithm="RS256", headers={"kid": self._kid})
 
     def verify(self, header: str | None, *, audiences: tuple[str, ...]) -> Principal:
-        """The bearer of an Authorization header.
+        """Return the bearer of an Authorization header.
 
         Raises:
-            TokenError: with the reason, never with the token.
+            TokenError: the token is refused; the message has the reason, never the token.
         """
         scheme, _, token = (header or "").partition(" ")
         if scheme.lower() != "bearer" or not token:
@@ -88,10 +89,11 @@ class Identity:
         return Principal(object_id=claims["oid"], app_id=claims["appid"], tenant=claims["tid"])
 
     def claims(self, token: str) -> dict[str, Any]:
-        """What a token of this tenant says, for another cloud that trusts the tenant and judges the audience itself.
+        """Return the claims of a token of this tenant, for another cloud that trusts the tenant and checks the audience
+        itself.
 
         Raises:
-            TokenError: it is not ours, or not valid now.
+            TokenError: the token is not ours, or not valid now.
         """
         try:
             found: dict[str, Any] = jwt.decode(
@@ -106,7 +108,7 @@ class Identity:
         return found
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        """Answer for ``login.microsoftonline.com``."""
+        """Answer a request to ``login.microsoftonline.com``."""
         parts = [part for part in request.path.split("/") if part]
         if parts == ["common", "discovery", "instance"]:
             return web.json_response(_instances(self.tenant))
@@ -158,7 +160,7 @@ class Identity:
 
 
 def _operator(store: Store) -> dict[str, str]:
-    """The operator's service principal, made once."""
+    """Return the operator's service principal; make it the first time."""
     found: dict[str, str] | None = store.record("operator", "operator")
     if found is None:
         found = {

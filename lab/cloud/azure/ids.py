@@ -11,37 +11,37 @@ ASSIGNMENT_TYPE = "Microsoft.Authorization/roleAssignments"
 
 @dataclass(frozen=True, kw_only=True)
 class ResourceId:
-    """A parsed id. ``type`` has the casing of the id; compare it without regard to case."""
+    """A parsed id. ``type`` keeps the casing of the id; compare it without regard to case."""
 
     text: str
     subscription: str
     group: str | None
     type: str | None
-    """``None`` for a subscription or a bare scope."""
+    """Resource type; ``None`` for a subscription or a bare scope."""
     names: tuple[str, ...] = ()
-    """The names along the type: for a subnet, its network and itself."""
+    """Names along the type: for a subnet, its network's and its own."""
     scope: str = ""
-    """For a role assignment, what it is about; otherwise the resource group's id or the subscription's."""
+    """Id to which a role assignment applies; for other resources, the id of the resource group or the subscription."""
 
     @property
     def name(self) -> str:
-        """The last name."""
+        """Last of the names; empty when there is none."""
         return self.names[-1] if self.names else ""
 
     @property
     def parent(self) -> str | None:
-        """Id of the resource that this one is part of (a subnet's network), if it is part of one."""
+        """Id of the resource that this one is part of (for a subnet, its network); None when it is not part of one."""
         if self.type is None or len(self.names) < 2:
             return None
         return self.text.rsplit("/", 2)[0]
 
 
 class InvalidIdError(ValueError):
-    """The text is not a resource id."""
+    """Raised when a text is not a resource id."""
 
 
 def parse_id(text: str) -> ResourceId:
-    """Take a resource id apart.
+    """Parse a resource id.
 
     Raises:
         InvalidIdError: it does not have the form ``/subscriptions/S[/resourceGroups/G][/providers/NS/type/name…]``.
@@ -73,7 +73,7 @@ def parse_id(text: str) -> ResourceId:
 
 
 def group_id(resource_id: str) -> str:
-    """Id of the resource group that a resource is in, as it is written in the id."""
+    """Return the id of the resource group that a resource is in, as the resource's id writes it."""
     match = re.match(r"(?i)^(/subscriptions/[^/]+/resourceGroups/[^/]+)", resource_id)
     if not match:
         raise InvalidIdError(f"'{resource_id}' is in no resource group")
@@ -81,12 +81,12 @@ def group_id(resource_id: str) -> str:
 
 
 def same(first: str, second: str) -> bool:
-    """Whether two ids mean the same resource."""
+    """Return whether two ids mean the same resource."""
     return first.strip("/").lower() == second.strip("/").lower()
 
 
 def _split_providers(path: str) -> tuple[str, str, str]:
-    """Cut at the last ``/providers/``: a role assignment's scope holds one of its own."""
+    """Cut at the last ``/providers/``: the scope of a role assignment may hold another one."""
     index = path.lower().rfind("/providers/")
     if index < 0:
         return path, "", ""

@@ -1,9 +1,9 @@
 """Property changes that Azure does not make in place.
 
-``refused``: the resource manager answers an error and the Pulumi provider (azure-native 3.29) tries the update all
-the same; a program that means to replace the resource says so with ``replace_on_changes``. ``replaced``: the provider
-itself plans a replacement. Both are refused by the lab's resource manager; the lab's provider plugin replaces exactly
-what the real one replaces, plus ``location`` (docs/lab-differences.md).
+``refused``: the resource manager answers with an error, and the Pulumi provider (azure-native 3.29) tries the update
+all the same. A program that wants to replace the resource sets ``replace_on_changes``. ``replaced``: the provider
+itself plans a replacement. The lab's resource manager refuses both. The lab's provider plugin replaces exactly what the
+real one replaces, plus ``location`` (docs/lab-differences.md).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FORCE_NEW = "pulumi-azure-native provider/pkg/gen/replacement.go"
 
 @dataclass(frozen=True, kw_only=True)
 class Fixed:
-    """One property that cannot change."""
+    """One property that cannot change in place."""
 
     type: str
     """Resource type, or ``*`` for all."""
@@ -28,11 +28,11 @@ class Fixed:
     """Path in the body, without list indexes."""
     answer: Literal["refused", "replaced"]
     source: str
-    """Where it is documented."""
+    """Source of the rule: documentation or code."""
 
 
 def fixed_properties() -> tuple[Fixed, ...]:
-    """The whole table."""
+    """Return the whole table."""
     return (*_compute(), *_network(), *_links(), *_identity_and_vault())
 
 
@@ -130,7 +130,7 @@ def _identity_and_vault() -> tuple[Fixed, ...]:
 
 
 def check_unchanged(put: Put, type: str) -> None:
-    """Refuse what cannot change.
+    """Refuse changes of properties that cannot change in place.
 
     Raises:
         ArmError: 409 (400 for role assignments), with the code that Azure uses.
@@ -149,7 +149,7 @@ def check_unchanged(put: Put, type: str) -> None:
 
 
 def _added_later(path: str, before: Any) -> bool:
-    """Purge protection can be switched on, only not off."""
+    """Return whether the change switches purge protection on, which is allowed; switching it off is not."""
     return before is None and path == "properties.enablePurgeProtection"
 
 

@@ -1,4 +1,4 @@
-"""The life of virtual machines: provisioning, deletion, power, commands."""
+"""Virtual machines: provisioning, deletion, power and commands."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from lab.desired import Hypervisor, MachineState
 log = logging.getLogger(__name__)
 
 PROVISION_TIMEOUT_S = 1200.0
-"""learn.microsoft.com/troubleshoot/azure/virtual-machines: provisioning times out when the agent does not report
-within 20 min."""
+"""Seconds until provisioning times out because the agent does not report: 20 min, says
+learn.microsoft.com/troubleshoot/azure/virtual-machines."""
 COMMAND_TIMEOUT_S = 5400.0
-"""learn.microsoft.com/azure/virtual-machines/linux/run-command: a script runs at most 90 minutes."""
+"""Seconds that a script may run: 90 minutes, says learn.microsoft.com/azure/virtual-machines/linux/run-command."""
 STOP_TIMEOUT_S = 120.0
-"""How long a machine may take to go down."""
+"""Seconds that a machine may take to go down."""
 OUTPUT_LIMIT = 4096
-"""Bytes of each stream, the last ones: same page."""
+"""Number of bytes that are kept of each stream, from its end: same page."""
 
 Power = Literal["running", "stopped", "deallocated"]
 
 
 class Machines:
-    """Follows each machine to the state it was asked for, in background tasks."""
+    """Brings each machine to the requested state, in background tasks."""
 
     def __init__(self, *, store: Store, hypervisor: Hypervisor, follower: Follower, operations: Operations) -> None:
         self._store = store
@@ -41,27 +41,27 @@ class Machines:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def created(self, machine: Document, *, timeout_s: float = PROVISION_TIMEOUT_S) -> str:
-        """A machine was put: note that it is being made, and return the operation that ends when it runs."""
+        """Start the operation of a machine that was put, and return it; it ends when the machine runs."""
         operation = self._operations.start(resource_id=machine.id)
         self._set(machine.id, state="Updating" if machine.hidden.get("state") == "Succeeded" else "Creating")
         self.spawn(self._provision(machine.id, operation, timeout_s))
         return operation
 
     def deleted(self, machine: Document) -> str:
-        """A machine is to go: return the operation that ends when it is gone."""
+        """Start the operation of a machine that is deleted, and return it; it ends when the machine is gone."""
         operation = self._operations.start(resource_id=machine.id)
         self._set(machine.id, state="Deleting", power="deallocated", deleting=True)
         self.spawn(self._remove(machine.id, operation))
         return operation
 
     def power(self, machine: Document, power: Power, *, restart: bool = False) -> str:
-        """Start, stop or restart: return the operation that ends when it is so."""
+        """Start, stop or restart a machine, and return the operation; it ends when that is done."""
         operation = self._operations.start(resource_id=machine.id)
         self.spawn(self._switch(machine.id, power, restart, operation))
         return operation
 
     def command(self, machine: Document, script: str) -> str:
-        """Run a script: return the operation whose output is what Azure's run command answers."""
+        """Run a script, and return the operation; its output is the answer of Azure's run command."""
         if machine.hidden.get("power") != "running":
             raise ArmError(
                 409,
@@ -73,7 +73,8 @@ class Machines:
         return operation
 
     def resume(self) -> None:
-        """After a restart of the daemon: carry on with what was under way."""
+        """Continue the creations and deletions that were under way before a restart of the daemon; other operations of
+        machines fail."""
         for operation, record in self._operations.pending().items():
             machine = self._store.get(record["resource"])
             if machine and machine.type != virtual_machine.TYPE:
@@ -92,7 +93,7 @@ class Machines:
                 self._operations.fail(operation, error)
 
     async def gone(self, machine_id: str) -> None:
-        """Wait until a machine that was taken out of the world, or switched off, does not run any more.
+        """Wait until a machine that was taken out of the world, or switched off, no longer runs.
 
         Raises:
             TimeoutError: it still runs after two minutes.
@@ -103,13 +104,13 @@ class Machines:
             raise TimeoutError(f"{machine_id} still runs although it was to stop")
 
     async def close(self) -> None:
-        """Stop all background tasks; :meth:`resume` continues them in the next life."""
+        """Stop all background tasks; :meth:`resume` continues them after the next start."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def state(self, machine_id: str) -> MachineState:
-        """What the hypervisor sees."""
+        """Return the machine's state as the hypervisor sees it."""
         return self._hypervisor.machine_state(machine_id.lower())
 
     async def _provision(self, machine_id: str, operation: str, timeout_s: float) -> None:
@@ -118,7 +119,7 @@ class Machines:
         if machine and machine.hidden.get("power") == "running":
             settled = await self._settled(machine_id, timeout_s)
         else:
-            settled = MachineState(phase="running")  # switched off on purpose: there is nothing to wait for
+            settled = MachineState(phase="running")  # switched off on purpose: nothing to wait for
         machine = self._store.get(machine_id)
         if machine is None or machine.hidden.get("state") == "Deleting":
             self._operations.fail(operation, ArmError(409, "OperationPreempted", "A later deletion took over."))
@@ -190,7 +191,7 @@ class Machines:
         self._store.put(machine_id, type=virtual_machine.TYPE, body=changed.body, hidden=changed.hidden)
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do something in the background until it ends or :meth:`close`."""
+        """Run ``work`` in the background until it ends, or until :meth:`close`."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._finished)

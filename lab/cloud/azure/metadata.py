@@ -1,4 +1,4 @@
-"""``169.254.169.254``: what a machine is told about itself, and its identities' tokens.
+"""Instance metadata service, ``169.254.169.254``: a machine's own data, and its identities' tokens.
 
 learn.microsoft.com/azure/virtual-machines/instance-metadata-service and
 learn.microsoft.com/entra/identity/managed-identities-azure-resources/how-to-use-vm-token.
@@ -27,7 +27,7 @@ NOBODY = "0.0.0.0"  # noqa: S104 - nothing is bound to it
 
 
 class Metadata:
-    """Answers machines, told apart by the address they call from."""
+    """Answers machines, which it identifies by their network and address."""
 
     def __init__(self, *, store: Store, identity: Identity, attester: Attester) -> None:
         self._store = store
@@ -184,7 +184,7 @@ def _matches(identity: Document, wanted: dict[str, str]) -> bool:
 
 
 def _part(document: Any, path: str, format: str | None) -> web.Response:
-    """A piece of the instance document: leaves are text, as the real service gives with ``format=text``."""
+    """Return a part of the instance document. Leaves are text, as the real service gives with ``format=text``."""
     value = document
     for key in [part for part in path.split("/") if part]:
         if isinstance(value, list):

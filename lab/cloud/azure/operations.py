@@ -1,7 +1,6 @@
-"""Long-running operations: what the resource manager answers while it works.
+"""Long-running operations, and the resource manager's answers about them.
 
-An operation is a record in the store, so that a client that polls it across a restart of the daemon still gets an
-answer.
+An operation is a record in the store, so a client that polls it across a restart of the daemon still gets an answer.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from lab.cloud.store import Store
 
 KIND = "operation"
 KEPT = timedelta(hours=1)
-"""How long a finished operation is remembered."""
+"""Time for which a finished operation is remembered."""
 
 
 class Operations:
@@ -36,7 +35,7 @@ class Operations:
         return operation_id
 
     def succeed(self, operation_id: str, output: Any = None) -> None:
-        """Mark an operation as done, with what it answers."""
+        """Mark an operation as succeeded, with its output."""
         self._finish(operation_id, {"status": "Succeeded", "output": output})
 
     def fail(self, operation_id: str, error: ArmError) -> None:
@@ -44,21 +43,21 @@ class Operations:
         self._finish(operation_id, {"status": "Failed", "error": error.document()["error"]})
 
     def pending(self) -> dict[str, dict[str, Any]]:
-        """Operations that are not finished, by id."""
+        """Return the operations that are not finished, by id."""
         return {key: value for key, value in self._store.records(KIND).items() if value["status"] == "InProgress"}
 
     def prune(self) -> None:
-        """Forget operations that nobody will ask about any more."""
+        """Forget operations that finished longer than :data:`KEPT` ago."""
         before = (datetime.now(UTC) - KEPT).isoformat()
         for key, value in self._store.records(KIND).items():
             if value.get("endTime", "~") < before:
                 self._store.set_record(KIND, key, None)
 
     def get(self, operation_id: str) -> dict[str, Any]:
-        """An operation's record.
+        """Return an operation's record.
 
         Raises:
-            ArmError: 404.
+            ArmError: 404 when there is no such operation.
         """
         record = self._store.record(KIND, operation_id)
         if record is None:
@@ -67,7 +66,7 @@ class Operations:
         return found
 
     async def wait(self, operation_id: str, *, timeout_s: float) -> dict[str, Any]:
-        """Its record once it is finished, or as it is after ``timeout_s``."""
+        """Return the operation's record once it is finished, or after ``timeout_s``."""
         record = self.get(operation_id)
         if record["status"] == "InProgress" and timeout_s > 0:
             event = self._done.setdefault(operation_id, asyncio.Event())
@@ -87,7 +86,7 @@ class Operations:
 
 
 def shown(operation_id: str, record: dict[str, Any]) -> dict[str, Any]:
-    """An operation as ``Azure-AsyncOperation`` shows it."""
+    """Return an operation as ``Azure-AsyncOperation`` shows it."""
     body = {"name": operation_id, "status": record["status"], "startTime": record["startTime"]}
     if "endTime" in record:
         body["endTime"] = record["endTime"]

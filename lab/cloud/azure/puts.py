@@ -1,4 +1,4 @@
-"""PUT and PATCH: from a request body to a stored document."""
+"""Handles PUT and PATCH: turns a request body into a stored document."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lab.cloud.store import Document, Store
 
 
 class Puts:
-    """Checks and stores what is put."""
+    """Checks and stores the resources of PUT and PATCH requests."""
 
     def __init__(self, *, store: Store, types: dict[str, TypeSpec], settings: Settings) -> None:
         self._store = store
@@ -22,10 +22,10 @@ class Puts:
         self._settings = settings
 
     def put(self, resource_id: ResourceId, body: Any) -> tuple[Document, bool]:
-        """Create or replace a resource: the document, and whether it is new.
+        """Create or replace a resource; return the document, and whether it is new.
 
         Raises:
-            ArmError: whatever Azure would refuse, and whatever the lab does not honour. Then nothing was stored.
+            ArmError: Azure would refuse it, or the lab does not honour it. Nothing is stored then.
         """
         spec = spec_of(self._types, resource_id.type or "")
         self._group_takes_it(resource_id, spec)
@@ -52,7 +52,7 @@ class Puts:
         return document, old is None
 
     def patch(self, resource_id: ResourceId, body: Any) -> Document:
-        """Change tags; nothing else is patched in the lab."""
+        """Change tags; the lab patches nothing else."""
         spec = spec_of(self._types, resource_id.type or "")
         document = self._store.get(resource_id.text)
         if document is None:
@@ -84,7 +84,7 @@ class Puts:
             )
 
     def _subnets(self, network: Document, wanted: list[dict[str, Any]]) -> None:
-        """Make the subnets of a network exactly these."""
+        """Make the network have exactly these subnets."""
         names = {str(item.get("name", "")).lower() for item in wanted}
         if "" in names or len(names) != len(wanted):
             raise ArmError(400, "InvalidRequestContent", f"Each subnet of {network.name} needs a name of its own.")

@@ -1,4 +1,4 @@
-"""Reads that are not about one resource: subscriptions, lists, deleted vaults."""
+"""Requests that are not about one resource: subscriptions, lists, deleted vaults."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ DELETED_VAULT = re.compile(
 def answer(
     store: Store, settings: Settings, *, method: str, path: str, query: Mapping[str, str]
 ) -> dict[str, Any] | None:
-    """The answer to a read of the subscription or of deleted vaults; ``None`` when it is neither, ``{}`` for no
-    content."""
+    """Answer a request about the subscription or deleted vaults; return ``None`` when it is about neither, ``{}`` for
+    no content."""
     del query
     subscription = {
         "id": f"/subscriptions/{settings.subscription}",
@@ -66,7 +66,7 @@ def _deleted_vaults(store: Store, settings: Settings, method: str, match: re.Mat
 def listing(
     store: Store, types: dict[str, TypeSpec], *, path: str, query: Mapping[str, str]
 ) -> tuple[str, list[Document]]:
-    """The scope and the documents that a list path asks for."""
+    """Return the scope and the documents that a list path asks for."""
     head, marker, tail = _cut(path)
     group = re.match(r"(?i)^/subscriptions/[^/]+/resourceGroups/([^/]+)$", head)
     if group and store.get(head) is None:
@@ -102,7 +102,8 @@ def _cut(path: str) -> tuple[str, str, str]:
 
 
 def _assignments(store: Store, scope: str, filter: str) -> list[Document]:
-    """Assignments at a scope, above it, and (without a filter) below it, as Azure lists them."""
+    """Return the assignments at a scope and above it and, unless the filter is ``atScope()``, below it, as Azure lists
+    them."""
     target = scope.strip("/").lower() + "/"
     principal = re.fullmatch(r"\s*principalId eq '([^']+)'\s*", filter)
     if filter and not principal and filter.strip() != "atScope()":

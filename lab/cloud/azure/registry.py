@@ -1,4 +1,4 @@
-"""The resource types that the lab's Azure knows."""
+"""Resource types that the lab's Azure has."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from lab.cloud.azure.schema.base import TypeSpec
 
 
 def known_types() -> dict[str, TypeSpec]:
-    """Every type by its name in lower case."""
+    """Return every type by its name in lower case."""
     modules = (
         gateway_connection,
         load_balancer,
@@ -58,7 +58,7 @@ def known_types() -> dict[str, TypeSpec]:
 
 
 def spec_of(types: dict[str, TypeSpec], type: str) -> TypeSpec:
-    """The type's description.
+    """Return the description of a type.
 
     Raises:
         ArmError: 400 when the lab does not have the type.

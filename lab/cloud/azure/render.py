@@ -1,4 +1,4 @@
-"""Documents as the resource manager answers them."""
+"""Renders documents as the resource manager shows them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WITHOUT_STATE = frozenset({ASSIGNMENT_TYPE, user_assigned_identity.TYPE})
 
 
 def render(types: dict[str, TypeSpec], store: Store, document: Document) -> dict[str, Any]:
-    """The whole answer for one resource: what was given, and what the cloud knows."""
+    """Return the whole answer for one resource: what was given, and what the cloud adds."""
     spec = types[document.type.lower()]
     properties = dict(document.body.get("properties", {}))
     if spec.type not in WITHOUT_STATE:
@@ -45,7 +45,7 @@ def _identity(store: Store, identity: dict[str, Any]) -> dict[str, Any]:
 
 
 def instance_view(document: Document, *, phase: str) -> dict[str, Any]:
-    """A machine's ``instanceView``: provisioning and power, as status codes."""
+    """Return a machine's ``instanceView``: provisioning and power, as status codes."""
     state = str(document.hidden.get("state", "Succeeded")).lower()
     power = {
         "running": "running",

@@ -1,6 +1,6 @@
-"""The built-in roles that the lab evaluates, and what each allows.
+"""Built-in roles that the lab evaluates, and the actions that each allows.
 
-Ids, actions and data actions from learn.microsoft.com/azure/role-based-access-control/built-in-roles (general,
+Ids, actions and data actions are from learn.microsoft.com/azure/role-based-access-control/built-in-roles (general,
 security).
 """
 
@@ -29,11 +29,11 @@ class Role:
     data_actions: tuple[str, ...] = ()
 
     def allows(self, action: str) -> bool:
-        """Whether a control-plane action is allowed."""
+        """Return whether a control-plane action is allowed."""
         return _any(self.actions, action) and not _any(self.not_actions, action)
 
     def allows_data(self, action: str) -> bool:
-        """Whether a data action is allowed."""
+        """Return whether a data action is allowed."""
         return _any(self.data_actions, action)
 
 
@@ -42,7 +42,7 @@ def _any(patterns: tuple[str, ...], action: str) -> bool:
 
 
 def built_in() -> dict[str, Role]:
-    """Roles by the GUID of their definition."""
+    """Return the roles by the GUID of their definition."""
     vault_reads = ("Microsoft.KeyVault/vaults/secrets/readMetadata/action",)
     return {
         OWNER: Role(name="Owner", actions=("*",)),
@@ -79,5 +79,5 @@ def built_in() -> dict[str, Role]:
 
 
 def role_of(definition_id: str) -> Role | None:
-    """The role that a definition's id means, if the lab has it."""
+    """Return the role that a definition's id names; None when the lab does not have it."""
     return built_in().get(definition_id.rsplit("/", 1)[-1].lower())

@@ -1,4 +1,4 @@
-"""Network security groups as the hypervisor's rules."""
+"""Translates network security groups into the hypervisor's rules."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any, Literal
 from lab.desired import Rule
 
 CLOUD = IPv4Network("198.51.100.10/32")
-"""Where all of the lab's cloud services answer."""
+"""Address of all of the lab's cloud services."""
 LOAD_BALANCER = IPv4Network("168.63.129.16/32")
-"""learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16: health probes come from it."""
+"""Source address of health probes: learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16."""
 ANY = IPv4Network("0.0.0.0/0")
 SERVICES = frozenset({"AzureKeyVault", "AzureCloud", "AzureResourceManager", "AzureActiveDirectory", "Storage"})
 
@@ -19,11 +19,11 @@ Network = tuple[IPv4Network, ...]
 
 
 def merged(groups: list[list[dict[str, Any]]], *, virtual_network: Network) -> tuple[Rule, ...]:
-    """One ordered list with the effect of several groups applied one after the other, for both directions.
+    """Return one ordered list with the effect of several groups applied one after the other, for both directions.
 
-    Inbound traffic passes the subnet's group and then the interface's, outbound the other way; either can stop it. A
-    list where the first match decides cannot say "and", so the groups are multiplied out: an allow of the first group
-    is narrowed by each entry of the second in turn.
+    Inbound traffic passes the subnet's group and then the interface's; outbound traffic passes them in the other order.
+    Either group can stop it. In a list the first match decides, so the list cannot say that two groups must both allow.
+    Instead, each allow of the first group is replaced by its intersections with the entries of the second, in order.
     """
     if not groups:
         return (_open("in"), _open("out"))
@@ -65,7 +65,7 @@ def _both(properties: dict[str, Any], one: str, many: str) -> list[str]:
 
 
 def _networks(prefixes: list[str], virtual_network: Network) -> Network:
-    """Ranges of prefixes and service tags; empty for anything."""
+    """Return the ranges of prefixes and service tags; empty means any."""
     found: list[IPv4Network] = []
     for prefix in prefixes:
         tag = prefix.split(".")[0]
@@ -85,7 +85,8 @@ def _networks(prefixes: list[str], virtual_network: Network) -> Network:
 
 
 def internet(virtual_network: Network) -> Network:
-    """The ``Internet`` tag: everything outside the virtual network and its peers."""
+    """Return the ranges of the ``Internet`` tag: all addresses except those of the virtual network, its peers and
+    :data:`LOAD_BALANCER`."""
     left: list[IPv4Network] = [ANY]
     for taken in (*virtual_network, LOAD_BALANCER):
         left = [piece for one in left for piece in _without(one, taken)]
@@ -99,14 +100,15 @@ def _without(whole: IPv4Network, taken: IPv4Network) -> list[IPv4Network]:
 
 
 def _ports(ranges: list[str]) -> tuple[tuple[int, int], ...]:
-    """Inclusive ranges; empty for any."""
+    """Return inclusive port ranges; empty means any."""
     pairs = [("0", "-", "65535") if text == "*" else text.partition("-") for text in ranges]
     found = tuple((int(low), int(high or low)) for low, _, high in pairs)
     return () if (0, 65535) in found else found
 
 
 def _defaults(direction: Literal["in", "out"], virtual_network: Network) -> list[Rule]:
-    """learn.microsoft.com/azure/virtual-network/network-security-groups-overview, "Default security rules"."""
+    """Return Azure's default rules: learn.microsoft.com/azure/virtual-network/network-security-groups-overview,
+    "Default security rules"."""
     if direction == "in":
         entries = [
             ("AllowVNetInBound", 65000, True, virtual_network, virtual_network),
@@ -134,7 +136,7 @@ def _defaults(direction: Literal["in", "out"], virtual_network: Network) -> list
 
 
 def _open(direction: Literal["in", "out"]) -> Rule:
-    """Without any group nothing is filtered."""
+    """Return a rule that allows everything, which applies when there is no group."""
     return Rule(name="NoGroup", priority=65500, direction=direction, allow=True, protocol="any")
 
 
@@ -148,7 +150,7 @@ def _product(groups: list[list[Rule]]) -> list[Rule]:
 
 
 def _narrowed(rule: Rule, later: list[Rule]) -> list[Rule]:
-    """What is left of an allow rule behind a second group: its intersection with each entry, in order."""
+    """Return the intersections of an allow rule with each entry of the next group, in order."""
     found = []
     for other in later:
         both = _intersection(rule, other)
@@ -183,7 +185,7 @@ def _protocol(first: Rule, second: Rule) -> Literal["tcp", "udp", "icmp", "any"]
 
 
 def _common(first: Network, second: Network) -> Network | None:
-    """The ranges in both; ``None`` when there are none (an empty tuple would match anything)."""
+    """Return the ranges in both; ``None`` when there are none, because an empty tuple matches anything."""
     if not first or not second:
         return first or second
     found = {a if a.subnet_of(b) else b for a in first for b in second if a.overlaps(b)}

@@ -1,8 +1,8 @@
-"""Azure's names of IPsec algorithms in strongSwan's words.
+"""Translates Azure's names of IPsec algorithms into strongSwan's.
 
-Azure's: learn.microsoft.com/azure/vpn-gateway/ipsec-ike-policy-howto, "IPsec/IKE policy parameters"; strongSwan's:
-docs.strongswan.org, "IKEv2 Cipher Suites". AES-GCM needs no integrity algorithm; IKE still derives keys with one, whose
-name gets the prefix ``prf``.
+Azure's names: learn.microsoft.com/azure/vpn-gateway/ipsec-ike-policy-howto, "IPsec/IKE policy parameters".
+strongSwan's: docs.strongswan.org, "IKEv2 Cipher Suites". AES-GCM needs no integrity algorithm. IKE still derives keys
+with one, whose name then has the prefix ``prf``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 IKE_LIFETIME_S = 28800
-"""Azure's, which cannot be set: same page."""
+"""Azure's lifetime of an IKE association in seconds, which cannot be set: same page."""
 
 _AES = {"AES128": "aes128", "AES192": "aes192", "AES256": "aes256", "DES3": "3des"}
 IKE_ENCRYPTION = {"GCMAES256": "aes256gcm16", "GCMAES128": "aes128gcm16", **_AES}
@@ -44,14 +44,14 @@ PFS_GROUPS = {
 
 
 def ike_proposal(policy: Mapping[str, Any]) -> str:
-    """What a policy says of IKE's own keys."""
+    """Return a policy's proposal for IKE."""
     encryption, integrity = policy["ikeEncryption"], IKE_INTEGRITY[policy["ikeIntegrity"]]
     derived = f"prf{integrity}" if encryption.startswith("GCM") else integrity
     return f"{IKE_ENCRYPTION[encryption]}-{derived}-{DH_GROUPS[policy['dhGroup']]}"
 
 
 def esp_proposal(policy: Mapping[str, Any]) -> str:
-    """What a policy says of the tunnel's keys."""
+    """Return a policy's proposal for ESP."""
     encryption = policy["ipsecEncryption"]
     integrity = "" if encryption.startswith("GCM") else IKE_INTEGRITY[policy["ipsecIntegrity"]]
     parts = (IPSEC_ENCRYPTION[encryption], integrity, PFS_GROUPS[policy["pfsGroup"]])

@@ -1,4 +1,4 @@
-"""Secrets at rest: one sqlite file, readable by its owner only. Values are never logged."""
+"""Storage of secrets: one sqlite file, readable by its owner only. Values are never logged."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class SecretVersion:
 
 
 class SecretStore:
-    """Versions of secrets, and which secrets are deleted. Vault and secret names compare without case."""
+    """Versions of secrets, and the names of deleted secrets. Vault and secret names compare without regard to case."""
 
     def __init__(self, path: Path) -> None:
         path.touch(mode=0o600, exist_ok=True)
@@ -59,7 +59,7 @@ class SecretStore:
         tags: dict[str, str] | None,
         attributes: dict[str, Any],
     ) -> SecretVersion:
-        """Store a new version, which becomes the current one."""
+        """Store a new version, which becomes the current one, and return it."""
         now = int(time.time())
         version = SecretVersion(
             vault=vault.lower(),
@@ -95,7 +95,7 @@ class SecretStore:
         tags: dict[str, str] | None,
         attributes: dict[str, Any],
     ) -> None:
-        """Change what is not the value of one version."""
+        """Change everything of one version except its value."""
         self._db.execute(
             "UPDATE versions SET content_type = ?, tags = ?, attributes = ? WHERE vault = ? AND name = ? AND version "
             "= ?",
@@ -110,7 +110,7 @@ class SecretStore:
         )
 
     def versions(self, *, vault: str, name: str) -> list[SecretVersion]:
-        """All versions of a secret, newest first; also of a deleted one."""
+        """Return all versions of a secret, newest first, even if the secret is deleted."""
         rows = self._db.execute(
             "SELECT vault, name, version, created, value, content_type, tags, attributes FROM versions "
             "WHERE vault = ? AND name = ? ORDER BY sequence DESC",
@@ -119,30 +119,31 @@ class SecretStore:
         return [_version(row) for row in rows]
 
     def names(self, *, vault: str, deleted: bool = False) -> list[str]:
-        """Names of the secrets in a vault that are live, or that are deleted."""
+        """Return the names of a vault's live secrets, or of its deleted ones."""
         gone = {row[0] for row in self._db.execute("SELECT name FROM deleted WHERE vault = ?", (vault.lower(),))}
         rows = self._db.execute("SELECT DISTINCT name FROM versions WHERE vault = ? ORDER BY name", (vault.lower(),))
         return [row[0] for row in rows if (row[0] in gone) == deleted]
 
     def deleted_at(self, *, vault: str, name: str) -> int | None:
-        """When a secret was deleted, in seconds since the epoch; ``None`` when it was not."""
+        """Return the time at which a secret was deleted, in seconds since the epoch; ``None`` when it is not
+        deleted."""
         row = self._db.execute(
             "SELECT at FROM deleted WHERE vault = ? AND name = ?", (vault.lower(), name.lower())
         ).fetchone()
         return int(row[0]) if row else None
 
     def delete(self, *, vault: str, name: str) -> None:
-        """Put a secret where it can be recovered from."""
+        """Mark a secret as deleted; it can be recovered."""
         self._db.execute(
             "INSERT OR REPLACE INTO deleted VALUES (?, ?, ?)", (vault.lower(), name.lower(), int(time.time()))
         )
 
     def recover(self, *, vault: str, name: str) -> None:
-        """Bring a deleted secret back."""
+        """Recover a deleted secret."""
         self._db.execute("DELETE FROM deleted WHERE vault = ? AND name = ?", (vault.lower(), name.lower()))
 
     def purge(self, *, vault: str, name: str | None = None) -> None:
-        """Remove a secret, or all of a vault's, for ever."""
+        """Remove a secret, or all secrets of a vault, for ever."""
         if name is None:
             self._db.execute("DELETE FROM versions WHERE vault = ?", (vault.lower(),))
             self._db.execute("DELETE FROM deleted WHERE vault = ?", (vault.lower(),))

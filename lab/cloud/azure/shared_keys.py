@@ -1,7 +1,7 @@
-"""``…/connections/<name>/sharedkey``: the key of a connection, which the connection itself never shows.
+"""Shared key of a connection, ``…/connections/<name>/sharedkey``; the connection itself never shows it.
 
-REST API "Virtual Network Gateway Connections - Get/Set Shared Key". Reading takes an action of its own, which roles
-that may only read do not have (learn.microsoft.com/azure/role-based-access-control/permissions/networking).
+REST API "Virtual Network Gateway Connections - Get/Set Shared Key". Reading the key needs an action of its own, which
+read-only roles do not have (learn.microsoft.com/azure/role-based-access-control/permissions/networking).
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ PATH = re.compile(r"(?i)^(/.+/providers/Microsoft\.Network/connections/[^/]+)/sh
 
 
 class SharedKey(Part):
-    """The body."""
+    """Body of a request that sets the key."""
 
     value: str
     id: str | None = None
 
 
 def connection(store: Store, principal: access.Principal, match: re.Match[str], *, method: str) -> Document:
-    """The connection whose key is asked for or set.
+    """Return the connection whose key is read or set.
 
     Raises:
-        ArmError: 403 without the right to, 404 when there is none, 400 for what the lab does not do.
+        ArmError: 403 without permission, 404 without a connection, 400 when the lab does not support the request.
     """
     if match.group(2) or method not in ("GET", "PUT"):
         raise unsupported("The lab shows and sets shared keys; it does not make new ones up.")
@@ -44,7 +44,7 @@ def connection(store: Store, principal: access.Principal, match: re.Match[str], 
 
 
 def shown(document: Document) -> dict[str, Any]:
-    """The answer.
+    """Return the answer, with the key.
 
     Raises:
         ArmError: 404 while the connection has no key.
@@ -55,7 +55,7 @@ def shown(document: Document) -> dict[str, Any]:
 
 
 def changed(store: Store, document: Document, body: Any) -> Document:
-    """Give the connection another key; the document with it."""
+    """Give the connection another key, and return the new document."""
     try:
         given = SharedKey.model_validate(body)
     except ValidationError as problem:

@@ -1,10 +1,10 @@
-"""The virtual machine sizes that the lab's Azure offers.
+"""Virtual machine sizes that the lab's Azure offers.
 
-Local disk, in GiB as the lab gives it, from learn.microsoft.com, "Sizes for virtual machines in Azure":
-Lsv3 series (https://learn.microsoft.com/azure/virtual-machines/sizes/storage-optimized/lsv3-series: one 1.92 TB NVMe
-disk for each 8 cores), Dsv5, Ddsv5 and Esv5 (…/sizes/general-purpose/dsv5-series, ddsv5-series;
-…/memory-optimized/esv5-series), NC A100 v4, ND A100 v4 and ND H100 v5 (…/sizes/gpu-accelerated/…). Sizes whose name
-has no ``d`` have no local disk at all.
+Local disks, in GiB as the lab gives them, are from learn.microsoft.com, "Sizes for virtual machines in Azure": Lsv3
+series (https://learn.microsoft.com/azure/virtual-machines/sizes/storage-optimized/lsv3-series: one 1.92 TB NVMe disk
+for each 8 cores), Dsv5, Ddsv5 and Esv5 (…/sizes/general-purpose/dsv5-series, ddsv5-series;
+…/memory-optimized/esv5-series), NC A100 v4, ND A100 v4 and ND H100 v5 (…/sizes/gpu-accelerated/…). Sizes whose name has
+no ``d`` have no local disk at all.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Size:
-    """What a size has."""
+    """Resources of a size."""
 
     vcpus: int
     memory_gib: int
     local_ssd_gib: int = 0
-    """Raw local NVMe, all disks together."""
+    """Raw local NVMe in GiB, all disks together."""
     temp_gib: int = 0
-    """The temporary disk, where an ephemeral system disk can lie."""
+    """Temporary disk in GiB; it can hold an ephemeral system disk."""
 
 
 def known_sizes() -> dict[str, Size]:
-    """Every size by the name Azure gives it."""
+    """Return every size by Azure's name."""
     return {
         "Standard_B2s": Size(vcpus=2, memory_gib=4, temp_gib=8),
         "Standard_D2s_v5": Size(vcpus=2, memory_gib=8),

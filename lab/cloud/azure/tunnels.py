@@ -1,4 +1,7 @@
-"""Gateways, their connections and peerings as what the hypervisor should make. Pure."""
+"""Translates Azure's gateways, connections and peerings into the state that the hypervisor should make.
+
+Nothing here has side effects.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +21,12 @@ from lab.desired import Gateway, Peering, Route, Tunnel
 
 
 def gateways(store: Store) -> tuple[Gateway, ...]:
-    """Every VPN gateway that is not being deleted."""
+    """Return every VPN gateway that is not being deleted."""
     return tuple(_gateway(store, document) for document in _living(store, virtual_network_gateway.TYPE))
 
 
 def peerings(store: Store) -> tuple[Peering, ...]:
-    """Every peering of which both halves are there."""
+    """Return every peering of which both halves exist."""
     return tuple(
         Peering(
             id=half.key,
@@ -36,8 +39,9 @@ def peerings(store: Store) -> tuple[Peering, ...]:
 
 
 def routes(store: Store, network_key: str) -> tuple[Route, ...]:
-    """What all subnets of a network are told by its gateway and its peers (learn.microsoft.com/azure/virtual-network,
-    "Virtual network traffic routing"): nothing in the lab switches the propagation off."""
+    """Return the routes that all subnets of a network get from its gateway and its peers
+    (learn.microsoft.com/azure/virtual-network, "Virtual network traffic routing"). The lab cannot switch this
+    propagation off."""
     found = [
         Route(destination=destination, via=gateway.key)
         for gateway in _living(store, virtual_network_gateway.TYPE)
@@ -56,12 +60,12 @@ def routes(store: Store, network_key: str) -> tuple[Route, ...]:
 
 
 def tunnel_name(connection: Document, instance: int) -> str:
-    """The tunnel of a connection from one of its gateway's instances."""
+    """Return the name of a connection's tunnel from one of its gateway's instances."""
     return f"{connection.name}-{instance}"
 
 
 def tunnel_names(store: Store, connection: Document) -> tuple[str, ...]:
-    """The tunnels of a connection, by the gateway's instances."""
+    """Return the names of a connection's tunnels, one for each of the gateway's instances."""
     gateway = store.get(connection.body["properties"]["virtualNetworkGateway1"]["id"])
     instances = range(len(gateway.body["properties"]["ipConfigurations"])) if gateway else ()
     return tuple(tunnel_name(connection, instance) for instance in instances)
@@ -106,7 +110,7 @@ def _tunnel(store: Store, connection: Document, remote: Document, *, instance: i
 
 
 def _selectors(store: Store, connection: Document) -> tuple[tuple[IPv4Network, ...], tuple[IPv4Network, ...]]:
-    """Named by the connection; else each range of the network with each of the other end."""
+    """Return local and remote ranges: those that the connection names, else all of the network and of the other end."""
     for selectors in connection.body["properties"]["trafficSelectorPolicies"]:
         return (_networks(selectors["localAddressRanges"]), _networks(selectors["remoteAddressRanges"]))
     gateway = store.get(connection.body["properties"]["virtualNetworkGateway1"]["id"])
@@ -130,7 +134,7 @@ def _living(store: Store, type: str) -> list[Document]:
 
 
 def _with_key(store: Store, gateway: Document) -> list[Document]:
-    """Connections that can come up: one without a key waits for it."""
+    """Return the gateway's connections that have a key; a connection without a key cannot come up yet."""
     wanted = gateway.key
     return [
         connection

@@ -1,4 +1,4 @@
-"""Bodies and refusals of the secrets interface, as Key Vault words them."""
+"""Bodies and errors of the secrets API, in Key Vault's words."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T", bound=Part)
 
 
 class Attributes(Part):
-    """What a caller may say about a version."""
+    """Attributes of a version that a caller can set."""
 
     enabled: bool | None = None
     nbf: int | None = None
@@ -22,7 +22,7 @@ class Attributes(Part):
 
 
 class SetSecret(Part):
-    """The body that sets a secret."""
+    """Body of a request that sets a secret."""
 
     value: str
     content_type: str | None = None
@@ -31,7 +31,7 @@ class SetSecret(Part):
 
 
 class UpdateSecret(Part):
-    """The body that changes what is not the value."""
+    """Body of a request that changes a version, except its value."""
 
     content_type: str | None = None
     tags: dict[str, str] | None = Field(default=None, max_length=15)
@@ -39,7 +39,7 @@ class UpdateSecret(Part):
 
 
 class VaultError(Exception):
-    """A refusal as Key Vault words it."""
+    """A refusal, in Key Vault's words."""
 
     def __init__(self, status: int, code: str, message: str, *, inner: str | None = None) -> None:
         super().__init__(message)
@@ -51,12 +51,12 @@ class VaultError(Exception):
 
 
 def unknown(request: web.Request) -> VaultError:
-    """400 for a path that the lab's vault does not have."""
+    """Return 400 for a path that the lab's vault does not have."""
     return VaultError(400, "BadParameter", f"The lab's key vault does not answer {request.method} {request.path}.")
 
 
 def parse(model: type[T], body: Any) -> T:
-    """Check a body.
+    """Check a body, and return it as ``model``.
 
     Raises:
         VaultError: 400, naming what is wrong, never a value.
@@ -72,7 +72,7 @@ def parse(model: type[T], body: Any) -> T:
 
 
 async def json_of(request: web.Request) -> Any:
-    """The request's body.
+    """Return the request's body.
 
     Raises:
         VaultError: 400 when it is not JSON.

@@ -1,7 +1,7 @@
-"""``*.vault.azure.net``: the secrets of key vaults.
+"""Secrets of key vaults, ``*.vault.azure.net``.
 
-Paths, bodies and errors from learn.microsoft.com/rest/api/keyvault/secrets; what azure-keyvault-secrets needs of it
-was tried.
+Paths, bodies and errors are from learn.microsoft.com/rest/api/keyvault/secrets. Tried with the calls that
+azure-keyvault-secrets makes.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ log = logging.getLogger(__name__)
 SUFFIX = ".vault.azure.net"
 RESOURCE = "https://vault.azure.net"
 VALUE_LIMIT = 25 * 1024
-"""Bytes: learn.microsoft.com/azure/key-vault/secrets/about-secrets, "maximum size of 25k bytes"."""
+"""Largest value in bytes: learn.microsoft.com/azure/key-vault/secrets/about-secrets, a "maximum size of 25k bytes"."""
 API_VERSIONS = frozenset({"7.4", "7.5", "7.6", "2025-07-01", "2026-04-01"})
-"""Those of azure-keyvault-secrets 4.12 from 7.4 on; secrets are the same in all of them."""
+"""API versions of azure-keyvault-secrets 4.12 from 7.4 on; secrets are the same in all of them."""
 NAME = re.compile(r"[0-9a-zA-Z-]{1,127}")
 
 
 class VaultData:
-    """Answers for all vaults."""
+    """Answers requests to all vaults."""
 
     def __init__(self, *, store: Store, secrets: SecretStore, identity: Identity) -> None:
         self._store = store
@@ -247,7 +247,7 @@ class VaultData:
         )
 
     def _forget_purged(self, name: str) -> None:
-        """A purged vault's secrets are gone, also from a new vault of the same name."""
+        """Remove the secrets of a purged vault, so that a new vault of the same name does not have them."""
         if self._store.record("purged-vault", name.lower()):
             self._secrets.purge(vault=name)
             self._store.set_record("purged-vault", name.lower(), None)

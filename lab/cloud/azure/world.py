@@ -1,4 +1,4 @@
-"""From Azure's documents to what the hypervisor should make. Pure."""
+"""Translates Azure's documents into the state that the hypervisor should make. Nothing here has side effects."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from lab.desired import LoadBalancer, Machine, Network, Probe, Route, Rule, Subn
 
 
 def build_world(store: Store, *, images: Mapping[str, str]) -> World:
-    """Everything that should exist.
+    """Return everything that should exist.
 
-    ``images`` maps image ids to the versions that the hypervisor knows.
+    ``images`` maps image ids to the hypervisor's names for them.
     """
     networks = {document.key: _network(store, document) for document in store.of_type(virtual_network.TYPE)}
     machines = [_machine(store, document, networks, images) for document in store.of_type(virtual_machine.TYPE)]
@@ -58,7 +58,7 @@ def _subnet(store: Store, document: Document, routes: tuple[Route, ...]) -> Subn
 
 
 def egress(store: Store, subnet: Document) -> IPv4Address | None:
-    """The public address that a subnet leaves by."""
+    """Return the public address of a subnet's NAT gateway; None when it has none."""
     gateway = store.get(subnet.body["properties"].get("natGateway", {}).get("id", ""))
     for ref in gateway.body["properties"]["publicIpAddresses"] if gateway else ():
         address = store.get(ref["id"])
@@ -81,7 +81,7 @@ def _names(store: Store, network: Document) -> dict[str, IPv4Address]:
 
 
 def interface_of(store: Store, machine: Document) -> tuple[Document, dict[str, Any]] | None:
-    """A machine's interface and its IP configuration."""
+    """Return a machine's interface and its IP configuration; None when the interface does not exist."""
     ref = machine.body["properties"]["networkProfile"]["networkInterfaces"][0]
     interface = store.get(ref["id"])
     if interface is None:
@@ -127,8 +127,8 @@ def _rules(store: Store, subnet: Document | None, interface: Document, network: 
 
 
 def _reach(network: Network) -> tuple[IPv4Network, ...]:
-    """The ``VirtualNetwork`` tag: the network, its peers, and what its gateway leads to
-    (learn.microsoft.com/azure/virtual-network/service-tags-overview)."""
+    """Return the ranges of the ``VirtualNetwork`` tag: those of the network and its peers, and those that its gateway
+    leads to (learn.microsoft.com/azure/virtual-network/service-tags-overview)."""
     beyond = {route.destination for subnet in network.subnets for route in subnet.routes}
     return (*network.ranges, *sorted(beyond))
 

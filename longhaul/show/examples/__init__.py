@@ -1,4 +1,4 @@
-"""Environments to look at before there is a file of one's own: real stack files, checked as any other."""
+"""Example environments, to look at before the user has a file: real stack files, checked like any other."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from components.model.load import environment_files, load, stack_name
 from longhaul.exits import CommandError, Exit
 
 FOLDER = Path(__file__).parent
-"""Where their files are."""
+"""Folder of their files."""
 
 
 def names() -> list[str]:
-    """Names of the examples, sorted."""
+    """Return the names of the examples, sorted."""
     return [stack_name(path) for path in environment_files(FOLDER)]
 
 
 def example(name: str) -> Environment:
-    """The example called ``name``; ``CommandError`` with the names that there are when there is none of it."""
+    """Return the example called ``name``. Raises ``CommandError`` with the existing names when there is no such
+    example."""
     if name not in names():
         raise CommandError(f"--example {name}: no such example; there are: {', '.join(names())}", code=Exit.USAGE)
     return load(FOLDER / f"Pulumi.{name}.yaml")

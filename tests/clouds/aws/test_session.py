@@ -1,4 +1,4 @@
-"""AWS's SDK as everybody asks it."""
+"""The shared sessions and clients of AWS's SDK."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Azure's resource manager as everybody asks it."""
+"""The shared client of Azure's resource manager."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Answer:
 
 
 class Answers:
-    """Gives one answer after the other, and notes what was asked and how long was waited."""
+    """Gives one answer after the other, and records the requests and the waits."""
 
     def __init__(self, *answers: Answer | AzureError) -> None:
         self.answers = list(answers)

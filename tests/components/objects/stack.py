@@ -16,7 +16,7 @@ INFRASTRUCTURE = """\
 import pulumi
 pulumi.export("node_controller_role", "arn:aws:iam::123456789012:role/node-controller")
 """
-"""What the first stack exports, without what it is made of."""
+"""Program with the first stack's outputs and none of its resources."""
 
 
 class Stack:
@@ -48,24 +48,24 @@ class Stack:
         self.run("stack", "init", f"{env}-objects", "--no-select")
 
     def change(self, lines: str) -> None:
-        """Have the program say something else first, such as another constant."""
+        """Put ``lines`` before the program, such as another constant."""
         source = (STACKS / "__main__.py").read_text(encoding="utf-8")
         (self.project / "stacks" / "__main__.py").write_text(lines + source, encoding="utf-8")
 
     def build_infrastructure(self) -> None:
-        """Have the outputs of the first stack."""
+        """Create the outputs of the first stack."""
         (self._first / "__main__.py").write_text(INFRASTRUCTURE)
         self.run("up", "--yes", "--skip-preview", "--stack", self._env, cwd=self._first)
 
     def run(self, *words: str, fails: bool = False, cwd: Path | None = None, kubeconfig: str | None = None) -> str:
-        """What ``pulumi`` printed."""
+        """Run ``pulumi`` and return what it printed."""
         more = {} if kubeconfig is None else {"KUBECONFIG": kubeconfig}
         return printed(
             [str(self._pulumi), *words], cwd=cwd or self.project, environ={**self.environment, **more}, fails=fails
         )
 
     def objects(self, command: str, *words: str, fails: bool = False, kubeconfig: str | None = None) -> str:
-        """A command on the objects' stack."""
+        """Run a command on the objects' stack."""
         where = ("--stack", f"{self._env}-objects", "--color", "never")
         return self.run(command, *words, *where, fails=fails, kubeconfig=kubeconfig)
 
@@ -73,7 +73,7 @@ class Stack:
         return self.objects("up", "--yes", "--skip-preview", *words, fails=fails)
 
     def state(self) -> dict[str, dict[str, object]]:
-        """Every resource in the state, by its type and name."""
+        """Return every resource in the state, by type and name."""
         exported = json.loads(self.objects("stack", "export"))
         found = exported["deployment"].get("resources") or []
         return {"::".join(one["urn"].split("$")[-1].split("::")[-2:]): one for one in found}

@@ -1,4 +1,4 @@
-"""What the objects' stack declares, without an engine or a cluster."""
+"""Declarations of the objects' stack, without an engine or a cluster."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_the_provider_keeps_nothing_of_the_machine_that_it_ran_on(
 
 
 def test_nothing_among_them_is_secret(program: Program) -> None:
-    """A cloud's machine joins by what it is, a rack host by a token that is made when it comes."""
+    """A cloud's machine joins by its identity, a rack host by a token that is made when it joins."""
     assert kinds(program, "Secret") == {}
 
 
@@ -168,7 +168,7 @@ def test_priorities_are_in_order(program: Program) -> None:
     ordered = sorted(names, key=lambda name: -values[name]["value"])
     assert ordered == [one.name for one in priorities.CLASSES]
     assert all(abs(one["value"]) < 1_000_000_000 for one in values.values())
-    # What has no class is worth 0: more than what is borrowed, less than what a team owns.
+    # A pod without a class has priority 0: more than borrowed capacity, less than what a team owns.
     assert values["longhaul-training-borrow"]["value"] < 0 < values["longhaul-training"]["value"]
     assert values["longhaul-balloon"]["preemptionPolicy"] == "Never"
 

@@ -1,4 +1,4 @@
-"""NVIDIA's device plugin, the real one, as the objects start it: what it offers of the GPUs of a stand-in library."""
+"""NVIDIA's real device plugin, started as the objects start it: what it offers for the GPUs of a stand-in library."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ VENDOR = "k8s.device-plugin.nvidia.com/gpu"
 
 @pytest.fixture(scope="module", name="image")
 def _image(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The layer of the image that the lab's depot has, with this machine's C library."""
+    """Layer of the image that the lab's depot has, with this machine's C library."""
     folder = tmp_path_factory.mktemp("image")
     found = tools.ensure([gpus.NAME], log_dir=folder / "log", progress=print)
     image = Image(
@@ -52,7 +52,7 @@ def _image(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Host:
-    """A machine with a driver, as the plugin's container shows it."""
+    """A machine with a driver, as the plugin's container sees it."""
 
     def __init__(self, root: Path, *, image: Path, library: Path, layout: str) -> None:
         self.root = root
@@ -60,12 +60,12 @@ class Host:
             tar.extractall(root, filter="fully_trusted")
         for folder in (gpus.PLUGINS, gpus.SPECS, f"{gpus.DRIVER_ROOT}/{LIBRARIES}", LIBRARIES):
             (root / folder.lstrip("/")).mkdir(parents=True)
-        # What the runtime class adds.
+        # Added by the runtime class.
         (root / LIBRARIES / library.name).hardlink_to(library)
         for name in DEVICES:
-            # Like /dev/null: who opens it is not refused.
+            # Like /dev/null: opening it is not refused.
             os.mknod(root / "dev" / name, 0o666 | S_IFCHR, os.makedev(1, 3))
-        # The host's own.
+        # The host's own libraries.
         of_host = root / gpus.DRIVER_ROOT.lstrip("/") / LIBRARIES
         driver = of_host / layout
         driver.mkdir(parents=True, exist_ok=True)
@@ -83,7 +83,7 @@ class Host:
 
     @contextmanager
     def plugin(self) -> Iterator[subprocess.Popen[str]]:
-        """The plugin as its container starts it."""
+        """Run the plugin as its container starts it."""
         spec: Any = gpus.plugin_spec()
         (container,) = spec["template"]["spec"]["containers"]
         env = {one["name"]: one["value"] for one in container["env"]} | {VARIABLE: "/machine"}
@@ -98,7 +98,7 @@ class Host:
             print((self.root / "log").read_text())
 
     def spec(self) -> dict[str, Any]:
-        """What a GPU looks like, as containerd will read it."""
+        """Return the CDI specification that containerd will read."""
         (path,) = (self.root / gpus.SPECS.lstrip("/")).iterdir()
         found: dict[str, Any] = json.loads(path.read_text())
         return found
@@ -112,7 +112,7 @@ def _library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(name="layout")
 def _layout() -> str:
-    """Where below the folder of libraries the driver's are."""
+    """Folder of the driver's libraries, relative to the folder of libraries."""
     return ""
 
 
@@ -134,19 +134,19 @@ def _plugin(host: Host) -> Iterator[Plugin]:
 
 
 def unhealthy(*devices: str) -> Callable[[dict[str, str]], bool]:
-    """Whether these are, and no others."""
+    """Return a check that exactly these devices are not healthy."""
     return lambda health: bool(health) and {one for one, state in health.items() if state != "Healthy"} == {*devices}
 
 
 def xids(*numbers: int | None) -> Machine:
-    """A machine whose first GPUs had one each."""
+    """Return a machine whose first GPUs have these latest Xids, in order."""
     latest = dict(enumerate(numbers))
     return Machine(gpus=tuple(gpu(at, xid=latest.get(at)) for at in range(len(UUIDS))))
 
 
 def watched(plugin: Plugin, host: Host) -> None:
-    """Have the plugin watch for Xids, which it begins some time after it registered: the last GPU has one after the
-    other until one is seen."""
+    """Wait until the plugin watches for Xids, which it begins some time after it registered. The last GPU gets one Xid
+    after the other until the plugin sees one."""
     for number in islice(cycle((48, 79)), 300):
         host.has(xids(None, None, number))
         if plugin.becomes(unhealthy(UUIDS[2]), within_s=0.1):
@@ -199,7 +199,7 @@ def test_a_gpu_with_an_xid_is_offered_no_more(plugin: Plugin, host: Host, xid: i
 @pytest.mark.parametrize("xid", [13, *gpus.UNWATCHED_XIDS])
 def test_an_error_of_an_application_costs_no_gpu(plugin: Plugin, host: Host, xid: int) -> None:
     watched(plugin, host)
-    # Events are seen in the order of GPUs: with the second one's, the first one's was.
+    # The plugin sees events in the order of GPUs: once it saw the second GPU's, it has seen the first one's.
     host.has(xids(xid, 79))
     plugin.health(unhealthy(UUIDS[1], UUIDS[2]))
 

@@ -1,4 +1,4 @@
-"""What the objects do, once a real API server has them: who may do what, what becomes of pods, what DNS answers."""
+"""Effects of the objects in a real API server: permissions, pods, DNS."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.support.ports import free_ports
 pytestmark = pytest.mark.engine
 
 ALONE = "from components.objects import dns\ndns.standing_nodes = lambda environment: 0\n"
-"""No machine will come here, so DNS is not waited for."""
+"""Patch for the program: no machine will join, so it must not wait for DNS."""
 SYSTEM = ("--namespace", "kube-system")
 
 
@@ -152,7 +152,7 @@ def test_a_rack_s_token_may_ask_for_a_certificate_and_nothing_else(applied: ApiS
 
 
 def pod(applied: ApiServer, *, namespace: str = "default", labels: dict[str, str] | None = None, **spec: Any) -> Any:
-    """A pod as the API server would make it, or its refusal as text."""
+    """Return the pod that the API server would make, or its refusal as text."""
     document = {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -165,7 +165,7 @@ def pod(applied: ApiServer, *, namespace: str = "default", labels: dict[str, str
 
 
 def tolerated(made: Any) -> dict[str, int | None]:
-    """Seconds by taint; of a pod that is refused, since its namespace is too new, none."""
+    """Return the seconds by taint; none for a pod that is refused because its namespace is too new."""
     found = made["spec"].get("tolerations", []) if isinstance(made, dict) else []
     return {one.get("key", "any"): one.get("tolerationSeconds") for one in found}
 
@@ -184,7 +184,7 @@ def test_training_pods_bear_a_cut_for_longer(applied: ApiServer) -> None:
     assert tolerated(pod(applied, priorityClassName="longhaul-training", labels={training.LABEL: "false"})) == DEFAULT
     assert tolerated(pod(applied)) == DEFAULT
     assert tolerated(pod(applied, priorityClassName="longhaul-balloon")) == DEFAULT
-    # What a pod says itself stays, and is not given a limit.
+    # A toleration that the pod itself has stays, and gets no limit.
     assert tolerated(pod(applied, labels=opted, tolerations=[{"operator": "Exists"}])) == {"any": None}
     assert tolerated(pod(applied, labels=opted, tolerations=[FOREVER])) == {**LONG, training.CUT[1]: None}
 
@@ -203,7 +203,7 @@ def test_a_pod_in_its_nodes_network_is_refused_where_nobody_allowed_it(applied: 
 def test_dns_answers_for_services_and_passes_on_the_rest(
     applied: ApiServer, binaries: dict[str, Path], tmp_path: Path
 ) -> None:
-    """Real CoreDNS with the real configuration, as the account that it has in the cluster."""
+    """Runs real CoreDNS with the real configuration, as its account in the cluster."""
     addresses = plan(load(STACKS / "Pulumi.lab.yaml"))
     account = applied.user("system:serviceaccount:kube-system:coredns")
     port, *others = free_ports(4)
@@ -214,7 +214,7 @@ def test_dns_answers_for_services_and_passes_on_the_rest(
         ("    ready\n", f"    ready 127.0.0.1:{others[1]}\n"),
         ("prometheus :9153", f"prometheus 127.0.0.1:{others[2]}"),
         ("ttl 30", f"ttl 30\n        kubeconfig {account}"),
-        # Nobody answers there.
+        # Nothing answers there.
         ("/etc/resolv.conf", "127.0.0.1:9"),
     ):
         assert here in config
@@ -230,7 +230,7 @@ def test_dns_answers_for_services_and_passes_on_the_rest(
         assert ask(port, "kubernetes.default.svc.cluster.local").endswith(addresses.kubernetes_service.packed)
         assert labels(name) in ask(port, addresses.dns_service.reverse_pointer, kind=12)
         assert code(ask(port, "nobody.default.svc.cluster.local")) == 3
-        # A node's name, and the world's, are asked of the network's own DNS, which is away here.
+        # Questions for a node's name and for other domains go to the network's own DNS, which is away here.
         node = addresses.sites["rack"].nodes[10].reverse_pointer
         assert code(ask(port, node, kind=12)) == code(ask(port, "example.com")) == 2
     finally:
@@ -239,12 +239,12 @@ def test_dns_answers_for_services_and_passes_on_the_rest(
 
 
 def labels(name: str) -> bytes:
-    """A name as DNS writes it."""
+    """Return a name in DNS's wire format."""
     return b"".join(bytes([len(part)]) + part.encode() for part in name.split(".")) + b"\0"
 
 
 def ask(port: int, name: str, *, kind: int = 1) -> bytes:
-    """The answer to one question, empty when there is none."""
+    """Ask one question and return the answer; empty when there is none."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
         asking.settimeout(60)
         asking.connect(("127.0.0.1", port))
@@ -256,5 +256,5 @@ def ask(port: int, name: str, *, kind: int = 1) -> bytes:
 
 
 def code(answer: bytes) -> int:
-    """The response code: 2 is a failure, 3 says that there is no such name."""
+    """Return the response code: 2 is a failure, 3 means that there is no such name."""
     return answer[3] & 15

@@ -1,4 +1,4 @@
-"""What is declared for GPUs, and for whom."""
+"""Objects that are declared for GPUs, and the environments that get them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.support.hosts import STACKS
 PROGRAMS = STACKS.parent / "images" / "rootfs" / "usr" / "local" / "lib" / "longhaul"
 NAME_LABEL = "app.kubernetes.io/name"
 OF_APPLICATIONS = {13, 31, 43, 45, 68}
-"""What the plugin leaves out itself (``getDisabledHealthCheckXids``), besides 109."""
+"""Xids that the plugin ignores by itself (``getDisabledHealthCheckXids``), besides 109."""
 
 
 @pytest.fixture(scope="module", name="production")
@@ -111,7 +111,7 @@ def test_it_watches_for_the_xids_that_the_preflight_takes_for_fatal(pod: Any, mo
     enabled, disabled = (
         {int(number) for number in env[f"DP_{name}_HEALTHCHECKS"].split(",")} for name in ("ENABLE", "DISABLE")
     )
-    # Not "all": then the plugin watches for none, whatever else is enabled (``checkHealth``).
+    # Not "all": with it the plugin watches for no Xid, whatever else is enabled (``checkHealth``).
     ignored = ({*OF_APPLICATIONS, 109} | disabled) - enabled
     assert not ignored & fatal
     assert enabled <= fatal

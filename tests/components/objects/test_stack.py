@@ -1,4 +1,4 @@
-"""The objects' stack from nothing to nothing: the real engine, the lab's plugin, a real API server."""
+"""The life of the objects' stack, from creation to removal: the real engine, the lab's plugin, a real API server."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _kubelets(cluster: ApiServer) -> Iterator[Kubelets]:
 
 
 def test_what_is_not_there_yet_can_be_previewed(stack: Stack) -> None:
-    """Neither the cluster nor the first stack's outputs."""
+    """Neither the cluster nor the first stack's outputs have to exist."""
     preview = stack.objects("preview", kubeconfig="/nowhere")
     assert re.search(r"\+ \d\d to create", preview)
     assert "longhaul:join" in preview
@@ -85,7 +85,7 @@ def test_life(stack: Stack, cluster: ApiServer, kubelets: Kubelets) -> None:
 
 
 def drift(stack: Stack, cluster: ApiServer) -> None:
-    """What somebody changed is seen by a refresh and changed back; what they deleted is made anew."""
+    """Check that a refresh sees changed and deleted objects and that ``up`` restores them."""
     inside = ("--namespace", "kube-system")
     patch = json.dumps({"data": {"Corefile": "broken"}})
     cluster.kubectl("patch", "configmap", "coredns", *inside, "--type=merge", "--patch", patch, "--field-manager=me")
@@ -105,7 +105,7 @@ def drift(stack: Stack, cluster: ApiServer) -> None:
 
 
 def rollout(stack: Stack, cluster: ApiServer) -> None:
-    """A changed Corefile is changed in place, and done once the new pods are ready."""
+    """Check that a changed Corefile is updated in place, and that the update ends once the new pods are ready."""
     stack.change(OTHER)
     inside = ("--namespace", "kube-system")
     uid = cluster.get("configmap", "coredns", *inside)["metadata"]["uid"]
@@ -119,12 +119,12 @@ def rollout(stack: Stack, cluster: ApiServer) -> None:
         return status.get("updatedReplicas", 0), status.get("readyReplicas", 0), status["replicas"]
 
     assert replicas()[0] == 2
-    # An old pod may take its leave a moment later.
+    # An old pod may end a moment later.
     eventually(lambda: replicas() == (2, 2, 2), what="the new pods alone are there")
 
 
 def test_a_run_that_was_killed_goes_on_with_what_it_made(stack: Stack, cluster: ApiServer, kubelets: Kubelets) -> None:
-    """Objects that the state does not know of are taken over, not tripped over."""
+    """Objects that the state does not know are taken over; they cause no error."""
     stack.build_infrastructure()
     kubelets.start()
     stack.up()

@@ -1,4 +1,4 @@
-"""What keeps a rule: ``<rule>/right <case>``, close to what would break it."""
+"""Samples that keep a rule, close to what would break it. Each is named ``<rule>/right <case>``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SECRETS_USER = "4633458b-17de-408a-b874-0445c86b69e6"
 
 
 def makers() -> Iterator[Make]:
-    """One for each resource."""
+    """Yield one maker for each resource."""
     yield from _internet()
     yield from _ingress()
     yield from _stores()
@@ -28,7 +28,7 @@ def makers() -> Iterator[Make]:
 
 
 def _internet() -> Iterator[Make]:
-    # By the names that the lab's own have: what the environment declares.
+    # With names of the lab's own: the environment declares these as public.
     yield lambda: network.PublicIPAddress("lab-weu-egress", **GROUP, tags=TAGS)
     yield lambda: aws.ec2.Eip("lab-use1-network-egress-a", **REGION, domain="vpc", tags=TAGS)
     yield lambda: _route("lab-use1-network-public-default", gateway_id="igw-1", destination_cidr_block="0.0.0.0/0")
@@ -103,7 +103,7 @@ def _stores() -> Iterator[Make]:
 def _encryption() -> Iterator[Make]:
     disks = [
         DISK(device_name="/dev/sda1", ebs=EBS(encrypted="true")),
-        # The instance's own disk is no volume.
+        # An instance-store disk is no EBS volume.
         DISK(device_name="/dev/sdb", virtual_name="ephemeral0"),
     ]
     yield make.template("disk-encrypted/right template", block_device_mappings=disks)

@@ -1,5 +1,5 @@
-"""Resources that break a rule, and ones that keep it, declared with the clouds' own SDKs: a property that no SDK
-has cannot be written here. Each is named ``<rule>/<case>``."""
+"""Resources that break or keep a rule, declared with the clouds' own SDKs: a property that no SDK has cannot be written
+here. Each is named ``<rule>/<case>``."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Make = Callable[[], object]
 
 
 def template(name: str, **changed: Any) -> Make:
-    """A launch template that keeps every rule, but for what is changed."""
+    """Return a maker of a launch template that keeps every rule, except for what is changed."""
     pool = {**TAGS, "longhaul-pool": "cpu"}
     right: dict[str, Any] = {
         "metadata_options": OPTIONS(http_tokens="required", http_put_response_hop_limit=1),
@@ -104,7 +104,7 @@ def account(name: str, **changed: Any) -> Make:
 
 
 def rules(name: str, **rule: Any) -> Make:
-    """A security group on Azure with one rule, which lets in."""
+    """Return a maker of an Azure security group with one rule, which allows incoming traffic."""
     right: dict[str, Any] = {"direction": "Inbound", "access": "Allow", "protocol": "Tcp", "priority": 100}
     ports = {"source_port_range": "*", "destination_port_ranges": ["6443"], "destination_address_prefix": "*"}
     one = network.SecurityRuleArgs(**{"name": "one", **right, **ports, **rule})
@@ -112,7 +112,7 @@ def rules(name: str, **rule: Any) -> Make:
 
 
 def group_rule(name: str, **rule: Any) -> Make:
-    """A rule of a security group on AWS, which lets in."""
+    """Return a maker of a rule of an AWS security group, which allows incoming traffic."""
     right: dict[str, Any] = {"security_group_id": "sg", "ip_protocol": "tcp", "from_port": 22, "to_port": 22}
     return lambda: aws.vpc.SecurityGroupIngressRule(name, **REGION, **{**right, **rule}, tags=TAGS)
 
@@ -149,12 +149,12 @@ def definition(name: str, **permission: Any) -> Make:
 
 
 def packed(text: str) -> str:
-    """As a cloud takes it, with gzip inside."""
+    """Return text compressed with gzip and encoded as a cloud takes it."""
     return base64.b64encode(gzip.compress(text.encode())).decode()
 
 
 def cloud_config(content: str, *, encoding: str = "") -> str:
-    """User data of one file, as a cloud takes it."""
+    """Return user data with one file, encoded as a cloud takes it."""
     file = {"path": "/etc/one", "content": content, **({"encoding": encoding} if encoding else {})}
     return base64.b64encode(f"#cloud-config\n{json.dumps({'write_files': [file]}, indent=1)}\n".encode()).decode()
 
@@ -165,7 +165,7 @@ CERTIFICATE = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
 
 @cache
 def declared_samples() -> tuple[Resource, ...]:
-    """Every sample; the same run for every test."""
+    """Return every sample; declared once for all tests."""
     from tests.components.policy import right_samples, wrong_samples
 
     def build() -> Outputs:
@@ -177,7 +177,7 @@ def declared_samples() -> tuple[Resource, ...]:
 
 
 def resources(program: Program, *, stack: str) -> tuple[Resource, ...]:
-    """What a program declares, as a check takes it."""
+    """Return the declared resources in the form that a check takes."""
     return tuple(
         Resource(
             urn=f"urn:pulumi:{stack}::longhaul::{one.type}::{one.name}", type=one.type, name=one.name, inputs=one.inputs

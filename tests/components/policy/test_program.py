@@ -1,4 +1,4 @@
-"""What Longhaul itself declares, judged."""
+"""The resources that Longhaul itself declares break no policy."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ TAGGED = {kind for check in checks() if check.rule is TAGS for kind in check.kin
 
 @cache
 def environment(name: str) -> Environment:
-    """As it is in the tree, with no more of like machines than shows what they are."""
+    """Return the environment as it is in the tree, with only a few machines of each kind."""
     return with_few_machines(load(STACKS / f"Pulumi.{name}.yaml"))
 
 
 @cache
 def program(name: str) -> tuple[Resource, ...]:
-    """What it declares; the same run for every test."""
+    """Return the resources that it declares; declared once for all tests."""
     with mock.patch.object(sys, "tracebacklimit", FRAMES, create=True):
         made = declare_whole(environment(name))
     return resources(made, stack=name)
@@ -60,7 +60,7 @@ def test_no_kind_is_asked_for_tags_that_it_does_not_take() -> None:
 
 
 def takes_tags(kind: str) -> bool:
-    """Whether the SDK's class has tags."""
+    """Return whether the SDK's class has tags."""
     package, module, name = kind.split(":")
     sdk = importlib.import_module(f"pulumi_{package.replace('-', '_')}.{module.partition('/')[0]}")
     return "tags" in inspect.signature(getattr(sdk, name)._internal_init).parameters

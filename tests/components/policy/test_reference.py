@@ -1,4 +1,4 @@
-"""docs/policy.md says what the rules say."""
+"""docs/policy.md agrees with the rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Each rule catches what breaks it and lets pass what keeps it; the samples are declared with the clouds' own SDKs."""
+"""Each rule catches samples that break it and passes those that keep it. Samples are declared with the clouds' own
+SDKs."""
 
 from __future__ import annotations
 
@@ -24,12 +25,13 @@ MORE: Mapping[str, set[str]] = {
     "imdsv2/wrong instance": {"metadata-hop-limit"},
     "secret-in-plain/wrong password": {"password-login"},
 }
-"""What a sample breaks besides the rule that it is named after."""
+"""Rules that a sample breaks besides the rule in its name."""
 
 
 @cache
 def judge() -> Policies:
-    """What the samples are judged by: the lab, if it could not be destroyed and had tags and operators of its own."""
+    """Return the policies for the samples: the lab's, as if it were not destroyable and had tags and operators of its
+    own."""
     lab = load(STACKS / "Pulumi.lab.yaml")
     access = lab.access.model_copy(update={"operators": (lab.access.operators[0].supernet(new_prefix=28),)})
     changed = {"access": access, "tags": {"team": "research"}, "destroyable": False}
@@ -42,7 +44,7 @@ def found_in(resources: Iterable[Resource]) -> list[Finding]:
 
 @cache
 def found() -> dict[str, set[str]]:
-    """By sample, the rules that it breaks."""
+    """Return the rules that each sample breaks."""
     broken: dict[str, set[str]] = {resource.name: set() for resource in declared_samples()}
     for finding in found_in(declared_samples()):
         broken[name_of(finding)].add(finding.check)
@@ -86,7 +88,7 @@ def test_a_finding_says_what_why_and_what_to_write() -> None:
 
 
 def kinds_of(rule: Rule) -> set[str]:
-    """The kinds that some cloud looks at for it."""
+    """Return the kinds of resources that a check of any cloud looks at for the rule."""
     return {kind for check in checks() if check.rule is rule for kind in check.kinds}
 
 
@@ -132,7 +134,7 @@ def test_everyone_is_nobody_s_range() -> None:
 
 
 def variants(value: Any) -> Iterator[Any]:
-    """``value`` with one part at a time not known yet, masked, wrapped as a secret, or not there."""
+    """Yield ``value`` with one part at a time unknown, masked, wrapped as a secret, or missing."""
     yield from (UNKNOWN, MASKED, {SIGNATURE: "1b47061264138c4ac30d75fd1eb44270", "ciphertext": "v1:"}, None)
     if isinstance(value, dict):
         for key, inside in value.items():
@@ -163,7 +165,7 @@ def test_a_setting_that_is_not_known_yet_does_not_pass() -> None:
 
 
 def test_user_data_that_is_not_known_yet_passes() -> None:
-    """It is made of the authority's certificate, which a new environment does not have yet."""
+    """User data contains the authority's certificate, which a new environment does not have yet."""
     [template] = [one for one in declared_samples() if one.name == "secret-in-user-data/right template"]
     inputs = {**template.inputs, "userData": UNKNOWN}
     assert found_in([dataclasses.replace(template, inputs=inputs)]) == []

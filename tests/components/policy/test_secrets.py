@@ -1,4 +1,4 @@
-"""What counts as a secret in user data, however it is packed, and what does not."""
+"""Texts in user data that count as a secret, however they are packed, and texts that do not."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FOUND = {
     "a password or token": 'password: "hunter22"',
     "a secret": "client_secret = aB3$xyz",
 }
-"""By what it is, a text that holds it."""
+"""Texts that contain a secret, by the kind of secret."""
 
 
 def kinds(text: str) -> set[str]:

@@ -1,4 +1,4 @@
-"""Exceptions: what they admit, for how long, and what is said of those that do not stand."""
+"""Waivers: the exceptions that they admit, until which day, and the findings about invalid ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def waiver(*, rule: str = "public-address", resource: str = "lab-bastion", until
 
 
 def judged(*waivers: Waiver, name: str = "lab-bastion", today: date = TODAY) -> Judged:
-    """One public address that nothing accounts for."""
+    """Judge one public address that nothing accounts for."""
     tags = {"longhaul-environment": "lab", "longhaul-site": "weu"}
     type_ = "azure-native:network:PublicIPAddress"
     address = Resource(urn=f"urn:pulumi:lab::longhaul::{type_}::{name}", type=type_, name=name, inputs={"tags": tags})
@@ -89,7 +89,7 @@ def test_a_pattern_that_names_no_resource_is_an_error_in_the_file(pattern: str) 
 
 
 def test_a_waiver_is_for_its_rule_alone() -> None:
-    """The address of another environment breaks two rules."""
+    """An address without tags breaks two rules."""
     type_ = "azure-native:network:PublicIPAddress"
     address = Resource(urn=f"urn:pulumi:lab::longhaul::{type_}::lab-bastion", type=type_, name="lab-bastion", inputs={})
     found = policies(with_waivers(waiver()), today=TODAY).judge([address]).findings

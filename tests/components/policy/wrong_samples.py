@@ -1,4 +1,4 @@
-"""What breaks a rule: ``<rule>/wrong <case>``."""
+"""Samples that break a rule. Each is named ``<rule>/wrong <case>``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.components.policy.samples import DISK, EBS, GROUP, INTERFACE, OPTIONS
 
 
 def makers() -> Iterator[Make]:
-    """One for each resource."""
+    """Yield one maker for each resource."""
     yield from _internet()
     yield from _ingress()
     yield from _stores()

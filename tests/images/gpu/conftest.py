@@ -1,4 +1,4 @@
-"""A machine with GPUs, as its kernel and the stand-in of NVIDIA's library tell of it."""
+"""A machine with GPUs, as its kernel and the stand-in of NVIDIA's library describe it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _library(tmp_path_factory: pytest.TempPathFactory, root: Path) -> Path:
 
 @pytest.fixture(name="has")
 def _has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Has:
-    """Say what the machine has."""
+    """Function that sets the machine that the stand-in describes."""
     path = tmp_path / "machine"
     monkeypatch.setenv(VARIABLE, str(path))
 
@@ -47,7 +47,7 @@ def _has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Has:
 
 @pytest.fixture(name="preflight")
 def _preflight(library: Path, has: Has) -> Preflight:
-    """The report of a machine, whose kernel has the driver and an empty log if nothing else is said."""
+    """Function that returns a machine's report. Unless told otherwise, its kernel has the driver and an empty log."""
 
     def preflight(
         machine: Machine | None = None, promise: Promise | None = None, **sources: Callable[[], object]

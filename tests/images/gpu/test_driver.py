@@ -1,4 +1,4 @@
-"""Whether the kernel's module, its kernel and the libraries belong together."""
+"""Checks that the kernel's module, the kernel and the libraries belong together."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ OPEN = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Rele
 
 
 def only(installed: str) -> Callable[[str, str], str]:
-    """A modinfo that knows one name."""
+    """Return a modinfo that knows one name only."""
     return lambda name, kernel: MODINFO if (name, kernel) == (installed, KERNEL) else ""
 
 
@@ -125,7 +125,7 @@ def test_a_version_is_no_prefix_of_digits() -> None:
 
 
 def test_a_library_of_another_version_is_found_once(preflight: Preflight) -> None:
-    """It says its version, and that it does not open."""
+    """The library gives its version, and also the error that it does not open: one finding covers both."""
     machine = Machine(nvml_version="12.550.163.01", init_result=MISMATCH)
     (finding,) = preflight(machine).findings
     assert finding.code is Code.DRIVER_MISMATCH

@@ -1,4 +1,4 @@
-"""Labels of what the GPUs are: as NVIDIA's discovery would give them."""
+"""Labels for a node's GPUs, with the names and values of NVIDIA's discovery."""
 
 from __future__ import annotations
 

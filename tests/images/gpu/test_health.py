@@ -1,4 +1,4 @@
-"""Each thing that is wrong with a GPU is found, and nothing is wrong with one that is well."""
+"""Every fault of a GPU is found, and a healthy GPU has none."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def found(report: Report) -> list[tuple[Code, str]]:
 
 
 def broken(**changes: Any) -> Machine:
-    """Two GPUs, the second of which is not as it should be."""
+    """Return a machine with two GPUs, the second with a fault."""
     return Machine(gpus=(gpu(0), gpu(1, **changes)))
 
 
@@ -79,7 +79,7 @@ def test_each_thing_that_is_wrong_is_found(
 ) -> None:
     report = preflight(broken(**changes), Promise(gpus=2, model="H100"))
     finding = next(finding for finding in report.findings if finding.code is code)
-    # A GPU that gives no handle does not say who it is.
+    # A GPU without a handle has no known identity.
     assert finding.gpu == ("" if "result" in changes else SECOND)
     assert re.search(says, finding.message)
     assert {finding.code for finding in report.findings} <= {code, Code.GPU_MISSING}
@@ -126,15 +126,15 @@ def test_a_model_is_words_of_the_name(model: str, name: str, good: bool, preflig
 @pytest.mark.parametrize(
     ("links", "promised", "down"),
     [
-        # Cards without a bridge, or one GPU of many in a virtual machine: links, and nobody at the other end.
+        # Cards without a bridge, or one GPU of many in a virtual machine: links with nothing at the other end.
         ([(0,) * 12, (0,) * 12], None, []),
         ([(0,) * 12, (0,) * 12], 12, [0, 1]),
         ([(1,) * 12, (0,) * 12], None, [1]),
-        # Four links of twelve are bridged, and the rest has no bridge.
+        # Four links of twelve are bridged, and the others have no bridge.
         ([(1,) * 4 + (0,) * 8, (1,) * 4 + (0,) * 8], 4, []),
         ([(1,) * 4 + (0,) * 8, (1,) * 3 + (0,) * 9], 4, [1]),
         ([(1,) * 12, (0,) * 12], 0, []),
-        # A number that the GPU does not know is no link.
+        # A link number that the GPU does not know is no link.
         ([(1, None, 1), (1, None, 1)], None, []),
     ],
 )

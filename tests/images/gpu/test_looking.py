@@ -1,4 +1,4 @@
-"""A look in a process of its own, whatever becomes of it."""
+"""A look in a process of its own, and the failures of that process."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_one_that_breaks_off_says_how(text: str, how: str) -> None:
 
 
 class Hangs(subprocess.Popen[bytes]):
-    """Takes longer than it may, once it and its child have opened a pipe that the test reads."""
+    """Exceeds its time, once it and its child have opened a pipe that the test reads."""
 
     pipe: Path
     waited = False
@@ -59,7 +59,7 @@ class Hangs(subprocess.Popen[bytes]):
 
 @pytest.fixture(name="hanging")
 def _hanging(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Looking:
-    """One whose process never ends by itself, nor its child."""
+    """A look whose process and its child never end by themselves."""
     Hangs.pipe = tmp_path / "pipe"
     os.mkfifo(Hangs.pipe)
     monkeypatch.setattr("gpu.looking.subprocess.Popen", Hangs)
@@ -70,7 +70,7 @@ def _hanging(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Looking:
 def test_one_that_hangs_is_ended_with_all_that_it_started(hanging: Looking) -> None:
     with pytest.raises(BrokeOffError, match="did not end within 120 s: the driver hangs"):
         hanging.look(check=False)
-    # The pipe ends once nobody has it open any more.
+    # The pipe ends once no process has it open any more.
     with os.fdopen(Hangs.reader, "rb") as reader:
         assert reader.read() == b""
 
@@ -84,7 +84,7 @@ gpu_preflight.Promise = types.SimpleNamespace(read=lambda path: None)
 gpu_preflight.look = lambda promise: trial.run(("sh", "-c", TRIAL))
 gpu_preflight.main()
 """
-"""The program with a trial alone, which has a session of its own as every trial has."""
+"""The program with nothing but a trial, which has its own session as every trial does."""
 
 
 def test_the_trial_is_ended_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,7 +102,7 @@ def test_the_trial_is_ended_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_nobody_joins_one_that_cannot_be_ended(hanging: Looking, monkeypatch: pytest.MonkeyPatch) -> None:
-    # As in the driver: SIGKILL does not get there.
+    # As with a fault in the driver: SIGKILL has no effect.
     kill: list[int] = []
     monkeypatch.setattr("gpu.looking.os.killpg", lambda group, _: kill.append(group))
     monkeypatch.setattr("gpu.looking.KILLED_S", 0.0)
@@ -128,7 +128,7 @@ def _looks(looking: Looking) -> bool:
 
 
 def test_it_is_the_preflight_that_is_started() -> None:
-    """On this machine, which says nothing of its GPUs."""
+    """Runs on this machine, which makes no promise about its GPUs."""
     assert Path(PROGRAM[1]).name == "gpu_preflight.py"
     report = Looking().look(check=False)
     assert (report["healthy"], json.dumps(report["findings"])) == (False, "[]")

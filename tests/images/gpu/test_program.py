@@ -1,4 +1,4 @@
-"""The program on a machine: what it prints and how it ends."""
+"""The program on a machine: its output and exit codes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def _run(
     node: Path, library: Path, has: Has, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Run:
-    """Start it on a machine; returns exit code and what it printed."""
+    """Function that starts it on a machine and returns the exit code and the output."""
     sources = Sources(library=str(library), driver=lambda: RUNNING, kernel_log=list, toolkit=tuple)
     monkeypatch.setattr(checks, "Sources", lambda: sources)
 
@@ -100,7 +100,7 @@ def test_wrong_use(run: Run) -> None:
 def test_a_host_that_is_promised_none(run: Run, node: Path) -> None:
     node.write_text("{}")
     assert run(Machine(gpus=())) == (0, "no GPUs promised, none there\n")
-    # As where no driver is installed: neither module nor library.
+    # As without an installed driver: neither module nor library.
     assert run(Machine(init_result=9))[0] == 0
     code, said = run(Machine())
     assert (code, said.startswith("GpuUnexpected: 0 promised, 2 there")) == (1, True)
@@ -121,7 +121,7 @@ def test_a_missing_library(has: Has, tmp_path: Path) -> None:
 
 
 def test_it_starts_as_a_program_and_finds_the_library_where_the_loader_looks(rootfs: Path, library: Path) -> None:
-    """With the machine's own files: this one is promised nothing."""
+    """Uses this machine's own files, which promise nothing."""
     program = rootfs / "usr/local/lib/longhaul/gpu_preflight.py"
     assert os.access(program, os.X_OK)
     helped = subprocess.run([program, "--help"], capture_output=True, text=True, check=True, cwd="/")
@@ -132,6 +132,6 @@ def test_it_starts_as_a_program_and_finds_the_library_where_the_loader_looks(roo
 
 
 def test_every_finding_is_in_the_documentation(root: Path) -> None:
-    """And nothing is there that no check finds."""
+    """The page has every finding, and no finding that no check makes."""
     rows = re.findall(r"^\| `([A-Z]\w+)` \|", (root / "docs/gpus.md").read_text(), flags=re.MULTILINE)
     assert sorted(rows) == sorted(Code)

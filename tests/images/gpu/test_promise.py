@@ -1,4 +1,4 @@
-"""What node.json promises, and the command that it may name."""
+"""Promises of node.json about GPUs, and the command that it may name."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_trial_that_cannot_be_started() -> None:
 
 
 def test_a_trial_that_hangs_is_ended_with_all_that_it_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its child holds a lock as long as it lives. The time is up once the child says that it runs."""
+    """The trial's child holds a lock as long as it lives. The time is over once the child says that it runs."""
     lock, running = tmp_path / "lock", tmp_path / "running"
     os.mkfifo(running)
 

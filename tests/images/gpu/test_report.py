@@ -1,4 +1,4 @@
-"""What a node tells the cluster of its GPUs, and when."""
+"""A node's reports about its GPUs to the cluster."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_the_trial_waits_until_nobody_has_gpus(server: Server, machines: Machine
     assert (found.status, found.reason, machines.checks) == (OPEN, "GpusInUse", [False])
     assert "waits for the end of team/train" in found.message
     assert ("/api/v1/pods", {"limit": "500", "fieldSelector": f"spec.nodeName={NAME}"}) in server.asked
-    # What is plainly wrong is said at once.
+    # A clear fault is reported at once.
     machines.machine = ILL
     assert own.step().reason == "EccUncorrected"
     machines.machine = WELL
@@ -116,7 +116,7 @@ def test_it_waits_for_the_taint_before_it_asks_for_pods(server: Server, machines
     found = reporter(TRIAL).step()
     assert (found.status, found.reason, machines.checks) == (OPEN, "PreflightTaintMissing", [False])
     assert "/api/v1/pods" not in [path for path, _ in server.asked]
-    # The controller sees by this that the boot was not tested yet.
+    # From this annotation the controller knows that this boot was not tested yet.
     assert server.node["metadata"]["annotations"] == {BOOT: "one"}
     server.node["spec"] = {"taints": list(TAINTS)}
     assert reporter(TRIAL).step().good

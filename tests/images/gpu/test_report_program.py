@@ -1,4 +1,5 @@
-"""The program that tells the cluster of a node's GPUs: how often, as whom, and when there is nothing to tell."""
+"""The program that reports a node's GPUs to the cluster: its pauses, its identity, and machines with nothing to
+report."""
 
 from __future__ import annotations
 
@@ -66,7 +67,7 @@ def test_it_goes_on_while_the_api_does_not_answer(
 
 @pytest.fixture(name="node_json")
 def _node_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What this machine is, for the program."""
+    """File that describes this machine to the program."""
     path = tmp_path / "node.json"
     path.write_text(json.dumps({**WORKER, "gpus": 2}))
     monkeypatch.setattr(gpu_report, "PATH", path)

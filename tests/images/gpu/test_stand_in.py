@@ -1,4 +1,4 @@
-"""The stand-in library, as what else uses it needs it: errors are errors, changes are seen, Xids are events."""
+"""Behaviour of the stand-in library that other tests rely on: errors, changes that are seen at once, Xids as events."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tests.support.nvml import library as stand_in
 from tests.support.nvml.machine import VARIABLE, Machine, gpu
 
 XID_EVENT = 8
-"""nvmlEventTypeXidCriticalError."""
+"""Type of event: nvmlEventTypeXidCriticalError."""
 TIMEOUT = 10
 
 
 class Event(ctypes.Structure):
-    """``nvmlEventData_t``."""
+    """Structure ``nvmlEventData_t``."""
 
     _fields_ = (
         ("device", ctypes.c_void_p),

@@ -1,4 +1,4 @@
-"""What containers are given of the driver, against what the kernel runs."""
+"""Compares the driver that containers are given with the one that the kernel runs."""
 
 from __future__ import annotations
 

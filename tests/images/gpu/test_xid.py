@@ -1,4 +1,4 @@
-"""Which errors of the kernel's log say that a GPU is broken."""
+"""Errors in the kernel's log that mean that a GPU is broken."""
 
 from __future__ import annotations
 

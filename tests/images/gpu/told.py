@@ -1,4 +1,4 @@
-"""A node's Node at an API server, and its machine, for tests of what the one is told of the other."""
+"""A Node at an API server and its machine, for tests of the node's reports."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TRIAL = Promise(gpus=2, check=("true",))
 
 
 class Server(FakeApi):
-    """Keeps what is written to the Node's status, as an API server does; and who is told what."""
+    """Stores what is written to the Node's status, as an API server does, and records the requests."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -65,7 +65,7 @@ class Server(FakeApi):
 
 
 class Machines:
-    """A node's machine, looked at through the stand-in."""
+    """A node's machine, seen through the stand-in."""
 
     def __init__(self, preflight: Any) -> None:
         self._preflight = preflight

@@ -40,7 +40,7 @@ class Source(HTTPAdapter):
 
 
 class Live:
-    """A cloud in a thread of its own, and how to call it."""
+    """A cloud in a thread of its own, and methods that call it."""
 
     def __init__(self, state: Path, *, port: int = 0, regions: tuple[str, ...] = ()) -> None:
         self.state = state
@@ -61,7 +61,7 @@ class Live:
             assert self._thread.is_alive(), "the cloud did not start"
 
     def stop(self) -> None:
-        """As the daemon's orderly end."""
+        """Stop the cloud as the daemon does at its orderly end."""
         self._session.close()
         self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join()
@@ -105,7 +105,7 @@ class Live:
     def arm(
         self, method: str, path: str, body: Any = None, *, token: str | None = None, wait_s: int = 0, **query: str
     ) -> requests.Response:
-        """One call to the resource manager as the operator."""
+        """Make one call to the resource manager as the operator."""
         if token is None:
             token = self._token = self._token or self.token("https://management.azure.com")
         return self._session.request(
@@ -119,7 +119,7 @@ class Live:
         )
 
     def put(self, path: str, body: Any) -> dict[str, Any]:
-        """PUT and wait; fails the test when it is refused."""
+        """Put the resource and wait; fail the test when it is refused."""
         response = self.arm("PUT", path, body)
         assert response.status_code in (200, 201), response.text
         self.wait(response)
@@ -127,7 +127,7 @@ class Live:
         return answer
 
     def wait(self, response: requests.Response) -> dict[str, Any]:
-        """The end of the operation that an answer started."""
+        """Wait for the operation that a response started, and return its result."""
         url = response.headers.get("Azure-AsyncOperation") or response.headers.get("Location")
         while url:
             answer = self.arm("GET", url.removeprefix("https://management.azure.com").split("?")[0], wait_s=10)
@@ -155,7 +155,7 @@ class Live:
 
 
 def resolve(live: Live, listener: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Send the clouds' names to one of the live cloud's listeners."""
+    """Resolve the clouds' names to one of the live cloud's listeners."""
 
     def lookup(host: Any, port: Any, *args: Any, **kwargs: Any) -> Any:
         name = host.decode() if isinstance(host, bytes) else host
@@ -172,7 +172,7 @@ def resolve(live: Live, listener: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @contextlib.contextmanager
 def running(state: Path, *, regions: tuple[str, ...] = ()) -> Iterator[Live]:
-    """A cloud that the SDKs in this process reach by its real names, as its operator."""
+    """Run a cloud that the SDKs in this process reach by its real names, as its operator."""
     found = Live(state, regions=regions)
     with pytest.MonkeyPatch.context() as patch:
         resolve(found, "internet", patch)

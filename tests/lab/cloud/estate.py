@@ -1,4 +1,4 @@
-"""Bodies of a small control plane's resources, as the resource manager takes them."""
+"""Bodies of a small control plane's resources, in the form that the resource manager takes."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def vault(live: Live, **acls: Any) -> dict[str, Any]:
 
 
 def build(live: Live, *, with_machine: bool = True) -> None:
-    """Everything up to one API server."""
+    """Make everything that one API server needs, and the server unless told otherwise."""
     live.put(GROUP, WHERE)
     live.put(NETWORK, network())
     live.put(NSG, {**WHERE, "properties": {"securityRules": [rule("api", 100)]}})

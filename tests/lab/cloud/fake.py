@@ -1,4 +1,4 @@
-"""A hypervisor that makes nothing: it remembers the world, and machines are in the state that a test gives them."""
+"""A hypervisor that makes nothing: it stores the world, and machines are in the state that a test gives them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lab.desired import CommandResult, Machine, MachineState, TunnelState, World
 
 
 class FakeHypervisor:
-    """Machines run as soon as they are wanted, unless ``phases`` says otherwise for their name."""
+    """Hypervisor whose machines run as soon as they are wanted, unless ``phases`` has another state for their name."""
 
     def __init__(self) -> None:
         self.world = World()
@@ -20,7 +20,7 @@ class FakeHypervisor:
         self.tunnels: dict[str, dict[str, TunnelState]] = {}
         self.hold: asyncio.Event | None = None
         self.broken = 0
-        """How many calls of apply fail from now on."""
+        """Number of further calls of apply that fail."""
 
     async def apply(self, world: World) -> None:
         if self.broken:

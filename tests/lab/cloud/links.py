@@ -1,4 +1,4 @@
-"""Bodies of gateways, connections and peerings, as the resource manager takes them."""
+"""Bodies of gateways, connections and peerings, in the form that the resource manager takes."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def peering(to: str) -> dict[str, Any]:
 
 
 def build(live: Live) -> None:
-    """A network with a machine, and a connection from both instances of its gateway to a rack."""
+    """Make a network with a machine, and a connection from both instances of its gateway to a rack."""
     estate.build(live)
     live.put(GATEWAY_SUBNET, estate.subnet("127.8.255.0/27"))
     for one in ADDRESSES:
@@ -91,5 +91,5 @@ def build(live: Live) -> None:
 
 
 def code(response: Any) -> str:
-    """The code of an error that the resource manager answered."""
+    """Return the code of an error that the resource manager answered."""
     return str(response.json()["error"]["code"])

@@ -1,4 +1,4 @@
-"""Blob storage, with Azure's own library: containers, blobs small and in blocks, ranges, roles, firewall."""
+"""Blob storage with Azure's own library: containers, small blobs and blobs in blocks, ranges, roles, firewall."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_container_is_made_once(storage: Live) -> None:
 def test_who_has_no_role_or_only_reads_writes_nothing(live: Live) -> None:
     estate.build(live, with_machine=False)
     live.put(ACCOUNT, account())
-    # An owner of the subscription may make containers, and neither read nor write what is in them.
+    # An owner of the subscription may make containers, but neither read nor write their blobs.
     container = client().create_container("any")
     for call in (lambda: container.upload_blob("name", b"x"), lambda: container.download_blob("name")):
         with pytest.raises(HttpResponseError, match="AuthorizationPermissionMismatch"):

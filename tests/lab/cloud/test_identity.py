@@ -1,4 +1,4 @@
-"""Tokens, with Azure's own library, and what they allow."""
+"""Tokens and the rights that they give, with Azure's own library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gateways, connections and peerings: what is refused, what becomes of them, what is told of them."""
+"""Gateways, connections and peerings: what is refused, what becomes of them, what is shown of them."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_the_key_has_an_address_and_a_right_of_its_own(live: Live) -> None:
 
 
 def _token_of_a_reader(live: Live) -> str:
-    """Of a machine's identity that has Reader on the group."""
+    """Return a token of a machine's identity, which has Reader on the group."""
     identity = live.arm("GET", estate.IDENTITY).json()["properties"]
     roles = f"{GROUP.rsplit('/', 2)[0]}/providers/Microsoft.Authorization/roleDefinitions"
     live.put(

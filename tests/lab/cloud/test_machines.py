@@ -113,7 +113,8 @@ def test_a_start_presses_the_switch_that_a_hand_has_pressed(live: Live) -> None:
 
 
 def test_run_command_answers_as_linux_does(live: Live) -> None:
-    """One status, both streams in its message, each cut to its last 4,096 bytes, and no exit code."""
+    """The answer has one status, with both streams in its message, each cut to its last 4,096 bytes, and no exit
+    code."""
     estate.build(live)
     live.hypervisor.result = CommandResult(exit_code=7, stdout="x" * 5000 + "end\n", stderr="oops\n")
     response = live.arm(

@@ -1,4 +1,4 @@
-"""Instance metadata, as a machine asks it."""
+"""Instance metadata, as a machine requests it."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_the_network_of_the_listener_decides(live: Live) -> None:
 
 
 def test_the_attested_document_is_signed_for_this_machine(built: Live, tmp_path: Path) -> None:
-    """As openssl checks it: by the lab's authority, for Azure's name."""
+    """openssl checks that the lab's authority signed it, in Azure's name."""
     answer = ask("/attested/document", nonce="0123456789").json()
     assert answer["encoding"] == "pkcs7"
     signature, signer = tmp_path / "signature", tmp_path / "signer.pem"

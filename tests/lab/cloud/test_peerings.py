@@ -1,4 +1,4 @@
-"""Peerings of networks: two halves make one, what is refused, what becomes of them."""
+"""Peerings of networks: each needs two halves. What is refused, and what becomes of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The resource manager: what it stores, shows and refuses."""
+"""Requests that the resource manager stores, shows and refuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""IPsec policies in strongSwan's words."""
+"""IPsec policies, translated to strongSwan's proposals."""
 
 from __future__ import annotations
 

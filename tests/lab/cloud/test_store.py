@@ -1,4 +1,4 @@
-"""The store: documents by id without regard to case, transactions, notification."""
+"""The document store: ids without regard to case, transactions, notification."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def operator(live: Live) -> str:
 
 @pytest.fixture(name="vault")
 def _vault(live: Live) -> Live:
-    """A vault that lets loopback in, and the operator in charge of its secrets."""
+    """A vault that admits loopback, with the operator as its secrets officer."""
     estate.build(live, with_machine=False)
     live.put(estate.VAULT, estate.vault(live, **LOOPBACK))
     assign(live, scope=estate.VAULT, role=SECRETS_OFFICER, principal=operator(live))
@@ -95,7 +95,7 @@ def test_bad_secrets_are_refused(vault: Live, name: str, value: str) -> None:
 
 
 def test_owners_may_not_read_secrets(live: Live) -> None:
-    """Owner of the subscription is a right on the resource, not on its data."""
+    """The role Owner of the subscription gives rights on the resource, not on its data."""
     estate.build(live, with_machine=False)
     live.put(estate.VAULT, estate.vault(live, **LOOPBACK))
     with pytest.raises(HttpResponseError) as refused:
@@ -142,7 +142,8 @@ def test_without_a_token_the_vault_says_where_to_get_one(vault: Live) -> None:
 
 
 def test_the_firewall(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Named subnets by their endpoint, others by their public address, the internet by the peer's address."""
+    """Callers in named subnets are judged by their service endpoint, other subnets by their public address, the
+    internet by the peer's address."""
     estate.build(live)
     live.put(f"{NETWORK}/subnets/plain", estate.subnet("127.8.1.0/24", natGateway={"id": estate.NAT}))
     live.put(

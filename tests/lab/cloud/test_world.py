@@ -1,4 +1,4 @@
-"""From documents to the world: machines, load balancers, names, and security groups."""
+"""Conversion of documents to the world: machines, load balancers, names, and security groups."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PORTS = ["*", "80", "80-443", "0-65535"]
 def verdict(
     rules: tuple[Rule, ...], direction: str, protocol: str, source: IPv4Address, target: IPv4Address, port: int
 ) -> bool:
-    """What the first match decides; nothing matching is not allowed to happen."""
+    """Return the decision of the first rule that matches; some rule must match."""
     for rule in sorted(rules, key=lambda one: one.priority):
         if (
             rule.direction == direction

@@ -1,4 +1,4 @@
-"""A real lab for tests, driven by a pickled world in place of a cloud."""
+"""A real lab for tests, whose world comes from a pickle in place of a cloud."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ EGRESS = IPv4Address("198.51.100.100")
 PLATFORM = IPv4Network("168.63.129.16/32")
 FRONTEND = IPv4Address("10.1.0.9")
 DROPPED = 28
-"""curl's exit code when nothing answered in time."""
+"""Exit code of curl when nothing answered in time."""
 LIMIT_S = 300.0
-"""Nothing here takes longer, on a busy machine either."""
+"""Time limit of everything here in seconds, enough for a busy machine."""
 
 ECHO = """#!/usr/bin/python3
 import socket, socketserver, sys, threading
@@ -55,7 +55,7 @@ UNIT = "[Service]\nExecStart=/usr/bin/python3 /opt/echo.py\n"
 
 
 def user_data(*commands: str) -> bytes:
-    """cloud-config (JSON is YAML) that installs and starts the echo server, then runs ``commands``."""
+    """Return cloud-config (JSON is YAML) that installs and starts the echo server, then runs ``commands``."""
     content = {
         "locale": "C.UTF-8",
         "write_files": [
@@ -99,14 +99,14 @@ def network_two() -> Network:
 
 
 def balancer(**more: Any) -> LoadBalancer:
-    # Four answers in a row: two may be late on a machine that is busy for a moment, and nobody is down.
+    # Four answers in a row: on a machine that is busy for a moment two may be late, though the backend is up.
     probe = Probe(protocol="http", port=8000, interval_s=0.5, threshold=4)
     values: dict[str, Any] = {"probe": probe, "backends": (IPv4Address("10.1.0.4"), IPv4Address("10.1.0.5")), **more}
     return LoadBalancer(id="lb", network=ONE, frontend=FRONTEND, port=80, backend_port=8000, **values)
 
 
 def eventually(look: Callable[[], Any], *, what: str, timeout_s: float = LIMIT_S) -> Any:
-    """The first true answer of ``look``."""
+    """Return the first true answer of ``look``."""
     deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:
         if found := look():
@@ -116,7 +116,7 @@ def eventually(look: Callable[[], Any], *, what: str, timeout_s: float = LIMIT_S
 
 
 def contents(path: Path) -> bytes:
-    """A file's; empty once it is gone, as a process' are when it has ended."""
+    """Return a file's content; empty once it is gone, like those of a process that has ended."""
     try:
         return path.read_bytes()
     except OSError:
@@ -124,12 +124,12 @@ def contents(path: Path) -> bytes:
 
 
 def command_of(pid: int) -> bytes:
-    """A process' command line; empty once it has ended."""
+    """Return a process's command line; empty once it has ended."""
     return contents(Path(f"/proc/{pid}/cmdline"))
 
 
 def parent_of(pid: int) -> int:
-    """The process that started it; 0 once it has ended (proc(5): the second field after the name)."""
+    """Return the process that started it; 0 once it has ended (proc(5): the second field after the name)."""
     fields = contents(Path(f"/proc/{pid}/stat")).rpartition(b")")[2].split()
     return int(fields[1]) if fields else 0
 
@@ -141,7 +141,7 @@ class Lab:
     state: LabState
     rootfs: Path
     prefix: tuple[str, ...] = ()
-    """What runs the lab's commands."""
+    """Command under which the lab's commands run."""
 
     def lab(self, *words: str, check: bool = True, **more: Any) -> subprocess.CompletedProcess[str]:
         verb, *rest = words
@@ -167,7 +167,7 @@ class Lab:
         return self.lab(*words, *more, check=check, **options)
 
     def apply(self, world: World) -> None:
-        """Returns once the hypervisor has looked at it."""
+        """Give the hypervisor a world; return once it has seen it."""
         from tests.lab.hypervisor.fake_cloud import write_world
 
         write_world(self.state.cloud, world)
@@ -179,14 +179,15 @@ class Lab:
         return dict(json.loads(self.lab("status", "--json", check=False).stdout))
 
     def machine(self, name: str) -> dict[str, Any]:
-        """As the daemon tells of it; one that does not answer knows of none, and has no word on whether it is there."""
+        """Return a machine as the daemon describes it. If the daemon does not answer, nothing is known: neither the
+        machine nor that it is absent."""
         status = self.status()
         found = [item for item in status.get("machines", []) if item["name"] == name]
         phase = "absent" if "machines" in status else "unknown"
         return dict(found[0]) if found else {"phase": phase, "generation": "", "reason": ""}
 
     def verdicts(self) -> dict[str, bool]:
-        """By backend of :func:`balancer`, whether it is up; none before the daemon has heard of it."""
+        """Return for each backend of :func:`balancer` whether it is up; empty before the daemon knows them."""
         return dict(self.status().get("load_balancers", {}).get("lb", {}))
 
     def await_phase(self, phase: str, *names: str, generation: str = "") -> None:
@@ -203,7 +204,7 @@ class Lab:
 
     @contextmanager
     def meanwhile(self, name: str, command: str) -> Iterator[None]:
-        """``command`` again and again on a machine, from once before to after what is done meanwhile."""
+        """Repeat ``command`` on a machine, from once before the block until after its end."""
         self.inside(name, "rm -f /run/quiet")
         script = f"until [ -e /run/quiet ]; do {command} > /dev/null; echo once; sleep 0.1; done"
         argv = [sys.executable, "-m", "lab", "shell", "--env", self.state.env, "--state-root", str(self.state.root)]
@@ -224,7 +225,8 @@ class Lab:
         return int(json.loads(self.state.init_file.read_text())["pid"])
 
     def daemon_pid(self) -> int:
-        """The daemon as the host numbers it: the child of process 1. What it starts looks like it for a moment."""
+        """Return the daemon's pid on the host: the child of process 1. Processes that it starts look like it for a
+        moment."""
 
         def found() -> int | None:
             pids = [pid for pid in Group.of(self.state).members() if b"lab.daemon" in command_of(pid)]
@@ -240,18 +242,19 @@ class Lab:
 
 
 def curl(address: str, *, wait_s: int = 60, more: Sequence[str] = ()) -> str:
-    """For an answer, however busy the machine is."""
+    """Return a curl command that waits for an answer, however busy the machine is."""
     return " ".join(["curl", "-sS", "-m", str(wait_s), *more, address])
 
 
 def vain(address: str, *, more: Sequence[str] = ()) -> str:
-    """For a call that nothing should answer, ever: it waits a moment, and ends with :data:`DROPPED`."""
+    """Return a curl command for a call that nothing should ever answer: it waits a moment, and ends with
+    :data:`DROPPED`."""
     return curl(address, wait_s=3, more=more)
 
 
 @pytest.fixture(scope="session")
 def rootfs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The root file system that the machines under test boot."""
+    """Root file system that the machines under test boot."""
     if os.geteuid() != 0:
         pytest.skip("machines need root")
     if given := os.environ.get("LONGHAUL_TEST_ROOTFS"):
@@ -261,20 +264,20 @@ def rootfs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def gateway_rootfs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The root file system of the clouds' gateways."""
+    """Root file system of the clouds' gateways."""
     if given := os.environ.get("LONGHAUL_TEST_GATEWAY_ROOTFS"):
         return Path(given)
     return baked(tmp_path_factory).gateway
 
 
 def baked(tmp_path_factory: pytest.TempPathFactory) -> Images:
-    """This checkout's images; made once."""
+    """Return this checkout's images; made once."""
     return bake(log_dir=tmp_path_factory.mktemp("bake"), progress=print)
 
 
 @pytest.fixture(scope="module")
 def make_lab(rootfs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Lab]]:
-    """Labs by environment name, taken down afterwards whatever happened, with nothing left."""
+    """Function that makes labs by environment name. They are removed afterwards in any case, with nothing left."""
     made: list[Lab] = []
 
     def make(env: str) -> Lab:
@@ -283,7 +286,7 @@ def make_lab(rootfs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         return lab
 
     yield make
-    # All of them, also after one that will not go.
+    # All of them, even if one of them cannot be removed.
     ended = [lab.lab("down", "--all", check=False) for lab in made]
     assert [done.stderr for done in ended if done.returncode != 0] == []
     assert not [lab.state.root for lab in made if lab.state.root.exists()]

@@ -1,4 +1,4 @@
-"""A cloud whose desired world is a pickle: what a test writes there, the hypervisor follows."""
+"""A cloud whose wanted world is a pickle: a test writes it, and the hypervisor follows it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def write_world(cloud: Path, world: World) -> None:
 
 
 class FakeCloud:
-    """Serves the caller's address, so that a test sees whether it was kept."""
+    """Serves the caller's address, so that a test sees whether it was translated."""
 
     def __init__(
         self, *, state_dir: Path, hypervisor: Hypervisor, images: Mapping[str, str], regions: Sequence[str]
@@ -86,7 +86,7 @@ class FakeCloud:
         return app
 
     async def _run(self, request: web.Request) -> web.Response:
-        """A way for tests to reach ``run`` of the hypervisor."""
+        """Let tests call ``run`` of the hypervisor."""
         body = await request.json()
         result = await self._hypervisor.run(body["id"], body["script"], timeout_s=body["timeout_s"])
         return web.json_response({"code": result.exit_code, "out": result.stdout, "err": result.stderr})

@@ -1,4 +1,4 @@
-"""Worlds of networks that are joined: by tunnels between real gateways, and by a peering."""
+"""Worlds of joined networks: by tunnels between real gateways, and by a peering."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ RULES = (
 
 
 def tunnel(number: int, *, near: bool, key: str = "a key of the lab's") -> Tunnel:
-    """Tunnel ``number`` of the two as one end has it; the near end dials."""
+    """Return tunnel ``number`` of the two as one end has it; the near end dials."""
     own, other = (NEAR, FAR) if near else (FAR, NEAR)
     blocks = {NEAR: (NEAR_BLOCK,), FAR: (FAR_BLOCK,)}
     return Tunnel(
@@ -63,14 +63,14 @@ def gateway(network: str, *, tunnels: int = 2) -> Gateway:
 
 
 def network(id_: str, block: IPv4Network, *routes: Route, egress: IPv4Address | None = None) -> Network:
-    """Two subnets of which only the first has routes, and a way out."""
+    """Return a network with two subnets, of which only the first has routes and egress."""
     first, second = (IPv4Network((int(block.network_address) + place * 256, 24)) for place in (0, 1))
     subnets = (Subnet(name="a", range=first, routes=routes, egress=egress), Subnet(name="b", range=second))
     return Network(id=id_, name=id_.rpartition("/")[2], ranges=(block,), subnets=subnets)
 
 
 def machine(name: str, address: str, network_id: str) -> Machine:
-    """A machine that answers for its pods' first address too."""
+    """Return a machine that answers for its pods' first address too."""
     pods = PODS.get(name)
     commands = [f"ip addr add {pods[1]}/32 dev lo"] if pods else []
     return Machine(
@@ -87,7 +87,8 @@ def machine(name: str, address: str, network_id: str) -> Machine:
 
 
 def world() -> World:
-    """Near and far behind two tunnels, near and side peered; near's load balancer has alpha alone."""
+    """Return a world: near and far are joined by two tunnels, near and side by a peering; near's load balancer has
+    alpha alone."""
     to_far, to_near = Route(destination=FAR_BLOCK, via="GW-NEAR"), Route(destination=NEAR_BLOCK, via="GW-FAR")
     to_side, from_side = Route(destination=SIDE_BLOCK, via="peering"), Route(destination=NEAR_BLOCK, via="peering")
     return World(
@@ -113,18 +114,18 @@ RACK_GATEWAY, RACK_HOST = "10.65.0.10", "10.65.32.10"
 
 
 def write_hosts(path: Path, count: int) -> None:
-    """A hosts file with so many hosts."""
+    """Write a hosts file with ``count`` hosts."""
     path.write_text(json.dumps({"hosts": [{"name": f"node-{number}", "site": "rack"} for number in range(count)]}))
 
 
 def tunnels(lab: Lab, name: str = "gw-near") -> dict[str, dict[str, Any]]:
-    """A gateway's tunnels by name; none before a new daemon has heard of it."""
+    """Return a gateway's tunnels by name; none before a new daemon knows the gateway."""
     gateways = [item for item in lab.status().get("gateways", ()) if item["name"] == name]
     return {item["name"]: item for found in gateways for item in found["tunnels"]}
 
 
 def ssh(lab: Lab, address: str, command: str) -> subprocess.CompletedProcess[str]:
-    """A command on a rack's machine as the operator runs it."""
+    """Run a command on a rack's machine as the operator."""
     name = f"test-links-{'gw-0' if address == RACK_GATEWAY else 'node-0'}"
     known = lab.state.directory / "known_hosts"
     known.write_text(f"{address} {public_text(host_key('test-links', name))}\n")

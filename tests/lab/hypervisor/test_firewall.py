@@ -1,4 +1,4 @@
-"""The rules as text. What they do is in test_network.py."""
+"""The rules as text. test_network.py tests their effects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What follows orders while others are still under way: gateways and load balancers, without a machine."""
+"""Gateways and load balancers that must follow a new world while earlier changes are still in progress, without a
+machine."""
 
 from __future__ import annotations
 
@@ -24,8 +25,8 @@ BACKEND = IPv4Address("10.1.0.4")
 
 
 class Parts:
-    """Of a gateway whose charon has its tunnels up until it ends, and starts again only once it is ``restarted``; its
-    removal takes until ``released``."""
+    """Stand-in for a gateway's parts. Its charon has its tunnels up until it ends, and starts again only once
+    ``restarted`` is set. Its removal lasts until ``released`` is set."""
 
     made: tuple[Parts, ...] = ()
 

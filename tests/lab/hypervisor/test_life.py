@@ -1,4 +1,4 @@
-"""Start, death and teardown of whole labs."""
+"""Start, failure and removal of whole labs."""
 
 from __future__ import annotations
 
@@ -65,14 +65,14 @@ def test_a_daemon_that_is_killed_comes_back_and_adopts(running: Lab) -> None:
     eventually(lambda: running.verdicts().get("10.1.0.4"), what="the backend is up")
     before, pid = started(running), running.daemon_pid()
     os.kill(pid, signal.SIGKILL)
-    # Machines, names and the load balancer do not need it.
+    # Machines, names and the load balancer do not need the daemon.
     assert started(running) == before
     eventually(lambda: running.status()["daemon"]["running"], what="a new daemon")
     assert running.daemon_pid() != pid
     running.await_phase("running", "alpha")
     assert started(running) == before
     assert running.enter(*curl(f"http://{FRONTEND}/").split()).stdout == "alpha 10.9.0.1\n"
-    # It still looks after the machine, and serves the cloud inside its network.
+    # The new daemon watches the machine, and serves the cloud inside its network.
     assert running.inside("alpha", curl("http://169.254.169.254/")).stdout.endswith(": 10.1.0.4\n")
     running.apply(World(networks=(network_one(),)))
     running.await_phase("absent", "alpha")
@@ -102,7 +102,7 @@ def test_when_process_1_is_killed_everything_is_gone(running: Lab) -> None:
     assert entered.stderr == (
         f"the lab of environment {running.state.env} is not running: {running.state.make('lab')}\n"
     )
-    # A second start makes the same lab again, from what is on disk.
+    # A second start makes the same lab again from its files.
     running.start()
     running.await_phase("running", "alpha")
     running.lab("down", "--all")
@@ -143,7 +143,7 @@ def test_down_when_process_1_hangs(running: Lab) -> None:
 
 
 def test_down_without_a_record(running: Lab) -> None:
-    """A start that was killed before it could write down what it had started."""
+    """The start was killed before it could record what it had started."""
     running.state.init_file.unlink()
     refused = running.start(check=False)
     assert refused.returncode == 1
@@ -162,7 +162,7 @@ def test_a_record_of_an_earlier_boot_or_another_process_is_not_believed(lab: Lab
     for record in stale:
         record.write(lab.state)
         assert lab.lab("status", check=False).returncode == 3
-    lab.lab("down", "--all")  # and we are alive
+    lab.lab("down", "--all")  # and this process is alive
     assert nothing_left(lab)
 
 
@@ -212,7 +212,7 @@ def test_two_environments_side_by_side(running: Lab, make_lab: Callable[[str], L
 
 
 def test_a_host_with_cgroups_of_version_2_alone(lab: Lab) -> None:
-    """In a mount namespace of its own, where the host's version 2 hierarchy is all there is."""
+    """Runs in a mount namespace of its own, which has only the host's version 2 hierarchy."""
     script = 'umount -R /sys/fs/cgroup && mount -t cgroup2 cgroup2 /sys/fs/cgroup && exec "$@"'
     modern = replace(lab, prefix=("unshare", "--mount", "sh", "-c", script, "sh"))
     modern.start()

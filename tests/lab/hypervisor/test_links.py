@@ -1,4 +1,4 @@
-"""Pods' ranges, peerings, tunnels between real gateways, and a rack, between real machines."""
+"""Pods' ranges, peerings, tunnels between real gateways, and a rack, all with real machines."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def lab(make_lab: Callable[[str], Lab], gateway_rootfs: Path, tmp_path_factory: 
 
 
 def await_tunnels(lab: Lab, *names: str) -> None:
-    """Both ends of these tunnels are up, and of no others."""
+    """Wait until both ends of exactly these tunnels are up."""
 
     def reached() -> bool:
         ends = [tunnels(lab, end) for end in ("gw-near", "gw-far")]
@@ -78,13 +78,13 @@ def await_tunnels(lab: Lab, *names: str) -> None:
 
 
 def call(lab: Lab, machine: str, target: str, *, source: str = "") -> str:
-    """What the echo server answers, which is its name and the caller's address."""
+    """Return the echo server's answer: its name and the caller's address."""
     more = ["--interface", source] if source else []
     return lab.inside(machine, curl(f"http://{target}:8000/", more=more)).stdout
 
 
 def attempt(lab: Lab, machine: str, target: str) -> subprocess.CompletedProcess[str]:
-    """The same, with what became of it: nothing may answer."""
+    """Make the same call and return the result of curl: nothing may answer."""
     return lab.inside(machine, vain(f"http://{target}:8000/"), check=False)
 
 
@@ -94,7 +94,7 @@ def is_dropped(lab: Lab, machine: str, target: str) -> bool:
 
 @pytest.fixture
 def cut(lab: Lab) -> Iterator[Callable[[str], None]]:
-    """Cuts by name, restored afterwards."""
+    """Function that cuts a tunnel or gateway by name; all cuts are restored afterwards."""
     yield lambda name: lab.lab("tunnel", name, "cut").check_returncode()
     for name in lab.status()["cuts"]:
         lab.lab("tunnel", name, "restore")
@@ -118,7 +118,7 @@ def test_a_peering_carries_what_is_routed(lab: Lab) -> None:
 
 
 def test_nothing_else_passes_between_networks(lab: Lab) -> None:
-    # A subnet without routes, and a network that is only its neighbour's neighbour.
+    # A subnet without routes, and a network that is only the neighbour of a neighbour.
     assert is_dropped(lab, "beta", "10.2.0.4")
     assert is_dropped(lab, "beta", "10.3.0.4")
     assert is_dropped(lab, "delta", "10.2.0.4")
@@ -177,7 +177,7 @@ def test_a_gateway_cut_there_is_no_path_and_back_there_is_one(lab: Lab, cut: Cal
     cut("gw-far")
     assert is_dropped(lab, "alpha", GAMMA_POD)
     lab.lab("tunnel", "gw-far", "restore")
-    # Who took long until here finds the tunnels given up, and they are dialled again.
+    # If it took long to get here, the gateways have given the tunnels up and dial them again.
     eventually(lambda: attempt(lab, "alpha", GAMMA_POD).stdout == "gamma 10.1.0.4\n", what="there is a path again")
     refused = lab.lab("tunnel", "gw-far", "restore", check=False)
     assert "'gw-far' is not cut" in refused.stderr
@@ -185,7 +185,7 @@ def test_a_gateway_cut_there_is_no_path_and_back_there_is_one(lab: Lab, cut: Cal
 
 
 def charon_of(lab: Lab, name: str) -> int | None:
-    """The process of a gateway's charon, as the host numbers it; None while there is none."""
+    """Return the pid of a gateway's charon on the host, or None while it does not run."""
     from lab.hypervisor.charon import PROCESS, key_of
 
     members = Group.of(lab.state, f"{PROCESS}{key_of(name.upper())}").members()
@@ -252,7 +252,7 @@ def test_a_racks_gateway_is_on_the_internet_and_its_host_behind_a_nat(lab: Lab) 
     with internet_listener(lab) as url:
         assert lab.inside("test-links-gw-0", curl(url)).stdout == "198.51.100.20"
         assert lab.inside("test-links-node-0", curl(url)).stdout == "198.51.100.128"
-    # Without a tunnel there is no path, whichever way it tries.
+    # Without a tunnel there is no path, by any route.
     assert attempt(lab, "test-links-node-0", "10.1.0.4").returncode != 0
     assert attempt(lab, "test-links-gw-0", "10.1.0.4").returncode != 0
 

@@ -46,11 +46,12 @@ def running(lab: Lab) -> Lab:
 
 
 BOOT = "cut -d ' ' -f 22 /proc/1/stat"
-"""The kernel is the host's: what tells boots apart is when the machine's process 1 began."""
+"""Prints the start time of the machine's process 1, which identifies a boot: the kernel is the host's."""
 
 
 def await_another_boot(lab: Lab, before: str) -> None:
-    """Asked at once whether it answers and which boot it is: between two questions it may go down."""
+    """Wait for another boot. One command asks whether the machine answers and which boot it is: between two it might go
+    down."""
 
     def another() -> bool:
         seen = lab.inside("alpha", BOOT, check=False)
@@ -167,7 +168,7 @@ def _failed(lab: Lab, name: str, reason: str) -> bool:
 
 def test_a_machine_in_no_subnet_fails_and_stops_no_other(lab: Lab) -> None:
     lab.apply(world(alpha(), machine("lost", "10.1.9.6/24")))
-    # Asked for both at once: it is tried again and again, and has no reason to tell while it is.
+    # Both in one question: the machine is retried repeatedly, and while it is there is no reason to show.
     eventually(lambda: _failed(lab, "lost", "10.1.9.6 is in no subnet of one"), what="lost says why it failed")
     lab.await_phase("running", "alpha", generation="g1")
 
@@ -195,7 +196,7 @@ def test_an_unknown_machine_has_no_shell(lab: Lab) -> None:
 
 def test_a_command_of_the_clouds_agent(running: Lab) -> None:
     assert agent(running, "hostname; echo complaint >&2; exit 3") == {"code": 3, "out": "alpha\n", "err": "complaint\n"}
-    # Its standard input is empty, and it may be long.
+    # Its standard input is empty, and the script may be long.
     assert agent(running, "cat\n#" + "x" * 300_000 + "\necho done")["out"] == "done\n"
 
 

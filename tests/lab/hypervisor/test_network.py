@@ -1,4 +1,4 @@
-"""Networks, rules, load balancers and names, between real machines."""
+"""Networks, rules, load balancers and names, with real machines."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def without_echo(lab: Lab, *names: str) -> Iterator[None]:
 
 @contextmanager
 def internet_listener(lab: Lab) -> Iterator[str]:
-    """A server on the internet that answers who called."""
+    """Run a server on the internet that answers with the caller's address."""
     script = (
         "import socket\n"
         "server = socket.create_server(('198.51.100.53', 8080))\n"
@@ -200,7 +200,7 @@ def test_names(lab: Lab) -> None:
     assert lab.inside("alpha", look.format("api.lab.internal")).stdout == f"{FRONTEND}\n"
     assert lab.inside("alpha", look.format("my.vault.azure.net")).stdout == "198.51.100.10\n"
     assert lab.inside("gamma", look.format("login.microsoftonline.com")).stdout == "198.51.100.10\n"
-    # The second network has no such zone, and nothing else is known anywhere.
+    # The second network has no such zone, and other names are unknown everywhere.
     assert lab.inside("gamma", look.format("api.lab.internal")).stdout == ""
     assert lab.inside("alpha", look.format("www.example.com")).stdout == ""
     assert lab.enter("getent", "hosts", "api.lab.internal").stdout.split() == [str(FRONTEND), "api.lab.internal"]
@@ -228,7 +228,7 @@ def test_cloud_services_know_where_a_call_comes_from(lab: Lab) -> None:
     cloud = curl(url)
     assert lab.inside("alpha", cloud).stdout == f"site {ONE}: 10.1.0.4\n"
     assert lab.enter("sh", "-c", f'{cloud} --cacert "$SSL_CERT_FILE"').stdout == "internet: 198.51.100.2\n"
-    # No service endpoint and no egress.
+    # The subnet has no service endpoint and no egress.
     assert lab.inside("gamma", vain(url), check=False).returncode == DROPPED
 
 

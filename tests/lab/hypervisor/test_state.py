@@ -1,4 +1,4 @@
-"""Names, ports, records and cgroups: what needs no machine."""
+"""Names, ports, records and cgroups, without any machine."""
 
 from __future__ import annotations
 

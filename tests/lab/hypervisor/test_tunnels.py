@@ -1,4 +1,4 @@
-"""What is made of charon's list of associations."""
+"""State of tunnels, derived from charon's list of associations."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_tunnel_is_up_while_it_has_an_installed_child(clock: dict[str, float])
     watched = Watched()
     watched.see([association()])
     assert (watched.state().up, watched.state().since) == (False, 0.0)
-    # Found up by a new daemon: since when, charon knows.
+    # A new daemon finds the tunnel up; charon knows since when.
     watched.see([association(child(1), established=60)])
     assert (watched.state().up, watched.state().since) == (True, 940.0)
     clock["time"] = 1100.0

@@ -1,4 +1,4 @@
-"""VICI's encoding, and a session with a charon that is not one."""
+"""VICI's encoding, and a session with a stand-in for charon."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from lab.hypervisor.vici import Packet, Session, Tree, ViciError, decode, encode
 
-# The example of the protocol's own description.
+# The example from the protocol's own description.
 MESSAGE: Tree = {"key1": "value1", "section1": {"sub-section": {"key2": "value2"}, "list1": ["item1", "item2"]}}
 ENCODED = (
     b"\x03\x04key1\x00\x06value1\x01\x08section1\x01\x0bsub-section\x03\x04key2\x00\x06value2\x02"
@@ -34,7 +34,7 @@ def packet(kind: Packet, body: bytes = b"") -> bytes:
 
 
 async def charon(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Streams one association for list-sas, refuses initiate, knows nothing else and hangs up on ``stats``."""
+    """Send one association for list-sas, refuse initiate, answer no other command, and hang up on ``stats``."""
     registered = 0
     while True:
         size = int.from_bytes(await reader.readexactly(4), "big")
@@ -64,7 +64,7 @@ def test_a_session(tmp_path: Path) -> None:
         await session.listen("list-sa", heard.append)
         assert await session.command("list-sas") == {}
         assert heard == [{"link": {"state": "ESTABLISHED"}}]
-        # Another listener takes its place: charon would send events twice to one that registered twice.
+        # A second listener replaces the first: charon would send events twice to a client that registered twice.
         others: list[Tree] = []
         await session.listen("list-sa", others.append)
         await session.command("list-sas")

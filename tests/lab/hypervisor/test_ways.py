@@ -1,4 +1,4 @@
-"""What is routed, let through and cut between networks: what needs no machine."""
+"""Traffic between networks that is routed, let through and cut, without any machine."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def document(id_: str = NEAR, of: World | None = None) -> list[str]:
 def test_a_way_carries_what_the_routes_of_its_subnets_say() -> None:
     to_far, to_side = found()
     (passage,) = to_far.passages
-    # The second subnet has no route, and so its machines have no way.
+    # The second subnet has no route, and so its machines have no path.
     assert passage.sources == (IPv4Network("10.1.0.0/24"), PODS["alpha"])
     assert passage.destination == FAR_BLOCK
     assert to_far.origins == (IPv4Network("10.1.0.0/32"), FAR_BLOCK)

@@ -1,4 +1,4 @@
-"""What :mod:`tests.lab.providers.test_aws_engine` runs in namespaces of its own, as
+"""Scenarios that :mod:`tests.lab.providers.test_aws_engine` runs in namespaces of its own, as
 :mod:`tests.lab.providers.scenarios` does for Azure."""
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from tests.lab.cloud.conftest import Live
 from tests.lab.providers.scenarios import Engine, clouds
 
 OWN = [{"Name": "is-default", "Values": ["false"]}]
-"""Every account has a VPC that nobody made."""
+"""Filter for VPCs that were made: every account also has a default one."""
 
 
 class AwsEngine(Engine):
-    """The same engine on AWS's program."""
+    """The same engine with AWS's program."""
 
     def __init__(self, folder: Path, live: Live) -> None:
         super().__init__(folder, live)
@@ -69,7 +69,8 @@ def life(engine: AwsEngine) -> None:
 
 
 def _drift(engine: AwsEngine) -> None:
-    """What vanished is made anew after a refresh; an instance that vanished is the group's to replace."""
+    """Check that a refresh finds vanished resources and makes them anew; the group itself replaces a vanished
+    instance."""
     ec2, first = client("ec2"), engine.machines()
     ec2.terminate_instances(InstanceIds=first[:1])
     until(lambda: len(engine.machines()) == 3 and first[0] not in engine.machines())
@@ -85,7 +86,7 @@ def _drift(engine: AwsEngine) -> None:
 
 
 def killed(engine: AwsEngine) -> None:
-    """An engine killed while NAT gateways are under way: the next run adopts what is there, makes nothing twice."""
+    """Kill an engine while it makes NAT gateways: the next run adopts what exists and makes nothing twice."""
     held = engine.live.cloud.aws
     answer, never = held.handle, asyncio.Event()
 
@@ -119,13 +120,13 @@ def killed(engine: AwsEngine) -> None:
 
 
 def _quiet(engine: AwsEngine) -> bool:
-    """Whether the engine has written all that does not wait for the gateways: four of them and the two routes behind
-    each zone's are missing."""
+    """Return whether the engine has recorded everything that does not wait for the gateways. The four gateways and the
+    two routes behind each zone's are missing."""
     try:
         (path,) = (engine.folder.parent / ".pulumi" / "stacks").rglob("t.json")
         state = json.loads(path.read_bytes())["checkpoint"]["latest"]
     except (OSError, ValueError):
-        return False  # it is being written, or taken out of the way for what is
+        return False  # it is being written or replaced
     made = {one["urn"].rpartition("::")[2] for one in state.get("resources", []) if one.get("id")}
     return {"aws-cpu-group", "aws-peer-route", "aws-peer-routes-1", "aws-peering-euw1-1", "aws-euw1-network-storage",
             "aws-use1-network-storage", "aws-euw1-network-pods-b-3", "aws-node-controller-policy"} <= made  # fmt: skip

@@ -1,6 +1,6 @@
-"""What :mod:`tests.lab.providers.test_named_engine` runs in namespaces of its own, as
-:mod:`tests.lab.providers.scenarios` does: two sites' networks on parts that were made beforehand, by the clouds' own
-interfaces."""
+"""Scenarios that :mod:`tests.lab.providers.test_named_engine` runs in namespaces of its own, as
+:mod:`tests.lab.providers.scenarios` does: two sites' networks on existing parts, which the clouds' own interfaces
+made."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ SUBNETS = {
     "snet-etcd": "10.64.1.0/24",
     "snet-api": "10.64.3.0/24",
 }
-"""Those of Azure that are there; the plan's others are made."""
+"""Azure's existing subnets; the plan's others are made."""
 
 
 class NamedEngine(Engine):
-    """The same engine on two sites whose parts are there already."""
+    """The same engine with two sites whose parts exist already."""
 
     def __init__(self, folder: Path, live: Live) -> None:
         super().__init__(folder, live)
@@ -48,7 +48,7 @@ class NamedEngine(Engine):
         self.ec2 = client("ec2")
 
     def make(self, **subnets: str) -> None:
-        """All parts, and the environment file that names them; ``subnets`` other ranges of Azure's."""
+        """Make all parts, and the environment file that names them; ``subnets`` replaces ranges of Azure's."""
         raw = yaml.safe_load((HERE / "aws_program" / "environment" / "Pulumi.aws.yaml").read_text(encoding="utf-8"))
         environment = raw["config"]["longhaul:environment"]
         weu, use1 = environment["sites"]["weu"], environment["sites"]["use1"]
@@ -79,7 +79,7 @@ class NamedEngine(Engine):
         }
 
     def _aws(self) -> dict[str, Any]:
-        """Zone a's subnet is there, zone b's is not."""
+        """Make AWS's parts: zone a has a subnet, zone b has none."""
         ec2 = self.ec2
         vpc = ec2.create_vpc(CidrBlock="10.65.0.0/16")["Vpc"]["VpcId"]
         subnet = ec2.create_subnet(VpcId=vpc, CidrBlock="10.65.128.0/19", AvailabilityZone="us-east-1a")["Subnet"]
@@ -97,7 +97,7 @@ class NamedEngine(Engine):
         }
 
     def there(self) -> dict[str, Any]:
-        """Everything that both clouds have, by what it is."""
+        """Return everything in both clouds, by id or kind."""
         found: dict[str, Any] = {
             path: self.live.arm("GET", path).json() for path in (*GROUPS, NETWORK, ZONE, GATEWAY, *ADDRESSES)
         }
@@ -105,12 +105,12 @@ class NamedEngine(Engine):
         return found | self.in_aws()
 
     def listed(self, path: str) -> list[dict[str, Any]]:
-        """A list of the resource manager."""
+        """Return a list of the resource manager."""
         answer: list[dict[str, Any]] = self.live.arm("GET", path).json()["value"]
         return answer
 
     def in_aws(self) -> dict[str, Any]:
-        """Everything of the VPC, of which there is one."""
+        """Return everything in the one VPC."""
         ec2, (vpc,) = self.ec2, self.ec2.describe_vpcs(Filters=OWN)["Vpcs"]
         inside = [{"Name": "vpc-id", "Values": [vpc["VpcId"]]}]
         tables = ec2.describe_route_tables(Filters=inside)["RouteTables"]
@@ -125,7 +125,7 @@ class NamedEngine(Engine):
 
 
 def life(engine: NamedEngine) -> None:
-    """Preview, make, find unchanged, refresh, destroy: what is named is used, and is afterwards as it was before."""
+    """Preview, make, find unchanged, refresh, destroy: named parts are used, and are unchanged afterwards."""
     engine.make()
     before = engine.there()
     engine.run("preview")
@@ -140,7 +140,7 @@ def life(engine: NamedEngine) -> None:
 
 
 def _is_used(engine: NamedEngine) -> None:
-    """What is made is in the named parts, and beside them there is no other of their kind."""
+    """Check that new resources are in the named parts, and that no second part of the same kind exists."""
     network = engine.live.arm("GET", NETWORK).json()
     made = {"corp-named-weu-events", "corp-named-weu-nodes"}
     assert {one["name"] for one in network["properties"]["subnets"]} == {*SUBNETS, *made}
@@ -159,7 +159,7 @@ def _is_used(engine: NamedEngine) -> None:
 
 
 def unfit(engine: NamedEngine) -> None:
-    """What does not fit is said with its key by a preview and by `up`, and nothing is made in it."""
+    """Check that a preview and `up` report an unfit part with its key, and make nothing in it."""
     engine.make(**{"snet-api": "10.64.4.0/24"})
     before = engine.there()
     said = "its subnet snet-api, named for api, has 10.64.4.0/24, and the address plan 10.64.3.0/24"

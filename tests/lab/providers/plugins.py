@@ -1,4 +1,4 @@
-"""A plugin as a process, as the engine starts one."""
+"""Starts a plugin as a process, as the engine does."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pulumi.runtime.proto import provider_pb2_grpc
 
 @contextmanager
 def running(launcher: Path, environ: Mapping[str, str]) -> Iterator[Any]:
-    """Its methods, until the block ends."""
+    """Run the plugin until the block ends; the block gets its methods."""
     process = subprocess.Popen([launcher], stdout=subprocess.PIPE, text=True, env=environ)
     assert process.stdout
     try:

@@ -1,8 +1,8 @@
-"""What :mod:`tests.lab.providers.test_azure_engine` runs in namespaces of its own: ``python -m
+"""Scenarios that :mod:`tests.lab.providers.test_azure_engine` runs in namespaces of its own: ``python -m
 tests.lab.providers.scenarios NAME FOLDER``.
 
 The namespace has its own host names, network and processes: the clouds' real names lead to a live cloud on loopback,
-and nothing that is started survives.
+and no started process survives.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def life(engine: Engine) -> None:
 
 
 def killed(engine: Engine) -> None:
-    """An engine killed in the middle of a creation: its plugins end with it, and the next run adopts what is there."""
+    """Kill an engine in the middle of a creation: its plugins end with it, and the next run adopts what exists."""
     engine.live.hypervisor.hold = asyncio.Event()
     up = subprocess.Popen(
         ["pulumi", "up", "--yes", "--skip-preview"],
@@ -129,7 +129,7 @@ def killed(engine: Engine) -> None:
 
 
 def broken(engine: Engine) -> None:
-    """A machine that does not come up is in the state as such, and the next run repairs it."""
+    """Check that a machine that fails to start is recorded in the state, and that the next run repairs it."""
     engine.live.hypervisor.phases["m0"] = MachineState(phase="failed", reason="cloud-init: bad user data")
     assert "cloud-init: bad user data" in engine.up(fails=True)
     assert VM in engine.state()
@@ -139,7 +139,7 @@ def broken(engine: Engine) -> None:
 
 
 def drift(engine: Engine) -> None:
-    """What changed behind the engine's back is seen by a refresh, and what vanished is made anew."""
+    """Check that a refresh finds changed and vanished resources, and that they are restored."""
     engine.up()
     engine.live.wait(engine.live.arm("DELETE", VM))
     nsg = VM.partition("/providers/")[0] + "/providers/Microsoft.Network/networkSecurityGroups/rules"
@@ -153,7 +153,8 @@ def drift(engine: Engine) -> None:
 
 
 def imported(engine: Engine) -> None:
-    """Recovery as with the real plugin: what exists is imported by its id, and then nothing is to be done."""
+    """Recover as with the real plugin: an existing resource is imported by its id, and then nothing remains to be
+    done."""
     engine.up()
     document = json.loads(engine.state())
     kept = [one for one in document["deployment"]["resources"] if not one["urn"].endswith("::machine")]
@@ -169,7 +170,7 @@ def imported(engine: Engine) -> None:
 
 
 def unknown(engine: Engine) -> None:
-    """A type that the lab's cloud does not have can be previewed, and is refused by name when it is to be made."""
+    """Check that a type that the lab's cloud lacks can be previewed, and is refused by name when it should be made."""
     engine.set("routes", "true")
     assert "RouteTable" in engine.run("preview")
     assert "the lab's Azure does not have azure-native:network:RouteTable" in engine.up(fails=True)
@@ -180,7 +181,7 @@ def _plugins() -> bool:
 
 
 def _content(path: Path) -> bytes:
-    """Empty for a process that has ended."""
+    """Return the file's content; empty for a process that has ended."""
     try:
         return path.read_bytes()
     except OSError:
@@ -188,7 +189,7 @@ def _content(path: Path) -> bytes:
 
 
 def _until(condition: Callable[[], bool]) -> None:
-    """The plugins and the store tell nobody here what they do: look again and again, for five minutes at most."""
+    """Look again until the condition is true, for at most five minutes: plugins and store announce nothing here."""
     deadline = time.monotonic() + 300
     while not condition():
         assert time.monotonic() < deadline
@@ -202,7 +203,7 @@ SCENARIOS: dict[str, Callable[[Engine], Any]] = {
 
 @contextmanager
 def clouds(folder: Path, names: Iterable[str], *, regions: tuple[str, ...] = ()) -> Iterator[Live]:
-    """The lab's clouds at their real ``names`` and port, in namespaces that nobody else is in."""
+    """Run the lab's clouds at their real ``names`` and port, in namespaces without other processes."""
     file = folder / "hosts"
     file.write_text(f"127.0.0.1 localhost {' '.join(names)}\n")
     subprocess.run(["mount", "--bind", str(file), "/etc/hosts"], check=True)

@@ -1,4 +1,4 @@
-"""AWS's stand-in plugin: its tables against the installed SDK, and what it says no to."""
+"""AWS's stand-in plugin: its tables agree with the installed SDK, and it refuses what it does not know."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ VPC = "urn:pulumi:t::p::aws:ec2/vpc:Vpc::x"
 
 
 class AbortedError(Exception):
-    """What a refused call ends with."""
+    """Exception that ends a refused call."""
 
 
 class Context:
-    """Stands in for gRPC's."""
+    """A stand-in for gRPC's context."""
 
     def abort(self, code: grpc.StatusCode, details: str) -> None:
         raise AbortedError(f"{code.name}: {details}")

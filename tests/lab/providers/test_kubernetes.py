@@ -1,4 +1,4 @@
-"""The kubernetes stand-in's parts, without a cluster; tests/components/objects has it with one."""
+"""Parts of the kubernetes stand-in, without a cluster; tests/components/objects tests it with one."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ def test_timeouts() -> None:
 
 @pytest.fixture(scope="module", name="plugin")
 def _plugin(root: Path) -> Iterator[Any]:
-    """The plugin as a process, with no cluster anywhere."""
+    """The plugin as a process, without any cluster."""
     command = root / "lab" / "providers" / "bin" / "pulumi-resource-kubernetes"
     environment = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent"}
     with running(command, environment) as stub:

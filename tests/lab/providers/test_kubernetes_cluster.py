@@ -1,4 +1,4 @@
-"""The kubernetes stand-in against a real API server: what it asks of it, and what it waits for."""
+"""The kubernetes stand-in against a real API server: its requests, and its waits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Both clouds' stand-in plugins under the real engine, on a program that names what is there already."""
+"""Both clouds' stand-in plugins under the real engine, with a program that names existing parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plugins as processes, and the azure plugin's tables against the installed SDK."""
+"""The plugins as processes, and the azure plugin's tables compared with the installed SDK."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NETWORK = URN.format("network:VirtualNetwork")
 def plugin(
     request: pytest.FixtureRequest, root: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[str, Any]]:
-    """A plugin started through a link elsewhere, as on PATH, without any credentials."""
+    """A plugin started through a link in another folder, as from PATH, without any credentials."""
     link = tmp_path_factory.mktemp("bin") / f"pulumi-resource-{request.param}"
     link.symlink_to(root / "lab" / "providers" / "bin" / link.name)
     with running(link, {"PATH": "/usr/bin:/bin"}) as stub:
@@ -111,7 +111,7 @@ def test_a_plugin_ends_with_the_engine_that_started_it(root: Path) -> None:
     parent.stdin.write("end\n")
     parent.stdin.close()
     assert parent.wait(timeout=120) == -9
-    # The end of the output comes when the last process that holds it, the plugin, is gone.
+    # The output ends when the last process that holds it, the plugin, has ended.
     assert parent.stdout.read() == ""
     parent.stdout.close()
 

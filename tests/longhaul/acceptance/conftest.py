@@ -1,4 +1,4 @@
-"""An environment, its API in memory, and the checks' subject made of them."""
+"""An environment, its API in memory, and the subject of the checks, which has both."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Load = Callable[[dict[str, Any]], Environment]
 
 
 def raw_environment() -> dict[str, Any]:
-    """The lab's, under another name and with a version of its own."""
+    """Return the lab's environment with another name and its own version of Kubernetes."""
     return {**hybrid("dev", supernet="10.64.0.0/12"), "versions": {"kubernetes": "1.2.3"}}
 
 

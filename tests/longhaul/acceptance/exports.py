@@ -1,4 +1,4 @@
-"""An engine that exports what it is said to hold, and does nothing else."""
+"""A stand-in engine that exports the state that a test gives it, and does nothing else."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ cat "$FAKE_ENGINE/$2.json"
 
 
 def exports(engine: FakeEngine) -> None:
-    """The engine becomes that one."""
+    """Replace the engine's program by that one."""
     (engine.folder / "pulumi").write_text(SCRIPT)
 
 
 def holds(engine: FakeEngine, stack: str, **deployment: Any) -> str:
-    """The stack exists, and exports that."""
+    """Create the stack with this deployment, and return the text that it exports."""
     engine.has_stack(stack)
     text = json.dumps({"version": 3, "deployment": deployment})
     (engine.folder / f"{stack}.json").write_text(text)

@@ -1,4 +1,5 @@
-"""A cluster's API in memory, as far as checks use it: lists, a namespace's end, and pods that call one another."""
+"""A cluster's API in memory, with the parts that checks use: lists, the end of a namespace, and pods that call each
+other."""
 
 from __future__ import annotations
 
@@ -14,21 +15,21 @@ from tests.longhaul.acceptance.stand_ins import Time
 Object = dict[str, Any]
 NODES = "/api/v1/nodes"
 UNKNOWN = "no address"
-"""What a dial that finds no address for a name answers."""
+"""Answer of a dial that finds no address for a name."""
 
 
 class FakeApi(Api):
-    """Objects by the path of their list. A path or a selector that it does not know is an error."""
+    """Objects by the path of their list. An unknown path or selector is an error."""
 
     def __init__(self, time: Time) -> None:
-        """``changed`` is called whenever somebody awaits a change: the world may move on in it."""
+        """``changed`` is called whenever a check waits for a change; a test may move the world on in it."""
         self.time = time
         self.lists: dict[str, list[Object]] = {NODES: [], "/api/v1/namespaces": []}
         self.posted: list[tuple[str, Object]] = []
         self.on_post: Callable[[str, Object], None] = lambda path, body: None
         self.changed: Callable[[], None] = lambda: None
         self.dials: Callable[[str, str, str], str] = _nobody_answers
-        """What a host answers: by the calling pod, the host and what is asked."""
+        """Function that returns a host's answer, by the calling pod, the host and the request."""
         self._number = itertools.count(1)
 
     def node(self, name: str, *, site: str, pool: str, version: str = "v1.2.3", ready: bool = True) -> Object:

@@ -1,4 +1,4 @@
-"""Stand-ins of acceptance: commands that end as they are told, and a clock that only waiting moves."""
+"""Stand-ins for acceptance: commands with given exits, and a clock that only waiting moves."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ SAYS = {
     "up": "",
     "destroy": "",
 }
-"""What each command writes that a course runs; it runs no other."""
+"""Output of each command that a run starts; it starts no other."""
 
 
 @dataclass(kw_only=True)
 class Time:
-    """A clock, seconds."""
+    """A clock, in seconds."""
 
     now: float = 0.0
 
@@ -39,7 +39,8 @@ class Time:
 
 @dataclass(kw_only=True)
 class FakeCommands:
-    """Notes what is run, and ends each as ``ends`` says, the first time by its first entry and so on; then well."""
+    """Records the commands that are run. Each ends as ``ends`` says, the first time by its first entry and so on; then
+    successfully."""
 
     ends: dict[str, list[int | type[BaseException] | Callable[[], None]]] = field(default_factory=dict)
     ran: list[str] = field(default_factory=list)
@@ -66,13 +67,13 @@ class FakeCommands:
 
 @dataclass(kw_only=True)
 class World:
-    """A course and what is around it."""
+    """An acceptance run and its surroundings."""
 
     path: Path
     commands: FakeCommands = field(default_factory=FakeCommands)
     time: Time = field(default_factory=Time)
     held: list[dict[str, int]] = field(default_factory=list)
-    """What the engine has, each time that it is asked; then nothing."""
+    """Contents of the engine's stacks, one for each question; after the last, nothing."""
     half_made: bool = False
     left: list[str] = field(default_factory=list)
     told: list[str] = field(default_factory=list)
@@ -99,7 +100,7 @@ class World:
 
 
 def checking(*runs: Callable[[], str], limits: list[float] | None = None) -> Callable[[Limit], Checking]:
-    """Checks that do just that."""
+    """Return checks that run these functions."""
 
     @contextmanager
     def chosen(limit: Limit) -> Iterator[tuple[Check, ...]]:

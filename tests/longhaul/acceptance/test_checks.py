@@ -1,4 +1,4 @@
-"""What each check asks, and what it takes for a failure, against an API in memory."""
+"""The requests of each check, and the answers that it judges a failure, with an API in memory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PODS = "/api/v1/namespaces/longhaul-acceptance/pods"
 
 
 class Network:
-    """Pods that reach each other, unless something is cut."""
+    """Pods that reach each other, except where a connection is cut."""
 
     def __init__(self, api: FakeApi, environment: Environment) -> None:
         from components.model import plan
@@ -166,7 +166,7 @@ def test_one_that_is_signed_or_left_lying_is_not(subject: Subject, api: FakeApi)
 
 
 class Group:
-    """A pool's group whose machines are nodes once somebody looks again."""
+    """A pool's group whose machines become nodes at the next look."""
 
     def __init__(self, api: FakeApi, *, follows: bool = True) -> None:
         self.wanted, self.asked = 1, list[int]()

@@ -1,4 +1,4 @@
-"""Public addresses and what is left, as the clouds list them."""
+"""Public addresses and leftovers, as the clouds list them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ class Answer:
 
 @dataclass
 class FakeAzure:
-    """One resource group, ours by its tag unless told otherwise, and what is in it; without that there is no group."""
+    """One resource group and its content, tagged as ours unless told otherwise; without ``addresses`` there is no
+    group."""
 
     addresses: list[dict[str, Any]] | None = None
     tags: dict[str, str] = field(default_factory=lambda: dict(OURS))
@@ -49,7 +50,7 @@ class FakeAzure:
 
 @dataclass
 class FakeEc2:
-    """Lists by method; a filter other than by the environment's tag is an error."""
+    """Lists by method. A filter other than the environment's tag is an error."""
 
     lists: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
@@ -66,7 +67,7 @@ class FakeEc2:
 
 @dataclass
 class Session:
-    """Of AWS."""
+    """AWS's session."""
 
     ec2: FakeEc2
 
@@ -80,7 +81,7 @@ Stand = Callable[[FakeAzure, FakeEc2], None]
 
 @pytest.fixture(name="stand")
 def _stand(monkeypatch: pytest.MonkeyPatch) -> Stand:
-    """Puts these in the clouds' places."""
+    """Function that puts stand-ins in the clouds' places."""
 
     def stand(manager: FakeAzure, ec2: FakeEc2) -> None:
         monkeypatch.setattr(azure, "ResourceManager", lambda: ResourceManager(manager))

@@ -1,4 +1,4 @@
-"""Checks that ask other commands: status, preview, a second ``up``, racks; and the one that restarts machines."""
+"""Checks that run other commands (status, preview, a second ``up``, racks), and the one that restarts machines."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ WELL: dict[str, Any] = {
 
 @dataclass
 class Scripted:
-    """Commands that answer in turn what they are given for each verb, then the last of it again."""
+    """Commands that give their answers in turn for each verb, and then repeat the last one."""
 
     answers: dict[str, list[tuple[int, Any]]]
     said: str = ""

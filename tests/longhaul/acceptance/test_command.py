@@ -1,4 +1,4 @@
-"""``longhaul acceptance`` as a user runs it: what it refuses, and a whole run on stand-ins for the engine."""
+"""``longhaul acceptance`` as a user runs it: its refusals, and a whole run on stand-ins for the engine."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_what_no_stack_holds_is_not_reused(checkout: Checkout, engine: FakeEngin
 
 
 def test_what_cannot_be_asked_is_asked_once(checkout: Checkout, engine: FakeEngine) -> None:
-    """There is a stack, and there are no credentials: waiting would not bring any."""
+    """There is a stack but no credentials: waiting would not help."""
     exports(engine)
     holds(engine, "dev", resources=[{"type": "longhaul:Cluster"}])
     done = checkout.run(*RUN, "--reuse", "--json")
@@ -119,7 +119,7 @@ def test_a_lab_that_is_not_there_is_no_cloud(checkout: Checkout, engine: FakeEng
 
 
 def test_what_cannot_be_made_is_reported_and_nothing_is_made(checkout: Checkout, engine: FakeEngine) -> None:
-    """There are no credentials, as the doctor says."""
+    """There are no credentials, which the doctor reports."""
     report = checkout.path / "report.md"
     done = checkout.run(*RUN, "--without-prices", "--json", "--report", str(report))
     assert done.returncode == Exit.FAILED
@@ -164,7 +164,7 @@ def test_one_that_takes_long_is_not_awaited_in_silence(
 
 
 class _Told(Limit):
-    """Its time is over once the engine is at work and somebody was told what is awaited."""
+    """Its time is over once the engine works and the wait was announced."""
 
     def __init__(self, told: list[str], path: Path) -> None:
         super().__init__(LIMIT_S, tell=told.append)
@@ -186,7 +186,7 @@ def test_one_whose_time_is_over_is_asked_to_end_and_awaited(commands: Commands, 
 
 
 class _Until(Limit):
-    """Its time is over once the engine is at work."""
+    """Its time is over once the engine works."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(LIMIT_S)
@@ -199,7 +199,7 @@ class _Until(Limit):
 
 
 def test_a_killed_run_takes_its_commands_along(checkout: Checkout, engine: FakeEngine) -> None:
-    """What it started is asked to end as by Ctrl-C, so that the next run finds nobody at work."""
+    """The commands that it started get the signal of Ctrl-C, so that no engine works when the next run starts."""
     engine.waits()
     engine.has_stack()
     script = (

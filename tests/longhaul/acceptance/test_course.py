@@ -1,4 +1,4 @@
-"""The course of a run: in which order, what stops it, and that what was made goes whatever happens."""
+"""The order of a run, what stops it, and that everything that was made is destroyed whatever happens."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_what_cannot_or_may_not_be_made_is_not(world: World, verb: str, ran: lis
 
 @dataclass(kw_only=True)
 class Found(FakeCommands):
-    """The doctor finds these."""
+    """The doctor reports these findings."""
 
     findings: list[dict[str, str]]
 
@@ -235,7 +235,7 @@ def test_what_a_killed_run_left_is_reused_and_its_record_stays(world: World) -> 
 
 
 def _died(world: World) -> None:
-    """As if the run that wrote the record had been killed."""
+    """Make it look as if the run that wrote the record had been killed."""
     with subprocess.Popen(["true"]) as gone:
         gone.wait()
     world.records.write(replace(new_run("acceptance"), pid=gone.pid, started=1))

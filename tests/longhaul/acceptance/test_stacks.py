@@ -1,4 +1,4 @@
-"""What the engine keeps: counted, and exported with its secrets."""
+"""The engine's stacks: counted, and exported with their secrets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run may take: machines, hours, money, and every reason why it may not begin."""
+"""Limits of a run (machines, hours, money), and every reason why it may not begin."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def reasons(environment: Environment, given: Terms) -> str:
 
 def test_machines_are_all_of_them_and_one_more_for_the_pool(environment: Environment) -> None:
     found = expected(environment, terms())
-    # 3 and 3 members, 2 API servers, the pool's one and its second, a host, a gateway.
+    # 3 and 3 members, 2 API servers, the pool's one machine and a second, a host, a gateway.
     assert (found.machines, found.hours, found.cost) == (12, 2, None)
     assert str(found) == "12 machines, 2 h, cost not looked at"
     assert reasons(environment, terms(machines=12)) == ""

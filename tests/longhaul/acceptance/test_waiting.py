@@ -1,4 +1,4 @@
-"""Nobody waits in silence: what is awaited, why, and how long yet."""
+"""Every long wait is announced: what for, why, and how much longer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Made-up depots."""
+"""Depots for tests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MakeDeb = Callable[..., Path]
 
 @pytest.fixture
 def make_deb(tmp_path: Path) -> MakeDeb:
-    """Builds a package with nothing in it, or ``files``."""
+    """Function that builds a package that is empty or has ``files``."""
 
     def make(
         into: Path, name: str, version: str, *, depends: str = "", files: Mapping[str, bytes] | None = None

@@ -1,4 +1,4 @@
-"""`longhaul depot build` and `verify`: what they print, and what their exit codes mean."""
+"""`longhaul depot build` and `verify`: their output, and the meaning of their exit codes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DIGEST = f"sha256:{'a' * 64}"
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Wanted, Sources]]:
-    """What would be fetched; nothing is."""
+    """Requests to fetch, which are recorded only."""
     found: list[tuple[Wanted, Sources]] = []
 
     def nothing(wanted: Wanted, sources: Sources) -> Parts:

@@ -1,4 +1,4 @@
-"""NVIDIA's driver in a depot: what image.toml calls it, for a kernel that somebody names."""
+"""NVIDIA's driver in a depot: image.toml's names of it, for a named kernel."""
 
 from __future__ import annotations
 

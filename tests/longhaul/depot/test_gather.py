@@ -1,4 +1,4 @@
-"""A depot is filled from releases, archives and registries on loopback; what was had once is not fetched again."""
+"""A depot is filled from releases, archives and registries on loopback; what was fetched once is not fetched again."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ TOOL = b"#!/bin/sh\necho tool 1.0\n"
 
 @dataclass
 class Bench:
-    """Sources on loopback, a cache of its own, and what was asked for."""
+    """Sources on loopback, a cache of its own, and the requests."""
 
     root: Path
     address: str
     asked: list[str]
     interrupt_at: list[str]
-    """Ends of paths at which the process that asks is interrupted, once each."""
+    """Ends of paths. A request for such a path interrupts this process, once for each."""
     said: list[str] = field(default_factory=list)
 
     @property
@@ -171,7 +171,7 @@ def test_a_run_that_failed_goes_on_with_what_it_has(bench: Bench) -> None:
 
 def test_a_run_that_was_interrupted_goes_on_with_what_it_has(bench: Bench) -> None:
     bench.interrupt_at.append(".deb")
-    # Whoever runs tests in the background of a script ignores it, and so would this process.
+    # A script that runs tests in the background ignores SIGINT, and so would this process.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):

@@ -1,4 +1,4 @@
-"""Images are found as containerd asks for them, and are what their digests say."""
+"""Images are found by containerd's requests, and their content matches their digests."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def status(url: str) -> int:
 
 
 def pulled(address: str, repository: str, reference: str, *, ns: str) -> tuple[dict[str, Any], Path | bytes]:
-    """As containerd pulls: the tag's digest by HEAD, then all by digest, each held against it."""
+    """Pull an image as containerd does: the tag's digest by HEAD, then everything by digest, each compared with it."""
     _, head = ask(f"{address}/v2/{repository}/manifests/{reference}?ns={ns}", method="HEAD")
     assert head["content-type"] == MANIFEST
     digest = head["docker-content-digest"]
@@ -85,7 +85,7 @@ def test_an_image_is_pulled_by_its_tag(address: str, tmp_path: Path) -> None:
         assert program is not None
         assert program.read() == BINARY
         assert tar.getmember("thing").mode == 0o755
-        # As `setcap cap_net_bind_service=ep` writes it, which getfattr shows as 0x0100000200040000….
+        # As `setcap cap_net_bind_service=ep` writes it; getfattr shows it as 0x0100000200040000….
         attribute = tar.getmember("thing").pax_headers["SCHILY.xattr.security.capability"]
         assert attribute.encode() == bytes.fromhex("0100000200040000000000000000000000000000")
 
@@ -135,7 +135,7 @@ def test_the_same_binaries_make_the_same_images(tmp_path: Path) -> None:
 
 
 def test_an_image_of_dockers_own_format_is_served_as_what_it_is(tmp_path: Path) -> None:
-    """A pulled one may be; a client goes by the type that it is answered."""
+    """A pulled image may be one; a client relies on the type in the answer."""
     write(tmp_path / "depot" / "images", tmp_path)
     for name in ("binaries", "debian"):
         (tmp_path / "depot" / name).mkdir()

@@ -1,4 +1,4 @@
-"""The image of a tool that is not static has the libraries of a system that it is not run on."""
+"""The image of a tool that is not static gets its libraries from another system's folder, not from this machine."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ LIST = """\
 
 @pytest.fixture(name="root")
 def _root(tmp_path: Path) -> Path:
-    """A system where /lib and /usr/lib are one, and the loader's place is a link that is right in it alone."""
+    """A system where /lib and /usr/lib are one folder, and where the path to the loader is a link that is valid only
+    inside it."""
     root = tmp_path / "system"
     folder = root / "usr/lib/x86_64-linux-gnu"
     for name in ("ld-linux-x86-64.so.2", "libc.so.6", "libm-2.36.so"):

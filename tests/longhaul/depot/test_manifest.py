@@ -1,4 +1,4 @@
-"""Every kind of damage to a depot is found, all of it in one report."""
+"""Every kind of damage to a depot is found, and all of it is in one report."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def dropped_sum(root: Path) -> None:
 
 
 def resealed(root: Path, name: str, content: bytes) -> None:
-    """As by somebody who can make checksums, too."""
+    """Change a file as an attacker would, with new checksums."""
     write(root, name, content)
     seal(root, {"environment": "test"})
 

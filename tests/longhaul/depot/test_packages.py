@@ -1,4 +1,4 @@
-"""The host's own apt takes packages out of the depot, which needs no more than a folder of them."""
+"""The host's own apt installs packages from the depot, which needs nothing but a folder of them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def depot(tmp_path: Path, make_deb: MakeDeb) -> Path:
 
 
 def fetched(tmp_path: Path, address: str, packages: list[str], *, status: str = "") -> set[str]:
-    """What is fetched for a machine with the packages that ``status`` tells."""
+    """Return the packages that are fetched for a machine with the packages in ``status``."""
     base, into = tmp_path / "base", tmp_path / "into"
     (base / "rootfs/var/lib/dpkg").mkdir(parents=True)
     (base / "rootfs/var/lib/dpkg/status").write_text(status)

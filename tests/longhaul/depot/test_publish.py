@@ -1,4 +1,4 @@
-"""A depot is there whole or not at all, whatever happens while it is made."""
+"""A depot exists whole or not at all, whatever happens while it is made."""
 
 from __future__ import annotations
 

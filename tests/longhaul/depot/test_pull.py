@@ -1,4 +1,4 @@
-"""Images come from a registry, by digest, with the real client; the registry is a depot of ours on loopback."""
+"""Images come from a registry by digest, with the real client; the registry is one of our depots on loopback."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_a_digest_that_the_registry_does_not_have_is_said(bench: Bench) -> None:
 
 
 def test_an_image_that_is_not_what_its_digest_says_is_refused(bench: Bench) -> None:
-    """A registry that lies, or somebody between."""
+    """The registry lies, or somebody in between does."""
     blob = bench.root / "origin/images/blobs/sha256" / bench.digest.removeprefix("sha256:")
     blob.write_bytes(blob.read_bytes() + b" ")
     with pytest.raises(SetupError, match="does not match requested digest"):

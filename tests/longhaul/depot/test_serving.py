@@ -1,4 +1,4 @@
-"""`longhaul depot serve`: a depot on a port until it is told to stop; and one that is made anew while it is served."""
+"""`longhaul depot serve`: it serves a depot until it is told to stop, even when the depot is made anew meanwhile."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LIMIT_S = 60.0
 
 
 def made(root: Path, tmp_path: Path, *, tag: str = "v1", content: bytes = b"binary") -> None:
-    """A depot with one image."""
+    """Make a depot with one image."""
     binary = tmp_path / f"binary-{tag}"
     binary.write_bytes(content)
 
@@ -53,7 +53,7 @@ def depot(tmp_path: Path) -> Path:
 
 @contextmanager
 def serving(depot: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """The command, and where it says that it serves."""
+    """Run the command; the block gets it and the address that it prints."""
     argv = [sys.executable, "-m", "longhaul", "depot", "serve", str(depot), "--listen", "127.0.0.1:0", *words]
     with subprocess.Popen(argv, stderr=subprocess.PIPE, text=True) as process:
         try:
@@ -114,7 +114,7 @@ def test_a_depot_made_anew_is_served_anew(depot: Path, tmp_path: Path) -> None:
 
 
 def certificate(folder: Path) -> tuple[Path, Path]:
-    """One for 127.0.0.1, and its key."""
+    """Make a certificate for 127.0.0.1 and its key."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "depot")])
     now = datetime.now(UTC)

@@ -1,4 +1,4 @@
-"""What goes into a depot follows from the environment, and nothing that only stands for a part gets in unasked."""
+"""The content of a depot follows from the environment, and stand-ins get into it only when they are asked for."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_a_whole_name_is_taken_apart() -> None:
 
 
 def test_what_the_repository_lists_can_be_had() -> None:
-    """Every image of image.toml is pulled or made, for an environment that has everything."""
+    """Every image of image.toml is pulled or made for an environment that has everything."""
     everything = racked(hosts=({"name": "one", "gpus": 8},))
     found = wanted(everything, contents.load(gpus=True), SPEC)
     names = {pull.name.rpartition(":")[0] for pull in found.pulls} | {one.name for one in found.made}

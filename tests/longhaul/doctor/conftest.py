@@ -1,4 +1,4 @@
-"""What the doctor's tests share."""
+"""Fixtures of the doctor's tests."""
 
 from __future__ import annotations
 

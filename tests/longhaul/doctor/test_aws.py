@@ -1,5 +1,5 @@
-"""What is asked of AWS and what its answers mean. botocore's stub refuses requests and answers that its service models
-do not have."""
+"""The questions to AWS, and the meaning of the answers. botocore's stub refuses requests and answers that its service
+models do not have."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def evaluated(actions: list[str], *, denied: tuple[str, ...] = ()) -> dict[str, 
 
 
 def simulates(sdk: Sdk, *, denied: tuple[str, ...] = ()) -> list[dict[str, Any]]:
-    """IAM's answers to the page's statements; returns what it is to be asked."""
+    """Prepare IAM's answers to the page's statements; return the requests that are expected."""
     sdk.says("sts", "get_caller_identity", ROLE, {})
     role = {"Path": "/ci/", "RoleName": "longhaul", "RoleId": "AROAEXAMPLE1234567", "Arn": ROLE_ARN}
     sdk.says("iam", "get_role", {"Role": {**role, "CreateDate": "2026-01-01T00:00:00Z"}}, {"RoleName": "longhaul"})

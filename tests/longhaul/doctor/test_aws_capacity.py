@@ -40,7 +40,7 @@ def quota(name: str, code: str, value: float) -> dict[str, Any]:
 
 
 def quotas(sdk: Sdk, *, cores: float = 64, vpcs: float = 5, running: list[Any] | None = None) -> dict[str, Finding]:
-    """Findings by the quota's name; the pool takes 4 to 40 cores."""
+    """Return the findings by the quota's name; the pool takes 4 to 40 cores."""
     lists = [quota(STANDARD_QUOTA, "L-1216C47A", cores), quota(ADDRESSES, "L-0263D0A3", 5)]
     sdk.says(
         "service-quotas", "list_service_quotas", {"Quotas": lists[:1], "NextToken": "more"}, {"ServiceCode": "ec2"}

@@ -1,4 +1,5 @@
-"""What is asked of Azure's resource manager, and what its answers mean. Bodies have the form of the REST reference."""
+"""The questions to Azure's resource manager, and the meaning of the answers. Bodies have the form of the REST
+reference."""
 
 from __future__ import annotations
 

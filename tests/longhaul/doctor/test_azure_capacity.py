@@ -47,7 +47,7 @@ SERVERS = sku("Standard_D8s_v5", "standardDSv5Family", 8)
 
 
 def quotas(manager: Manager, raw: dict[str, Any] | None = None, *, family: int = 48, addresses: int = 10) -> Any:
-    """Every severity by the quota's name: a store needs 6 × 8 cores, servers 2 × 8."""
+    """Return the findings by the quota's name. An etcd cluster needs 6 × 8 cores, API servers 2 × 8."""
     manager.lists(SKUS, STORES, SERVERS, size=1)
     manager.lists(
         USAGES,
@@ -63,7 +63,7 @@ def quotas(manager: Manager, raw: dict[str, Any] | None = None, *, family: int =
 
 
 def test_quotas_that_suffice_are_well(manager: Manager) -> None:
-    # Compute names a family "Standard LSv3 Family" in one list and "standardLSv3Family" in the other.
+    # Compute's name of one family is "Standard LSv3 Family" in one list and "standardLSv3Family" in the other.
     found = quotas(manager)
     assert {finding.severity for finding in found.values()} == {Severity.OK}
     servers = found["Azure westeurope, Standard DSv5 Family vCPUs (standardDSv5Family)"]

@@ -1,4 +1,4 @@
-"""``longhaul doctor``: which checks it runs, and how it ends."""
+"""``longhaul doctor``: the checks that it runs, and its exit codes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.longhaul.doctor.world import FILE, GOLDEN, VPC, Sdk, alone, named_env
 
 
 class Nobody:
-    """Azure, to who is not signed in."""
+    """Azure for a user who is not signed in."""
 
     def request(self, *_: Any, **__: Any) -> Any:
         raise AzureError("no Azure credential works", status=401)
@@ -38,7 +38,7 @@ def no_clients(service: str, region: str) -> Any:
 
 @pytest.fixture(name="cut_off")
 def _cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No cloud is asked anything."""
+    """Cut off: no cloud can be asked."""
     monkeypatch.setattr(azure, "shared", lambda _: Nobody())
     monkeypatch.setattr(aws, "_signed_in", no_clients)
     monkeypatch.setattr(machine, "outside", alone)

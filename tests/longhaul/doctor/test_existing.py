@@ -1,4 +1,4 @@
-"""What is said of parts that the environment names."""
+"""Findings about existing parts that the environment names."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def network(prefixes: list[str], api: str, *, location: str = "westeurope") -> d
 
 
 def has_all(manager: Manager, *, api: str = "10.64.3.0/24", kind: str = "RouteBased") -> None:
-    """An Azure that has everything that is named."""
+    """Give Azure everything that is named."""
     manager.has(GROUP, {"name": "rg"})
     manager.has(NETWORK, network(["10.64.0.0/16"], api))
     manager.has(f"{NETWORKING}/privateDnsZones/dev.longhaul.internal", {"name": "dev.longhaul.internal"})
@@ -56,7 +56,7 @@ def has_all(manager: Manager, *, api: str = "10.64.3.0/24", kind: str = "RouteBa
 
 
 def azure(manager: Manager) -> dict[str, tuple[Severity, str]]:
-    """Severity and words by the key's end."""
+    """Return severity and words by the end of the key."""
     found = in_azure.named_parts(share("azure", named_environment()), manager.reader(), "weu")
     return {one.where[0].removeprefix("sites.weu.existing."): (one.severity, one.what) for one in found}
 
@@ -112,7 +112,7 @@ def tells(
     associated: str = SUBNET,
     attached: str = "attached",
 ) -> None:
-    """EC2's answers about everything that is named."""
+    """Prepare EC2's answers about everything that is named."""
 
     def describes(what: str, filter_: str, id_: str, answer: dict[str, Any]) -> None:
         expected = {"Filters": [{"Name": filter_, "Values": [id_]}]}

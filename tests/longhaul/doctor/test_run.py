@@ -1,4 +1,4 @@
-"""Running checks side by side, and the report of what they found."""
+"""Checks that run in parallel, and the report of their findings."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_check_that_hangs_is_given_up_and_its_place_taken() -> None:
         found = run_checks((stuck, check("b", ok("well"))), limit_s=0.2, at_once=1)
     finally:
         release.set()
-    # On a busy machine the second may be late as well; what counts is that it had its turn.
+    # On a busy machine the second may be late as well; what counts is that it got its turn.
     assert [finding.what for finding in found if finding.check == "a"] == ["no answer within 0.2 s"]
     assert {finding.check for finding in found} == {"a", "b"}
 

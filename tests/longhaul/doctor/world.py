@@ -1,4 +1,4 @@
-"""An environment to look at, and clouds that answer from memory: Azure's manager on loopback, AWS's SDK with a stub."""
+"""An environment to check, and clouds that answer from memory: Azure's manager on loopback, AWS's SDK with a stub."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FILE = "stacks/Pulumi.dev.yaml"
 
 
 def raw_environment() -> dict[str, Any]:
-    """The lab's, as a company would have it: Azure, AWS and a rack."""
+    """Return the lab's environment as a company would have it: Azure, AWS and a rack."""
     raw = hybrid("dev", supernet="10.64.0.0/12")
     weu = raw["sites"]["weu"]
     weu |= {"subscription": SUBSCRIPTION, "tenant": TENANT}
@@ -50,7 +50,7 @@ INTERNET, GATEWAY = "igw-0123456789abcdef0", "vgw-0123456789abcdef0"
 
 
 def named_environment() -> dict[str, Any]:
-    """The same on what the company has."""
+    """Return the same environment on the company's existing parts."""
     raw = raw_environment()
     gateway = {"id": f"{NETWORKING}/virtualNetworkGateways/vgw", "addresses": ["20.30.40.51", "20.30.40.52"]}
     raw["sites"]["weu"] |= {"range": "10.64.0.0/16"}
@@ -73,7 +73,7 @@ def named_environment() -> dict[str, Any]:
 
 
 def subject(raw: dict[str, Any] | None = None, **more: Any) -> Subject:
-    """What is looked at; nothing of this machine's."""
+    """Return the subject of the checks, with nothing of this machine's."""
     given = raw_environment() if raw is None else raw
     environment = parse(given, source=REPOSITORY / "stacks" / "Pulumi.dev.yaml", stack="dev")
     known: dict[str, Any] = {"stack": {}, "backend": Backend(url=""), "environ": {}, **more}
@@ -85,17 +85,17 @@ def silent(url: str) -> str:
 
 
 def alone() -> Outside:
-    """A machine that nobody answers."""
+    """Return a machine whose requests nothing answers."""
     return Outside(resolve=lambda name: [], date=silent, now=lambda: datetime.now(UTC), proxied=lambda url: True)
 
 
 def share(kind: str, raw: dict[str, Any] | None = None, **more: Any) -> Share[Any]:
-    """What of it is in one cloud."""
+    """Return the subject's part in one cloud."""
     return subject(raw, **more).share(kind, alone())
 
 
 def severities(findings: list[Finding] | tuple[Finding, ...]) -> list[tuple[str, str]]:
-    """Severity and words of each."""
+    """Return severity and words of each finding."""
     return [(str(finding.severity), finding.what) for finding in findings]
 
 
@@ -118,22 +118,22 @@ class Manager:
     """Method, path and query of each request."""
 
     def reader(self) -> Reader:
-        """Who asks it, by the real session, signed in as nobody."""
+        """Return a reader with the real session and a stand-in for its token."""
         session = Session(MANAGEMENT)
         vars(session)["_credential"] = _Token()
         return Reader(session, root=self.address)
 
     def lists(self, path: str, *entries: Any, size: int = 100) -> None:
-        """A list, in pages of a size."""
+        """Add a list, in pages of ``size`` entries."""
         pages = [list(entries[start : start + size]) for start in range(0, len(entries), size)] or [[]]
         self.documents[path.lower()] = pages
 
     def has(self, path: str, document: Any) -> None:
-        """A document."""
+        """Add a document."""
         self.documents[path.lower()] = document
 
     def answer(self, target: str, method: str) -> tuple[int, Any]:
-        """Status and body."""
+        """Return status and body."""
         parts = urlsplit(target)
         path, query = unquote(parts.path).lower(), parse_qs(parts.query)
         self.asked.append((method, unquote(parts.path), query))
@@ -154,7 +154,7 @@ class Manager:
 
 @contextmanager
 def manager() -> Iterator[Manager]:
-    """It, for as long as the block runs."""
+    """Serve the manager until the block ends."""
     state = Manager()
 
     class Answers(Handler):
@@ -167,7 +167,7 @@ def manager() -> Iterator[Manager]:
 
 
 class Sdk:
-    """AWS's clients, each with answers of its own in the order in which they will be asked for."""
+    """AWS's clients, each with its own answers in the order of the expected requests."""
 
     def __init__(self) -> None:
         self._clients: dict[tuple[str, str], Any] = {}
@@ -197,19 +197,19 @@ class Sdk:
         *,
         region: str = "us-east-1",
     ) -> None:
-        """The next answer of a service."""
+        """Add the next answer of a service."""
         self(service, region)
         self._stubs[service, region].add_response(operation, dict(answer), expected)
 
     def refuses(
         self, service: str, operation: str, code: str, *, message: str = "no", region: str = "us-east-1"
     ) -> None:
-        """The next answer is an error."""
+        """Add an error as the next answer."""
         self(service, region)
         self._stubs[service, region].add_client_error(operation, service_error_code=code, service_message=message)
 
     def all_asked(self) -> None:
-        """Nothing that was to be asked was not."""
+        """Check that every prepared answer was asked for."""
         for stub in self._stubs.values():
             stub.assert_no_pending_responses()
 

@@ -1,4 +1,4 @@
-"""An environment with a site in each cloud, and a Packer that only notes what it is told."""
+"""An environment with a site in each cloud, and a Packer that only records its calls."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ class FakePacker:
         (self.folder / what).write_text(text)
 
     def kept(self) -> Path:
-        """The folder of the one bake."""
+        """Folder of the one bake."""
         (folder,) = self.checkout.home.glob(".local/state/longhaul/*/images/*")
         return folder
 
 
 @pytest.fixture(name="packer")
 def _packer(checkout: Checkout, tmp_path: Path) -> FakePacker:
-    """An environment with a site in each cloud, credentials for both, and a Packer that only notes."""
+    """An environment with a site in each cloud, credentials for both, and a Packer that only records its calls."""
     raw = hybrid("dev", supernet="10.64.0.0/12")
     raw["sites"]["weu"] |= {"subscription": SUBSCRIPTION, "image": f"{GALLERY}/node/versions/1.0.0"}
     (checkout.path / "stacks" / raw["bare_metal"]).write_text("hosts: []\n")

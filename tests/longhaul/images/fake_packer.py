@@ -1,4 +1,4 @@
-"""A Packer that only notes what it is told, and does what a test's files say."""
+"""A stand-in for Packer that records its calls, and does what a test's files say."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def main() -> int:
 
 
 def _bake(variables: dict[str, Any], playbook: dict[str, Any], *, version: str) -> None:
-    """As Packer's own post-processor and the playbook leave it."""
+    """Write the results of a bake, as Packer's own post-processor and the playbook do."""
     build = {"builder_type": "amazon-ebs", "artifact_id": f"{variables['region']}:ami-0a1b2c3d4e5f60718"}
     Path(variables["result"]).write_text(json.dumps({"builds": [build], "last_run_uuid": "1"}))
     said = {"version": version or variables["image_version"], "digest": "d" * 64, "kind": variables["kind"]}
@@ -52,7 +52,7 @@ def _bake(variables: dict[str, Any], playbook: dict[str, Any], *, version: str) 
 
 
 def _interrupted(folder: Path) -> int:
-    """It ignores SIGINT, as its first process does; asked by SIGTERM, it removes what it made before it ends."""
+    """Ignore SIGINT, as Packer's first process does. After SIGTERM, remove what was made, then end."""
     caught: list[int] = []
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda number, _frame: caught.append(number))

@@ -1,4 +1,4 @@
-"""``longhaul image build``: what Packer is given, what becomes of it, and what is left when it fails."""
+"""``longhaul image build``: Packer's input, the use of its output, and what is left when it fails."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_packer_is_told_what_the_environment_says(checkout: Checkout, packer: Fa
     assert told["playbook"]["release"]["version"] == "1.4.0"
     assert told["playbook"]["depot"] == "http://depot.longhaul.internal"
     assert told["playbook"]["purpose"] == "node"
-    # Nobody's own variables get between.
+    # The user's own variables have no effect.
     assert not [name for name in told["environ"] if name.startswith("PKR_VAR_")]
     assert told["environ"]["CHECKPOINT_DISABLE"] == "1"
 
@@ -134,7 +134,7 @@ def test_without_credentials_nothing_is_started(
 ) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AZURE_CLIENT_ID", "AZURE_CLIENT_SECRET"):
         del checkout.environ[name]
-    # No sign-in of the machine's own, no Azure CLI.
+    # Neither an identity of the machine nor the Azure CLI.
     checkout.environ |= {"AWS_EC2_METADATA_DISABLED": "true", "PATH": str(packer.folder)}
     done = checkout.run(*words)
     assert done.returncode == Exit.FAILED
@@ -175,7 +175,7 @@ def test_a_failure_says_where_the_log_is_and_how_to_look_for_leftovers(
         in done.stderr
     )
     assert look in done.stderr
-    # Its errors too, in their order.
+    # Errors are included, in their order.
     assert (kept / "packer.log").read_text() == "==> build: a machine\n==> the machine does not answer\n"
     assert not (kept / "manifest.json").exists()
 

@@ -1,4 +1,4 @@
-"""``longhaul image build`` for an environment that is a lab: its image is told, and Packer not started."""
+"""``longhaul image build`` for an environment that is a lab: it prints the lab's image, and Packer is not started."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ AWS = ("image", "build", "--env", "dev", "--site", "use1")
 
 
 def lab(checkout: Checkout, tmp_path: Path) -> Path:
-    """A lab of the environment that was started once; its node image."""
+    """Make a lab of the environment that was started once; return its node image."""
     folder = checkout.path / ".lab" / "dev"
     folder.mkdir(parents=True)
     (folder / "enter").touch()

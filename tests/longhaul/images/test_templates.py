@@ -1,4 +1,4 @@
-"""The templates, by the real Packer and its real plugins: what it takes and refuses, and a build without a machine."""
+"""The templates with the real Packer and its real plugins: valid and invalid values, and a build without a machine."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_packer_and_its_plugins_take_what_the_command_gives_them(hybrid: Checkou
 
 @dataclass(frozen=True, kw_only=True)
 class Copy:
-    """A copy of the templates that may be changed, with variables that they take."""
+    """A copy of the templates that may be changed, with valid variables."""
 
     packer: Packer
     folder: Path
@@ -177,7 +177,7 @@ def test_a_value_that_may_not_be_is_refused(copy: Copy, name: str, value: object
 
 @pytest.fixture(name="here")
 def _here(copy: Copy, monkeypatch: pytest.MonkeyPatch) -> Copy:
-    """The build with Packer's own builder that makes no machine, and without what runs inside of one."""
+    """The build with Packer's null builder, which makes no machine, and without the steps inside a machine."""
     copy.change('"source.azure-arm.node",', '"source.azure-arm.node",\n    "source.null.here",')
     path = copy.folder / "node.pkr.hcl"
     path.write_text(re.sub(r'\n  provisioner "shell" \{.*?\n  \}\n', "\n", path.read_text(), flags=re.DOTALL))

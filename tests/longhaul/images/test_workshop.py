@@ -1,4 +1,4 @@
-"""What a bake is made by is told apart, and the playbook's program is a real run of Ansible."""
+"""Digest and commit of an image's sources, and the playbook's program, which really runs Ansible."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def test_a_version_of_the_clock_is_one_that_azure_takes() -> None:
 
 
 def test_the_playbooks_program_takes_host_port_and_user(tmp_path: Path) -> None:
-    """Nobody answers there; that it says so means that Ansible took the playbook, its variables and the key."""
+    """Nothing answers at the address. That the program reports it means that Ansible accepted the playbook, its
+    variables and the key."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     with workshop(bake()) as shop:
@@ -49,7 +50,7 @@ def test_the_playbooks_program_takes_host_port_and_user(tmp_path: Path) -> None:
 
 
 def test_an_image_for_gpus_is_made_where_there_are_none() -> None:
-    """By what the role itself decides on such a machine, whose system is that of the image."""
+    """Shown by the role's own decision for such a machine, with the image's system."""
     environment = load(REPOSITORY / "stacks" / "Pulumi.lab.yaml")
     gpu = plan_bake(environment, Asked(site="use1", kind="gpu"), now=datetime(2026, 11, 3, 9, 5, tzinfo=UTC))
     with workshop(gpu) as shop:
@@ -68,7 +69,7 @@ def test_an_image_for_gpus_is_made_where_there_are_none() -> None:
 
 @pytest.fixture(name="checkout_of_images")
 def _checkout_of_images(tmp_path: Path) -> Path:
-    """What images are made by, in a repository of its own."""
+    """Sources of images, in a repository of their own."""
     root = tmp_path / "checkout"
     for name in ("playbooks", "images"):
         shutil.copytree(REPOSITORY / name, root / name, symlinks=True)

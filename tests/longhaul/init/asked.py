@@ -1,4 +1,4 @@
-"""`longhaul init` run as a person or a script would, in a project of the test's own."""
+"""Runs `longhaul init` as a person or a script would, in a project of the test's own."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROBOT = "11111111-0000-4000-8000-000000000004"
 AZURE = ("--azure-subscription", SUBSCRIPTION, "--azure-tenant", TENANT, "--azure-region", "westeurope")
 ACCESS = ("--officer", f"{PERSON} user", "--operators", "203.0.113.0/28", "--administrator-key", KEY)
 LEAST = ("--env", "train", *AZURE, *ACCESS)
-"""What has to be said at least."""
+"""Minimal flags of the command."""
 AWS = ("--aws-region", "us-east-1", "--aws-machine-type", "m7i.xlarge")
 RACK = ("--gateway", f"203.0.113.10 {HOST_KEY}", "--host", f"gpu-0 8 {HOST_KEY}", "--host", "cpu-0")
 
@@ -42,25 +42,25 @@ LEAST_TYPED = [
     "",
     "203.0.113.7",
 ]
-"""What a person types for the least, after the name: supernet and zones by default, no pool, no AWS, no racks."""
+"""Minimal answers of a person, after the name: supernet and zones by default, no pool, no AWS, no racks."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What a run said."""
+    """Exit code and output of a run."""
 
     code: int
     out: str
     err: str
 
     def document(self) -> dict[str, Any]:
-        """What ``--json`` printed."""
+        """Return the document that ``--json`` printed."""
         found: dict[str, Any] = json.loads(self.out)
         return found
 
 
 class Person:
-    """Somebody at a terminal, with their answers ready; Ctrl-C once these are at an end."""
+    """A person at a terminal with prepared answers; after the last one, Ctrl-C."""
 
     def __init__(self, *answers: str) -> None:
         self._answers = list(answers)
@@ -75,7 +75,7 @@ class Person:
 
     @property
     def left(self) -> int:
-        """Answers that nobody asked for."""
+        """Number of answers that no question asked for."""
         return len(self._answers)
 
 
@@ -92,7 +92,7 @@ class Here:
         return self.project.stacks
 
     def names(self) -> list[str]:
-        """Everything in the folder of the stacks."""
+        """Return the names of everything in the folder of the stacks."""
         return sorted(path.name for path in self.stacks.iterdir())
 
     def init(self, *words: str, typed: Person | None = None) -> Outcome:
@@ -104,5 +104,5 @@ class Here:
         return Outcome(code=code, out=said.out, err=said.err)
 
     def load(self, env: str = "train") -> Environment:
-        """The environment as every other command reads it."""
+        """Return the environment as every other command reads it."""
         return self.project.load(env)

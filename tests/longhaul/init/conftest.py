@@ -1,4 +1,4 @@
-"""A project of its own for each test."""
+"""Project for each test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is done to files: whole or not at all, never over another one, and beside what is there."""
+"""Files that the command writes: whole or not at all, never over another file, and beside existing ones."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_a_range_of_another_environment_is_refused(here: Here) -> None:
 
 
 def test_two_runs_at_once_do_not_both_win(here: Here) -> None:
-    """One that began when the file was not there looks again before it writes."""
+    """A run that began before the file existed checks again before it writes."""
 
     def another(*_: object) -> None:
         (here.stacks / "Pulumi.train.yaml").write_text("theirs")

@@ -1,4 +1,4 @@
-"""docs/getting-started.md says nothing that is not so, as far as that can be seen without an account."""
+"""docs/getting-started.md is correct, as far as that can be checked without an account."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from tests.longhaul.init.asked import KEY, Here
 from tests.support.azure_types import AZURE_TYPES
 
 POLICY_SIZE = 6144
-"""Characters of a managed policy, white space not counted (docs.aws.amazon.com, "IAM and AWS STS quotas")."""
+"""Maximum characters of a managed policy, without white space (docs.aws.amazon.com, "IAM and AWS STS quotas")."""
 
 PERMISSION_ONLY = {"iam:PassRole"}
-"""No operation is called so."""
+"""Actions without an operation of the same name."""
 
 NOT_THE_OPERATORS = {
     "ec2:TerminateInstances",  # only Auto Scaling ends instances
-    "autoscaling:SetInstanceProtection",  # nobody of ours; the lab has it for tests
+    "autoscaling:SetInstanceProtection",  # used by no program of ours; the lab has it for tests
     "sts:AssumeRoleWithWebIdentity",  # the node controller, with no policy
 }
-"""What the lab's AWS can do and the policy does not let the operator do, with who needs it."""
+"""Actions that the lab's AWS knows and the operator's policy does not allow, with their users."""
 
 AWS = {
     "autoscaling.Group": ("autoscaling:CreateAutoScalingGroup", "iam:PassRole", "ec2:RunInstances"),
@@ -64,7 +64,7 @@ AWS = {
     "vpc.SecurityGroupEgressRule": ("ec2:AuthorizeSecurityGroupEgress",),
     "vpc.SecurityGroupIngressRule": ("ec2:AuthorizeSecurityGroupIngress",),
 }
-"""By resource of the program, what making one takes."""
+"""Actions that creating a resource needs, by the program's resource."""
 
 
 @pytest.fixture(scope="module", name="page")
@@ -73,19 +73,19 @@ def _page() -> str:
 
 
 def marked(page: str, name: str) -> str:
-    """What follows a mark of the page, to the next empty line."""
+    """Return the text after a mark of the page, up to the next empty line."""
     return page.split(f"<!-- {name} -->\n")[1].partition("\n\n")[0]
 
 
 def document(page: str, name: str) -> dict[str, Any]:
-    """The JSON that follows a mark."""
+    """Return the JSON after a mark."""
     text = marked(page, name).removeprefix("```json").removesuffix("```")
     found: dict[str, Any] = json.loads(text)
     return found
 
 
 def commands(page: str) -> Iterator[list[str]]:
-    """Every command line of Longhaul in the page's blocks."""
+    """Yield every command line of Longhaul in the page's blocks."""
     lines = re.sub(r"\\\n", " ", page).splitlines()
     for line in lines:
         if line.startswith("    ") and line.strip().startswith("longhaul "):
@@ -93,13 +93,14 @@ def commands(page: str) -> Iterator[list[str]]:
 
 
 def resources(folder: Path, *, sdk: str) -> set[str]:
-    """What a folder's modules make, as `module.Class`: calls of the SDK's classes that are no arguments."""
+    """Return the resources that a folder's modules make, as `module.Class`: calls of the SDK's classes, except classes
+    of arguments."""
     found = set()
     for path in folder.glob("*.py"):
         nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
         imported = {name for node in nodes for name in from_sdk(node, sdk)}
         called = [node.func for node in nodes if isinstance(node, ast.Call)]
-        # A type may be chosen before it is called.
+        # The class may be chosen before it is called.
         chosen = [one for node in nodes if isinstance(node, ast.IfExp) for one in (node.body, node.orelse)]
         for name in (ast.unparse(node).split(".") for node in (*called, *chosen) if isinstance(node, ast.Attribute)):
             if len(name) > 1 and name[0] in imported and name[-1] != "Provider" and not name[-1].endswith("Args"):
@@ -108,14 +109,15 @@ def resources(folder: Path, *, sdk: str) -> set[str]:
 
 
 def looked_up(name: str) -> str:
-    """Of a lookup (`network.get_virtual_network_output`), in lower case, the resource that it reads; else empty."""
+    """Return the resource that a lookup (`network.get_virtual_network_output`) reads, in lower case; empty for
+    others."""
     module, _, function = name.partition(".")
     found = re.fullmatch(r"get_(\w+)_output", function)
     return f"{module}.{found[1].replace('_', '')}".lower() if found else ""
 
 
 def from_sdk(node: ast.AST, sdk: str) -> set[str]:
-    """What an import calls the SDK, or its modules."""
+    """Return the names that an import gives to the SDK or its modules."""
     if isinstance(node, ast.ImportFrom) and node.module == sdk:
         return {alias.asname or alias.name for alias in node.names}
     if isinstance(node, ast.Import):
@@ -124,7 +126,7 @@ def from_sdk(node: ast.AST, sdk: str) -> set[str]:
 
 
 def allowed(policy: dict[str, Any]) -> list[str]:
-    """Every action, or pattern of actions, that a policy allows."""
+    """Return every action, or pattern of actions, that a policy allows."""
     found = [statement["Action"] for statement in policy["Statement"]]
     return [action for actions in found for action in ([actions] if isinstance(actions, str) else actions)]
 
@@ -165,7 +167,7 @@ def test_every_other_page_that_it_leads_to_is_there(page: str, root: Path) -> No
 def test_the_azure_role_covers_every_resource(page: str, root: Path) -> None:
     named = resources(root / "components" / "azure", sdk="pulumi_azure_native")
     assert {name for name in named if not looked_up(name)} == set(AZURE_TYPES)
-    # What is only read is of a kind that is made, too, and so in the loop below.
+    # Every kind that is only read is also made, and so is in the loop below.
     assert {read for name in named if (read := looked_up(name))} <= {name.lower() for name in AZURE_TYPES}
     actions = document(page, "azure-role")["Actions"]
     for kind in AZURE_TYPES.values():
@@ -185,7 +187,7 @@ def test_the_azure_role_covers_every_resource(page: str, root: Path) -> None:
 
 
 def test_the_azure_role_grants_no_more_than_a_kind_each(page: str) -> None:
-    """A wildcard is one kind of resource's; of what grants rights and holds keys there is none."""
+    """A wildcard covers one kind of resource only. Kinds that grant rights or hold keys get none."""
     for action in document(page, "azure-role")["Actions"]:
         service, kind, *_ = action.split("/")
         assert "*" not in (service, kind), action
@@ -218,7 +220,7 @@ def test_the_aws_policy_covers_what_the_lab_needs(page: str) -> None:
 
 
 IN_BOTOCORE = {"servicequotas": "service-quotas"}
-"""Services that IAM and the SDK call differently."""
+"""Services with different names in IAM and in the SDK."""
 
 
 def test_the_aws_policy_names_nothing_that_there_is_not(page: str) -> None:

@@ -1,4 +1,4 @@
-"""The command from end to end: flags or a person in, a valid environment out."""
+"""The command from end to end: from flags or a person's answers to a valid environment."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def test_a_private_key_is_refused(here: Here, tmp_path: Path) -> None:
 
 
 def test_an_image_can_be_baked_before_there_is_one(here: Here) -> None:
-    """The file has to be valid for that, and on Azure to name the gallery."""
+    """For that, the file has to be valid and has to name the gallery on Azure."""
     from datetime import UTC, datetime
 
     assert here.init(*LEAST, *AWS, "--azure-machine-type", "Standard_NC24ads_A100_v4").code == Exit.OK

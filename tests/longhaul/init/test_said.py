@@ -1,6 +1,6 @@
-"""What the command writes and says, word for word.
+"""Files and output of the command, word for word.
 
-After a change that is meant: ``pytest tests/longhaul/init --update-golden``.
+After an intended change: ``pytest tests/longhaul/init --update-golden``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A drawn map, read back as a browser would: boxes, texts with the widths that they may have, links."""
+"""Reads a drawn map back as a browser would: boxes, texts with their maximum widths, links."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from xml.etree.ElementTree import Element, fromstring
 
 SVG = "{http://www.w3.org/2000/svg}"
 EM = {"mono": 0.61, "sans": 0.62, "bold": 0.71}
-"""Width of a character in a wide font, as a share of the font's size: DejaVu's own for the monospaced one, more than
-its average over words for the others."""
+"""Width of a character in a wide font, as a share of the font's size: DejaVu's own width for the monospaced font, more
+than its average in words for the others."""
 SLIM = frozenset(" .,:;-·ijltf")
-"""Characters that take less than two thirds of that, unless all take the same."""
+"""Characters that take less than two thirds of that width, unless the font is monospaced."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +66,7 @@ class Route:
         return min(self.x1, self.x2), max(self.x1, self.x2)
 
     def uprights(self) -> Iterator[tuple[float, float, float]]:
-        """Where, from, to."""
+        """Yield x, top and bottom of the two vertical parts."""
         for x, y in ((self.x1, self.y1), (self.x2, self.y2)):
             yield x, min(y, self.track), max(y, self.track)
 
@@ -108,7 +108,7 @@ class Picture:
 
     @cached_property
     def labels(self) -> list[Label]:
-        """Of links: what is written, and the plate that it is written on."""
+        """Return the labels of links: the words, and the plate below them."""
         plates = [group for group in self.root.iter(f"{SVG}g") if self._has(group, "plate")]
         return [Label(words=self._texts(group)[0].words, box=self._rect(group, "plate")) for group in plates]
 

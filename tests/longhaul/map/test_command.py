@@ -1,4 +1,4 @@
-"""``longhaul map``: which file it writes, and what it refuses."""
+"""``longhaul map``: the file that it writes, and its refusals."""
 
 from __future__ import annotations
 

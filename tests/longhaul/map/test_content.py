@@ -1,4 +1,4 @@
-"""The map says what the environment declares, and nothing that it does not."""
+"""The map shows what the environment declares, and nothing else."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_the_legend_has_the_kinds_that_are_there() -> None:
 
 
 def test_tunnels_are_as_many_as_the_program_makes() -> None:
-    """On the racks' gateways, and in Azure towards AWS."""
+    """Counted on the racks' gateways, and in Azure towards AWS."""
     environment = production()
     planned = [link for link in links(environment) if link.kind is LinkKind.IPSEC]
     made = Counter(
@@ -141,7 +141,7 @@ def test_the_page_is_well_formed_and_needs_nothing_else() -> None:
 
 
 class _Tags(HTMLParser):
-    """What is open, and which elements there are."""
+    """Records the open elements, and the kinds of elements."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -173,27 +173,27 @@ GROUNDS = {
     "spot": ("card",),
     **dict.fromkeys(clouds(), ("group",)),
 }
-"""What each colour of texts stands on."""
+"""Backgrounds of each colour of text."""
 
 
 @pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
 @pytest.mark.parametrize("text", GROUNDS)
 def test_texts_stand_out_from_their_ground(text: str, scheme: int) -> None:
-    """WCAG 2.2, 1.4.3."""
+    """WCAG 2.2, 1.4.3: contrast of text."""
     for ground in GROUNDS[text]:
         dark, light = sorted(luminance(inks()[name][scheme]) for name in (text, ground))
         assert (light + 0.05) / (dark + 0.05) >= 4.5, ground
 
 
 def luminance(colour: str) -> float:
-    """WCAG 2.2, "relative luminance"."""
+    """Return the "relative luminance" of WCAG 2.2."""
     channels = (int(colour[index : index + 2], 16) / 255 for index in (1, 3, 5))
     red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def test_the_picture_is_as_it_was(request: pytest.FixtureRequest) -> None:
-    """``pytest tests/longhaul/map --update-golden`` after a change that is meant."""
+    """After an intended change: ``pytest tests/longhaul/map --update-golden``."""
     content = svg(worlds.three())
     if request.config.getoption("--update-golden", default=False):
         GOLDEN.parent.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""Nothing on the map lies on anything else, whatever the environment's size."""
+"""Nothing on the map overlaps anything else, whatever the environment's size."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SIZES = {
     "eleven": lambda: worlds.racks_only_beside(10),
 }
 APART = 8
-"""Pixels between two parallel lines, at least."""
+"""Minimum distance of two parallel lines, in pixels."""
 
 
 @pytest.fixture(name="picture", params=SIZES)
@@ -81,7 +81,7 @@ def test_links_pass_through_nothing_but_the_space_between(picture: Picture) -> N
 
 
 def _behind(route: Route, box: Box) -> list[float]:
-    """Where a link's uprights pass behind a box."""
+    """Return the x of each vertical part of a link that passes behind a box."""
     return [x for x, top, bottom in route.uprights() if Box(left=x, right=x, top=top, bottom=bottom).meets(box)]
 
 

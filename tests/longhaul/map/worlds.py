@@ -1,4 +1,4 @@
-"""Environments of every size that the map is looked at with."""
+"""Environments of every size, for tests of the map."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ TYPES = {
     "aws": ("p5.48xlarge", "p4d.24xlarge", "g5.12xlarge", "m7i.4xlarge"),
 }
 POOLS = {"weu": 7, "neu": 5, "use1": 8, "usw2": 6, "euw1": 4}
-"""Thirty, unevenly."""
+"""Pools by site: thirty, unevenly distributed."""
 
 
 def one() -> Environment:
-    """A control plane and nothing else."""
+    """Return a control plane and nothing else."""
     return make.environment()
 
 
 def five() -> Environment:
-    """Production as it is in the tree."""
+    """Return production as it is in the tree."""
     return load(STACKS / "Pulumi.prod.yaml")
 
 
 def six() -> Environment:
-    """Six sites, thirty pools, racks of several makes, a circuit that exists."""
+    """Return six sites, thirty pools, racks with several types of GPUs, and an existing circuit."""
     raw = make.minimal()
     raw["supernet"] = "10.0.0.0/9"
     raw["sites"] = {
@@ -65,7 +65,7 @@ def six() -> Environment:
 
 
 def named_at_length() -> Environment:
-    """Six sites with names of twenty characters, which their links' labels carry."""
+    """Return six sites with names of twenty characters, which their links' labels show."""
     raw = make.minimal()
     kinds = [make.AZURE, make.AZURE, make.AWS, make.AWS, make.AWS, make.ONPREM]
     raw["sites"] = {f"a-site-of-this-name{index}": kind for index, kind in enumerate(kinds)}
@@ -74,14 +74,15 @@ def named_at_length() -> Environment:
 
 
 def with_hosts(environment: Environment) -> Environment:
-    """The same with racks of two makes and some machines without GPUs."""
+    """Return the environment with hosts of two types with GPUs, and some hosts without."""
     makes: list[dict[str, Any]] = [{"gpus": 8, "gpu_model": "H100"}] * 600 + [{"gpus": 8}] * 400 + [{}] * 24
     hosts = (BareMetalHost(name=f"r{index:04}", site="colo", **more) for index, more in enumerate(makes))
     return environment.model_copy(update={"hosts": tuple(hosts)})
 
 
 def longest() -> Environment:
-    """Every name as long as it may be, and texts that mean something to XML where the model takes any."""
+    """Return an environment in which every name has its maximum length, and free texts have characters that are
+    special in XML."""
     raw = make.full() | {"name": "test"}
     raw.pop("bare_metal")
     rename = {name: f"{name}-{'w' * (19 - len(name))}" for name in raw["sites"]}
@@ -101,7 +102,7 @@ def longest() -> Environment:
 
 
 def racks_only_beside(count: int) -> Environment:
-    """A control plane and so many racks, all linked by IPsec; more than anyone has."""
+    """Return a control plane and ``count`` racks, all linked by IPsec; more racks than any real environment has."""
     raw = make.minimal()
     raw["supernet"] = "10.0.0.0/8"
     for index in range(count):
@@ -111,7 +112,8 @@ def racks_only_beside(count: int) -> Environment:
 
 
 def three() -> Environment:
-    """Every key that a stack file can have; for the golden file, so with versions of its own."""
+    """Return an environment with every key that a stack file can have. It has fixed versions, since it is for the
+    golden file."""
     raw = make.full()
     raw.pop("bare_metal")
     return make.environment(raw)

@@ -1,5 +1,5 @@
-"""The stack of an environment as it is after ``longhaul up``, without a cloud: each resource as the real engine's own
-preview has it, with values such as a cloud gives (:mod:`tests.support.whole`) where a preview cannot know them."""
+"""The stack of an environment after ``longhaul up``, made without a cloud. Each resource is as in a preview of the real
+engine. Where a preview cannot know a value, it is like a cloud's (:mod:`tests.support.whole`)."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from tests.support.declared import Declared, plain
 from tests.support.whole import cloud
 
 KEPT = ("urn", "custom", "type", "parent", "dependencies", "propertyDependencies", "additionalSecretOutputs")
-"""What a state says of a resource besides its values (pulumi v3.250.0, ``sdk/go/common/apitype/core.go``)."""
+"""Keys of a resource in the state, besides its values (pulumi v3.250.0, ``sdk/go/common/apitype/core.go``)."""
 
 
 def resources(preview: Mapping[str, Any], environment: Environment) -> list[dict[str, Any]]:
-    """The resources of a stack's state, by the preview of making it anew."""
+    """Return the resources of a stack's state, from the preview of its creation."""
     with mock.patch.object(whole, "cloud", _answer):
         program = whole.declare_whole(environment)
     declared = {(one.type, one.name): one for one in program.resources}
@@ -51,7 +51,7 @@ def _resource(new: Mapping[str, Any], declared: Mapping[tuple[str, str], Declare
 
 
 def _answer(resource: Declared) -> dict[str, Any]:
-    """What clouds and vault answer, with all that the engine's plugins and providers look at."""
+    """Return the outputs of clouds and vault, with everything that the engine's plugins and providers read."""
     kind = resource.type.rpartition(":")[2]
     if kind in ("CertificateAuthority", "Certificate"):
         return {**cloud(resource), "certificate": _certificate()}
@@ -65,12 +65,12 @@ def _answer(resource: Declared) -> dict[str, Any]:
 
 @cache
 def _certificate() -> str:
-    """One that is far from its end, PEM."""
+    """Return a certificate that is far from its end, PEM."""
     return new_authority(common_name="the state's", days=3650, key=new_key()).certificate
 
 
 def _default(urn: str) -> dict[str, Any]:
-    """A provider that the engine makes itself, which a preview leaves out."""
+    """Return a provider that the engine makes itself, and which a preview leaves out."""
     kinship, name = urn.split("::")[2:]
     number = name.removeprefix("default").strip("_").replace("_", ".")
     inputs = {"version": number} if number else {}
@@ -78,12 +78,12 @@ def _default(urn: str) -> dict[str, Any]:
 
 
 def _id(urn: str) -> str:
-    """As the program's stand-in for a cloud gives it."""
+    """Return the id that the program's stand-in for a cloud gives."""
     return f"{urn.rpartition('::')[2]}-id"
 
 
 def _secret(value: Any) -> dict[str, Any]:
-    """As a state has what is secret, before the engine encrypts it."""
+    """Return a secret as a state has it before the engine encrypts it."""
     if isinstance(value, dict) and SIGNATURE[0] in value:
         return value
     return {SIGNATURE[0]: SIGNATURE[1], "plaintext": json.dumps(value)}
@@ -98,7 +98,7 @@ def _secrets_marked(value: Any) -> Any:
 
 
 def _filled(checked: Any, declared: Any) -> Any:
-    """What the plugin made of the inputs, with what the program declared where that was not known or is masked."""
+    """Return the plugin's inputs, with the program's values where these are unknown or masked."""
     if checked in (UNKNOWN, MASK):
         return declared
     if isinstance(checked, dict) and isinstance(declared, dict) and SIGNATURE[0] not in declared:

@@ -1,4 +1,4 @@
-"""Previews in the engine's format, step by step, of the lab's environment."""
+"""Previews of the lab's environment in the engine's format, built step by step."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ PARENTS = {
     TEMPLATE: "longhaul:Cluster$longhaul:aws:WorkerSite$longhaul:aws:Pool",
     SET: "longhaul:Cluster$longhaul:azure:Pool",
 }
-"""What the program makes a type's resources in; of others, the environment itself."""
+"""Parents of a type's resources in the program; for other types, the environment itself."""
 
 Step = dict[str, Any]
 
 
 def lab(change: Callable[[dict[str, Any]], None] | None = None) -> Environment:
-    """The lab's environment, changed."""
+    """Return the lab's environment after ``change``."""
     raw = hybrid("lab", supernet="10.64.0.0/12")
     if change is not None:
         change(raw)
@@ -48,7 +48,7 @@ def step(
     within: str | None = None,
     **state: Any,
 ) -> Step:
-    """One step; ``detailed`` is the kind of diff by path, ``state`` what else a state says of both sides."""
+    """Return one step. ``detailed`` has the kind of diff by path, ``state`` further keys of both states."""
     parents = within or PARENTS.get(kind, "longhaul:Cluster")
     urn = f"urn:pulumi:lab::longhaul::{parents}${kind}::{name}"
     common = {"urn": urn, "custom": True, "type": kind, **state}
@@ -65,27 +65,27 @@ def step(
 
 
 def machine(op: str, name: str, *, guarded: bool = True, size: str = "Standard_L8s_v3") -> Step:
-    """A control-plane machine."""
+    """Return a step of a control-plane machine."""
     hooks = {"BeforeDelete": [f"{name}-keeps-quorum"]} if guarded else {}
     inputs = {"hardwareProfile": {"vmSize": size}}
     return step(op, VM, name, inputs, {"hardwareProfile": {"vmSize": "Standard_L16s_v3"}}, resourceHooks=hooks)
 
 
 def text(steps: Sequence[Step], *, same: int = 0, **beside: Any) -> str:
-    """The engine's document."""
+    """Return the engine's document."""
     return json.dumps({"steps": list(steps), "changeSummary": {"same": same}, **beside})
 
 
 def changes(*steps: Step, same: int = 0) -> Changes:
-    """What a document of ``steps`` says."""
+    """Return the changes that a document of ``steps`` describes."""
     return read_changes([read_document(text(steps, same=same), source="the test")])
 
 
 def judged(*steps: Step, environment: Environment | None = None, **terms: Any) -> Plan:
-    """The plan of a document of ``steps``."""
+    """Return the plan of a document of ``steps``."""
     return make_plan(environment or lab(), changes(*steps), Terms(**terms))
 
 
 def said(plan: Plan) -> list[str]:
-    """What is said, with its gravity."""
+    """Return the reasons with their severity."""
     return [f"{VERDICTS[finding.severity]}: {finding.what}" for finding in plan.reasons]

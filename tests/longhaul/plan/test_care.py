@@ -1,4 +1,4 @@
-"""What needs care, and what does not."""
+"""Changes that need care, and changes that do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engine's document, and what it says happens."""
+"""The changes that are read from the engine's document."""
 
 from __future__ import annotations
 

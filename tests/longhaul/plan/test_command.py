@@ -1,4 +1,4 @@
-"""``longhaul plan``: what it runs, what it reads, and how it ends."""
+"""``longhaul plan``: the engine's commands that it runs, the files that it reads, its exit codes."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ OBJECT = "urn:pulumi:dev-objects::longhaul::longhaul:Objects$kubernetes:apps/v1:
 
 
 def both_stacks(checkout: Checkout, engine: FakeEngine) -> None:
-    """Each previews a change of its own."""
+    """Give each stack a preview with a change of its own."""
     checkout.environ["LONGHAUL_KUBECONFIG"] = "/given/kubeconfig"
     says(engine, CARE)
     engine.has_stack("dev-objects")

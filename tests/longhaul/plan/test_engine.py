@@ -1,4 +1,4 @@
-"""The real engine: the plan of an environment that is not there yet."""
+"""The real engine: the plan of an environment that does not exist yet."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ UNNAMED = {
     "aws:ec2/subnetCidrReservation:SubnetCidrReservation",
     "aws:ec2/vpcEndpoint:VpcEndpoint",
 }
-"""Types of the program that mean nothing by themselves: they go with a machine, a pool or a network."""
+"""Types of the program without a kind of their own: they belong to a machine, a pool or a network."""
 
 
 def test_a_new_environment(checkout: Checkout) -> None:

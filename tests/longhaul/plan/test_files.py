@@ -1,6 +1,6 @@
-"""What the file of before tells where there is no state: which keys change, and what of that is refused.
+"""Plans from the file of before where there is no state: the keys that change, and the changes that are refused.
 
-``pytest tests/longhaul/plan --update-golden`` after a change of words that is meant.
+After an intended change of words: ``pytest tests/longhaul/plan --update-golden``.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ STACK: Step = {
     "urn": "urn:pulumi:lab::longhaul::pulumi:pulumi:Stack::longhaul-lab",
     "newState": {"type": "pulumi:pulumi:Stack", "custom": False},
 }
-"""That it is made is what says that there was no state."""
+"""The creation of this resource means that there was no state."""
 
 
 def compared(change: Change, *, before: Change | None = None, state: bool = False) -> Plan:
-    """The plan of a change of the file, where nothing or something is known of what runs."""
+    """Return the plan of a changed file, with or without a state."""
     base = lab(before)
 
     def both(raw: Raw) -> None:
@@ -60,7 +60,7 @@ def version(raw: Raw) -> None:
 
 
 def version_before(raw: Raw) -> None:
-    """Declared, since the default is the pinned one."""
+    """Declare a version explicitly, since the default is the pinned one."""
     raw["versions"] = {"kubernetes": "1.30.2"}
 
 

@@ -1,6 +1,7 @@
-"""A plan for each verdict, in each form: ``pytest tests/longhaul/plan --update-golden`` after a change that is meant.
+"""A plan for each verdict, in each form. After an intended change: ``pytest tests/longhaul/plan --update-golden``.
 
-The documents are the engine's own, of the lab's environment and a change of its file; what does not change is left out.
+The documents are the engine's own, for the lab's environment and a change of its file, without the resources that do
+not change.
 """
 
 from __future__ import annotations

@@ -31,14 +31,14 @@ class Dollars:
 
 @dataclass(frozen=True)
 class PerMonth:
-    """What something costs."""
+    """Cost of something."""
 
     monthly: Dollars
 
 
 @dataclass(frozen=True)
 class Pools:
-    """What an environment's pools cost by a few prices, and nothing else does."""
+    """Costs of an environment's pools by a few prices; nothing else costs anything."""
 
     environment: Environment
     prices: Mapping[str, int]

@@ -1,4 +1,4 @@
-"""What policies say becomes reasons of the plan: of what a change makes so, and of what was so before."""
+"""Policies' findings become reasons of the plan: those that a change causes, and those that existed before."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def waiver(until: date) -> Waiver:
 
 
 def step(op: str, name: str, **more: Any) -> dict[str, Any]:
-    """A public address that nothing accounts for."""
+    """Return a step with a public address that nothing accounts for."""
     new = {"custom": True, "inputs": {"tags": TAGS}, **more}
     return {"op": op, "urn": f"urn:pulumi:lab::longhaul::{ADDRESS}::{name}", "newState": new}
 

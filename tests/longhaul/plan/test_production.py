@@ -1,4 +1,4 @@
-"""The real engine: the plans of what is changed most in production, and of a cloud that an environment leaves.
+"""The real engine: plans of the most frequent changes of production, and of a cloud that an environment leaves.
 
 By hand: change a copy of `stacks/Pulumi.prod.yaml` and run `longhaul plan --env prod --base FILE --format markdown`,
 where the backend has the stack and FILE is the copy of before.
@@ -34,7 +34,7 @@ PREVIEW = ("preview", "--json", "--show-sames", "--suppress-outputs")
 
 @dataclass(frozen=True, kw_only=True)
 class Made:
-    """A project with an environment of the tree, whose stack is as `longhaul up` would have left it."""
+    """A project with an environment of the tree; its stack is as `longhaul up` would have left it."""
 
     checkout: Checkout
     env: str
@@ -44,7 +44,7 @@ class Made:
         return self.checkout.path / "stacks" / f"Pulumi.{self.env}.yaml"
 
     def engine(self, *words: str, given: str | None = None) -> str:
-        """What plain `pulumi` wrote, with the lab's plugins."""
+        """Run plain `pulumi` with the lab's plugins and return its output."""
         variables = self.checkout.variables()
         folders = [
             REPOSITORY / "lab/providers/bin",
@@ -60,7 +60,7 @@ class Made:
         return done.stdout
 
     def plan(self, change: Callable[[Raw], None]) -> tuple[int, dict[str, Any]]:
-        """Exit code and plan of a change of the file, which is put back."""
+        """Return exit code and plan of a change of the file, which is restored afterwards."""
         before = self.file.read_text(encoding="utf-8")
         base = self.checkout.path / "base"
         shutil.copytree(self.checkout.path / "stacks", base, dirs_exist_ok=True)
@@ -100,7 +100,8 @@ def _production(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 
 def nothing(_: Raw) -> None:
-    """No change at all: what is made here is as the program declares it, or no plan below says anything."""
+    """Change nothing: only if this plan is empty is the made state as the program declares it, and the other plans
+    valid."""
 
 
 def pool_size(raw: Raw) -> None:
@@ -108,7 +109,7 @@ def pool_size(raw: Raw) -> None:
 
 
 def security_rule(raw: Raw) -> None:
-    """No setting is one rule: who may reach the vault is the nearest."""
+    """Change the operators' addresses, which the vault's rules follow: no setting is a single security rule."""
     raw["access"]["operators"].append("203.0.113.160/28")
 
 
@@ -145,12 +146,12 @@ def test_a_change_of_production(
 
 
 def test_a_cloud_that_is_left(tmp_path: Path) -> None:
-    """No plugin of AWS is installed, no site is there any more, and the state has resources of it."""
+    """No plugin of AWS is installed, no site of it exists any more, and the state has resources of it."""
     lab = made(tmp_path / "lab", "lab")
 
     def leave(raw: Raw) -> None:
         del raw["sites"]["use1"], raw["pools"]
-        # Its block stays as it is, though the site before it goes.
+        # Its block stays the same, although the site before it is removed.
         raw["sites"]["rack"]["range"] = "10.66.0.0/16"
 
     _, plan = lab.plan(leave)

@@ -1,4 +1,4 @@
-"""What of a resource changes, and how it is shown."""
+"""Properties of a resource that change, and how they are shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is refused, and what only just is not."""
+"""Changes that are refused, and similar ones that are not."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ VNET = "azure-native:network:VirtualNetwork"
 
 
 def members(number: int, *, role: str = "etcd") -> Environment:
-    """The lab with so many members."""
+    """Return the lab with that many members."""
     return lab(lambda raw: raw["control_plane"][role].update(members=number))
 
 

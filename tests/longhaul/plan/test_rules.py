@@ -1,4 +1,4 @@
-"""Security rules that come or go as a whole are shown: nothing else of the plan says what they admit."""
+"""Security rules that come or go as a whole are shown: nothing else in the plan tells what they admit."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_rule_of_its_own(kind: str, inputs: dict[str, Any], line: str) -> None
 
 
 def test_of_a_group_that_changes_the_properties_are_shown() -> None:
-    """They are in the part below, so they are not told twice."""
+    """The properties are in the part below, so that the rules are not shown twice."""
     before, after = ({"securityRules": rules, "tags": TAGS} for rules in ([PEERS], [PEERS, OUT]))
     plan = judged(step("update", GROUP, "lab-weu-etcd-rules", before, after))
     assert listed(plan).lines == ()

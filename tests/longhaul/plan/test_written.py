@@ -1,4 +1,4 @@
-"""How a plan is written: by place, and as a comment that GitHub takes."""
+"""The text of a plan: sorted by place, and as a comment that GitHub accepts."""
 
 from __future__ import annotations
 

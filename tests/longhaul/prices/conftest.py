@@ -1,4 +1,4 @@
-"""An environment, the price interfaces on loopback, and how they are asked."""
+"""An environment, the price interfaces on loopback, and the sources that read them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
 
 def hybrid_with_pools() -> dict[str, Any]:
-    """Control plane on Azure, an ordinary and a spot pool on AWS, a spot pool on Azure, one gateway and one host."""
+    """Return a control plane on Azure, an ordinary and a spot pool on AWS, a spot pool on Azure, one gateway and one
+    host."""
     raw = hybrid("dev", supernet="10.64.0.0/12")
     raw["pools"]["gpu-spot"] = {
         "site": "use1",
@@ -43,7 +44,7 @@ def hybrid_with_pools() -> dict[str, Any]:
 
 
 def write_environment(folder: Path, raw: dict[str, Any]) -> Path:
-    """A ``stacks`` folder with one environment; returns its stack file."""
+    """Write a ``stacks`` folder with one environment; return its stack file."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"Pulumi.{raw['name']}.yaml"
     path.write_text(yaml.safe_dump({"config": {"longhaul:environment": raw}}), encoding="utf-8")
@@ -71,14 +72,14 @@ def _server(monkeypatch: pytest.MonkeyPatch) -> Iterator[PriceServer]:
 
 @pytest.fixture(name="sources")
 def _sources(server: PriceServer, monkeypatch: pytest.MonkeyPatch) -> Sources:
-    """The interfaces without AWS credentials, asked again at once."""
+    """The interfaces without AWS credentials; a retry does not wait."""
     monkeypatch.setattr(spot, "client", lambda: None)
     urls = {"azure": server.azure_url, "aws": server.address}
     return Sources(now=NOW, urls=urls, web=Web(tries=3, pause_s=0))
 
 
 def price(amount: str, *, currency: str = "USD", unit: str = "hour", read: str = "2026-02-01") -> Price:
-    """A price of the user's."""
+    """Return a price of the user's."""
     return Price(
         amount=Decimal(amount),
         currency=currency,

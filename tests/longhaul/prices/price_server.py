@@ -1,4 +1,4 @@
-"""The clouds' price interfaces on loopback: the samples beside this file, asked in the real ways."""
+"""The clouds' price interfaces on loopback: they serve the samples beside this file, for real requests."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ CONDITION = re.compile(r"(\w+) eq '((?:[^']|'')*)'")
 
 @dataclass(kw_only=True)
 class PriceServer:
-    """What the interfaces do, and what they were asked."""
+    """Behaviour of the interfaces, and the requests that they got."""
 
     address: str = ""
     page: int = 2
-    """Items on one page of Azure's."""
+    """Number of items on one page of Azure's."""
     busy: list[int] = field(default_factory=list)
-    """Statuses that the next requests are answered with instead."""
+    """Statuses that answer the next requests."""
     broken_off: int = 0
-    """So many of the next large files end in their middle."""
+    """Number of the next large files that break off in the middle."""
     refused: set[str] = field(default_factory=set)
-    """Words of requests that are answered with 404."""
+    """Words in requests that are answered with 404."""
     replaced: dict[str, bytes] = field(default_factory=dict)
-    """Bodies by path, in place of the samples'."""
+    """Bodies by path, in place of the samples."""
     next_page: str = ""
-    """Where Azure's next page is said to be, if not here."""
+    """Address of Azure's next page, if not this server's."""
     asked: list[str] = field(default_factory=list)
 
     @property
@@ -49,7 +49,7 @@ class PriceServer:
         return f"{self.address}{RETAIL}"
 
     def answer(self, target: str) -> tuple[int, bytes]:
-        """Status and body."""
+        """Return status and body."""
         self.asked.append(unquote(target))
         if self.busy:
             return self.busy.pop(0), b"try later"
@@ -79,13 +79,14 @@ class PriceServer:
 
 
 def sample_items() -> list[dict[str, Any]]:
-    """Azure's items."""
+    """Return Azure's items."""
     items: list[dict[str, Any]] = json.loads((SAMPLES / "azure-retail-prices.json").read_text(encoding="utf-8"))
     return items
 
 
 def _matches(question: str, item: dict[str, Any]) -> bool:
-    """Conditions joined by ``and``; those in parentheses by ``or``. Values are case-sensitive, as the real ones are."""
+    """Return whether an item meets conditions joined by ``and``, those in parentheses by ``or``. Values are
+    case-sensitive, as in the real interface."""
     either = re.search(r"\(([^()]*)\)", question)
     if either is not None and not any(_holds(pair, item) for pair in CONDITION.findall(either[1])):
         return False
@@ -100,7 +101,7 @@ def _holds(pair: tuple[str, str], item: dict[str, Any]) -> bool:
 
 @contextmanager
 def serving() -> Iterator[PriceServer]:
-    """The interfaces, for as long as the block runs."""
+    """Serve the interfaces until the block ends."""
     state = PriceServer()
 
     class Answers(BaseHTTPRequestHandler):
@@ -115,7 +116,7 @@ def serving() -> Iterator[PriceServer]:
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:
-            """Nothing."""
+            """Log nothing."""
 
     with listening(Answers) as state.address:
         yield state

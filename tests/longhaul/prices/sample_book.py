@@ -1,4 +1,4 @@
-"""A price book for everything in the tests' environment; the amounts are nobody's."""
+"""A price book for everything in the tests' environment, with invented amounts."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ AMOUNTS: dict[Key, str] = {
 
 
 def book(*without: Key) -> PriceBook:
-    """The book without some of its prices."""
+    """Return the book without some of its prices."""
     return PriceBook({key: price(amount) for key, amount in AMOUNTS.items() if key not in without})

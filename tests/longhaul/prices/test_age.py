@@ -1,4 +1,4 @@
-"""Which prices are missing or old."""
+"""Prices that are missing or old."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AWS's price list files: which row is the price, and how a large file is read."""
+"""AWS's price list files: the row that has the price, and the reading of a large file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def part(name: Part, region: str = "us-east-1") -> PartKey:
 
 
 def ask(keys: tuple[Key, ...], sources: Sources, said: list[str] | None = None) -> Answer:
-    """The answer to keys that are in one file."""
+    """Return the answer for keys that are in one file."""
     (batch,) = aws.files(keys, web=sources.web, today=sources.now.date(), url=sources.urls["aws"])
     return batch.read((said if said is not None else []).append)
 
@@ -43,7 +43,8 @@ def ask(keys: tuple[Key, ...], sources: Sources, said: list[str] | None = None) 
 def test_of_all_rows_linux_on_shared_hardware_as_it_is_used_is_the_price(
     key: MachineKey | PartKey, expected: str, sources: Sources
 ) -> None:
-    """Not reserved, other systems, dedicated, unused or blocks of capacity, other zones; of parts, no other usage."""
+    """Excluded are rows for reserved, dedicated and unused hardware, other systems, blocks of capacity and other zones;
+    for parts, any other usage."""
     answer = ask((key,), sources)
     assert answer.missing == {}
     assert answer.prices[key].amount == Decimal(expected)
@@ -121,7 +122,7 @@ def test_what_is_no_price_list_is_an_error(body: bytes, server: PriceServer, sou
 
 
 def test_column_names_may_be_spelt_otherwise(server: PriceServer, sources: Sources) -> None:
-    """As they are in the files of some offers: `Usage Type` for `usageType`."""
+    """The files of some offers have such names: `Usage Type` for `usageType`."""
     text = (SAMPLES / "ec2-us-east-1.csv").read_text(encoding="utf-8")
     server.replaced[EC2_FILE] = text.replace('"usageType"', '"Usage Type"').encode()
     assert ask((part("nat-gateway"),), sources).missing == {}
@@ -141,7 +142,7 @@ def test_a_file_that_always_breaks_off_is_an_error(server: PriceServer, sources:
 
 
 def test_memory_does_not_grow_with_the_file() -> None:
-    """A file of 40 MB, of which nothing stays: its rows come one by one and go."""
+    """None of a file of 40 MB stays in memory: its rows are read one at a time."""
     text = (SAMPLES / "ec2-us-east-1.csv").read_text(encoding="utf-8").splitlines()
     rows = 100_000
 

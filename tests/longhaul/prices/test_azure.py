@@ -1,4 +1,4 @@
-"""Azure's Retail Prices API: what is asked, which item is the price."""
+"""Azure's Retail Prices API: the requests, and the item that has the price."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def machine(machine_type: str, *, spot: bool = False) -> MachineKey:
 
 
 def answered(server: PriceServer, *changes: dict[str, Any]) -> None:
-    """Azure answers with these items, each the ordinary price of L8s with something else about it."""
+    """Make Azure answer with these items, each the ordinary price of L8s with some fields changed."""
     (ordinary,) = [
         item
         for item in sample_items()
@@ -49,7 +49,7 @@ def answered(server: PriceServer, *changes: dict[str, Any]) -> None:
 
 
 def test_of_all_that_a_type_is_sold_as_linux_by_the_hour_is_the_price(sources: Sources) -> None:
-    """Not Windows, spot, low priority, Cloud Services, reservations, development or another region."""
+    """Excluded are Windows, spot, low priority, Cloud Services, reservations, development and other regions."""
     assert amount(L8S, sources) == Decimal("0.75")
 
 

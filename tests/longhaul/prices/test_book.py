@@ -1,4 +1,4 @@
-"""The price file: what is read, what is refused, what is written."""
+"""The price file: valid content, refusals, and writing."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def written(folder: Path, content: str) -> Path:
 
 
 def problems(folder: Path, content: str) -> list[str]:
-    """What is wrong with a file, as people read it, without the path."""
+    """Return the problems of a file as users read them, without the path."""
     path = written(folder, content)
     with pytest.raises(BookError) as refused:
         PriceBook.load(path)

@@ -1,4 +1,4 @@
-"""What an environment costs, and what a change of it changes."""
+"""Costs of an environment, and the difference that a change makes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def usd(amount: str) -> Money:
 
 @pytest.fixture(name="changed")
 def _changed(load_raw: Callable[[dict[str, Any]], Environment]) -> Callable[..., Environment]:
-    """The environment with other values in its pools, or without one."""
+    """Function that returns the environment with other values in its pools, or without a pool."""
 
     def change(**pools: dict[str, Any] | None) -> Environment:
         raw = hybrid_with_pools()
@@ -103,7 +103,7 @@ def test_hosts_cost_nothing_unless_the_file_says_so(environment: Environment) ->
 
 
 def test_no_float_comes_near_a_price(environment: Environment) -> None:
-    """A tenth ten times is one, which it is not in binary."""
+    """Ten times a tenth is one, which is not true in binary."""
     cost = price_of(environment, PriceBook({CPU: price("0.1")}))
     assert cost.maximum.hourly == usd("1")
 

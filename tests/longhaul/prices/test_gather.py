@@ -1,4 +1,4 @@
-"""Reading everything an environment uses into the user's file, and doing so again."""
+"""Prices of everything in an environment are read into the user's file, also repeatedly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A price book as `show` and `plan` take it."""
+"""A price book in the form that `show` and `plan` use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of an environment has a price: counted as the components make it."""
+"""Parts of an environment that have a price, counted as the components make them."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def counted(environment: Environment) -> dict[str, tuple[int, int]]:
 
 
 def test_of_the_hybrid_environment(environment: Environment) -> None:
-    """Azure's gateway has two addresses and its site one more; AWS has a NAT gateway in each of two zones, and three
-    VPN connections of two addresses: two to Azure, one to the rack's gateway."""
+    """Azure's gateway has two addresses and its site has one more. AWS has a NAT gateway in each of two zones, and
+    three VPN connections with two addresses each: two to Azure, one to the rack's gateway."""
     assert counted(environment) == {
         "control plane: etcd": (3, 3),
         "control plane: etcd for events": (3, 3),
@@ -41,7 +41,7 @@ def test_of_the_hybrid_environment(environment: Environment) -> None:
 
 
 def test_of_production(root: Path) -> None:
-    """Peering costs nothing by the hour; each AWS site has two connections to Azure and two to the colocation."""
+    """Peering has no price by the hour. Each AWS site has two connections to Azure and two to the colocation."""
     found = counted(load(root / "stacks" / "Pulumi.prod.yaml"))
     assert found["site use1: VPN connection"] == (4, 4)
     assert found["site use1: public address"] == (11, 11)
@@ -84,7 +84,7 @@ def test_what_is_asked_for(environment: Environment) -> None:
 
 
 def test_the_gateways_kind_is_the_one_that_is_made(root: Path) -> None:
-    """Read as text: the component's module loads the engine's SDK."""
+    """The source is read as text: to import the component's module would load the engine's SDK."""
     source = (root / "components" / "azure" / "vpn.py").read_text(encoding="utf-8")
     made = re.search(r'^SKU = "(\w+)"$', source, re.MULTILINE)
     assert made is not None

@@ -1,4 +1,4 @@
-"""The command: its options, what it says, what its exit codes mean."""
+"""The command: its options, its output, the meaning of its exit codes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _stacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(name="run")
 def _run(stacks: Path, server: PriceServer, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """The command in that project, with the interfaces on loopback and without credentials."""
+    """Function that runs the command in that project, with the interfaces on loopback and without credentials."""
     monkeypatch.setattr(spot, "client", lambda: None)
     addresses = ("--azure-url", server.azure_url, "--aws-url", f"{server.address}/")
 

@@ -1,4 +1,4 @@
-"""AWS's spot prices: asked of EC2, by the form of its own service model."""
+"""AWS's spot prices, requested from EC2 in the form of its own service model."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def question(**more: Any) -> dict[str, Any]:
 
 @pytest.fixture(name="ask")
 def _ask(monkeypatch: pytest.MonkeyPatch) -> Ask:
-    """The answer in zones a and b, of a client; None where there are no credentials."""
+    """Function that returns a client's answer for zones a and b; None stands for missing credentials."""
     site = AwsSite(kind="aws", region="us-east-1", zones=("a", "b"), image="ami-0123456789abcdef0")
 
     def ask(client: spot.Client | None) -> Answer:

@@ -1,4 +1,4 @@
-"""Asking over HTTP: patience with busy interfaces, plain words about the others."""
+"""HTTP requests: retries for busy interfaces, plain words for other failures."""
 
 from __future__ import annotations
 

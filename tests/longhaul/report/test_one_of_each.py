@@ -1,4 +1,4 @@
-"""Findings, wrapped lines and JSON for programs are in one place each."""
+"""Findings, wrapped lines and JSON for programs are each implemented in one place."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 SCRIPT = "longhaul/racks/script.py"
-"""What Ansible runs: it prints an inventory, which no ``--json`` asks for."""
+"""Script that Ansible runs: it prints an inventory, which no ``--json`` asks for."""
 
 
 def trees() -> Iterator[tuple[str, ast.AST]]:
-    """Every module of the clouds and of the command."""
+    """Yield every module of the clouds and of the command."""
     for folder in ("clouds", "longhaul"):
         for path in (ROOT / folder).rglob("*.py"):
             yield str(path.relative_to(ROOT)), ast.parse(path.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""A real git repository with a project in it, and plans as ``longhaul plan`` writes them."""
+"""A real git repository with a project in it, and plans in the form that ``longhaul plan`` writes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.project import Project as Files
 from tests.support.project import environment, hybrid
 
 PLANS = Path(__file__).parent / "plans"
-"""What ``longhaul plan`` wrote of the engine's own documents, as JSON and as Markdown."""
+"""Folder with outputs of ``longhaul plan`` for the engine's own documents, as JSON and as Markdown."""
 
 SUBSCRIPTION = "11111111-0000-4000-8000-000000000001"
 
@@ -34,7 +34,7 @@ IDENTITY = {
 
 
 def plan(verdict: str, *, has_state: bool = True) -> Planned:
-    """The plan that is kept for a verdict: ``safe``, ``care`` or ``refused``."""
+    """Return the stored plan for a verdict: ``safe``, ``care`` or ``refused``."""
     summary = summary_of((PLANS / f"{verdict}.json").read_text(encoding="utf-8"))
     markdown = (PLANS / f"{verdict}.md").read_text(encoding="utf-8")
     return Planned(summary=summary, markdown=markdown, has_state=has_state)
@@ -42,12 +42,12 @@ def plan(verdict: str, *, has_state: bool = True) -> Planned:
 
 @dataclass(kw_only=True)
 class Plans:
-    """A planner that has its answers from the test, and notes what it is asked."""
+    """A planner with a test's answers, which records what it is asked."""
 
     answers: dict[str, Planned | str] = field(default_factory=dict)
-    """By environment; a text is what a plan fails with."""
+    """Answers by environment; a text is the error of a plan that fails."""
     asked: dict[str, str | None] = field(default_factory=dict)
-    """By environment, the file of before that it was given."""
+    """Files of before that it was given, by environment."""
     drift: bool = False
 
     def __call__(self, env: str, *, base: Path | None, drift: bool) -> Planned:
@@ -61,7 +61,7 @@ class Plans:
 
 @dataclass(frozen=True, kw_only=True)
 class Checkout:
-    """The repository: branch ``main`` with the environments ``dev``, which has racks, and ``two``."""
+    """The repository. Its branch ``main`` has the environments ``dev``, which has racks, and ``two``."""
 
     path: Path
 

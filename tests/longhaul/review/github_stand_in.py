@@ -1,4 +1,4 @@
-"""GitHub's comments and issues on the loopback, as far as they are used; what it does not know is an error."""
+"""GitHub's comments and issues on loopback, with the parts that are used; any other request is an error."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from tests.support.loopback import listening
 TOKEN = "ghs_of_the_job"
 REPOSITORY = "octo-org/octo-repo"
 PAGE = 2
-"""Entries of a page, whatever is asked for, up to the hundred that GitHub allows."""
+"""Maximum number of entries on a page, whatever the request asks for; GitHub itself allows a hundred."""
 
 
 @dataclass(kw_only=True)
 class StandIn:
-    """What GitHub has, and what it was asked."""
+    """Content of GitHub, and the requests that it got."""
 
     url: str = ""
     comments: list[dict[str, Any]] = field(default_factory=list)
     issues: list[dict[str, Any]] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
-    """What a test's end looks at: requests that the real one would not take."""
+    """Requests that the real GitHub would refuse; each test checks them at its end."""
     answers: list[tuple[int, dict[str, str], dict[str, Any]]] = field(default_factory=list)
-    """What the next requests get instead."""
+    """Answers for the next requests, in place of the normal ones."""
 
     def has_comment(self, body: str, *, kind: str = "User") -> None:
         self.comments.append({"id": len(self.comments) + 1, "body": body, "user": {"type": kind}, "html_url": "-"})
@@ -102,7 +102,7 @@ class StandIn:
 
 @contextmanager
 def serving() -> Iterator[StandIn]:
-    """A stand-in that answers until the block ends."""
+    """Run a stand-in until the block ends."""
     github = StandIn()
 
     class Answers(BaseHTTPRequestHandler):
@@ -120,7 +120,7 @@ def serving() -> Iterator[StandIn]:
         do_GET = do_POST = do_PATCH = _handle  # noqa: N815 - names of http.server
 
         def log_message(self, format: str, *args: object) -> None:
-            """Nothing."""
+            """Log nothing."""
 
     with listening(Answers) as github.url:
         yield github

@@ -1,4 +1,4 @@
-"""Which environments a change affects: real commits."""
+"""Environments that a change affects, with real commits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``longhaul review`` from its command line to GitHub."""
+"""``longhaul review``, from its command line to GitHub."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ def run(checkout: Checkout, *words: str) -> int:
 
 
 def event(path: Path, monkeypatch: pytest.MonkeyPatch, *, head: str | None) -> None:
-    """The file of a pull request's event, its branch in the repository ``head``; None for one that is gone."""
+    """Write the file of a pull request's event, with its branch in the repository ``head``; None for a deleted
+    repository."""
     repo = None if head is None else {"full_name": head}
     content: dict[str, Any] = {"pull_request": {"number": 7, "head": {"repo": repo}}}
     path.write_text(json.dumps(content), encoding="utf-8")
@@ -116,7 +117,7 @@ def test_in_three_jobs(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """As .github/workflows/preview.yml does it."""
+    """As .github/workflows/preview.yml does."""
     event(tmp_path / "event.json", monkeypatch, head=REPOSITORY)
     checkout.write("tools.toml")
     checkout.change("two", checkout.read("two") | {"supernet": "nonsense"})

@@ -1,5 +1,5 @@
-"""The comment's body, for each kind of change: ``pytest tests/longhaul/review --update-golden`` after a change that is
-meant."""
+"""The comment's body for each kind of change. After an intended change: ``pytest tests/longhaul/review
+--update-golden``."""
 
 from __future__ import annotations
 

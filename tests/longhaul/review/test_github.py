@@ -1,4 +1,4 @@
-"""One comment, one issue, kept up to date."""
+"""One comment and one issue, which are kept up to date."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The roles that previews get: enough to see what the program makes, and no secret."""
+"""The roles for previews: they can see everything that the program makes, and no secret."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ ROLES = Path(review.__file__).parent / "roles"
 ISSUER = "token.actions.githubusercontent.com"
 
 UNREAD = {"network.VirtualNetworkGatewayConnection"}
-"""To read it is to read its key."""
+"""Resources that are not read: reading one shows its key."""
 
 AZURE = {name: type_ for name, type_ in AZURE_TYPES.items() if name not in UNREAD}
-"""The type in Azure of what is read."""
+"""Azure's types of the resources that are read."""
 
 AWS = {
     "autoscaling": "autoscaling:DescribeAutoScalingGroups",
@@ -30,7 +30,7 @@ AWS = {
     "iam": "iam:GetRole",
     "vpc": "ec2:DescribeSecurityGroupRules",
 }
-"""Of each of the SDK's modules that the program uses, an action that its resources are read with."""
+"""An action that reads resources, for each of the SDK's modules that the program uses."""
 
 READ_BY_NAME = {
     "ec2.SubnetCidrReservation": "ec2:GetSubnetCidrReservations",
@@ -58,9 +58,9 @@ def role(name: str) -> Any:
 
 
 def used(root: Path, folder: str) -> set[str]:
-    """Every resource that the components of one cloud make, as ``module.Type``."""
+    """Return every resource that the components of one cloud make, as ``module.Type``."""
     text = "".join(path.read_text(encoding="utf-8") for path in (root / "components" / folder).glob("*.py"))
-    # A type of AWS's may be chosen before it is called.
+    # AWS's types may be chosen before they are called.
     found = re.findall(r"\baws\.([a-z0-9]+)\.([A-Z]\w+)", text) + re.findall(r"\b([a-z0-9]+)\.([A-Z]\w+)\(", text)
     return {f"{module}.{name}" for module, name in found if not name.endswith("Args")}
 
@@ -71,7 +71,7 @@ def actions(statement: dict[str, Any]) -> list[str]:
 
 
 def allowed(action: str) -> bool:
-    """As IAM decides: an allowance, and no denial."""
+    """Return IAM's decision: an allowance, and no denial."""
     statements = role("aws-preview")["Statement"]
     effects = {one["Effect"] for one in statements for given in actions(one) if fnmatchcase(action, given)}
     return effects == {"Allow"}
@@ -128,7 +128,7 @@ def test_only_the_state_is_read_from_buckets() -> None:
 
 
 def test_every_action_exists() -> None:
-    """In botocore's models of the services: an action is called like its operation, but for a few of S3."""
+    """Checked in botocore's models: an action has the name of its operation, except a few of S3's."""
     session = botocore.session.get_session()
     not_operations = {"s3:ListBucket"}
     for statement in role("aws-preview")["Statement"]:
@@ -148,7 +148,7 @@ def test_only_this_repository_is_trusted(path: Path) -> None:
         assert audience == ["api://AzureADTokenExchange"]
     else:
         (statement,) = content["Statement"]
-        # StringLike would let a name with a star in it stand for others.
+        # With StringLike, a name that contains a star would match others.
         assert set(statement["Condition"]) == {"StringEquals"}
         condition = statement["Condition"]["StringEquals"]
         assert condition[f"{ISSUER}:aud"] == "sts.amazonaws.com"

@@ -1,4 +1,4 @@
-"""A stack without its secrets, and ``longhaul plan`` run on it."""
+"""A stack without its secrets, and ``longhaul plan`` with that stack."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ sys.stdout.write(said["out"])
 sys.stderr.write(said["err"])
 sys.exit(said["code"])
 """
-"""A stand-in for the engine, of which only `stack export` is asked."""
+"""A stand-in for the engine; only `stack export` is used."""
 
 COMMAND = """\
 import json, os, pathlib, sys
@@ -58,11 +58,11 @@ if not (folder / "silent").exists():
 sys.stderr.write((folder / "error").read_text() if (folder / "error").exists() else "")
 sys.exit(int((folder / "code").read_text()))
 """
-"""A stand-in for the command of the change that is under review."""
+"""A stand-in for the command in the change under review."""
 
 
 class Place:
-    """A checkout with an engine and a ``longhaul plan`` of the test's."""
+    """A checkout with stand-ins for the engine and for ``longhaul plan``."""
 
     def __init__(self, checkout: Checkout, folder: Path) -> None:
         self.folder, self.checkout = folder, checkout
@@ -224,7 +224,7 @@ def test_a_plan_of_another_form_is_said() -> None:
 
 @pytest.mark.parametrize("verdict", ["safe", "care", "refused"])
 def test_todays_plans_are_understood(verdict: str, root: Path) -> None:
-    """Those that ``longhaul plan`` is tested with, not the copies here."""
+    """These are the plans that ``longhaul plan`` is tested with, not the copies here."""
     text = (root / "tests/longhaul/plan/golden" / f"{verdict}.json").read_text(encoding="utf-8")
     assert summary_of(text).verdict.name.lower() == verdict
 

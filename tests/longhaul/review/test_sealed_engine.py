@@ -1,4 +1,4 @@
-"""The real engine: a stack with secrets of a passphrase, planned without it."""
+"""The real engine: a stack whose secrets have a passphrase is planned without it."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ CONNECTION = "azure-native:network:VirtualNetworkGatewayConnection"
 
 @pytest.fixture(name="environ")
 def _environ(tmp_path: Path) -> dict[str, str]:
-    """A file backend, and neither a passphrase nor a credential."""
+    """Variables with a file backend, and with neither a passphrase nor a credential."""
     engine = tools.ensure(["pulumi"], log_dir=tmp_path, progress=print)["pulumi"]
     (tmp_path / "backend").mkdir()
     dropped = ("PULUMI_", "AZURE_", "AWS_", "ARM_", "GITHUB_")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
-    # No credential, said at once: the rest of the chain waits for a machine's identity.
+    # The lack of credentials is reported at once: the rest of the chain waits for a machine's identity.
     variables = {"AZURE_TOKEN_CREDENTIALS": "EnvironmentCredential", "PULUMI_SKIP_UPDATE_CHECK": "true"}
     return {**kept, **variables, "LONGHAUL_PULUMI": str(engine), "PULUMI_BACKEND_URL": f"file://{tmp_path}/backend"}
 
@@ -50,7 +50,7 @@ def engine(checkout: Checkout, environ: dict[str, str], *words: str, given: str 
 
 
 def put_stack(checkout: Checkout, environ: dict[str, str], *more: dict[str, Any]) -> None:
-    """A stack whose cluster has a secret output, encrypted by the engine itself."""
+    """Create a stack whose cluster has a secret output, which the engine itself encrypts."""
     engine(checkout, environ, "stack", "init", "two")
     exported: dict[str, Any] = json.loads(engine(checkout, environ, "stack", "export", "--stack", "two"))
     secret = {SIGNATURE[0]: SIGNATURE[1], "plaintext": json.dumps(SECRET)}
@@ -81,8 +81,8 @@ def test_a_plan_needs_no_passphrase(checkout: Checkout, environ: dict[str, str],
 
 
 def test_a_tunnel_is_not_read(checkout: Checkout, environ: dict[str, str]) -> None:
-    """The stand-in plugin asks the cloud for what it reads, and here nobody may: with one tunnel in the state, a plan
-    that reads it fails."""
+    """The stand-in plugin asks the cloud for a resource that it reads, which fails here. With one tunnel in the state,
+    a plan that reads it would fail."""
     provider = {"urn": PROVIDER, "custom": True, "type": "pulumi:providers:azure-native", "id": PROVIDER_ID}
     group = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/two"
     tunnel = {

@@ -1,4 +1,4 @@
-"""The workflows: what each job may, and that actionlint finds nothing."""
+"""The workflows: the permissions of each job, and that actionlint finds nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import yaml
 from lab import tools
 from longhaul.toolchain.spec import load
 
-WORKFLOWS = ("apply", "drift", "drills", "preview")
+WORKFLOWS = ("apply", "check", "drift", "drills", "preview")
 PINNED = re.compile(r"uses: [\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$")
 
 
@@ -55,7 +55,7 @@ def test_a_job_has_what_it_needs_and_no_more(name: str, github: Path) -> None:
     for title, job in jobs(github, name).items():
         may = job["permissions"]
         assert may.pop("contents") == "read", title
-        # Who holds credentials of a cloud writes nothing to GitHub, and the other way around.
+        # A job with a cloud's credentials writes nothing to GitHub, and a job that writes there has no credentials.
         assert len(may) <= 1, title
         assert set(may) <= {"id-token", "pull-requests", "issues"}, title
         assert job["timeout-minutes"] <= 360, title
@@ -77,7 +77,7 @@ def test_a_pull_request_sees_no_secret_and_a_fork_no_credentials(github: Path) -
     assert "github.event.pull_request.head.repo.full_name == github.repository" in plan["if"]
     holders = [title for title, job in jobs(github, "preview").items() if "id-token" in job["permissions"]]
     assert holders == ["plan"]
-    # An environment's name in the token's subject would be another role's.
+    # With an environment's name in the token's subject, it would match another role.
     assert "environment" not in plan
 
 
@@ -115,7 +115,7 @@ def _actionlint(tmp_path: Path) -> Path:
 
 
 def lint(actionlint: Path, folder: Path, root: Path) -> subprocess.CompletedProcess[str]:
-    """Scripts in workflows are for shellcheck, which actionlint runs."""
+    """Run actionlint, which runs shellcheck on the scripts in workflows."""
     shellcheck = str(root / ".venv" / "bin" / "shellcheck")
     command = [str(actionlint), "-no-color", "-shellcheck", shellcheck, "-pyflakes", ""]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)

@@ -19,7 +19,7 @@ NAMES = ("one-site", "hybrid", "every-key", "prod", "large")
 
 @cache
 def environment(name: str) -> Environment:
-    """The one called ``name``, of fixed versions: what is shown must not change with the pinned ones."""
+    """Return the environment called ``name`` with fixed versions: the output must not change with the pinned ones."""
     with tempfile.TemporaryDirectory() as folder:
         found = _load(name, Path(folder))
     return found.model_copy(update={"versions": Versions(kubernetes="1.2.3", etcd="4.5.6")})

@@ -1,4 +1,4 @@
-"""The largest environment there is to show: 6 sites, 30 pools, 7,500 bare-metal hosts."""
+"""The largest environment to show: 6 sites, 30 pools, 7,500 hosts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ _REGIONS = ("us-east-1", "us-west-2", "eu-west-1", "ap-northeast-1")
 
 
 def raw() -> dict[str, Any]:
-    """One Azure site of three pools, four AWS sites of six, seven, seven and seven, and one site of racks."""
+    """Return one Azure site with three pools, four AWS sites with six, seven, seven and seven, and one site of
+    racks."""
     environment = make.minimal()
     environment |= {"name": "large", "supernet": "10.0.0.0/9", "domain": "large.longhaul.internal"}
     environment["sites"] |= {f"aws-{region}": {**make.AWS, "region": region} for region in _REGIONS}
@@ -42,7 +43,7 @@ def _pool(site: str, machine_type: str, index: int) -> dict[str, Any]:
 
 
 def write_large(directory: Path) -> Path:
-    """Its stack file and hosts file in ``directory``; returns the stack file."""
+    """Write its stack file and hosts file into ``directory``; return the stack file."""
     path = write(directory, raw(), name="large")
     (directory / "hosts.large.yaml").write_text(hosts_file(HOSTS), encoding="utf-8")
     return path

@@ -1,4 +1,4 @@
-"""``longhaul show`` as a user runs it: what it needs, what it says when something is wrong."""
+"""``longhaul show`` as a user runs it: what it needs, and its errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.longhaul.conftest import LIMIT_S, Checkout, FakeEngine
 from tests.longhaul.prices.conftest import price
 
 HEAVY = ("pulumi", "boto3", "botocore", "azure", "grpc", "kubernetes", "ansible", "moto", "lab")
-"""What nothing that only reads a file has to load."""
+"""Modules that a command that only reads a file must not load."""
 
 
 def test_an_environment_is_shown_and_no_engine_is_started(checkout: Checkout, engine: FakeEngine) -> None:
@@ -125,7 +125,7 @@ def test_without_utf_8_it_is_ascii_and_as_wide(checkout: Checkout) -> None:
 
 @pytest.mark.parametrize("words", [(), ("--json",)])
 def test_production_is_shown_without_pulumi_or_a_clouds_library(root: Path, tmp_path: Path, words: tuple[str]) -> None:
-    """The modules that are loaded when all is said."""
+    """Checked are the modules that are loaded at the end of the command."""
     program = (
         "import json, sys\n"
         "from longhaul.cli import main\n"

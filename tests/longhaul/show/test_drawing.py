@@ -1,4 +1,4 @@
-"""The drawing: whole boxes, nothing twice, nothing beyond the width."""
+"""The drawing: complete boxes, nothing twice, nothing beyond the width."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ def drawn(shown: Environment, *, pools: int | None = DRAWN) -> list[str]:
 
 
 def boxes(lines: list[str]) -> dict[str, list[str]]:
-    """The content of every box by its title; AssertionError where one is not closed or its sides are not straight."""
+    """Return the content of every box by its title; AssertionError where a box is not closed or its sides are not
+    straight."""
     found: dict[str, list[str]] = {}
     for row, line in enumerate(lines):
         for match in re.finditer(r"┌─ (\S+) ─*┐", line):

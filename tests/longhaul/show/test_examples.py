@@ -1,4 +1,4 @@
-"""The examples are real environments, and what is written of them is so."""
+"""The examples are real environments, and their documentation is correct."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_an_example_that_is_not_there_names_those_that_are() -> None:
 
 
 def test_the_page_shows_how_hybrid_begins(root: Path) -> None:
-    """Head and drawing, which no version of anything is in."""
+    """Covers the head and the drawing, which contain no version."""
     page = (root / "docs" / "show.md").read_text(encoding="utf-8")
     _, _, after = page.partition("\n```text\n")
     shown, closed, _ = after.partition("```\n")

@@ -24,11 +24,11 @@ NAMED = {
     "role of nodes": ("aws:iam/instanceProfile:InstanceProfile", "name"),
     "auto scaling group": ("aws:autoscaling/group:Group", "name"),
 }
-"""What is shown, with the resource's type and the input that names it."""
+"""Resource type and naming input for each name that is shown."""
 
 
 def prefixed(prefix: str) -> Environment:
-    """The example, with pools on both clouds, and no more machines than show what they are."""
+    """Return the example with a prefix, with pools on both clouds and only a few machines of each kind."""
     example = environment("hybrid")
     naming = example.naming.model_copy(update={"prefix": prefix})
     return with_few_machines(example.model_copy(update={"naming": naming}))

@@ -1,4 +1,4 @@
-"""What there is to say of an environment is what its file says."""
+"""The survey of an environment agrees with its file."""
 
 from __future__ import annotations
 

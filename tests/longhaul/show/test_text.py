@@ -1,4 +1,4 @@
-"""What people read: the whole of the example, and what each section has to say."""
+"""The text for people: the whole of the example, and the content of each section."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def text(shown: Environment, *, everything: bool = False, unicode: bool = True) 
 
 
 def section(whole: str, title: str) -> str:
-    """A section's lines below its title, its paragraphs too."""
+    """Return a section's lines below its title, including its paragraphs."""
     _, _, after = whole.partition(f"\n\n{title}\n")
     kept = []
     for line in after.splitlines():

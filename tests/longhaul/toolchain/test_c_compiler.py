@@ -1,4 +1,4 @@
-"""Tools that are partly in C, and tools that only some want."""
+"""Tools that are partly in C, and tools that are fetched only by name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
 
 @pytest.fixture(name="compilers")
 def _compilers(monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    """C compilers of the machine, which has none."""
+    """C compilers that the machine has; none at first."""
     found: set[str] = set()
     which = shutil.which
 

@@ -1,4 +1,4 @@
-"""A command that a setup step runs: its output is in a log, and it never outlives the step."""
+"""A command of a setup step: its output is in a log, and it never outlives the step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cache lets go of what nobody has used for long, and of nothing else."""
+"""The cache deletes what was not used for long, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An entry of the cache is made once and whole, whoever is killed while making it."""
+"""An entry of the cache is made once and completely, even if a process is killed while making it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ansible's way into a machine that a test runs with systemd-nspawn, as SSH is into any other."""
+"""Connects Ansible to a machine that a test runs with systemd-nspawn, in place of SSH."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ extends_documentation_fragment:
 
 
 class Connection(LocalSystem):
-    """What Ansible looks for."""
+    """Ansible's connection plugin, which it finds by this name."""
 
     transport = "nspawn"
 

@@ -1,4 +1,4 @@
-"""Build the stand-in for NVIDIA's management library, named as a driver's packages name theirs."""
+"""Builds the stand-in for NVIDIA's management library, with the name that a driver's packages use."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ FLAGS = ("-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O1", "-fPIC", "-shared",
 
 
 class NoCompilerError(Exception):
-    """There is no gcc to build it with."""
+    """gcc, which builds it, is missing."""
 
 
 def build(folder: Path) -> Path:
-    """Compile the library into ``folder``; returns its path. ``NoCompilerError`` where gcc is missing, and gcc's own
-    words on standard error when it fails."""
+    """Compile the library into ``folder`` and return its path. ``NoCompilerError`` where gcc is missing; when gcc
+    fails, its messages are on standard error."""
     gcc = shutil.which("gcc")
     if gcc is None:
         raise NoCompilerError("gcc is missing, which the NVML stand-in of the tests is built with: apt-get install gcc")

@@ -1,4 +1,4 @@
-"""What a machine with GPUs says through the stand-in library: its file, from plain values."""
+"""Writes the file of the stand-in library, which describes a machine with GPUs, from plain values."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 VARIABLE = "LONGHAUL_NVML_STAND_IN"
-"""Names the stand-in's file; without it, the stand-in reads :data:`DEFAULT` (machine.c)."""
+"""Variable with the path of the stand-in's file; without it, the stand-in reads :data:`DEFAULT` (machine.c)."""
 DEFAULT = Path("/etc/longhaul-nvml-stand-in")
 
 DRIVER = "535.309.01"
@@ -15,18 +15,18 @@ H100 = "NVIDIA H100 80GB HBM3"
 LOST = 15
 RESET_REQUIRED = 16
 MISMATCH = 18
-"""NVML_ERROR_GPU_IS_LOST, NVML_ERROR_RESET_REQUIRED and NVML_ERROR_LIB_RM_VERSION_MISMATCH."""
+"""Numbers of NVML_ERROR_GPU_IS_LOST, NVML_ERROR_RESET_REQUIRED and NVML_ERROR_LIB_RM_VERSION_MISMATCH."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Gpu:
-    """One GPU, well and idle; ``None``: it does not support that."""
+    """One GPU, healthy and idle. ``None``: it does not support that value."""
 
     uuid: str
     pci: str
     name: str = H100
     result: int = 0
-    """What every call for it returns: a number of ``nvmlReturn_t``."""
+    """Result of every call for it: a number of ``nvmlReturn_t``."""
     memory_mib: int | None = 81559
     ecc: int | None = 1
     ecc_pending: int | None = None
@@ -35,7 +35,7 @@ class Gpu:
     aggregate_corrected: int | None = 0
     aggregate_uncorrected: int | None = 0
     retirement_pending: int | None = None
-    """Retired pages are of GPUs before Ampere, remapped rows of those since."""
+    """Pending retirement of pages. GPUs before Ampere retire pages; later ones remap rows."""
     remapped_correctable: int | None = 0
     remapped_uncorrectable: int | None = 0
     remap_pending: int | None = 0
@@ -46,12 +46,12 @@ class Gpu:
     compute_capability: int | None = 90
     architecture: int | None = 9
     xid: int | None = None
-    """A new number is a critical Xid, to who waits for events."""
+    """Number of the latest Xid; a new number is a critical Xid for programs that wait for events."""
     links: tuple[int | None, ...] = (1,) * 18
 
 
 def gpu(number: int, **changes: object) -> Gpu:
-    """The GPU of that number in a machine, with an identity of its own."""
+    """Return the GPU of that number in a machine, with an identity of its own."""
     identity = {"uuid": f"GPU-{number:08x}-0000-0000-0000-000000000000", "pci": f"00000000:{0x18 + number:02X}:00.0"}
     return Gpu(**{**identity, **changes})  # type: ignore[arg-type]
 
@@ -63,13 +63,13 @@ class Machine:
     gpus: tuple[Gpu, ...] = field(default_factory=lambda: (gpu(0), gpu(1)))
     driver_version: str = DRIVER
     nvml_version: str = f"12.{DRIVER}"
-    """The library's: version of the interface, then of the driver that it belongs to."""
+    """Version of the library: the interface's, then that of its driver."""
     cuda_version: int = 12020
     """CUDA 12.2: 1000 times the major and 10 times the minor version."""
     init_result: int = 0
 
     def text(self) -> str:
-        """The stand-in's file."""
+        """Return the text of the stand-in's file."""
         lines = [f"{name} = {getattr(self, name)}" for name in _names(self) if name != "gpus"]
         for one in self.gpus:
             lines += ["", "gpu", *_lines(one)]

@@ -1,1 +1,1 @@
-"""Nimbus: a cloud that nobody has, known to the program by its package alone."""
+"""Nimbus: an imaginary cloud, which the program knows through its package alone."""

@@ -15,11 +15,11 @@ from typing import Any
 from clouds.base.errors import CloudError
 
 ACCOUNT = "NIMBUS_ACCOUNT"
-"""Environment variable."""
+"""Environment variable with the path of that file."""
 
 
 def account() -> dict[str, Any]:
-    """All that is in the account; ``CloudError`` when nobody is signed in."""
+    """Return the content of the account; ``CloudError`` when no account is set."""
     path = os.environ.get(ACCOUNT)
     if not path:
         raise CloudError(f"Nimbus: nobody is signed in, {ACCOUNT} is not set", answered=False)
@@ -31,5 +31,5 @@ def account() -> dict[str, Any]:
 
 
 def save(changed: dict[str, Any]) -> None:
-    """Have the account be so."""
+    """Write the account."""
     Path(os.environ[ACCOUNT]).write_text(json.dumps(changed), encoding="utf-8")

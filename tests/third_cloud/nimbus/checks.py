@@ -1,4 +1,4 @@
-"""Parts in Nimbus that are named instead of made, as far as the file alone tells."""
+"""Checks of parts in Nimbus that are named instead of made; they need the file alone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nimbus.site import NimbusSite
 
 
 def faults(place: Place[NimbusSite], earlier: Sequence[Place[NimbusSite]], /) -> Iterator[Fault]:
-    """Layers that are there twice, and projects that differ: one pays for all sites."""
+    """Yield layers that are listed twice, and projects that differ: one project pays for all sites."""
     zones = place.site.zones
     for index, zone in enumerate(zones):
         if zone in zones[:index]:
@@ -24,6 +24,6 @@ def faults(place: Place[NimbusSite], earlier: Sequence[Place[NimbusSite]], /) ->
 
 
 def network(site: NimbusSite, /) -> tuple[str, str] | None:
-    """Key and id of the fabric that is named."""
+    """Return the key and the id of the fabric that is named."""
     named = site.existing.fabric
     return None if named is None else ("fabric", named)

@@ -1,4 +1,4 @@
-"""What there is to know of Nimbus, aspect by aspect."""
+"""Everything that the program knows about Nimbus, aspect by aspect."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Nimbus(Aspects):
 
     @property
     def picture(self) -> Picture:
-        """How its sites are drawn."""
+        """Return how its sites are drawn."""
         from nimbus.picture import PICTURE
 
         return PICTURE
@@ -56,4 +56,4 @@ class Nimbus(Aspects):
 
 if TYPE_CHECKING:
     WHOLE: Cloud[NimbusSite] = Nimbus()
-    """Held by mypy: whoever leaves a method out is told."""
+    """Checked by mypy, which reports a missing method."""

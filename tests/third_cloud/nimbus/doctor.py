@@ -1,4 +1,4 @@
-"""What has to be there, and allowed, before anything is made in Nimbus."""
+"""Checks of what must exist and be allowed before anything is made in Nimbus."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from nimbus.site import NimbusSite
 
 
 def services(share: Share[NimbusSite], /) -> dict[str, tuple[str, ...]]:
-    """An address for each region."""
+    """Return an address for each region, with its sites."""
     return {f"https://{region}.nimbus.invalid": tuple(names) for region, names in share.regions().items()}
 
 
 def questions(share: Share[NimbusSite], /) -> Iterator[Question]:
-    """By account, by region, by site."""
+    """Yield the questions for the account, each region and each site."""
     yield Question(name="credentials", where=share.sites(*share.places), run=partial(credentials, share))
     for region, names in share.regions().items():
         yield Question(name="quotas", where=share.sites(*names), run=partial(cores, share, region, names))
@@ -39,7 +39,7 @@ def _asked() -> dict[str, Any]:
 
 
 def credentials(share: Share[NimbusSite]) -> Iterator[Finding]:
-    """Whether they are of the project that the file says."""
+    """Check that the credentials belong to the project in the file."""
     project = _asked()["project"]
     for name, place in share.places.items():
         key = share.at("sites", name, "project")
@@ -51,7 +51,7 @@ def credentials(share: Share[NimbusSite]) -> Iterator[Finding]:
 
 
 def cores(share: Share[NimbusSite], region: str, names: list[str]) -> Iterator[Finding]:
-    """Whether a region's quota holds what its pools may grow to."""
+    """Check that a region's quota is enough for the pools at their largest size."""
     quota = int(_asked()["cores"].get(region, 0))
     wanted = sum(one.vcpus * one.most for one in share.machines_in(*names))
     if wanted > quota:
@@ -62,7 +62,7 @@ def cores(share: Share[NimbusSite], region: str, names: list[str]) -> Iterator[F
 
 
 def image(share: Share[NimbusSite], name: str) -> Iterator[Finding]:
-    """Whether a site's image is there."""
+    """Check that a site's image exists."""
     site, key = share.places[name].site, share.at("sites", name, "image")
     if stands_for_none(site):
         yield unbaked(share, name)
@@ -73,7 +73,7 @@ def image(share: Share[NimbusSite], name: str) -> Iterator[Finding]:
 
 
 def fabric(share: Share[NimbusSite], name: str) -> Iterator[Finding]:
-    """Whether the fabric that a site names is there."""
+    """Check that the fabric that a site names exists."""
     named = share.places[name].site.existing.fabric or ""
     found = named if named in _asked()["fabrics"] else None
     yield from fitted(share, f"sites.{name}.existing.fabric", "fabric", named, found, ())

@@ -1,4 +1,4 @@
-"""A pool in Nimbus: flocks, whose birds are made anew in their places."""
+"""Pools in Nimbus: flocks, whose machines (birds) are replaced in place."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nimbus.site import NimbusSite
 
 
 class Flock:
-    """One group."""
+    """One group of a pool."""
 
     in_place = True
 
@@ -21,7 +21,7 @@ class Flock:
         self._name = name
 
     def look(self) -> Group:
-        """All its birds, by the images that they were made from."""
+        """Return all birds, each with whether its image is the flock's."""
         _, flock = self._asked()
         birds = tuple(
             Machine(id=name, node=name, current=image == flock["image"]) for name, image in flock["birds"].items()
@@ -29,17 +29,17 @@ class Flock:
         return Group(target=flock["image"], wanted=flock["size"], machines=birds)
 
     def replace(self, machine: Machine) -> None:
-        """Have the bird take over the flock's image."""
+        """Give the bird the flock's image."""
         all_, flock = self._asked()
         flock["birds"][machine.id] = flock["image"]
         save(all_)
 
     def rebuild(self, machine: Machine) -> None:
-        """The same, once more: nothing of the old one is to stay."""
+        """Do the same again: nothing of the old bird may remain."""
         self.replace(machine)
 
     def remake(self, machine: Machine) -> None:
-        """Both steps."""
+        """Replace, then rebuild."""
         self.replace(machine)
         self.rebuild(machine)
 
@@ -52,7 +52,7 @@ class Flock:
         save(all_)
 
     def _asked(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The account, and the flock in it."""
+        """Return the account and the flock in it."""
         all_ = account()
         if self._name not in all_.get("flocks", {}):
             raise CloudError(f"Nimbus has no flock {self._name}: `longhaul up` makes it")
@@ -60,5 +60,5 @@ class Flock:
 
 
 def of_pool(place: Place[NimbusSite], name: str, /) -> dict[str, Flock]:
-    """Its flocks, each to be filled before the next."""
+    """Return the pool's flocks, each to be filled before the next."""
     return {group.name: Flock(group.name) for group in groups.of_pool(place, name)}

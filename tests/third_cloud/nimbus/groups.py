@@ -1,4 +1,4 @@
-"""Flocks, which hold a hundred machines at most, so that a larger pool has several."""
+"""Flocks, which hold at most a hundred machines each, so that a larger pool has several."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from clouds.base.place import Place
 from nimbus.site import NimbusSite
 
 FLOCK = "pulumi-python:dynamic/nimbus:Flock"
-"""The type of the program's resource."""
+"""Type of the program's resource."""
 
 LARGEST = 100
-"""Machines in one flock."""
+"""Maximum number of machines in one flock."""
 
 
 def word() -> str:
-    """What a pool becomes, in words."""
+    """Return the word for what a pool becomes."""
     return "flock"
 
 
 def of_pool(place: Place[NimbusSite], name: str, /) -> tuple[PoolGroup, ...]:
-    """As many as hold the pool's ``max``; the first has the pool's own name, further ones a number."""
+    """Return enough flocks for the pool's ``max``. The first has the pool's own name, further ones a number."""
     pool, own = place.pools[name], place.pool_resource(name)
     return tuple(
         PoolGroup(
@@ -33,15 +33,15 @@ def of_pool(place: Place[NimbusSite], name: str, /) -> tuple[PoolGroup, ...]:
 
 
 def largest(type_: str, _machine_type: str, /) -> int | None:
-    """Flocks have no maximum of their own."""
+    """Return the maximum size of a flock, whatever its machine type; None for other resources."""
     return LARGEST if type_ == FLOCK else None
 
 
 def may_name(place: Place[NimbusSite], pool: str, machine: str, /) -> bool:
-    """A flock's birds are called after it."""
+    """Return whether the machine may be the pool's: a bird's name begins with its flock's."""
     return machine.startswith(f"{place.cloud_name(place.pool_resource(pool))}-")
 
 
 def nobody(place: Place[NimbusSite], pool: str, /) -> str:
-    """Birds have numbers, never a word."""
+    """Return a name that no machine has: birds end with numbers, never with a word."""
     return f"{place.cloud_name(place.pool_resource(pool))}-nobody"

@@ -1,4 +1,4 @@
-"""Facts of a site in Nimbus that stay as they are while it is in use."""
+"""Immutable settings of a site in Nimbus."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from nimbus.site import NimbusSite
 
 
 def facts(site: NimbusSite, ranges: SiteRanges, /) -> dict[str, str]:
-    """Where it is, who pays, in what it was made, and its nodes' range."""
+    """Return its region, the project that pays, the fabric that it was made in, and its nodes' range."""
     return {
         "region": site.region,
         "project": site.project,

@@ -11,21 +11,21 @@ from nimbus.api import ACCOUNT, account
 from nimbus.site import NimbusSite
 
 PLACEHOLDER = "image-0"
-"""Id of no image."""
+"""Id that stands for no image."""
 
 
 def stands_for_none(site: NimbusSite, /) -> bool:
-    """Whether the id that a site's file gives stands for an image that is still to be baked."""
+    """Return whether the id in a site's file stands for an image that is still to be baked."""
     return site.image == PLACEHOLDER
 
 
 def placeholder(_account: str, /, *, kind: str) -> str:
-    """The id that stands for the first image, one for all kinds."""
+    """Return the id that stands for the first image, the same for all kinds."""
     return PLACEHOLDER
 
 
 def recipe(site: NimbusSite, asked: Asked, version: str, /) -> Recipe:
-    """How an image is baked as it is asked for; ``ValueError`` with what is wrong."""
+    """Return how an image is baked as asked for; ``ValueError`` with what is wrong."""
     if asked.subnet:
         raise ValueError(f"--subnet {asked.subnet}: fabrics have none")
     variables = {"region": site.region, "project": site.project, "version": version}
@@ -33,7 +33,7 @@ def recipe(site: NimbusSite, asked: Asked, version: str, /) -> Recipe:
 
 
 def credentials(environ: Mapping[str, str], /, *, needed: bool) -> dict[str, str]:
-    """The account's."""
+    """Return the variables with the account's credentials."""
     if needed:
         account()
     elif ACCOUNT not in environ:
@@ -44,5 +44,5 @@ def credentials(environ: Mapping[str, str], /, *, needed: bool) -> dict[str, str
 
 
 def leftovers(name: str, image: str, variables: Mapping[str, Any], /) -> list[str]:
-    """Commands that tell whether anything is left of a bake that was killed."""
+    """Return commands that tell whether a killed bake left anything behind."""
     return [f"nimbus images --region {variables['region']} --named {name} {image}".rstrip()]

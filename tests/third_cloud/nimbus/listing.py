@@ -1,4 +1,4 @@
-"""What Nimbus itself lists of an environment."""
+"""Lists what Nimbus itself has of an environment."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nimbus.site import NimbusSite
 
 
 def public_addresses(place: Place[NimbusSite], /) -> Iterator[PublicAddress]:
-    """Those whose holder is called after the environment; the site's gateway may have one."""
+    """Yield the addresses whose holder has a name of the environment; the site's gateway may have one."""
     gateway = place.cloud_name(f"{place.environment}-links-{place.name}")
     for address, holder in account().get("addresses", {}).items():
         if holder.startswith(place.cloud_name(f"{place.environment}-")):
@@ -19,7 +19,7 @@ def public_addresses(place: Place[NimbusSite], /) -> Iterator[PublicAddress]:
 
 
 def left(place: Place[NimbusSite], /) -> list[str]:
-    """Flocks and addresses."""
+    """Return the flocks and addresses that are left."""
     own = place.cloud_name(f"{place.environment}-")
     flocks = [name for name in account().get("flocks", {}) if name.startswith(own)]
     return [f"{name} in {place.site.region}" for name in (*flocks, *(one.address for one in public_addresses(place)))]

@@ -1,4 +1,4 @@
-"""Identities that machines of Nimbus have, by which others know them."""
+"""Identities of machines in Nimbus, by which others know them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from nimbus.site import NimbusSite
 
 
 def issuer(site: NimbusSite, /) -> str | None:
-    """The project's own."""
+    """Return the issuer: each project has its own."""
     return f"tokens.nimbus.invalid/{site.project}"
 
 
 def scope(site: NimbusSite, /) -> str:
-    """The project."""
+    """Return the scope: the project."""
     return site.project

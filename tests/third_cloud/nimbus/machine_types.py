@@ -6,7 +6,7 @@ from clouds.base.machine_type import H100_BOARD, MachineType
 
 
 def known() -> dict[str, MachineType]:
-    """Every built-in type by the name that Nimbus gives it."""
+    """Return every built-in type by Nimbus's name for it."""
     return {
         "lift-8": MachineType(cloud="nimbus", vcpus=8, memory_gib=64, local_ssd_gb=1000),
         "storm-96": MachineType(

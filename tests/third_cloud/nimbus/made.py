@@ -1,4 +1,4 @@
-"""Parts of a site that are made in Nimbus, and parts that are there already."""
+"""Parts of a site that are made in Nimbus, and parts that exist already."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from nimbus.site import NimbusSite
 
 
 def makes_vpn_gateway(site: NimbusSite, /) -> bool:
-    """Whether the site gets a gateway of its own: a fabric that is there has one."""
+    """Return whether the site gets a gateway of its own: an existing fabric has one."""
     return site.existing.fabric is None
 
 
 def charged(place: Place[NimbusSite], remote: int, /) -> Iterator[tuple[Part, int]]:
-    """The gateway with its address; tunnels are free, however many there are."""
+    """Yield the gateway with its address; tunnels are free, however many there are."""
     if place.has_tunnels and remote and makes_vpn_gateway(place.site):
         yield "vpn-gateway", 1
         yield "public-address", 1
 
 
 def there_already(site: NimbusSite, /) -> tuple[str, ...]:
-    """What the site has already, in words."""
+    """Return the parts that the site has already, in words."""
     return ("fabric",) if site.existing.fabric else ()

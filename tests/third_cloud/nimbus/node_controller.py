@@ -1,4 +1,4 @@
-"""Machines in Nimbus to the node controller, which asks by the project."""
+"""Data for the node controller about machines in Nimbus, which it finds by the project."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from nimbus.site import NimbusSite
 
 
 def takes_role() -> bool:
-    """No: Nimbus believes the machine's own identity."""
+    """Return False: Nimbus accepts the machine's own identity."""
     return False
 
 
 def source(place: Place[NimbusSite], /) -> dict[str, str]:
-    """Where it asks."""
+    """Return the region and the project that it asks."""
     return {"region": place.site.region, "project": place.site.project}

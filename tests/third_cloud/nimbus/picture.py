@@ -1,4 +1,4 @@
-"""How Nimbus's sites are drawn."""
+"""Colours and words of Nimbus's sites in pictures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looks at Nimbus's resources for what breaks a rule."""
+"""Checks Nimbus's resources for breaches of a rule."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ADDRESS, BRIDGE, FABRIC, TUNNEL = (
 
 
 def _skylight(resource: Resource, _: Declared) -> Iterator[Breach]:
-    """A flock that is under open sky is at the internet."""
+    """Yield a breach for a flock with a skylight: it is open to the internet."""
     if resource.inputs.get("skylight") is not False:
         yield Breach(what=f"skylight is {shown(resource.inputs.get('skylight'))}", write="skylight: false")
 
@@ -30,7 +30,7 @@ def _tags(resource: Resource, declared: Declared) -> Iterator[Breach]:
 
 
 def checks() -> tuple[Check, ...]:
-    """Every look that there is."""
+    """Return all checks."""
     return (
         Check(rule=rules.PUBLIC_ADDRESS, kinds=frozenset({ADDRESS}), look=unaccounted_address),
         Check(rule=rules.PUBLIC_INTERFACE, kinds=frozenset({FLOCK}), look=_skylight),
@@ -40,5 +40,5 @@ def checks() -> tuple[Check, ...]:
 
 
 def public(place: Place[NimbusSite], /) -> frozenset[str]:
-    """The gateway's address, as ``nimbus_components`` calls it."""
+    """Return the name of the gateway's address, as in ``nimbus_components``."""
     return frozenset({f"{place.environment}-links-{place.name}-address"})

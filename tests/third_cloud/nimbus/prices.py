@@ -12,16 +12,16 @@ URL = "https://prices.nimbus.invalid"
 
 MACHINES = {"lift-8": Decimal("0.5"), "storm-96": Decimal(40)}
 PARTS = {"vpn-gateway": Decimal("0.1"), "public-address": Decimal("0.01")}
-"""For an hour, in US dollars, everywhere alike; spare machines cost half."""
+"""US dollars for an hour, the same everywhere; spare machines cost half."""
 
 
 def published(source: str, url: str, /) -> bool:
-    """Whether a price is from that page, or from its mirror."""
+    """Return whether a price is from that page or from its mirror."""
     return source in (URL, url)
 
 
 def batches(keys: tuple[Key, ...], asking: Asking[NimbusSite], /) -> list[Batch]:
-    """All at once."""
+    """Return one batch with all keys."""
     own = tuple(key for key in keys if isinstance(key, MachineKey | PartKey) and key.cloud == "nimbus")
     source, today = asking.url or URL, asking.today
 

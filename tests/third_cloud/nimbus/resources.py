@@ -1,4 +1,4 @@
-"""Types of the program's resources in Nimbus, to whoever judges a change."""
+"""Types of the program's resources in Nimbus, for judging a change."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nimbus.policy import ADDRESS, BRIDGE, FABRIC, TUNNEL
 
 
 def kinds() -> Mapping[str, Kind]:
-    """All of them."""
+    """Return the kind of each type."""
     return {
         ADDRESS: Kind.ADDRESS,
         BRIDGE: Kind.PEERING,
@@ -22,7 +22,7 @@ def kinds() -> Mapping[str, Kind]:
 
 
 def ranges() -> Mapping[str, tuple[str, ...]]:
-    """Where ranges are."""
+    """Return the properties that hold ranges, by type."""
     return {FABRIC: ("range",), BRIDGE: ("ranges",), TUNNEL: ("local", "remote")}
 
 

@@ -15,7 +15,7 @@ class NimbusExisting(Section):
     """Parts of a site in Nimbus that are there already."""
 
     fabric: str | None = Field(default=None, pattern=r"^fabric-[0-9]+$", examples=["fabric-17"])
-    """Id of the fabric that the site's machines stand in."""
+    """Id of the fabric that holds the site's machines."""
 
 
 class NimbusSite(SiteBase):
@@ -26,15 +26,15 @@ class NimbusSite(SiteBase):
     region: str = Field(pattern=r"^[a-z]+-[0-9]$", examples=["north-1"])
     """Nimbus's name of the region."""
     project: str = Field(pattern=r"^[a-z][a-z0-9]*$", examples=["physics"])
-    """Whom Nimbus bills."""
+    """Project that Nimbus bills."""
     zones: tuple[Literal["low", "mid", "high"], ...] = Field(default=("low", "high"), min_length=1, max_length=ZONES)
-    """Layers that machines stand in."""
+    """Layers that hold the machines."""
     image: str = Field(pattern=r"^image-[0-9]+$", examples=["image-4"])
     """Id of the node image in this region."""
     existing: NimbusExisting = Field(default_factory=NimbusExisting)
-    """What is there already, and so is not made."""
+    """Existing parts of the site, which are not made."""
 
     @property
     def gateways(self) -> tuple[Gateway, ...]:
-        """None of the operator's own."""
+        """Return no gateway: the operator runs none here."""
         return ()

@@ -11,12 +11,12 @@ from nimbus.site import NimbusSite
 
 
 def ends(_site: NimbusSite, /) -> tuple[str, ...]:
-    """The one gateway."""
+    """Return the ends of tunnels: the one gateway."""
     return ("0",)
 
 
 def seen(place: Place[NimbusSite], links: Sequence[str], /) -> list[TunnelView]:
-    """Those of the account that are ours."""
+    """Return the account's tunnels that belong to these links."""
     return [
         TunnelView(link=link, site=place.name, name=name, up=up, reason="" if up else "Nimbus says it is down")
         for name, up in account().get("tunnels", {}).items()
@@ -25,5 +25,5 @@ def seen(place: Place[NimbusSite], links: Sequence[str], /) -> list[TunnelView]:
 
 
 def addresses(_site: NimbusSite, /) -> int:
-    """The one gateway's."""
+    """Return the number of addresses: the one gateway's."""
     return 1

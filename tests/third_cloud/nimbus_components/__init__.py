@@ -1,1 +1,1 @@
-"""What is made in Nimbus."""
+"""Resources that are made in Nimbus."""

@@ -1,4 +1,4 @@
-"""Everything of an environment's that is in Nimbus."""
+"""Everything of an environment in Nimbus."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class NimbusCloud:
-    """The environment's sites in Nimbus."""
+    """The sites of an environment in Nimbus."""
 
     providers: Sequence[pulumi.ProviderResource] = ()
 
@@ -33,7 +33,7 @@ class NimbusCloud:
         self._fabrics: dict[str, pulumi.Input[str]] = {}
 
     def make_site(self, name: str) -> None:
-        """Make a site's fabric, or take the one that is there."""
+        """Make a site's fabric, or use the existing one."""
         place = place_of(self._environment, name)
         if place.site.existing.fabric:
             self._fabrics[name] = place.site.existing.fabric
@@ -72,7 +72,7 @@ class NimbusCloud:
             made.Flock(group.resource, properties, ResourceOptions(parent=own))
 
     def admit_controller(self, principal_ids: Mapping[str, pulumi.Input[str]]) -> Mapping[str, pulumi.Input[object]]:
-        """Nimbus knows each of these by its id; exported for whoever has to let them in."""
+        """Return the readers' ids as an output, for the administrator who admits them: Nimbus knows each by its id."""
         return {"nimbus_readers": Output.all(**principal_ids)}
 
     def link_end(self, place: Place) -> NimbusEnd:
@@ -82,4 +82,4 @@ class NimbusCloud:
 
 if TYPE_CHECKING:
     WHOLE: MakesResources = NimbusCloud
-    """Held by mypy."""
+    """Checked by mypy."""

@@ -1,4 +1,4 @@
-"""A site in Nimbus, as links see it: one gateway with one address."""
+"""A site in Nimbus as links see it: one gateway with one address."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class NimbusEnd:
         made.Bridge(name, {"name": self._place.called(name), "tags": tags, "ranges": ends}, self._place.opts)
 
     def gateways(self) -> Sequence[Gateway]:
-        """The one."""
+        """Return the one gateway."""
         return [Gateway(addresses=[self._address])]
 
     def hold(self, name: str, _gateway: Gateway, far: str, tunnels: Sequence[Tunnel]) -> None:
-        """A tunnel to each address."""
+        """Make a tunnel to each address."""
         place = self._place
         for tunnel in tunnels:
             own = f"{name}-{place.site}-{tunnel.label}"

@@ -1,4 +1,4 @@
-"""Resources of Nimbus: what is made is what was asked for."""
+"""Resources of Nimbus. Each becomes exactly what was asked for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pulumi.dynamic import CreateResult, Resource, ResourceProvider
 
 
 class Made(ResourceProvider):
-    """Makes anything, under its own name."""
+    """Makes anything; the id is its name."""
 
     def create(self, props: dict[str, Any]) -> CreateResult:
         return CreateResult(id_=props["name"], outs=props)
@@ -46,7 +46,7 @@ class Tunnel(Resource, module="nimbus", name="Tunnel"):
 
 
 class Bridge(Resource, module="nimbus", name="Bridge"):
-    """Two fabrics that are one."""
+    """Connection that joins two fabrics."""
 
     def __init__(self, name: str, properties: dict[str, Any], opts: ResourceOptions) -> None:
         super().__init__(Made(), name, properties, opts)

@@ -1,1 +1,1 @@
-"""What each Azure resource type takes, checks and shows: one file a type."""
+"""Schemas, checks and views of Azure's resource types, one file for each type."""

@@ -1,4 +1,4 @@
-"""What all resource types have in common: the body's frame, references, and how a type describes itself."""
+"""Base of all resource types: the frame of a body, references, and the description of a type."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ READ_ONLY_ON_TOP = frozenset({"id", "name", "type"})
 
 
 class Part(BaseModel):
-    """A piece of a body. A property that is not declared is refused, never dropped."""
+    """Part of a body. A property that is not declared is refused, never dropped."""
 
     model_config = ConfigDict(extra="forbid", alias_generator=to_camel, populate_by_name=True, frozen=True)
 
@@ -30,36 +30,36 @@ class Ref(Part):
 
 
 class Body(Part):
-    """The frame of a resource without location."""
+    """Frame of a resource without location."""
 
     tags: dict[str, str] | None = None
 
 
 class Located(Body):
-    """The frame of a resource that is in a region."""
+    """Frame of a resource that is in a region."""
 
     location: str
 
 
 class GlobalBody(Body):
-    """The frame of a resource whose location is always ``global``."""
+    """Frame of a resource whose location is always ``global``."""
 
     location: Literal["global", "Global"] = "global"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What the lab's subscription is and offers."""
+    """Ids and images of the lab's subscription."""
 
     tenant: str
     subscription: str
     images: Mapping[str, str]
-    """Image ids as ``storageProfile.imageReference.id`` names them, and the version each stands for."""
+    """Maps image ids, as in ``storageProfile.imageReference.id``, to the hypervisor's names for them."""
 
 
 @dataclass(kw_only=True)
 class Put:
-    """One PUT on its way in: ``check`` of the type may complete ``body`` and ``hidden``."""
+    """One PUT request. The type's ``check`` may complete ``body`` and ``hidden``."""
 
     store: Store
     settings: Settings
@@ -69,10 +69,10 @@ class Put:
     hidden: dict[str, Any] = field(default_factory=dict)
 
     def find(self, resource_id: str, *, type: str) -> Document:
-        """The referenced document.
+        """Return the referenced document.
 
         Raises:
-            ArmError: 400 when the id is malformed, of another type, or of nothing that exists.
+            ArmError: 400 when the id is malformed, of another type, or of a resource that does not exist.
         """
         try:
             parsed = parse_id(resource_id)
@@ -86,7 +86,7 @@ class Put:
         return found
 
     def same_region(self, other: Document) -> None:
-        """Refuse a reference into another region."""
+        """Refuse a reference to a resource in another region."""
         if normal_location(other.body.get("location", "")) != normal_location(self.body.get("location", "")):
             raise invalid_reference(other.id, by=self.id.text)
 
@@ -113,19 +113,19 @@ class TypeSpec:
     type: str
     model: ModelType
     check: Callable[[Put], None] = _nothing
-    """Refuse what the cloud refuses beyond the schema: references, addresses, quotas."""
+    """Refuses what the cloud refuses beyond the schema: references, addresses, quotas."""
     view: Callable[[Store, Document], dict[str, Any]] = _no_view
-    """Read-only properties, merged under ``properties`` in every answer."""
+    """Returns read-only properties, which are merged under ``properties`` in every answer."""
     in_use: Callable[[Store, Document], None] = _not_in_use
-    """Refuse a deletion that the cloud refuses."""
+    """Refuses a deletion that the cloud refuses."""
     read_only: frozenset[str] = frozenset()
-    """Property names that answers hold and that are ignored in a request, as the cloud does."""
+    """Names of properties that answers hold; in a request they are ignored, as in the cloud."""
     parent: str | None = None
     """The type that it is part of and deleted with."""
 
 
 def parse_body(spec: TypeSpec, body: Any, resource_id: ResourceId) -> dict[str, Any]:
-    """Check a request body against the type's schema and return it complete, with defaults.
+    """Check a request body against the type's schema, and return it with its defaults.
 
     Raises:
         ArmError: 400, naming every property that is wrong or that the lab does not honour.
@@ -142,7 +142,7 @@ def parse_body(spec: TypeSpec, body: Any, resource_id: ResourceId) -> dict[str, 
 
 
 def normal_location(text: str) -> str:
-    """Regions compare without case and spaces: ``West Europe`` is ``westeurope``."""
+    """Normalize a region: case and spaces do not count, so ``West Europe`` is ``westeurope``."""
     return text.replace(" ", "").lower()
 
 

@@ -1,8 +1,8 @@
 """Microsoft.Network/connections: site-to-site IPsec between a gateway and a local network gateway.
 
-Rules of policies, selectors and dead-peer detection: learn.microsoft.com/azure/vpn-gateway,
-ipsec-ike-policy-howto and vpn-gateway-about-compliance-crypto; of shared keys: vpn-gateway-vpn-faq. The code for a
-second connection between the same two is as reported from the real service.
+Rules of policies, selectors and dead-peer detection are from learn.microsoft.com/azure/vpn-gateway,
+ipsec-ike-policy-howto and vpn-gateway-about-compliance-crypto; those of shared keys are from vpn-gateway-vpn-faq. The
+error code for a second connection between the same ends is one that the real service was reported to answer.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lab.cloud.store import Document, Store
 
 TYPE = virtual_network_gateway.CONNECTION_TYPE
 KEY_LIMIT = 128
-"""Characters of a shared key."""
+"""Largest number of characters in a shared key."""
 
 
 class GatewayRef(Ref):
@@ -30,7 +30,7 @@ class GatewayRef(Ref):
 
 
 class IpsecPolicy(Part):
-    """Algorithms, all of them or none, by Azure's names."""
+    """Algorithms, by Azure's names; a policy names all of them."""
 
     ike_encryption: str
     ike_integrity: str
@@ -43,14 +43,14 @@ class IpsecPolicy(Part):
 
 
 class TrafficSelectorPolicy(Part):
-    """One pair of sets of ranges."""
+    """Local and remote ranges of a traffic selector."""
 
     local_address_ranges: list[IPv4Network] = Field(min_length=1)
     remote_address_ranges: list[IPv4Network] = Field(min_length=1)
 
 
 class Properties(Part):
-    """What a connection is given."""
+    """Properties of a connection."""
 
     connection_type: Literal["IPsec"]
     connection_protocol: Literal["IKEv2"] = "IKEv2"
@@ -58,16 +58,16 @@ class Properties(Part):
     virtual_network_gateway1: GatewayRef = Field(alias="virtualNetworkGateway1")
     local_network_gateway2: GatewayRef = Field(alias="localNetworkGateway2")
     shared_key: str | None = Field(default=None, repr=False)
-    """Write-only: ``…/sharedkey`` answers it."""
+    """Write-only; ``…/sharedkey`` returns it."""
     enable_bgp: Literal[False] = False
     routing_weight: int = Field(default=0, ge=0, le=32000)
-    """Azure uses it for ExpressRoute alone."""
+    """Azure uses it only for ExpressRoute."""
     dpd_timeout_seconds: int = Field(default=45, ge=9, le=3600)
     use_policy_based_traffic_selectors: bool = False
     use_local_azure_ip_address: Literal[False] = False
     ipsec_policies: list[IpsecPolicy] = Field(default_factory=list, max_length=1)
     traffic_selector_policies: list[TrafficSelectorPolicy] = Field(default_factory=list, max_length=1)
-    """Azure takes 100; a tunnel of the lab has one."""
+    """Azure accepts 100; a tunnel of the lab has one."""
 
 
 class Connection(Located):
@@ -77,7 +77,8 @@ class Connection(Located):
 
 
 def check(put: Put) -> None:
-    """Both ends exist and are ready, no other connection is between them, algorithms and key are Azure's."""
+    """Refuse ends that do not exist or are not ready, a second connection between the same ends, and algorithms or a
+    key that Azure does not accept."""
     properties = put.body["properties"]
     gateway = put.find(properties["virtualNetworkGateway1"]["id"], type=virtual_network_gateway.TYPE)
     remote = put.find(properties["localNetworkGateway2"]["id"], type=local_network_gateway.TYPE)
@@ -123,7 +124,7 @@ def _only_one(put: Put, gateway: Document, remote: Document) -> None:
 
 
 def _policy(put: Put, policy: dict[str, Any]) -> None:
-    """Every algorithm is known, and AES-GCM stands for encryption and integrity of the tunnel at once."""
+    """Refuse unknown algorithms. AES-GCM provides both encryption and integrity of the tunnel, so both must name it."""
     for name, known in (
         ("ikeEncryption", IKE_ENCRYPTION),
         ("ikeIntegrity", IKE_INTEGRITY),
@@ -147,17 +148,17 @@ def _policy(put: Put, policy: dict[str, Any]) -> None:
 
 
 def _key(put: Put, given: str | None) -> None:
-    """Keep the key where no answer shows it."""
+    """Keep the key in ``hidden``, where no answer shows it."""
     key = given if given is not None else (put.old.hidden.get("sharedKey") if put.old else None)
     if key is not None:
         put.hidden["sharedKey"] = checked_key(key, of=put.id.name)
 
 
 def checked_key(key: str, *, of: str) -> str:
-    """The key, if Azure takes it.
+    """Return the key, if Azure accepts it.
 
     Raises:
-        ArmError: 400, without the key.
+        ArmError: 400; the message does not contain the key.
     """
     printable = all(33 <= ord(character) <= 125 and character != "-" for character in key)
     if not key or len(key) > KEY_LIMIT or not printable:
@@ -169,7 +170,7 @@ def checked_key(key: str, *, of: str) -> str:
 
 
 def view(_store: Store, _document: Document) -> dict[str, Any]:
-    """Nothing beyond what was given; what its tunnels do, a read of the one connection adds."""
+    """Return no further properties; a read of one connection adds the state of its tunnels."""
     return {}
 
 

@@ -1,4 +1,4 @@
-"""Microsoft.Network/loadBalancers: internal, standard."""
+"""Microsoft.Network/loadBalancers: internal load balancers of the SKU Standard."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TYPE = "Microsoft.Network/loadBalancers"
 
 
 class Sku(Part):
-    """Basic load balancers are retired."""
+    """SKU of a load balancer; Azure has retired Basic."""
 
     name: Literal["Standard"]
     tier: Literal["Regional"] = "Regional"
@@ -31,7 +31,7 @@ class Named(Part):
 
 
 class FrontendProperties(Part):
-    """A private, static address."""
+    """Private, static address of a frontend."""
 
     private_ip_address: IPv4Address = Field(alias="privateIPAddress")
     private_ip_allocation_method: Literal["Static"] = Field(alias="privateIPAllocationMethod")
@@ -40,14 +40,14 @@ class FrontendProperties(Part):
 
 
 class Frontend(Named):
-    """Where clients connect."""
+    """Frontend, to which clients connect."""
 
     zones: list[str] | None = None
     properties: FrontendProperties
 
 
 class PoolProperties(Part):
-    """Members join from their interfaces."""
+    """Properties of a pool: none, because members join from their interfaces."""
 
 
 class Pool(Named):
@@ -57,14 +57,14 @@ class Pool(Named):
 
 
 class ProbeProperties(Part):
-    """How a backend is asked whether it is healthy."""
+    """Settings of a health probe."""
 
     protocol: Literal["Tcp", "Http", "Https"]
     port: int = Field(ge=1, le=65535)
     request_path: str | None = None
     interval_in_seconds: int = Field(default=15, ge=5)
     number_of_probes: int = Field(default=1, ge=1)
-    """Superseded by ``probeThreshold`` in Azure, which then ignores it."""
+    """Superseded by ``probeThreshold`` in Azure, and ignored then."""
     probe_threshold: int = Field(default=1, ge=1, le=100)
     no_healthy_backends_behavior: Literal["AllProbedDown"] = "AllProbedDown"
 
@@ -76,7 +76,7 @@ class Probe(Named):
 
 
 class RuleProperties(Part):
-    """One frontend port to one backend port."""
+    """Maps one frontend port to one backend port."""
 
     frontend_ip_configuration: Ref = Field(alias="frontendIPConfiguration")
     backend_address_pool: Ref | None = None
@@ -99,7 +99,7 @@ class Rule(Named):
 
 
 class Properties(Part):
-    """What a load balancer is given."""
+    """Properties of a load balancer."""
 
     frontend_ip_configurations: list[Frontend] = Field(alias="frontendIPConfigurations", min_length=1)
     backend_address_pools: list[Pool] = Field(default_factory=list)
@@ -120,7 +120,7 @@ PARTS = ("frontendIPConfigurations", "backendAddressPools", "probes", "loadBalan
 
 
 def check(put: Put) -> None:
-    """Addresses are free; rules refer to parts of this load balancer; a pool with members stays."""
+    """Refuse addresses that are taken, rules that refer to parts elsewhere, and the removal of a pool with members."""
     properties = put.body["properties"]
     for part in PARTS:
         names = [item["name"].lower() for item in properties[part]]
@@ -175,7 +175,7 @@ def _check_rule(put: Put, rule: dict[str, Any]) -> None:
 
 
 def members(store: Store, pool_id: str) -> list[tuple[Document, dict[str, Any]]]:
-    """Interfaces, with the configuration, that joined a backend pool."""
+    """Return the interfaces that joined a backend pool, each with its IP configuration."""
     found = []
     for interface in store.of_type("Microsoft.Network/networkInterfaces"):
         for configuration in interface.body["properties"]["ipConfigurations"]:
@@ -206,7 +206,7 @@ def _free(store: Store, balancer_id: str, pool: str) -> None:
 
 
 def view(store: Store, document: Document) -> dict[str, Any]:
-    """Ids of the parts, and who joined the pools."""
+    """Return the ids of the parts, and the members of the pools."""
     shown: dict[str, Any] = {}
     for part in PARTS:
         items = []
@@ -224,7 +224,7 @@ def view(store: Store, document: Document) -> dict[str, Any]:
 
 
 def in_use(store: Store, document: Document) -> None:
-    """A load balancer goes only when nobody is in its pools."""
+    """Refuse to delete a load balancer while a pool has members."""
     for pool in document.body["properties"]["backendAddressPools"]:
         _free(store, document.id, pool["name"])
 

@@ -1,4 +1,4 @@
-"""Microsoft.Network/localNetworkGateways: what Azure knows of a gateway elsewhere."""
+"""Microsoft.Network/localNetworkGateways: gateways of other sites, as Azure knows them."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ CONNECTION_TYPE = "Microsoft.Network/connections"
 
 
 class AddressSpace(Part):
-    """The ranges behind it."""
+    """Ranges behind the gateway."""
 
     address_prefixes: list[IPv4Network] = Field(min_length=1)
 
 
 class Properties(Part):
-    """What a local network gateway is given."""
+    """Properties of a local network gateway."""
 
     gateway_ip_address: IPv4Address
     local_network_address_space: AddressSpace
 
 
 class LocalNetworkGateway(Located):
-    """A gateway elsewhere."""
+    """A gateway of another site."""
 
     properties: Properties
 
 
 def connections_of(store: Store, gateway_id: str) -> list[Document]:
-    """The connections that lead to it."""
+    """Return the connections that lead to the gateway."""
     return [
         connection
         for connection in store.of_type(CONNECTION_TYPE)
@@ -44,7 +44,7 @@ def connections_of(store: Store, gateway_id: str) -> list[Document]:
 
 
 def check(put: Put) -> None:
-    """Ranges must not overlap each other."""
+    """Refuse ranges that overlap each other."""
     ranges = [IPv4Network(text) for text in put.body["properties"]["localNetworkAddressSpace"]["addressPrefixes"]]
     for index, one in enumerate(ranges):
         for other in ranges[index + 1 :]:
@@ -55,12 +55,12 @@ def check(put: Put) -> None:
 
 
 def view(_store: Store, _document: Document) -> dict[str, Any]:
-    """Nothing beyond what was given."""
+    """Return no further properties."""
     return {}
 
 
 def in_use(store: Store, document: Document) -> None:
-    """It goes only when no connection leads to it."""
+    """Refuse to delete a gateway while a connection leads to it."""
     connections = connections_of(store, document.id)
     if connections:
         raise ArmError(

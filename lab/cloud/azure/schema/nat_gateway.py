@@ -15,16 +15,16 @@ TYPE = "Microsoft.Network/natGateways"
 
 
 class Sku(Part):
-    """The only kind there is."""
+    """SKU of a NAT gateway; there is only one."""
 
     name: Literal["Standard"]
 
 
 class Properties(Part):
-    """What a gateway is given."""
+    """Properties of a NAT gateway."""
 
     public_ip_addresses: list[Ref] = Field(default_factory=list, max_length=1)
-    """Azure takes 16; the lab's router leaves by one."""
+    """Azure accepts 16; the lab's router uses one."""
     idle_timeout_in_minutes: int = Field(default=4, ge=4, le=120)
 
 
@@ -37,7 +37,7 @@ class NatGateway(Located):
 
 
 def check(put: Put) -> None:
-    """Its addresses exist and are nobody else's."""
+    """Refuse addresses that do not exist, are in another region, or belong to another resource."""
     for ref in put.body["properties"]["publicIpAddresses"]:
         address = put.find(ref["id"], type=public_ip_address.TYPE)
         put.same_region(address)
@@ -45,7 +45,7 @@ def check(put: Put) -> None:
 
 
 def subnets(store: Store, gateway_id: str) -> list[str]:
-    """Ids of the subnets that leave by the gateway."""
+    """Return the ids of the subnets that use the gateway."""
     return [
         document.id
         for document in store.of_type("Microsoft.Network/virtualNetworks/subnets")
@@ -54,13 +54,13 @@ def subnets(store: Store, gateway_id: str) -> list[str]:
 
 
 def view(store: Store, document: Document) -> dict[str, Any]:
-    """Who leaves by it."""
+    """Return the subnets that use the gateway."""
     found = subnets(store, document.id)
     return {"subnets": [{"id": subnet} for subnet in found]} if found else {}
 
 
 def in_use(store: Store, document: Document) -> None:
-    """A gateway goes only when no subnet leaves by it."""
+    """Refuse to delete a gateway while a subnet uses it."""
     found = subnets(store, document.id)
     if found:
         raise ArmError(

@@ -18,7 +18,7 @@ TYPE = "Microsoft.Network/networkInterfaces"
 
 
 class ConfigurationProperties(Part):
-    """One private, static address."""
+    """Private, static address of an interface."""
 
     private_ip_address: IPv4Address = Field(alias="privateIPAddress")
     private_ip_allocation_method: Literal["Static"] = Field(alias="privateIPAllocationMethod")
@@ -38,25 +38,25 @@ class Configuration(Part):
 
 
 class DnsSettings(Part):
-    """Only the network's own DNS."""
+    """DNS settings; the lab has only the network's own DNS."""
 
     dns_servers: list[str] = Field(default_factory=list, max_length=0)
 
 
 class Properties(Part):
-    """What an interface is given."""
+    """Properties of an interface."""
 
     ip_configurations: list[Configuration] = Field(min_length=1, max_length=1)
     """The lab's machines have one address; Azure takes up to 256."""
     network_security_group: Ref | None = None
     enable_accelerated_networking: bool = False
-    """No difference in the lab."""
+    """It makes no difference in the lab."""
     enable_ip_forwarding: bool = Field(default=False, alias="enableIPForwarding")
-    """No difference in the lab: the router does not check senders."""
+    """It makes no difference in the lab: the router drops packets from an address that is not the machine's."""
     dns_settings: DnsSettings | None = None
     disable_tcp_state_tracking: Literal[False] = False
     primary: bool | None = Field(default=None, exclude=True)
-    """Only the cloud says it; ignored in a request, like other read-only properties."""
+    """Read-only: set by the cloud, and ignored in a request."""
     nic_type: Literal["Standard"] = "Standard"
     auxiliary_mode: Literal["None"] = "None"
     auxiliary_sku: Literal["None"] = "None"
@@ -69,7 +69,7 @@ class NetworkInterface(Located):
 
 
 def machine_of(store: Store, interface_id: str) -> Document | None:
-    """The machine that the interface is attached to."""
+    """Return the machine to which the interface is attached."""
     for machine in store.of_type("Microsoft.Compute/virtualMachines"):
         ids = [ref["id"].lower() for ref in machine.body["properties"]["networkProfile"]["networkInterfaces"]]
         if interface_id.lower() in ids:
@@ -78,12 +78,12 @@ def machine_of(store: Store, interface_id: str) -> Document | None:
 
 
 def network_of(subnet_id: str) -> str:
-    """Id of the network that a subnet is in."""
+    """Return the id of the network that a subnet is in."""
     return subnet_id.rsplit("/", 2)[0]
 
 
 def check(put: Put) -> None:
-    """The address is free in its subnet; groups and pools exist; the network stays the same."""
+    """Refuse an address that is taken, groups and pools that do not exist, and a change of the network."""
     properties = put.body["properties"]
     for configuration in properties["ipConfigurations"]:
         inner = configuration["properties"]
@@ -125,7 +125,7 @@ def _check_pool(put: Put, pool_id: str) -> None:
 
 
 def view(store: Store, document: Document) -> dict[str, Any]:
-    """Ids of the configurations and the machine it is attached to."""
+    """Return the ids of the configurations, and the machine to which the interface is attached."""
     configurations = [
         {
             **item,
@@ -142,7 +142,7 @@ def view(store: Store, document: Document) -> dict[str, Any]:
 
 
 def in_use(store: Store, document: Document) -> None:
-    """An interface goes only when its machine is gone."""
+    """Refuse to delete an interface while its machine exists."""
     machine = machine_of(store, document.id)
     if machine:
         raise ArmError(

@@ -43,7 +43,7 @@ Ports = Annotated[str, AfterValidator(_ports)]
 
 
 class RuleProperties(Part):
-    """What a rule says."""
+    """Properties of a rule."""
 
     description: str | None = Field(default=None, max_length=140)
     protocol: Literal["Tcp", "Udp", "Icmp", "*"]
@@ -71,7 +71,7 @@ class SecurityRule(Part):
 
 
 class Properties(Part):
-    """What a group is given."""
+    """Properties of a group."""
 
     security_rules: list[SecurityRule] = Field(default_factory=list)
     flush_connection: Literal[False] = False
@@ -84,7 +84,7 @@ class NetworkSecurityGroup(Located):
 
 
 def check(put: Put) -> None:
-    """Names and priorities are unique; each side and the ports are given exactly once."""
+    """Refuse duplicate names and priorities, and rules that do not give each side and the ports exactly once."""
     seen: dict[tuple[str, int], str] = {}
     names: set[str] = set()
     for rule in put.body["properties"]["securityRules"]:
@@ -113,7 +113,7 @@ def check(put: Put) -> None:
 
 
 def users(store: Store, group_id: str) -> list[str]:
-    """Ids of the subnets and interfaces that use the group."""
+    """Return the ids of the subnets and interfaces that use the group."""
     wanted = group_id.lower()
     return [
         document.id
@@ -124,7 +124,7 @@ def users(store: Store, group_id: str) -> list[str]:
 
 
 def view(store: Store, document: Document) -> dict[str, Any]:
-    """Rule ids and what the group is attached to."""
+    """Return the subnets and interfaces to which the group is attached."""
     used = users(store, document.id)
     subnets = [{"id": user} for user in used if "/subnets/" in user]
     interfaces = [{"id": user} for user in used if "/subnets/" not in user]
@@ -132,7 +132,7 @@ def view(store: Store, document: Document) -> dict[str, Any]:
 
 
 def in_use(store: Store, document: Document) -> None:
-    """A group goes only when nothing uses it."""
+    """Refuse to delete a group while a subnet or an interface uses it."""
     used = users(store, document.id)
     if used:
         raise ArmError(

@@ -1,4 +1,4 @@
-"""Whatever has an address in a subnet."""
+"""Resources that have an address in a subnet."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from lab.cloud.store import Store
 
 
 def configurations(store: Store, subnet_id: str) -> list[tuple[str, IPv4Address]]:
-    """Ids and addresses of every IP configuration in a subnet: interfaces and load balancer frontends."""
+    """Return the id and address of every IP configuration in a subnet: interfaces and load balancer frontends."""
     found: list[tuple[str, IPv4Address]] = []
     for type, key in (
         ("Microsoft.Network/networkInterfaces", "ipConfigurations"),
@@ -24,7 +24,7 @@ def configurations(store: Store, subnet_id: str) -> list[tuple[str, IPv4Address]
 
 
 def users(store: Store, subnet_id: str) -> list[str]:
-    """Ids of what is in a subnet."""
+    """Return the ids of all configurations in a subnet, those of gateways included."""
     gateways = [
         f"{gateway.id}/ipConfigurations/{item['name']}"
         for gateway in store.of_type("Microsoft.Network/virtualNetworkGateways")

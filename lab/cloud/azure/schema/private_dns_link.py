@@ -13,11 +13,11 @@ TYPE = private_dns_zone.LINK_TYPE
 
 
 class Properties(Part):
-    """Which network sees the zone."""
+    """Properties of a link: the network that can resolve the zone's names."""
 
     virtual_network: Ref
     registration_enabled: Literal[False] = False
-    """The lab does not register machines by itself."""
+    """The lab does not register machines automatically."""
     resolution_policy: Literal["Default"] = "Default"
 
 
@@ -28,7 +28,7 @@ class VirtualNetworkLink(GlobalBody):
 
 
 def check(put: Put) -> None:
-    """Zone and network exist; a network is linked once to a zone."""
+    """Refuse a zone or a network that does not exist, and a second link between the same two."""
     zone = put.store.get(put.id.parent or "")
     if zone is None:
         raise ArmError(404, "ParentResourceNotFound", f"The private DNS zone '{put.id.parent}' was not found.")
@@ -44,7 +44,7 @@ def check(put: Put) -> None:
 
 
 def view(_store: Store, _document: Document) -> dict[str, Any]:
-    """Links are complete at once."""
+    """Return the state of the link, which is complete at once."""
     return {"virtualNetworkLinkState": "Completed"}
 
 

@@ -16,17 +16,17 @@ TYPE = private_dns_zone.RECORD_TYPE
 
 
 class ARecord(Part):
-    """One address."""
+    """Address of a record set."""
 
     ipv4_address: IPv4Address = Field(alias="ipv4Address")
 
 
 class Properties(Part):
-    """The record set."""
+    """Properties of a record set."""
 
     ttl: int = Field(ge=1, le=2147483647)
     a_records: list[ARecord] = Field(min_length=1, max_length=1)
-    """Azure takes 20 addresses in a set; the lab's resolver answers with one."""
+    """Azure accepts 20 addresses in a set; the lab's resolver answers with one."""
     metadata: dict[str, str] | None = None
 
 
@@ -38,19 +38,19 @@ class RecordSet(Body):
 
 
 def check(put: Put) -> None:
-    """The zone exists."""
+    """Refuse a record set whose zone does not exist."""
     if put.store.get(put.id.parent or "") is None:
         raise ArmError(404, "ParentResourceNotFound", f"The private DNS zone '{put.id.parent}' was not found.")
 
 
 def fqdn(document: Document) -> str:
-    """The record's full name, without the final dot."""
+    """Return the full name of the record set, without the final dot."""
     zone = document.id.split("/")[-3]
     return zone if document.name == "@" else f"{document.name}.{zone}"
 
 
 def view(_store: Store, document: Document) -> dict[str, Any]:
-    """Its full name."""
+    """Return the full name of the record set."""
     return {"fqdn": f"{fqdn(document)}.", "isAutoRegistered": False}
 
 

@@ -16,7 +16,7 @@ RECORD_TYPE = f"{TYPE}/A"
 
 
 class Properties(Part):
-    """A zone has none."""
+    """Properties of a zone; there are none."""
 
 
 class PrivateZone(GlobalBody):
@@ -26,7 +26,7 @@ class PrivateZone(GlobalBody):
 
 
 def check(put: Put) -> None:
-    """A zone's name has at least two labels (learn.microsoft.com/azure/dns/private-dns-privatednszone)."""
+    """Refuse a name with fewer than two labels (learn.microsoft.com/azure/dns/private-dns-privatednszone)."""
     if put.id.name.count(".") < 1:
         raise ArmError(400, "BadRequest", f"The zone name '{put.id.name}' has fewer than two labels.")
 
@@ -36,7 +36,7 @@ def _children(store: Store, document: Document, type: str) -> list[Document]:
 
 
 def view(store: Store, document: Document) -> dict[str, Any]:
-    """How much is in it; the zone's own SOA record counts."""
+    """Return the number of record sets, the zone's own SOA record included, and the number of links."""
     return {
         "numberOfRecordSets": 1 + len(_children(store, document, RECORD_TYPE)),
         "numberOfVirtualNetworkLinks": len(_children(store, document, LINK_TYPE)),
@@ -44,7 +44,7 @@ def view(store: Store, document: Document) -> dict[str, Any]:
 
 
 def in_use(store: Store, document: Document) -> None:
-    """A zone goes only when no network is linked to it."""
+    """Refuse to delete a zone while a network is linked to it."""
     links = _children(store, document, LINK_TYPE)
     if links:
         raise ArmError(

@@ -1,4 +1,4 @@
-"""Microsoft.Network/publicIPAddresses: static addresses out of the lab's documentation range."""
+"""Microsoft.Network/publicIPAddresses: static addresses from the lab's documentation range."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from lab.cloud.store import Document, Store
 
 TYPE = "Microsoft.Network/publicIPAddresses"
 POOL = IPv4Network("198.51.100.64/27")
-"""Azure's share of TEST-NET-2 (RFC 5737): public inside the lab, nothing outside it."""
+"""Azure's share of TEST-NET-2 (RFC 5737). Public inside the lab; it means nothing outside."""
 
 
 class Sku(Part):
-    """Only standard addresses can be static and used by a NAT gateway."""
+    """SKU of an address: only standard addresses can be static and used by a NAT gateway."""
 
     name: Literal["Standard"]
     tier: Literal["Regional"] = "Regional"
 
 
 class Properties(Part):
-    """What an address is given."""
+    """Properties of an address."""
 
     public_ip_allocation_method: Literal["Static"] = Field(alias="publicIPAllocationMethod")
     public_ip_address_version: Literal["IPv4"] = Field(default="IPv4", alias="publicIPAddressVersion")
@@ -40,7 +40,7 @@ class PublicIPAddress(Located):
 
 
 def check(put: Put) -> None:
-    """Give the address at creation and keep it for life."""
+    """Choose the address at creation, and keep it for the resource's life."""
     if put.old:
         put.hidden["address"] = put.old.hidden["address"]
         return
@@ -65,7 +65,7 @@ def _nat_gateway(store: Store, address_id: str) -> Document | None:
 
 
 def _configuration(store: Store, address_id: str) -> tuple[Document, str] | None:
-    """The VPN gateway that holds an address, and the id of its configuration that does."""
+    """Return the VPN gateway that holds an address, and the id of the configuration that names the address."""
     for gateway in store.of_type("Microsoft.Network/virtualNetworkGateways"):
         for item in gateway.body["properties"]["ipConfigurations"]:
             if item["properties"]["publicIPAddress"]["id"].lower() == address_id.lower():
@@ -74,13 +74,13 @@ def _configuration(store: Store, address_id: str) -> tuple[Document, str] | None
 
 
 def holder_of(store: Store, address_id: str) -> Document | None:
-    """The NAT gateway or VPN gateway that holds an address."""
+    """Return the NAT gateway or VPN gateway that holds an address."""
     held = _configuration(store, address_id)
     return held[0] if held else _nat_gateway(store, address_id)
 
 
 def addresses_of(store: Store, gateway: Document) -> list[Document]:
-    """The public addresses of a VPN gateway, an instance each, in their order."""
+    """Return the public addresses of a VPN gateway, one for each instance, in order."""
     refs = [item["properties"]["publicIPAddress"]["id"] for item in gateway.body["properties"]["ipConfigurations"]]
     return [address for address in map(store.get, refs) if address]
 
@@ -98,7 +98,7 @@ def check_free(put: Put, address: Document) -> None:
 
 
 def view(store: Store, document: Document) -> dict[str, Any]:
-    """The address and who holds it."""
+    """Return the address and its holder."""
     gateway = _nat_gateway(store, document.id)
     held = _configuration(store, document.id)
     holder = {"natGateway": {"id": gateway.id}} if gateway else {"ipConfiguration": {"id": held[1]}} if held else {}
@@ -106,7 +106,7 @@ def view(store: Store, document: Document) -> dict[str, Any]:
 
 
 def in_use(store: Store, document: Document) -> None:
-    """An address goes only when nothing holds it."""
+    """Refuse to delete an address while a gateway holds it."""
     gateway = holder_of(store, document.id)
     if gateway:
         raise ArmError(

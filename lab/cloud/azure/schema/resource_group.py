@@ -12,7 +12,7 @@ from lab.cloud.azure.schema.base import Located, Part, Put, TypeSpec
 
 
 class Properties(Part):
-    """A group has no properties of its own."""
+    """Properties of a group; it has none of its own."""
 
 
 class ResourceGroup(Located):
@@ -22,8 +22,8 @@ class ResourceGroup(Located):
 
 
 def check(put: Put) -> None:
-    """Names: letters, digits, ``_ - . ( )``, at most 90, not ending in a dot (learn.microsoft.com,
-    resource-name-rules)."""
+    """Refuse names except those of letters, digits and ``_ - . ( )``, at most 90 characters, that do not end in a dot
+    (learn.microsoft.com, resource-name-rules)."""
     if not re.fullmatch(r"[\w\-.()]{0,89}[\w\-()]", put.id.name):
         raise ArmError(400, "InvalidResourceGroup", f"The resource group name '{put.id.name}' is not valid.")
 

@@ -15,7 +15,7 @@ from lab.cloud.store import Document, Store
 
 
 class Properties(Part):
-    """Who may do what."""
+    """Properties of a role assignment: a principal and its role."""
 
     principal_id: str
     role_definition_id: str
@@ -32,7 +32,7 @@ class RoleAssignment(Body):
 
 
 def check(put: Put) -> None:
-    """Name, role and principal exist; the same assignment is not made twice."""
+    """Refuse a name that is not a GUID, a scope, role or principal that does not exist, and a duplicate assignment."""
     try:
         uuid.UUID(put.id.name)
     except ValueError as problem:
@@ -79,7 +79,7 @@ def _scope_exists(put: Put) -> None:
 
 
 def view(_store: Store, _document: Document) -> dict[str, Any]:
-    """Nothing beyond what was given."""
+    """Return no further properties."""
     return {}
 
 

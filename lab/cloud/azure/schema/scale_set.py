@@ -1,4 +1,4 @@
-"""Microsoft.Compute/virtualMachineScaleSets: can be listed, and there are none."""
+"""Microsoft.Compute/virtualMachineScaleSets: lists of them are always empty, and none can be made."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ TYPE = "Microsoft.Compute/virtualMachineScaleSets"
 
 
 class ScaleSet(Body):
-    """Whatever is given is refused as a whole."""
+    """Body of a scale set; the request is refused as a whole."""
 
     model_config = ConfigDict(extra="allow")
 
 
 def check(put: Put) -> None:
-    """None can be made."""
+    """Refuse every scale set."""
     raise unsupported(
         f"{put.id.name}: the lab has no scale sets. Its Azure sites hold control planes; put pools on an AWS site."
     )

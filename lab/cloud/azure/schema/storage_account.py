@@ -1,4 +1,4 @@
-"""Microsoft.Storage/storageAccounts: block blobs, roles only."""
+"""Microsoft.Storage/storageAccounts: block blobs, with access by roles only."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from lab.cloud.store import Document, Store
 TYPE = "Microsoft.Storage/storageAccounts"
 SUFFIX = ".blob.core.windows.net"
 ENDPOINT = "Microsoft.Storage"
-"""Service endpoint that a subnet needs before a rule may name it."""
+"""Service endpoint that a subnet needs before a firewall rule may name the subnet."""
 
 
 class Sku(Part):
-    """All kinds of redundancy act alike: there is one copy."""
+    """SKU of an account. All kinds of redundancy behave alike: there is one copy."""
 
     name: Literal["Standard_LRS", "Standard_ZRS", "Standard_GRS", "Premium_LRS"]
 
 
 class Properties(Part):
-    """What an account is given."""
+    """Properties of an account."""
 
     allow_blob_public_access: Literal[False]
     allow_shared_key_access: Literal[False]
-    """The lab evaluates roles; account keys are the old way."""
+    """Account keys are legacy; the lab evaluates roles."""
     minimum_tls_version: Literal["TLS1_2", "TLS1_3"] = "TLS1_2"
     supports_https_traffic_only: Literal[True] = True
     public_network_access: Literal["Enabled"] = "Enabled"
@@ -46,7 +46,8 @@ class StorageAccount(Located):
 
 
 def check(put: Put) -> None:
-    """Names are global and plain; the firewall's subnets have the endpoint."""
+    """Refuse a name that is invalid or taken (names are global), and firewall rules for subnets without the
+    endpoint."""
     name = put.id.name
     if not re.fullmatch(r"[a-z0-9]{3,24}", name):
         message = (
@@ -66,12 +67,12 @@ def check(put: Put) -> None:
 
 
 def find(store: Store, name: str) -> Document | None:
-    """The account of this name."""
+    """Return the account of this name; None when there is none."""
     return next((document for document in store.of_type(TYPE) if document.name.lower() == name.lower()), None)
 
 
 def view(_store: Store, document: Document) -> dict[str, Any]:
-    """Where its blobs are reached."""
+    """Return the URL of the account's blobs."""
     return {"primaryEndpoints": {"blob": f"https://{document.name.lower()}{SUFFIX}/"}}
 
 

@@ -16,36 +16,37 @@ from lab.cloud.store import Document, Store
 
 TYPE = SUBNET_TYPE
 GATEWAY_SUBNET = "GatewaySubnet"
-"""The name by which Azure knows a network's subnet for gateways, and what it refuses there:
-learn.microsoft.com/azure/vpn-gateway/vpn-gateway-about-vpn-gateway-settings, "Gateway subnet"."""
+"""Name of a network's subnet for gateways; it cannot have a security group or a NAT gateway:
+learn.microsoft.com/azure/vpn-gateway/vpn-gateway-about-vpn-gateway-settings, section "Gateway subnet"."""
 RESERVED_AT_START = 4
-"""Network address, gateway and two for DNS (learn.microsoft.com/azure/virtual-network/virtual-networks-faq)."""
+"""Number of addresses reserved at a subnet's start: network address, gateway and two for DNS
+(learn.microsoft.com/azure/virtual-network/virtual-networks-faq)."""
 
 
 class SubnetRef(Ref):
-    """A reference to a subnet. The SDK's type is the whole subnet's and sends two of its defaults along; a reference
-    changes nothing about the subnet, so no other value is taken."""
+    """Reference to a subnet. The SDK uses the type of a whole subnet and sends two of its defaults along. A reference
+    changes nothing about the subnet, so other values are refused."""
 
     private_endpoint_network_policies: Literal["Disabled"] | None = None
     private_link_service_network_policies: Literal["Enabled"] | None = None
 
 
 class ServiceEndpoint(Part):
-    """A service that is reached from inside the subnet."""
+    """Service that the subnet reaches through a service endpoint."""
 
     service: Literal["Microsoft.KeyVault", "Microsoft.Storage"]
     locations: list[str] | None = None
 
 
 class Properties(Part):
-    """What a subnet is given."""
+    """Properties of a subnet."""
 
     address_prefix: IPv4Network
     network_security_group: Ref | None = None
     nat_gateway: Ref | None = None
     service_endpoints: list[ServiceEndpoint] = Field(default_factory=list)
     default_outbound_access: bool | None = None
-    """Only ``false`` is what the lab does: without a NAT gateway there is no way out."""
+    """The lab does what ``false`` means: without a NAT gateway a subnet does not reach the internet."""
     private_endpoint_network_policies: Literal["Disabled", "Enabled"] = "Disabled"
     private_link_service_network_policies: Literal["Disabled", "Enabled"] = "Enabled"
     delegations: list[dict[str, Any]] = Field(default_factory=list, max_length=0)
@@ -59,7 +60,8 @@ class Subnet(Body):
 
 
 def check(put: Put) -> None:
-    """The range lies in the network, overlaps no other subnet, and still holds every address in use."""
+    """Refuse a range that is not in the network, that overlaps another subnet, or that changes while addresses are in
+    use."""
     network = put.store.get(put.id.parent or "")
     if network is None:
         raise ArmError(404, "ParentResourceNotFound", f"The parent {NETWORK_TYPE} '{put.id.parent}' was not found.")
@@ -161,13 +163,13 @@ def check_address(put: Put, *, subnet_id: str, address: IPv4Address, configurati
 
 
 def view(store: Store, document: Document) -> dict[str, Any]:
-    """Who is in it."""
+    """Return the IP configurations in the subnet."""
     found = [{"id": user} for user in users(store, document.id)]
     return {"ipConfigurations": found} if found else {}
 
 
 def in_use(store: Store, document: Document) -> None:
-    """A subnet goes only when nothing is in it."""
+    """Refuse to delete a subnet while a configuration is in it."""
     used = users(store, document.id)
     if used:
         raise ArmError(

@@ -15,7 +15,7 @@ TYPE = "Microsoft.ManagedIdentity/userAssignedIdentities"
 
 
 class Properties(Part):
-    """An identity is given nothing."""
+    """Properties of an identity; there are none."""
 
 
 class UserAssignedIdentity(Located):
@@ -25,7 +25,7 @@ class UserAssignedIdentity(Located):
 
 
 def check(put: Put) -> None:
-    """Make its principal at creation."""
+    """Make the principal at creation, and keep it."""
     old = put.old.hidden if put.old else {}
     put.hidden["principalId"] = old.get("principalId") or str(uuid.uuid4())
     put.hidden["clientId"] = old.get("clientId") or str(uuid.uuid4())
@@ -33,7 +33,7 @@ def check(put: Put) -> None:
 
 
 def holders(store: Store, identity_id: str) -> list[Document]:
-    """The machines that have the identity."""
+    """Return the machines that have the identity."""
     wanted = identity_id.lower()
     return [
         machine
@@ -43,17 +43,17 @@ def holders(store: Store, identity_id: str) -> list[Document]:
 
 
 def view(_store: Store, document: Document) -> dict[str, Any]:
-    """Principal, client and tenant."""
+    """Return principal, client and tenant."""
     return {key: document.hidden[key] for key in ("principalId", "clientId", "tenantId")}
 
 
 def in_use(store: Store, document: Document) -> None:
-    """Azure deletes an identity that machines still have, and their tokens stop working."""
+    """Allow every deletion: Azure also deletes an identity that machines still have, and their tokens stop working."""
     del store, document
 
 
 def find_principal(store: Store, principal_id: str) -> Document | None:
-    """The identity of this principal id."""
+    """Return the identity of this principal id; None when there is none."""
     for document in store.of_type(TYPE):
         if document.hidden["principalId"] == principal_id:
             return document
@@ -61,7 +61,7 @@ def find_principal(store: Store, principal_id: str) -> Document | None:
 
 
 def missing_principal(principal_id: str) -> ArmError:
-    """400 for a role given to nobody."""
+    """Return 400 for a role that is given to an unknown principal."""
     return ArmError(
         400,
         "PrincipalNotFound",

@@ -1,4 +1,4 @@
-"""Microsoft.KeyVault/vaults: role-based access only."""
+"""Microsoft.KeyVault/vaults: access by roles only."""
 
 from __future__ import annotations
 
@@ -19,42 +19,42 @@ DELETED = "deleted-vault"
 
 
 class Sku(Part):
-    """Both tiers act alike for secrets."""
+    """SKU of a vault. Both tiers behave alike for secrets."""
 
     family: Literal["A"]
     name: Literal["standard", "premium"]
 
 
 class NetworkRule(Part):
-    """A subnet that may come in."""
+    """Subnet that the firewall admits."""
 
     id: str
     ignore_missing_vnet_service_endpoint: Literal[False] = False
 
 
 class IpRule(Part):
-    """A public range that may come in."""
+    """Public range that the firewall admits."""
 
     value: IPv4Network
 
 
 class NetworkAcls(Part):
-    """The firewall of a vault or of a storage account."""
+    """Firewall of a vault or of a storage account."""
 
     bypass: Literal["None", "AzureServices"] = "AzureServices"
-    """No trusted service calls what the lab has, so both act alike."""
+    """Both values behave alike, because no trusted service uses the lab's resources."""
     default_action: Literal["Allow", "Deny"] = "Allow"
     ip_rules: list[IpRule] = Field(default_factory=list)
     virtual_network_rules: list[NetworkRule] = Field(default_factory=list)
 
 
 class Properties(Part):
-    """What a vault is given."""
+    """Properties of a vault."""
 
     tenant_id: str
     sku: Sku
     enable_rbac_authorization: Literal[True]
-    """The lab evaluates roles; access policies are the old way."""
+    """Access policies are legacy; the lab evaluates roles."""
     access_policies: list[dict[str, Any]] = Field(default_factory=list, max_length=0)
     enable_soft_delete: Literal[True] = True
     soft_delete_retention_in_days: int = Field(default=90, ge=7, le=90)
@@ -74,7 +74,10 @@ class Vault(Located):
 
 
 def check(put: Put) -> None:
-    """Names are global; a deleted vault keeps its name until it is purged; the firewall's subnets have the endpoint."""
+    """Refuse a name that is invalid or taken, another tenant, and firewall rules for subnets without the endpoint.
+
+    Names are global. A deleted vault keeps its name until it is purged.
+    """
     name, properties = put.id.name, put.body["properties"]
     if not re.fullmatch(r"[a-zA-Z](?!.*--)[a-zA-Z0-9-]{1,22}[a-zA-Z0-9]", name):
         raise ArmError(
@@ -127,7 +130,7 @@ def _name_is_free(put: Put) -> None:
 
 
 def find(store: Store, name: str) -> Document | None:
-    """The live vault of this name."""
+    """Return the vault of this name, deleted vaults excepted; None when there is none."""
     for document in store.of_type(TYPE):
         if document.name.lower() == name.lower():
             return document
@@ -135,7 +138,7 @@ def find(store: Store, name: str) -> Document | None:
 
 
 def view(_store: Store, document: Document) -> dict[str, Any]:
-    """Where its secrets are reached."""
+    """Return the URL of the vault's secrets."""
     return {"vaultUri": f"https://{document.name.lower()}.vault.azure.net/"}
 
 

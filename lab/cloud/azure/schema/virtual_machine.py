@@ -17,11 +17,12 @@ from lab.cloud.store import Document, Store
 
 TYPE = "Microsoft.Compute/virtualMachines"
 CUSTOM_DATA_LIMIT = 65535
-"""Bytes after base64 decoding: learn.microsoft.com/rest/api/compute/virtual-machines/create-or-update, OSProfile."""
+"""Limit of custom data in bytes, after base64 decoding:
+learn.microsoft.com/rest/api/compute/virtual-machines/create-or-update, OSProfile."""
 
 
 class HardwareProfile(Part):
-    """The size."""
+    """Size of a machine."""
 
     vm_size: str
 
@@ -33,7 +34,7 @@ class ImageReference(Part):
 
 
 class ManagedDisk(Part):
-    """What kind of disk; no difference in the lab."""
+    """Kind of a disk; it makes no difference in the lab."""
 
     storage_account_type: Literal["Standard_LRS", "StandardSSD_LRS", "Premium_LRS", "StandardSSD_ZRS", "Premium_ZRS"]
 
@@ -52,7 +53,7 @@ class OsDisk(Part):
     create_option: Literal["FromImage"]
     caching: Literal["None", "ReadOnly", "ReadWrite"] | None = None
     delete_option: Literal["Delete"] = "Delete"
-    """Azure also takes ``Detach``; the lab's system disk goes with its machine."""
+    """Azure also accepts ``Detach``; the lab deletes the system disk with its machine."""
     disk_size_gb: int | None = Field(default=None, alias="diskSizeGB", ge=1)
     diff_disk_settings: DiffDiskSettings | None = None
     managed_disk: ManagedDisk | None = None
@@ -66,7 +67,7 @@ class StorageProfile(Part):
     image_reference: ImageReference
     os_disk: OsDisk
     data_disks: list[dict[str, Any]] = Field(default_factory=list, max_length=0)
-    """Only the size's own local disks."""
+    """A machine of the lab has only the local disks of its size."""
     disk_controller_type: Literal["SCSI", "NVMe"] | None = None
 
 
@@ -84,14 +85,14 @@ class Ssh(Part):
 
 
 class PatchSettings(Part):
-    """Patching is the image's business."""
+    """Settings of patching, which is left to the image."""
 
     patch_mode: Literal["ImageDefault"] = "ImageDefault"
     assessment_mode: Literal["ImageDefault"] = "ImageDefault"
 
 
 class LinuxConfiguration(Part):
-    """How Linux is set up."""
+    """Settings of Linux."""
 
     disable_password_authentication: Literal[True]
     ssh: Ssh | None = None
@@ -101,22 +102,22 @@ class LinuxConfiguration(Part):
 
 
 class OsProfile(Part):
-    """The machine's first boot."""
+    """Settings of the machine's first boot."""
 
     computer_name: str = Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9-]{0,62}[A-Za-z0-9])?$")
     admin_username: str
     custom_data: str | None = None
-    """Base64; written, never shown."""
+    """Base64; write-only."""
     linux_configuration: LinuxConfiguration
     allow_extension_operations: bool = True
 
 
 class InterfaceProperties(Part):
-    """How the interface hangs on the machine."""
+    """Settings of the interface's attachment to the machine."""
 
     primary: Literal[True] = True
     delete_option: Literal["Detach"] | None = None
-    """``Delete`` is not done by the lab."""
+    """The lab does not do ``Delete``."""
 
 
 class InterfaceRef(Part):
@@ -127,20 +128,20 @@ class InterfaceRef(Part):
 
 
 class NetworkProfile(Part):
-    """Interfaces: the lab's machines have one."""
+    """Interfaces of a machine; the lab's machines have one."""
 
     network_interfaces: list[InterfaceRef] = Field(min_length=1, max_length=1)
 
 
 class UefiSettings(Part):
-    """No difference in the lab."""
+    """Settings of UEFI; they make no difference in the lab."""
 
     secure_boot_enabled: bool = False
     v_tpm_enabled: bool = Field(default=False, alias="vTpmEnabled")
 
 
 class SecurityProfile(Part):
-    """No difference in the lab."""
+    """Settings of security; they make no difference in the lab."""
 
     encryption_at_host: bool | None = None
     security_type: Literal["TrustedLaunch", "Standard"] | None = None
@@ -148,7 +149,7 @@ class SecurityProfile(Part):
 
 
 class BootDiagnostics(Part):
-    """The console's log; the lab keeps it always."""
+    """Log of the console; the lab always keeps it."""
 
     enabled: bool
 
@@ -160,7 +161,7 @@ class DiagnosticsProfile(Part):
 
 
 class Properties(Part):
-    """What a machine is given."""
+    """Properties of a machine."""
 
     hardware_profile: HardwareProfile
     storage_profile: StorageProfile
@@ -187,7 +188,8 @@ class VirtualMachine(Located):
 
 
 def check(put: Put) -> None:
-    """Size, image, interface and identities exist; custom data fits; move what is write-only out of sight."""
+    """Refuse a size, image, interface or identity that does not exist, and custom data that is too large. Move
+    write-only properties to ``hidden``."""
     properties = put.body["properties"]
     _check_size(put, properties)
     put.hidden = dict(put.old.hidden) if put.old else {"vmId": str(uuid.uuid4()), "power": "running"}
@@ -260,7 +262,7 @@ def _custom_data(text: str) -> str:
 
 
 def view(_store: Store, document: Document) -> dict[str, Any]:
-    """Id of the machine and how far it is."""
+    """Return the machine's id and its provisioning state."""
     return {"vmId": document.hidden["vmId"], "provisioningState": document.hidden.get("state", "Succeeded")}
 
 

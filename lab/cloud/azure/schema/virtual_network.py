@@ -17,13 +17,13 @@ SUBNET_TYPE = "Microsoft.Network/virtualNetworks/subnets"
 
 
 class AddressSpace(Part):
-    """The network's ranges."""
+    """Ranges of the network."""
 
     address_prefixes: list[IPv4Network] = Field(min_length=1)
 
 
 class Properties(Part):
-    """What a network is given."""
+    """Properties of a network."""
 
     address_space: AddressSpace
     enable_ddos_protection: Literal[False] = False
@@ -32,7 +32,8 @@ class Properties(Part):
         default="Disabled", alias="privateEndpointVNetPolicies"
     )
     subnets: list[dict[str, Any]] | None = None
-    """Given: the exact list of subnets. Left out: the subnets stay as they are (see docs/lab-differences.md)."""
+    """With a list, the network has exactly these subnets. Without one, its subnets stay as they are (see
+    docs/lab-differences.md)."""
     virtual_network_peerings: list[dict[str, Any]] | None = Field(default=None, max_length=0)
 
 
@@ -43,12 +44,12 @@ class VirtualNetwork(Located):
 
 
 def subnets_of(store: Store, network_id: str) -> list[Document]:
-    """The subnets of a network."""
+    """Return the subnets of a network."""
     return [document for document in store.below(network_id) if document.type.lower() == SUBNET_TYPE.lower()]
 
 
 def check(put: Put) -> None:
-    """Ranges must not overlap, and must still hold every subnet."""
+    """Refuse ranges that overlap each other, or that no longer hold every subnet."""
     ranges = [IPv4Network(prefix) for prefix in put.body["properties"]["addressSpace"]["addressPrefixes"]]
     for index, one in enumerate(ranges):
         for other in ranges[index + 1 :]:
@@ -69,7 +70,7 @@ def check(put: Put) -> None:
 
 
 def in_use(store: Store, document: Document) -> None:
-    """A network goes only when nothing is in its subnets."""
+    """Refuse to delete a network while its subnets are in use, or while a private DNS zone is linked to it."""
     for child in subnets_of(store, document.id):
         used = users(store, child.id)
         if used:

@@ -1,6 +1,6 @@
 """Microsoft.Network/virtualNetworkGateways: route-based VPN gateways.
 
-Codes and wording of refusals as reported from the real service (github.com/Azure/ResourceModules issues 2609,
+Codes and wording of refusals are as reported from the real service (github.com/Azure/ResourceModules issues 2609,
 Azure/Azure-Landing-Zones issues 2660 and 2674, hashicorp/terraform-provider-azurerm issue 940).
 """
 
@@ -24,18 +24,18 @@ SkuName = Literal[
     "VpnGw1", "VpnGw2", "VpnGw3", "VpnGw4", "VpnGw5",
     "VpnGw1AZ", "VpnGw2AZ", "VpnGw3AZ", "VpnGw4AZ", "VpnGw5AZ",
 ]  # fmt: skip
-"""learn.microsoft.com/azure/vpn-gateway/about-gateway-skus, without the policy-based Basic."""
+"""Names of SKUs: learn.microsoft.com/azure/vpn-gateway/about-gateway-skus, without the policy-based Basic."""
 
 
 class Sku(Part):
-    """How large it is; in the lab all are alike."""
+    """SKU of a gateway; in the lab all behave alike."""
 
     name: SkuName
     tier: SkuName
 
 
 class ConfigurationProperties(Part):
-    """One instance's place."""
+    """Addresses of one instance."""
 
     private_ip_allocation_method: Literal["Dynamic"] = Field(default="Dynamic", alias="privateIPAllocationMethod")
     public_ip_address: Ref = Field(alias="publicIPAddress")
@@ -51,7 +51,7 @@ class Configuration(Part):
 
 
 class Properties(Part):
-    """What a gateway is given."""
+    """Properties of a gateway."""
 
     gateway_type: Literal["Vpn"]
     vpn_type: Literal["RouteBased"]
@@ -59,7 +59,7 @@ class Properties(Part):
     sku: Sku
     active_active: bool = Field(default=False, alias="activeActive")
     enable_bgp: Literal[False] = False
-    """The lab's gateways route what their connections name."""
+    """The lab's gateways route the ranges that their connections name."""
     enable_private_ip_address: Literal[False] = False
     ip_configurations: list[Configuration] = Field(min_length=1)
 
@@ -71,7 +71,8 @@ class VirtualNetworkGateway(Located):
 
 
 def check(put: Put) -> None:
-    """It stands in its network's gateway subnet, alone there, with as many addresses as it has instances."""
+    """Refuse a gateway that is not alone in its network's gateway subnet, or that does not have one IP configuration
+    for each instance."""
     properties = put.body["properties"]
     wanted = 2 if properties["activeActive"] else 1
     configurations = properties["ipConfigurations"]
@@ -110,7 +111,8 @@ def _alone(put: Put, subnet_key: str) -> None:
 
 
 def _addresses(put: Put, ids: list[str]) -> None:
-    """Each instance has a standard, static address of its own; all in zones, or none."""
+    """Refuse addresses that are shared or taken, or whose zones do not fit: with an AZ SKU all have the same zones,
+    with others none."""
     found = [put.find(address_id, type=public_ip_address.TYPE) for address_id in ids]
     if len({address.key for address in found}) != len(found):
         raise invalid(f"{put.id.name}: its IP configurations share a public address.", target="ipConfigurations")
@@ -140,7 +142,7 @@ def _addresses(put: Put, ids: list[str]) -> None:
 
 
 def gateways_in(store: Store, subnet_id: str) -> list[Document]:
-    """The gateways that stand in a subnet."""
+    """Return the gateways in a subnet."""
     return [
         gateway
         for gateway in store.of_type(TYPE)
@@ -152,13 +154,13 @@ def gateways_in(store: Store, subnet_id: str) -> list[Document]:
 
 
 def network_key(gateway: Document) -> str:
-    """The network that a gateway is of, as worlds name it."""
+    """Return the key of the network that a gateway belongs to, as worlds name it."""
     subnet: str = gateway.body["properties"]["ipConfigurations"][0]["properties"]["subnet"]["id"]
     return subnet.rsplit("/", 2)[0].lower()
 
 
 def connections_of(store: Store, gateway_id: str) -> list[Document]:
-    """The gateway's connections."""
+    """Return the gateway's connections."""
     return [
         connection
         for connection in store.of_type(CONNECTION_TYPE)
@@ -167,7 +169,7 @@ def connections_of(store: Store, gateway_id: str) -> list[Document]:
 
 
 def view(_store: Store, document: Document) -> dict[str, Any]:
-    """Ids of the IP configurations."""
+    """Return the ids of the IP configurations."""
     configurations = [
         {
             **item,
@@ -181,7 +183,7 @@ def view(_store: Store, document: Document) -> dict[str, Any]:
 
 
 def in_use(store: Store, document: Document) -> None:
-    """A gateway goes only when its connections are gone."""
+    """Refuse to delete a gateway while it has connections."""
     connections = connections_of(store, document.id)
     if connections:
         raise ArmError(

@@ -1,7 +1,7 @@
-"""Microsoft.Network/virtualNetworks/virtualNetworkPeerings: one half of a peering; both halves make it.
+"""Microsoft.Network/virtualNetworks/virtualNetworkPeerings: one half of a peering; each of the two networks holds one.
 
-States and codes: learn.microsoft.com/azure/virtual-network/virtual-network-troubleshoot-peering-issues and reports from
-the real service (github.com/hashicorp/terraform issue 18091, github.com/Azure/ResourceModules issue 731).
+States and codes are from learn.microsoft.com/azure/virtual-network/virtual-network-troubleshoot-peering-issues and from
+reports of the real service (github.com/hashicorp/terraform issue 18091, github.com/Azure/ResourceModules issue 731).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ TYPE = "Microsoft.Network/virtualNetworks/virtualNetworkPeerings"
 
 
 class Properties(Part):
-    """What a half is given."""
+    """Properties of one half of a peering."""
 
     remote_virtual_network: Ref
     allow_virtual_network_access: Literal[True] = True
@@ -37,22 +37,22 @@ class VirtualNetworkPeering(Body):
 
 
 def halves_of(store: Store, network_id: str) -> list[Document]:
-    """The peerings that a network holds."""
+    """Return the halves of peerings that a network holds."""
     return [document for document in store.below(network_id) if document.type.lower() == TYPE.lower()]
 
 
 def network_of(document: Document) -> str:
-    """Id of the network that holds a half."""
+    """Return the id of the network that holds a half."""
     return document.id.rsplit("/", 2)[0]
 
 
 def remote_of(document: Document) -> str:
-    """Id of the network at the other end."""
+    """Return the id of the network at the other end."""
     return str(document.body["properties"]["remoteVirtualNetwork"]["id"])
 
 
 def other_half(store: Store, *, network_id: str, remote_id: str) -> Document | None:
-    """The half that the other network holds."""
+    """Return the half that the other network holds; None when there is none."""
     for half in halves_of(store, remote_id):
         if remote_of(half).lower() == network_id.lower():
             return half
@@ -60,7 +60,8 @@ def other_half(store: Store, *, network_id: str, remote_id: str) -> Document | N
 
 
 def state(store: Store, document: Document) -> str:
-    """``Initiated`` until both halves are there, ``Disconnected`` when the other one went."""
+    """Return ``Initiated`` until both halves exist, ``Connected`` then, and ``Disconnected`` when the other one is
+    gone."""
     if not document.hidden.get("connected"):
         return "Initiated"
     back = other_half(store, network_id=network_of(document), remote_id=remote_of(document))
@@ -68,7 +69,8 @@ def state(store: Store, document: Document) -> str:
 
 
 def check(put: Put) -> None:
-    """Two networks that do not overlap, with each other or with who is peered already."""
+    """Refuse a second peering of the same networks, and networks that overlap each other or one that is peered
+    already."""
     own_id = put.id.parent or ""
     own = put.store.get(own_id)
     if own is None:
@@ -124,12 +126,12 @@ def _connect(put: Put, own: Document, remote: Document) -> None:
 
 
 def ranges(network: Document) -> list[IPv4Network]:
-    """A network's address space."""
+    """Return a network's address space."""
     return [IPv4Network(text) for text in network.body["properties"]["addressSpace"]["addressPrefixes"]]
 
 
 def view(store: Store, document: Document) -> dict[str, Any]:
-    """Its state and the other network's ranges."""
+    """Return the state of the half, and the other network's ranges."""
     remote = store.get(remote_of(document))
     space = {"addressPrefixes": [str(one) for one in ranges(remote)] if remote else []}
     return {

@@ -1,4 +1,4 @@
-"""Looks at a machine's container toolkit and at containerd's settings, changes nothing, and prints JSON.
+"""Print the state of a machine's container toolkit and of containerd's settings as JSON, without changing anything.
 
 Runs on machines with Python's standard library, also in an image that is being made.
 """
@@ -17,12 +17,12 @@ from typing import Any
 PACKAGE = "nvidia-container-toolkit-base"
 CONFIG = Path("/etc/containerd/config.toml")
 FOLDER = "/etc/containerd/conf.d/*.toml"
-"""What Longhaul's containerd reads in any case, see its containerd_config.py."""
+"""Files that Longhaul's containerd reads in any case; see its containerd_config.py."""
 OPTION = ("plugins", "io.containerd.cri.v1.runtime", "containerd", "runtimes", "runc", "options", "SystemdCgroup")
 
 
 def package() -> str:
-    """The version of NVIDIA's package; empty where it is not installed."""
+    """Return the version of NVIDIA's package; empty where it is not installed."""
     argv = ["dpkg-query", "--show", "--showformat=${db:Status-Status} ${Version}", PACKAGE]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     state, _, version = done.stdout.partition(" ")
@@ -30,8 +30,8 @@ def package() -> str:
 
 
 def systemd_cgroup(config: Path = CONFIG, folder: str = FOLDER) -> bool:
-    """Whether runc is told to have systemd make its groups: what the last file says counts, as for containerd, which
-    cannot be asked where one of them is broken."""
+    """Return whether runc must have systemd make its cgroups. The last file that says so or not decides, as in
+    containerd; containerd itself cannot be asked when one of the files is broken."""
     said = False
     for path in _files(config, folder):
         found: Any = _read(path)

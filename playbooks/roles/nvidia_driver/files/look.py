@@ -1,4 +1,4 @@
-"""Looks at what a machine has of NVIDIA's and of kernels, changes nothing, and prints it as JSON.
+"""Print what a machine has of NVIDIA's and its kernels as JSON, without changing anything.
 
 Runs on machines with Python's standard library, as root, also in a system that is not running (an image that is being
 made). Argument: the root of the system, / by default.
@@ -16,25 +16,26 @@ from pathlib import Path
 from typing import Any
 
 VENDOR = "0x10de"
-"""NVIDIA's, as /sys writes it."""
+"""Vendor id of NVIDIA, as /sys writes it."""
 GPU_CLASSES = ("0x030000", "0x030200")
-"""VGA controllers and 3D controllers (go-nvlib, pkg/nvpci)."""
+"""PCI classes of GPUs: VGA controllers and 3D controllers (go-nvlib, pkg/nvpci)."""
 SWITCH_CLASS = "0x068000"
-"""NVSwitches (the same). Those of the fourth generation (B200) do not show themselves so."""
+"""PCI class of NVSwitches (same source). Switches of the fourth generation (B200) do not have it."""
 MODULES = ("nvidia", "nvidia-current")
-"""What the module is called by NVIDIA and Ubuntu, and by Debian."""
+"""Names of the module: NVIDIA's and Ubuntu's, and Debian's."""
 WORK = "/dev/nvidia-uvm"
-"""What a program has open that computes on a GPU; one that only asks for its state has not (nvidia-smi, the device
-plugin, exporters)."""
+"""Device that a program has open when it computes on a GPU. Programs that only read a GPU's state do not open it
+(nvidia-smi, the device plugin, exporters)."""
 SECURE_BOOT = "sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
-"""Four bytes of attributes, then 1 where it is on (UEFI specification, "Globally Defined Variables")."""
+"""EFI variable: four bytes of attributes, then 1 when Secure Boot is on (UEFI specification, "Globally Defined
+Variables")."""
 PACKAGES = re.compile(r"(lib)?(nvidia|cuda)[-0-9].*|firmware-nvidia.*|linux-(image|headers|modules)-.*|linux-generic.*")
 DONE = ("installed", "config-files", "not-installed")
 """States of a package in which dpkg has nothing left to do."""
 
 
 def look(root: Path) -> dict[str, Any]:
-    """Everything, as plain values."""
+    """Return everything as plain values."""
     packages = list(_packages(root))
     kernels = sorted(_kernels(root), key=_version_key)
     return {
@@ -57,13 +58,13 @@ def look(root: Path) -> dict[str, Any]:
 
 
 def _system(root: Path) -> str:
-    """As in ``debian-12``."""
+    """Return the system's name, such as ``debian-12``."""
     fields = dict(line.split("=", 1) for line in (root / "etc/os-release").read_text().splitlines() if "=" in line)
     return "-".join(fields.get(name, "").strip('"') for name in ("ID", "VERSION_ID"))
 
 
 def _devices(root: Path, *classes: str) -> Iterator[str]:
-    """The device id of each of NVIDIA's devices on the PCI bus that is of one of these classes, as in ``2330``."""
+    """Yield the device id, such as ``2330``, of each NVIDIA device on the PCI bus that is of one of these classes."""
     for device in (root / "sys/bus/pci/devices").glob("*"):
         vendor, kind, number = (_text(device / name) for name in ("vendor", "class", "device"))
         if vendor == VENDOR and kind in classes:
@@ -71,7 +72,7 @@ def _devices(root: Path, *classes: str) -> Iterator[str]:
 
 
 def _kernels(root: Path) -> Iterator[str]:
-    """Releases that can be booted: what a boot loader looks for, with modules."""
+    """Yield the kernel releases that can be booted: those with a file for the boot loader and with modules."""
     for path in (root / "boot").glob("vmlinuz-*"):
         release = path.name.removeprefix("vmlinuz-")
         if (root / "lib/modules" / release).is_dir():
@@ -79,7 +80,7 @@ def _kernels(root: Path) -> Iterator[str]:
 
 
 def _version_key(release: str) -> list[tuple[int, str]]:
-    """As boot loaders sort: numbers by their value."""
+    """Return a sort key that compares numbers by their value, as boot loaders do."""
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", release)]
 
 
@@ -89,7 +90,7 @@ def _trees(root: Path) -> list[str]:
 
 
 def _module(kernel: str) -> str:
-    """The version of the module that the kernel would load; empty for none."""
+    """Return the version of the module that the kernel would load; empty for none."""
     for name in MODULES:
         argv = ["modinfo", "-k", kernel, "-F", "version", name]
         done = subprocess.run(argv, capture_output=True, text=True, check=False)
@@ -99,7 +100,7 @@ def _module(kernel: str) -> str:
 
 
 def _loaded(root: Path) -> str:
-    """The version of the module that runs; empty for none."""
+    """Return the version of the loaded module; empty for none."""
     found = re.search(r"Kernel Module\D.*?\s(\d+(?:\.\d+)+)\s", _text(root / "proc/driver/nvidia/version") + "\n")
     return found[1] if found else _text(root / "sys/module/nvidia/version")
 
@@ -112,7 +113,7 @@ def _secure_boot(root: Path) -> bool:
 
 
 def _users(root: Path) -> Iterator[str]:
-    """Processes that compute on a GPU, as in ``python3 (4711)``."""
+    """Yield the processes that compute on a GPU, such as ``python3 (4711)``."""
     for process in (root / "proc").glob("[0-9]*"):
         try:
             opened = {os.readlink(entry) for entry in (process / "fd").iterdir()}
@@ -123,7 +124,7 @@ def _users(root: Path) -> Iterator[str]:
 
 
 def _packages(root: Path) -> Iterator[tuple[str, str, str, str]]:
-    """Each package that dpkg knows: name, version, what is wanted of it, state."""
+    """Yield each package that dpkg knows: name, version, wanted state, present state."""
     shown = r"${Package}\t${Version}\t${db:Status-Want}\t${db:Status-Status}\n"
     argv = ["dpkg-query", f"--admindir={root / 'var/lib/dpkg'}", "--show", f"--showformat={shown}"]
     done = subprocess.run(argv, capture_output=True, text=True, check=True)

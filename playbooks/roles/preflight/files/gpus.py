@@ -1,8 +1,8 @@
-"""Looks at the GPUs of a host that declares some, and changes nothing. Prints a line for each thing: "problem" what no
-run repairs, "unwell" what one may repair, or leaves to the node's own test.
+"""Check the GPUs of a host that declares some, without changing anything. Prints a line for each finding: "problem" for
+what no run repairs, "unwell" for what a run may repair or leave to the node's own test.
 
-Runs on machines with Python's standard library, as root. Arguments: how many GPUs are declared; who brings their
-driver, "installed" (role nvidia_driver) or "provided" (the machine's own system); where the host is declared.
+Runs on machines with Python's standard library, as root. Arguments: number of declared GPUs; source of their driver,
+"installed" (role nvidia_driver) or "provided" (the machine's own system); place of the host's declaration.
 """
 
 from __future__ import annotations
@@ -19,36 +19,36 @@ from pathlib import Path
 from typing import Any
 
 VENDOR = "0x10de"
-"""NVIDIA's, as /sys writes it."""
+"""Vendor id of NVIDIA, as /sys writes it."""
 CLASSES = ("0x030000", "0x030200")
-"""VGA controllers and 3D controllers (go-nvlib, pkg/nvpci)."""
+"""PCI classes of GPUs: VGA controllers and 3D controllers (go-nvlib, pkg/nvpci)."""
 CERTIFICATE = "var/lib/kubelet/pki/kubelet-client-current.pem"
 LOADED = "proc/driver/nvidia/version"
 PROGRAM = "usr/local/lib/longhaul/gpu_preflight.py"
-"""What a node looks at its GPUs with, from its first run on."""
+"""Program with which a node checks its GPUs, from its first run on."""
 PROMISE = "etc/longhaul/node.json"
-"""What it compares them with."""
+"""File with the GPUs that the node should have."""
 COUNTED = ("GpuMissing", "GpuUnexpected")
-"""Findings that the bus has said already where it has other GPUs than are declared."""
+"""Findings that are omitted when the GPUs on the bus are not as many as declared, which is reported already."""
 LIMIT_S = 120.0
-"""Without persistence the driver takes seconds for each GPU to wake. As long as the node itself waits."""
+"""Time limit in seconds, the same as the node's own: without persistence the driver takes seconds to wake each GPU."""
 KILLED_S = 5.0
-"""How long one that was killed is waited for: a program inside the driver may not be killed at all."""
+"""Seconds to wait for a killed process: a process inside the driver perhaps cannot be killed at all."""
 
 
 def look(root: Path, *, declared: int, provided: bool, place: str) -> Iterator[str]:
-    """A line for each thing that is wrong."""
+    """Yield a line for each finding."""
     node, loaded = (root / CERTIFICATE).exists(), (root / LOADED).exists()
     there = sorted(on_bus(root))
     if len(there) != declared:
-        # A node is repaired all the same; its own test keeps work away from it.
+        # A run repairs a node in spite of this; the node's own test keeps pods away from it.
         yield f"{'unwell' if node else 'problem'} {miscounted(there, declared, place)}"
     if provided and not (node or loaded):
         yield (
             "problem its own system is to bring NVIDIA's driver (gpu_driver: provided), and no module of it runs: "
             "install it, or have role nvidia_driver do so"
         )
-    # Without a driver, one that is no node yet is as it should be.
+    # A host that is not a node yet needs no driver.
     if (node or loaded) and (root / PROGRAM).exists() and (root / PROMISE).exists():
         told = () if len(there) == declared else COUNTED
         for line in health(root / PROGRAM, told=told):
@@ -56,14 +56,15 @@ def look(root: Path, *, declared: int, provided: bool, place: str) -> Iterator[s
 
 
 def on_bus(root: Path) -> Iterator[str]:
-    """Where NVIDIA's GPUs are on the PCI bus, as in ``0000:18:00.0``; the bus needs no driver to know."""
+    """Yield the addresses of NVIDIA's GPUs on the PCI bus, such as ``0000:18:00.0``; reading the bus needs no
+    driver."""
     for device in (root / "sys/bus/pci/devices").glob("*"):
         if _text(device / "vendor") == VENDOR and _text(device / "class") in CLASSES:
             yield device.name
 
 
 def miscounted(there: list[str], declared: int, place: str) -> str:
-    """What is wrong where the bus has others than are declared."""
+    """Return the message for a bus with more or fewer GPUs than declared."""
     seen = f"gpus is {declared} ({place}), and {len(there)} of NVIDIA's on the PCI bus ({', '.join(there) or 'none'}): "
     if len(there) > declared:
         return f"{seen}write how many there are"
@@ -71,10 +72,11 @@ def miscounted(there: list[str], declared: int, place: str) -> str:
 
 
 def health(program: Path, *, told: tuple[str, ...], limit_s: float = LIMIT_S) -> Iterator[str]:
-    """What the node's own look finds, without what is ``told`` already; nothing that works on the GPUs is disturbed."""
+    """Yield the findings of the node's own program, except those in ``told``. Programs that use the GPUs are not
+    disturbed."""
     argv = [sys.executable, str(program), "--look-only", "--json"]
     environ = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
-    # Files, not pipes, which a process that cannot be killed would keep open.
+    # Files, not pipes: a process that cannot be killed would keep pipes open.
     with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as complaint:
         process = subprocess.Popen(
             argv, stdin=subprocess.DEVNULL, stdout=said, stderr=complaint, env=environ, start_new_session=True
@@ -100,7 +102,7 @@ def health(program: Path, *, told: tuple[str, ...], limit_s: float = LIMIT_S) ->
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """It and all that it started."""
+    """Kill the process and everything that it started."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     with suppress(subprocess.TimeoutExpired):
@@ -123,7 +125,7 @@ def _text(path: Path) -> str:
 
 
 def main() -> None:
-    """Look at this machine."""
+    """Check this machine."""
     declared, driver, place = sys.argv[1:]
     for line in look(Path("/"), declared=int(declared), provided=driver == "provided", place=place):
         print(line)

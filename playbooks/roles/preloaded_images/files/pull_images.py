@@ -3,9 +3,10 @@
 
     pull_images.py [--depot URL] [--into FOLDER] NAME:TAG[@sha256:DIGEST] …
 
-One archive an image, an OCI image layout with the image's name and tag. Every blob is held against its digest, and what
-the tag stands for against the one that is given, if one is. What an archive has already is not fetched; archives of no
-image that is named are removed. Says `changed` when it changed something.
+Makes one archive for each image: an OCI image layout with the image's name and tag. Every blob is checked against its
+digest, and the image that the tag names is checked against the given digest, if there is one. An archive that is up to
+date is not fetched again. Other archives in the folder are removed. Prints `changed` when anything changed, else `the
+same`.
 
 By the OCI Distribution Specification, "Pulling manifests" and "Pulling blobs", and the OCI Image Format Specification,
 "Image Layout".
@@ -33,28 +34,28 @@ INDEXES = ("application/vnd.oci.image.index.v1+json", "application/vnd.docker.di
 MANIFESTS = ("application/vnd.oci.image.manifest.v1+json", "application/vnd.docker.distribution.manifest.v2+json")
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 TIMEOUT_S = 60.0
-"""Of silence."""
+"""Longest silence of a server in seconds."""
 PIECE = 1 << 20
 
 
 class PullError(Exception):
-    """An image cannot be had."""
+    """Raised when an image cannot be fetched."""
 
 
 @dataclass(frozen=True)
 class Reference:
-    """A container image's name."""
+    """Name of a container image."""
 
     text: str
-    """With its tag, as pods write it."""
+    """Name with its tag, as pods write it."""
     host: str
     repository: str
     wanted: str
-    """What the registry is asked for: the digest where there is one, else the tag."""
+    """Version to ask the registry for: the digest where there is one, else the tag."""
 
     @classmethod
     def of(cls, text: str) -> Reference:
-        """Take a name apart; ``PullError`` for one without registry or tag."""
+        """Parse a name; ``PullError`` for one without registry or tag."""
         found = re.fullmatch(r"(([^/@]+)/([^:@]+):([\w.-]+))(?:@(sha256:[0-9a-f]{64}))?", text)
         if not found or not re.search("[.:]", found[2]):
             raise PullError(f"{text}: an image is named REGISTRY/PATH:TAG or REGISTRY/PATH:TAG@sha256:DIGEST here")
@@ -62,19 +63,19 @@ class Reference:
 
     @property
     def file_name(self) -> str:
-        """One file for each image."""
+        """File name of the image's archive."""
         return re.sub(r"[^\w.-]", "_", self.text) + ".tar"
 
 
 @dataclass(frozen=True)
 class Registry:
-    """Where one image comes from."""
+    """Source of one image."""
 
     reference: Reference
     depot: str
 
     def open(self, kind: str, what: str, accept: tuple[str, ...] = ()) -> Any:
-        """The answer to a GET. Nobody signs in: what every node runs is for everybody, or in the depot."""
+        """Return the answer to a GET. There is no sign-in: images that every node runs are public, or in the depot."""
         base = self.depot.rstrip("/") or f"https://{self.reference.host}"
         query = f"?ns={self.reference.host}" if self.depot else ""
         url = f"{base}/v2/{self.reference.repository}/{kind}/{what}{query}"
@@ -88,7 +89,7 @@ class Registry:
             raise PullError(f"{self.reference.text}: {url}: {getattr(error, 'reason', error)}") from error
 
     def manifest(self, what: str) -> tuple[bytes, dict[str, Any]]:
-        """A manifest or index as it is and read."""
+        """Return a manifest or index, as received and parsed."""
         with self.open("manifests", what, (*INDEXES, *MANIFESTS)) as answer:
             raw: bytes = answer.read()
         if what.startswith("sha256:") and what != digest_of(raw):
@@ -97,12 +98,12 @@ class Registry:
 
 
 def digest_of(content: bytes) -> str:
-    """As registries write it."""
+    """Return a digest as registries write it."""
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
 def chosen(registry: Registry) -> tuple[bytes, dict[str, Any]]:
-    """The manifest for this machine's architecture."""
+    """Return the manifest for this machine's architecture."""
     raw, found = registry.manifest(registry.reference.wanted)
     if found.get("mediaType") not in INDEXES and "manifests" not in found:
         return raw, found
@@ -115,7 +116,7 @@ def chosen(registry: Registry) -> tuple[bytes, dict[str, Any]]:
 
 
 def copy_blob(registry: Registry, blob: dict[str, Any], tar: tarfile.TarFile) -> None:
-    """A blob into the archive; ``PullError`` when it is another than was asked for."""
+    """Copy a blob into the archive; ``PullError`` when its content does not have the digest that was asked for."""
     with registry.open("blobs", blob["digest"]) as answer:
         checked = Checked(answer)
         add(tar, blob["digest"], checked, int(blob["size"]))
@@ -124,7 +125,7 @@ def copy_blob(registry: Registry, blob: dict[str, Any], tar: tarfile.TarFile) ->
 
 
 class Checked(io.RawIOBase):
-    """What is read through it, summed up."""
+    """Stream that computes the SHA-256 of everything that is read through it."""
 
     def __init__(self, source: IO[bytes]) -> None:
         super().__init__()
@@ -140,14 +141,14 @@ class Checked(io.RawIOBase):
 
 
 def add(tar: tarfile.TarFile, digest: str, content: IO[bytes] | io.RawIOBase, size: int) -> None:
-    """One blob."""
+    """Add one blob to the archive."""
     entry = tarfile.TarInfo(f"blobs/sha256/{digest.removeprefix('sha256:')}")
     entry.size = size
     tar.addfile(entry, content)
 
 
 def write_archive(registry: Registry, raw: bytes, manifest: dict[str, Any], path: Path) -> None:
-    """The archive, whole or not at all."""
+    """Write the archive, whole or not at all."""
     digest = digest_of(raw)
     annotations = {"io.containerd.image.name": registry.reference.text}
     entry = {"mediaType": manifest.get("mediaType", MANIFESTS[0]), "digest": digest, "size": len(raw)}
@@ -160,7 +161,7 @@ def write_archive(registry: Registry, raw: bytes, manifest: dict[str, Any], path
                 plain.size = len(text)
                 tar.addfile(plain, io.BytesIO(text.encode()))
             add(tar, digest, io.BytesIO(raw), len(raw))
-            # A layer may be in an image twice.
+            # An image may contain a layer twice.
             for blob in {blob["digest"]: blob for blob in (manifest["config"], *manifest["layers"])}.values():
                 copy_blob(registry, blob, tar)
         part.chmod(0o644)
@@ -170,7 +171,7 @@ def write_archive(registry: Registry, raw: bytes, manifest: dict[str, Any], path
 
 
 def archived(path: Path) -> str:
-    """Digest of the manifest that an archive has; empty for none."""
+    """Return the digest of the manifest in an archive; empty for none."""
     try:
         with tarfile.open(path) as tar, tar.extractfile("index.json") as file:  # type: ignore[union-attr]
             return str(json.load(file)["manifests"][0]["digest"])
@@ -179,7 +180,7 @@ def archived(path: Path) -> str:
 
 
 def pull(reference: Reference, *, depot: str, into: Path) -> bool:
-    """Have an image's archive; whether it had to be made."""
+    """Make an image's archive if needed. Return whether it was made."""
     path = into / reference.file_name
     registry = Registry(reference, depot)
     try:
@@ -193,7 +194,7 @@ def pull(reference: Reference, *, depot: str, into: Path) -> bool:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """0 once every image has its archive."""
+    """Return 0 once every image has its archive, 1 when one cannot be fetched."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--depot", default="", help="where a depot answers (http://…)")
     parser.add_argument("--into", type=Path, default=FOLDER, help=f"default: {FOLDER}")

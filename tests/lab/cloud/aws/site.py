@@ -1,4 +1,4 @@
-"""A small site on AWS, as :mod:`components.aws` makes one, through boto3 alone."""
+"""A small site on AWS, made through boto3 alone as :mod:`components.aws` makes one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TRUST = {
 
 
 def client(service: str, region: str = REGIONS[0], **credentials: str) -> Any:
-    """An SDK's client with the environment's credentials, or others."""
+    """Return an SDK's client with the environment's credentials, or others."""
     session = Session()
     session.register_component("data_loader", _loader())
     made = boto3.session.Session(botocore_session=session, **credentials)  # type: ignore[arg-type]
@@ -32,12 +32,12 @@ def client(service: str, region: str = REGIONS[0], **credentials: str) -> Any:
 
 @functools.cache
 def _loader() -> Any:
-    """AWS's descriptions of its services are large, and the same for every session."""
+    """Return the SDK's loader; it is shared, since AWS's descriptions of its services are large and never change."""
     return create_loader()
 
 
 def until(condition: Callable[[], Any], seconds: float = 300.0) -> Any:
-    """The cloud lives in a thread of its own: look again and again."""
+    """Look again until the condition is true, and return its value: the cloud lives in a thread of its own."""
     deadline = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < deadline
@@ -46,7 +46,7 @@ def until(condition: Callable[[], Any], seconds: float = 300.0) -> Any:
 
 
 class Site:
-    """Its ids."""
+    """Ids of the site's resources."""
 
     def __init__(self, live: Live, *, block: str = "127.9.0.0/16", subnet: str = "127.9.64.0/24") -> None:
         self.live = live

@@ -1,4 +1,4 @@
-"""Who may do what."""
+"""Permissions of callers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of actions against AWS's own descriptions of its services."""
+"""The table of actions agrees with AWS's own descriptions of its services."""
 
 from __future__ import annotations
 

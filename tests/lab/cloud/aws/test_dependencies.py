@@ -1,4 +1,4 @@
-"""What is in use cannot be deleted."""
+"""Resources in use cannot be deleted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the aws plugin tells of things that are there already, as AWS's SDK made them."""
+"""The aws plugin's answers about existing things, which AWS's SDK made."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ VPC = "urn:pulumi:t::p::aws:ec2/vpc:Vpc::x"
 
 
 class AbortedError(Exception):
-    """What a refused call ends with."""
+    """Exception that ends a refused call."""
 
 
 class Context:
-    """Stands in for gRPC's."""
+    """A stand-in for gRPC's context."""
 
     def abort(self, code: grpc.StatusCode, details: str) -> None:
         raise AbortedError(f"{code.name}: {details}")

@@ -1,4 +1,4 @@
-"""Instance metadata, as an instance asks it."""
+"""Instance metadata, as an instance requests it."""
 
 from __future__ import annotations
 

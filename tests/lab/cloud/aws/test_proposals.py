@@ -1,4 +1,4 @@
-"""Tunnel options in strongSwan's words."""
+"""Tunnel options, translated to strongSwan's proposals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A roll's view of an auto scaling group, asked of the lab's AWS with the vendor's SDK."""
+"""A roll's view of an auto scaling group, read from the lab's AWS with the vendor's SDK."""
 
 from __future__ import annotations
 

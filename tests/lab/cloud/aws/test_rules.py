@@ -1,4 +1,4 @@
-"""What EC2 refuses of a security group and its rules."""
+"""Security groups and rules that EC2 refuses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.lab.cloud.aws.site import Site
 from tests.lab.cloud.aws.test_dependencies import refused
 
 ADMITTED = "aZ09. _-:/()#,@[]+=&;{}!$*"
-"""One of each kind."""
+"""Characters that are allowed, one of each kind."""
 REFUSED = ("the lab's", 'the "lab"', "a -> b", "größe", "a\nb", "%", "a" * 256)
 
 

@@ -1,4 +1,4 @@
-"""Signatures, against the SDK's own signer."""
+"""The lab's check of signatures, compared with the SDK's own signer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What outlives the daemon."""
+"""State that outlives the daemon."""
 
 from __future__ import annotations
 

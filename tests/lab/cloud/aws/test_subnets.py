@@ -1,4 +1,4 @@
-"""Which addresses and prefixes are free."""
+"""Choice of free addresses and prefixes."""
 
 from __future__ import annotations
 

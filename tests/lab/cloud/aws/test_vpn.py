@@ -66,7 +66,7 @@ def test_tunnels_are_each_their_own(site: Site) -> None:
 
 
 def test_public_addresses_are_unique(site: Site) -> None:
-    """Those of tunnels and of NAT gateways, in all regions; what is given back is given out again."""
+    """Addresses of tunnels and of NAT gateways, in all regions; a released address is given out again."""
     _, connection = connect(site, "198.51.100.20")
     taken = {one["OutsideIpAddress"] for one in shown(site, connection)["Options"]["TunnelOptions"]}
     made = [site.ec2.allocate_address(Domain="vpc") for _ in range(RANGE.num_addresses - 2)]

@@ -1,4 +1,4 @@
-"""Tokens of Azure's identity service at AWS's door."""
+"""Tokens of Azure's identity service, used to sign in to AWS."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From AWS's state to the hypervisor's world."""
+"""Conversion of AWS's state to the hypervisor's world."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_networks_routes_and_egress(site: Site) -> None:
     route(site, table, "127.12.0.0/16", GatewayId=gateway)
 
     def subnet() -> tuple[Route, ...]:
-        """None yet, before the hypervisor has heard of it."""
+        """Return the subnet's routes; none before the hypervisor has received the subnet."""
         subnets = (one for network in site.live.hypervisor.world.networks for one in network.subnets)
         return next((one.routes for one in subnets if one.name == site.subnet), ())
 

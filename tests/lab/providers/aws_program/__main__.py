@@ -1,4 +1,4 @@
-"""What AWS holds of an environment, by the components that production uses: two sites, their peering, a VPN to a remote
+"""AWS's part of an environment, declared with production's components: two sites, their peering, a VPN to a remote
 gateway, and the node controller's role."""
 
 from pathlib import Path

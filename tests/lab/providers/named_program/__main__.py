@@ -1,5 +1,5 @@
-"""The networks of two sites and what links them, by the components that production uses, on parts that the environment
-names: the scenario that made them writes the file."""
+"""The networks of two sites and their links, declared with production's components, on existing parts that the
+environment names. The scenario that made these parts writes the environment file."""
 
 from functools import partial
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""One of everything that the lab's Azure has, as components declare it."""
+"""A program with one of everything that the lab's Azure has, declared with components."""
 
 import base64
 

@@ -1,4 +1,4 @@
-"""Whether an API server machine is well: its programs, each asked on its own loopback port."""
+"""Health checks of an API server machine: each of its programs is asked on its own loopback port."""
 
 from __future__ import annotations
 
@@ -12,37 +12,38 @@ from checks import Check
 from node_config import Node
 
 READY = "/readyz?verbose&exclude=etcd-override-0&exclude=etcd-override-readiness-0"
-"""Without the events store: its loss must not take an API server out of service."""
+"""Health path of kube-apiserver. It leaves out the events etcd: losing that must not take an API server out of
+service."""
 
 CONTROLLER_MANAGER = "https://127.0.0.1:10257/healthz"
 SCHEDULER = "https://127.0.0.1:10259/healthz"
 NODE_CONTROLLER = "http://127.0.0.1:10261/healthz"
 TIMEOUT_S = 5.0
 ELSEWHERE_S = 2.0
-"""An address that may lead nowhere gets less."""
+"""Timeout in seconds for an address that may not exist; shorter than :data:`TIMEOUT_S`."""
 
 
 def checks(node: Node, *, pki: Path) -> tuple[Check, ...]:
-    """kube-apiserver ready and of the right version; controller-manager, scheduler, node controller and join service
-    healthy."""
+    """Check that kube-apiserver is ready and of the right version, and that controller-manager, scheduler, node
+    controller and join endpoint are healthy."""
     return (
         server(node, pki=pki),
         _version(f"{_url(node)}/version", _context(pki), wanted=node.version),
         _health("kube-controller-manager", CONTROLLER_MANAGER, _unverified()),
         _health("kube-scheduler", SCHEDULER, _unverified()),
         _health("node-controller", NODE_CONTROLLER, _unverified()),
-        # Its certificate is of another name than that of loopback.
+        # Not verified: the join endpoint's certificate does not name the loopback address.
         _health("join", f"https://127.0.0.1:{node.join_port}/healthz", _unverified()),
     )
 
 
 def server(node: Node, *, pki: Path) -> Check:
-    """kube-apiserver ready."""
+    """Check that kube-apiserver is ready."""
     return _health("kube-apiserver", _url(node) + READY, _context(pki))
 
 
 def answers(frontend: str, *, pki: Path) -> bool:
-    """Whether a ready API server answers at another address than this machine's own."""
+    """Return whether a ready API server answers at ``frontend``, an address other than this machine's own."""
     try:
         status, _ = _get(f"https://{frontend}{READY}", _context(pki), timeout_s=ELSEWHERE_S)
     except OSError:
@@ -55,14 +56,16 @@ def _url(node: Node) -> str:
 
 
 def _context(pki: Path) -> ssl.SSLContext:
-    """As controller-manager: failed checks are only told to those who have an identity."""
+    """Return a TLS context with controller-manager's certificate: kube-apiserver names failed checks only to
+    authenticated clients."""
     context = ssl.create_default_context(cafile=str(pki / "kubernetes-ca.crt"))
     context.load_cert_chain(pki / "controller-manager.pem")
     return context
 
 
 def _unverified() -> ssl.SSLContext:
-    """For loopback ports whose certificate its owner makes up at each start."""
+    """Return a TLS context without verification, for loopback ports whose program makes its own certificate at each
+    start."""
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

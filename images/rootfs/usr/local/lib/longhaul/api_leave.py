@@ -1,4 +1,4 @@
-"""Leaving the load balancer: an API server stops only when another one serves in its place."""
+"""Take an API server out of the load balancer. It stops only when another one serves in its place."""
 
 from __future__ import annotations
 
@@ -12,26 +12,28 @@ import api_checks
 from node_config import Node
 
 WAIT_S = 60.0
-"""How long another server may take to be sent connections: it must have been found ready twice, 5 s apart
-(components/azure/load_balancer.py)."""
+"""Longest wait in seconds for another server to receive connections: the load balancer must have found it ready twice,
+5 s apart (components/azure/load_balancer.py)."""
 
 STOP_S = 60.0
-"""How long it may go on taking connections once it stops: --shutdown-delay-duration, and patience."""
+"""Longest time in seconds that kube-apiserver may accept connections after its stop: --shutdown-delay-duration and a
+margin."""
 
 RETRY_S = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Departure:
-    """Whether this server left, or had nothing to leave."""
+    """Result of :func:`leave`: whether this server left or had nothing to leave, and the reason."""
 
     left: bool
     reason: str
 
 
 def leave(node: Node, *, frontend: str, pki: Path) -> Departure:
-    """Wait until another server answers at ``frontend``, address and port, then stop serving. The cloud's load balancer
-    does not lead a server to itself: such a connection is never answered, so any answer is another server's."""
+    """Wait until another server answers at ``frontend`` (address and port), then stop kube-apiserver. The cloud's load
+    balancer never connects a server to itself: such a connection gets no answer, so any answer comes from another
+    server."""
     if not api_checks.server(node, pki=pki).ok:
         return Departure(left=True, reason="it serves nobody")
     deadline = time.monotonic() + WAIT_S
@@ -39,8 +41,9 @@ def leave(node: Node, *, frontend: str, pki: Path) -> Departure:
         if time.monotonic() + RETRY_S > deadline:
             return Departure(left=False, reason=f"no other API server answers at {frontend}")
         time.sleep(RETRY_S)
-    # At first it says that it is not ready and goes on serving: so long the load balancer takes it out. When it takes
-    # no more connections only watches are left, which their clients begin anew elsewhere.
+    # After the stop kube-apiserver first reports that it is not ready and still serves, which gives the load balancer
+    # time to take it out. Once it accepts no more connections, only watches are left; their clients start them again
+    # elsewhere.
     subprocess.run(["systemctl", "--no-block", "stop", "kube-apiserver.service"], check=True)
     deadline = time.monotonic() + STOP_S
     while _listens(node):

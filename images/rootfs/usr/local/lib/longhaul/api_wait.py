@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""End once kube-apiserver is ready: it tells systemd that it has started before its own roles and its first informers
-are there, and what starts then is refused."""
+"""Wait until kube-apiserver is ready. It tells systemd that it has started before its own roles and first informers
+exist, and programs that start then are refused."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import api_checks
 from node_config import PKI, Node
 
 RETRY_S = 0.5
-"""Between questions; the unit's TimeoutStartSec= bounds them."""
+"""Seconds between two checks; the unit's TimeoutStartSec= limits the total wait."""
 
 
 def main() -> int:
-    """0 once it is ready."""
+    """Return 0 once kube-apiserver is ready."""
     node = Node.read()
     said = ""
     while not (check := api_checks.server(node, pki=PKI)).ok:

@@ -1,4 +1,4 @@
-"""One check of a machine."""
+"""Type of a machine's health check."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """What was looked at, whether it is good, and what was seen."""
+    """Name of a check, its result, and what was seen."""
 
     name: str
     ok: bool

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Have /etc/containerd/config.toml, which other tools edit, import the folder that Longhaul's settings are in.
+"""Make /etc/containerd/config.toml, which other tools edit, import the folder with Longhaul's settings.
 
-What other tools wrote stays: only a file that is missing, is no TOML, is of containerd 1 or does not import the folder
-is replaced, and kept beside as config.toml.before-longhaul. Runs before containerd, with Python's standard library.
-Exit codes: 0 it does, 1 it cannot be read or written, 2 wrong use.
+Keeps what other tools wrote. Only a file that is missing, is not TOML, is of containerd 1 or does not import the folder
+is replaced; the old one stays beside it as config.toml.before-longhaul. Runs before containerd, with Python's standard
+library. Exit codes: 0 the file imports the folder, 1 the file cannot be read or written, 2 wrong use.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 PATH = Path("/etc/containerd/config.toml")
 FOLDER = "/etc/containerd/conf.d/*.toml"
 VERSION = 3
-"""Of containerd 2's files (docs/cri/config.md of containerd)."""
+"""Version of containerd 2's configuration files (docs/cri/config.md of containerd)."""
 TEXT = f"""\
 # Longhaul's settings are in the folder. Other tools may edit this file, as long as it goes on importing that.
 version = {VERSION}
@@ -26,7 +26,7 @@ imports = ["{FOLDER}"]
 
 
 def imports(text: str) -> bool:
-    """Whether containerd would read the folder."""
+    """Return whether containerd would read the folder."""
     try:
         found = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
@@ -36,7 +36,7 @@ def imports(text: str) -> bool:
 
 
 def ensure(path: Path) -> str:
-    """Have the file import the folder; returns what was done, or nothing."""
+    """Make the file import the folder. Return what was done, empty when nothing."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -59,7 +59,7 @@ def ensure(path: Path) -> str:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """The program."""
+    """Run the program."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("path", nargs="?", type=Path, default=PATH, help=f"default: {PATH}")
     args = parser.parse_args(argv)

@@ -1,4 +1,4 @@
-"""Asking etcd, through etcdctl: no client library is needed on the machines."""
+"""etcd client that runs etcdctl, so that machines need no client library."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 CONNECT_S = 1.0
-"""Given to an address that may not exist. One round trip inside a region is below 2 ms."""
+"""Time limit in seconds for a connection to an address that may not exist. One round trip inside a region is below 2
+ms."""
 
 COMMAND_S = 5.0
 
 
 class EtcdError(Exception):
-    """etcd, or the way to it, said no."""
+    """Raised when etcd refuses a command or cannot be reached."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +32,7 @@ class Member:
 
     id: int
     name: str
-    """Empty until it has started once."""
+    """Empty until the member has started once."""
     learner: bool
     peer_urls: tuple[str, ...]
     client_urls: tuple[str, ...]
@@ -39,40 +40,41 @@ class Member:
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
-    """What a member with a quorum behind it says of its cluster."""
+    """Members of an etcd cluster, as reported by a member that has a quorum."""
 
     id: int
     members: tuple[Member, ...]
     endpoint: str
-    """Where the answer came from."""
+    """Endpoint that answered."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Status:
-    """What a member says of itself; needs no quorum."""
+    """State of a member, as it reports itself; needs no quorum."""
 
     member: int
     cluster: int
     leader: int
-    """0 when it knows of none."""
+    """Id of the leader; 0 when the member knows of none."""
     learner: bool
     version: str
     db_size: int
-    """Bytes."""
+    """Size of the database in bytes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Etcdctl:
-    """etcdctl with this machine's client identity."""
+    """Runs etcdctl with this machine's client identity."""
 
     program: str = "/usr/local/bin/etcdctl"
     certificate: Path
-    """Certificate and key."""
+    """File with certificate and key."""
     authority: Path
-    """Issuers of the members' certificates."""
+    """File with the issuers of the members' certificates."""
 
     def run(self, endpoint: str, *arguments: str) -> Any:
-        """One command at one endpoint, its JSON answer; ``EtcdError`` with etcdctl's last words."""
+        """Run one command at one endpoint and return its JSON answer; ``EtcdError`` with the last line that etcdctl
+        wrote."""
         if not reachable(endpoint):
             raise EtcdError(f"{endpoint} does not answer")
         command = [
@@ -95,7 +97,7 @@ class Etcdctl:
         return json.loads(done.stdout)
 
     def cluster(self, endpoint: str) -> Cluster:
-        """The members, by consensus: an answer means that the cluster has a quorum."""
+        """Return the members, by consensus: an answer means that the cluster has a quorum."""
         answer = self.run(endpoint, "member", "list")
         return Cluster(
             id=answer["header"]["cluster_id"],
@@ -104,7 +106,7 @@ class Etcdctl:
         )
 
     def first_cluster(self, endpoints: Iterable[str]) -> Cluster | None:
-        """What the first endpoint with a quorum behind it says."""
+        """Return the answer of the first endpoint that has a quorum, or None."""
         for endpoint in answering(endpoints):
             try:
                 return self.cluster(endpoint)
@@ -113,7 +115,7 @@ class Etcdctl:
         return None
 
     def status(self, endpoint: str) -> Status:
-        """What the member at ``endpoint`` says of itself."""
+        """Return the state of the member at ``endpoint``."""
         raw = self.run(endpoint, "endpoint", "status")[0]["Status"]
         return Status(
             member=raw["header"]["member_id"],
@@ -125,14 +127,14 @@ class Etcdctl:
         )
 
     def healthy(self, endpoint: str) -> bool:
-        """Whether the member at ``endpoint`` commits through a quorum and has raised no alarm."""
+        """Return whether the member at ``endpoint`` commits through a quorum and has raised no alarm."""
         try:
             return bool(self.run(endpoint, "endpoint", "health")[0]["health"])
         except EtcdError:
             return False
 
     def add_learner(self, endpoint: str, *, name: str, peer_url: str) -> tuple[Member, ...]:
-        """Add a learner; every member after it."""
+        """Add a learner. Return all members, including the new one."""
         answer = self.run(endpoint, "member", "add", name, "--learner", f"--peer-urls={peer_url}")
         return tuple(_member(raw) for raw in answer["members"])
 
@@ -156,8 +158,8 @@ def _member(raw: dict[str, Any]) -> Member:
 
 
 def answering(endpoints: Iterable[str]) -> Iterator[str]:
-    """The endpoints that accept connections, the quickest first. All are tried at once: most addresses of a plan do not
-    exist, and each would cost its time limit."""
+    """Yield the endpoints that accept connections, the quickest first. All are tried at once: most addresses of a plan
+    do not exist, and each would cost its time limit."""
     with contextlib.ExitStack() as stack, selectors.DefaultSelector() as selector:
         for endpoint in endpoints:
             parts = urlsplit(endpoint)
@@ -174,10 +176,10 @@ def answering(endpoints: Iterable[str]) -> Iterator[str]:
 
 
 def reachable(endpoint: str) -> bool:
-    """Whether something accepts connections there."""
+    """Return whether the endpoint accepts connections."""
     return next(answering([endpoint]), None) is not None
 
 
 def endpoints(members: Iterable[Member]) -> Iterator[str]:
-    """Where started voting members answer clients."""
+    """Return the client URLs of the voting members that have started."""
     return (member.client_urls[0] for member in members if member.client_urls and not member.learner)

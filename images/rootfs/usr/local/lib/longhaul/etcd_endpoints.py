@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Tell kube-apiserver which etcd members there are, when it starts.
+"""Tell kube-apiserver which etcd members exist, when it starts.
 
-Its configuration names every address that a store may ever have, so that another member does not change it. Most of
-them do not exist, and kube-apiserver would dial them for ever, from a client for each resource. So the store is asked
-who its members are. When it does not answer, kube-apiserver gets every address: what is up by then it will find.
+Its configuration names every address that an etcd cluster may ever have, so that a new member does not change it. Most
+of them do not exist, and kube-apiserver would dial them for ever, from a client for each resource. So the etcd cluster
+is asked for its members. When it does not answer, kube-apiserver gets every address and finds the members that are up
+by then.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ ENVIRONMENT = Path("/run/longhaul-api/etcd-servers.env")
 
 
 def servers(candidates: dict[str, str], etcdctl: Etcdctl) -> tuple[str, ...]:
-    """Client URLs of a store's members, sorted; of every candidate when none answers."""
+    """Return the client URLs of an etcd cluster's members, sorted; those of every candidate when no member answers."""
     urls = [client_url(address) for address in candidates.values()]
     cluster = etcdctl.first_cluster(urls)
     found = sorted(endpoints(cluster.members)) if cluster else []
@@ -26,7 +27,7 @@ def servers(candidates: dict[str, str], etcdctl: Etcdctl) -> tuple[str, ...]:
 
 
 def environment(main: tuple[str, ...], events: tuple[str, ...]) -> str:
-    """The environment file: the flags that name the stores."""
+    """Return the environment file's text: the flags that name the etcd clusters."""
     return f"KUBE_APISERVER_ETCD=--etcd-servers={','.join(main)} --etcd-servers-overrides=/events#{';'.join(events)}\n"
 
 

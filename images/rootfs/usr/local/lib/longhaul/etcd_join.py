@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Decide how this etcd member starts, before it does. A store is founded once in its life, never twice.
+"""Decide how this etcd member starts, before etcd does. An etcd cluster is bootstrapped once in its life, never twice.
 
-With data, the member just starts, unless the cluster has removed it. Without, it joins the cluster that another member
-answers for. Only when the vault says that the store is new, those that it names found it together: nobody can use the
-store before the vault says that it exists. Everything else is refused: the unit fails with the reason, and is tried
-again. The answer is left in /run/longhaul/etcd-join.env for etcd.
+With data, the member just starts, unless the cluster has removed it. Without data, it joins the cluster for which
+another member answers. Only while the vault says that the cluster is new do the machines that the vault names bootstrap
+it together: the cluster is not used before the vault says that it exists. Everything else is refused: the unit fails
+with the reason, and is tried again. The decision is left in /run/longhaul/etcd-join.env for etcd.
 """
 
 from __future__ import annotations
@@ -26,51 +26,51 @@ DATA = Path("/var/lib/longhaul/ssd/etcd")
 ENVIRONMENT = Path("/run/longhaul/etcd-join.env")
 
 PATIENCE_S = 60.0
-"""How long to try before the unit fails (and is tried again): etcd adds no member within 5 s of another one's arrival
+"""Seconds to try before the unit fails (and is tried again): etcd adds no member within 5 s of another one's arrival
 (etcd 3.6, server/etcdserver/server.go ``HealthInterval``), and a machine's network comes up while this runs."""
 
 RETRY_S = 1.0
 
 UNHEALTHY = "unhealthy cluster"
-"""etcd's word for it (etcd 3.6, server/etcdserver/errors)."""
+"""Part of etcd's error message (etcd 3.6, server/etcdserver/errors)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class State:
-    """What the vault says of the store."""
+    """State of the etcd cluster, as recorded in the vault."""
 
     state: str
-    """``new`` until its first members were healthy, then ``existing``."""
+    """``new`` until the first members were healthy, then ``existing``."""
     cluster: str = ""
-    """The cluster's id in hexadecimal, once known."""
+    """Id of the etcd cluster in hexadecimal, once known."""
     founders: tuple[str, ...] = ()
-    """Who founds it, by machine: those that there were when the secret was made, for every founder must name the same.
-    Without any, the member of index 0."""
+    """Names of the machines that bootstrap the etcd cluster: those that existed when the secret was made, because all
+    of them must use the same list. Empty: the member of index 0 does."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Start:
-    """Start with the data that is there."""
+    """Decision to start with the data on the disk."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """Found the store, together with the others that do."""
+    """Decision to bootstrap the etcd cluster, together with the other machines that do."""
 
     founders: tuple[str, ...]
-    """All of them, by machine."""
+    """Names of all machines that bootstrap it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Join:
-    """Join the cluster that answers, after these members of the same name or address were removed from it."""
+    """Decision to join the cluster that answers, after the removal of these members with the same name or address."""
 
     stale: tuple[Member, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Refuse:
-    """Do not start."""
+    """Decision not to start."""
 
     reason: str
 
@@ -78,8 +78,8 @@ class Refuse:
 def decide(
     *, node: Node, local: Identity | None, cluster: Cluster | None, state: State | None
 ) -> Start | Found | Join | Refuse:
-    """What to do. ``cluster`` is what another member answered with a quorum behind it, ``state`` what the vault
-    holds (None when it could not be read; not needed with data)."""
+    """Return the decision. ``cluster``: answer of another member that has a quorum; ``state``: record in the vault
+    (None when it could not be read; not needed with data)."""
     if local is not None:
         return _with_data(local, cluster)
     if state is None:
@@ -110,7 +110,8 @@ def _first(node: Node) -> tuple[str, ...]:
 
 
 def _awaited(node: Node, cluster: Cluster) -> bool:
-    """Whether the founders that are quicker already are a quorum, and have this one as a member that never started."""
+    """Return whether quicker machines have bootstrapped the cluster with a quorum and list this one as a member that
+    never started."""
     return any(peer_url(node.address) in member.peer_urls and not member.client_urls for member in cluster.members)
 
 
@@ -142,7 +143,8 @@ def _join(node: Node, cluster: Cluster, state: State) -> Join | Refuse:
 
 
 def join(node: Node, etcdctl: Etcdctl, cluster: Cluster, stale: tuple[Member, ...]) -> str:
-    """Make room, become a learner, and return ``ETCD_INITIAL_CLUSTER``; ``EtcdError`` when the cluster refuses."""
+    """Remove the stale members, become a learner, and return ``ETCD_INITIAL_CLUSTER``; ``EtcdError`` when the cluster
+    refuses."""
     for member in stale:
         print(f"removing the old member {member.id:x} ({member.name or 'never started'})", flush=True)
         etcdctl.remove(cluster.endpoint, member.id)
@@ -168,8 +170,8 @@ def join(node: Node, etcdctl: Etcdctl, cluster: Cluster, stale: tuple[Member, ..
 def prepare(
     node: Node, *, etcdctl: Etcdctl, read: Callable[[str], str], data: Path, environment: Path
 ) -> Start | Found | Join | Refuse:
-    """Decide, act, and leave etcd its environment. ``EtcdError``, ``VaultError`` or ``WalError`` when something
-    fails on the way."""
+    """Decide, act, and write the environment file for etcd. ``EtcdError``, ``VaultError`` or ``WalError`` when a step
+    fails."""
     local = identity(data)
     cluster = etcdctl.first_cluster(client_url(address) for address in node.peers.values())
     state = _state(node, read) if local is None else None
@@ -181,7 +183,7 @@ def prepare(
     elif isinstance(decision, Found):
         _write(environment, "new", _initial(node, decision.founders))
     else:
-        # With data etcd ignores both; should it see no data after all, "existing" keeps it from founding.
+        # With data etcd ignores both values. If it sees no data after all, "existing" keeps it from a bootstrap.
         _write(environment, "existing", _initial(node, (node.machine,)))
     return decision
 
@@ -207,7 +209,7 @@ def _state(node: Node, read: Callable[[str], str]) -> State | None:
 
 
 def attempt(node: Node) -> str:
-    """Try once; empty when etcd may start, else why not."""
+    """Try once. Return the reason why etcd may not start; empty when it may."""
     etcdctl = Etcdctl(certificate=PKI / "client.pem", authority=PKI / "etcd-ca.crt")
     vault = fetch_secrets.Config.read(fetch_secrets.CONFIG).open()
     try:
@@ -221,7 +223,7 @@ def attempt(node: Node) -> str:
 
 
 def main() -> int:
-    """0 when etcd may start."""
+    """Return 0 when etcd may start, 1 when it still may not after :data:`PATIENCE_S`."""
     node = Node.read()
     deadline = time.monotonic() + PATIENCE_S
     said = ""

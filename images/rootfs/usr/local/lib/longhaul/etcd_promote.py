@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Make this member a voting one as soon as it has caught up; ends once it votes."""
+"""Make this member a voting one as soon as it has caught up. The program ends once the member votes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from etcd_client import Cluster, Etcdctl, EtcdError, endpoints
 from node_config import PKI, Node, client_url
 
 RETRY_S = 1.0
-"""Between attempts: the leader says whether the learner is in sync only when asked to promote it."""
+"""Seconds between attempts: the leader tells whether the learner is in sync only when asked to promote it."""
 
 
 def promote(node: Node, etcdctl: Etcdctl) -> bool:
-    """One attempt; True once this member votes. ``EtcdError`` when it does not answer or the cluster says not yet."""
+    """Try once. Return True once this member votes; ``EtcdError`` when it does not answer or the cluster refuses for
+    now."""
     status = etcdctl.status(client_url(node.address))
     if not status.learner:
         return True
@@ -26,12 +27,12 @@ def promote(node: Node, etcdctl: Etcdctl) -> bool:
 
 
 def _voter(cluster: Cluster) -> str:
-    """Only voting members take the request; they pass it on to the leader."""
+    """Return the client URL of a voting member: only these accept the request, and pass it on to the leader."""
     return next(endpoints(cluster.members), cluster.endpoint)
 
 
 def main() -> int:
-    """0 once this member votes."""
+    """Return 0 once this member votes."""
     node = Node.read()
     etcdctl = Etcdctl(certificate=PKI / "client.pem", authority=PKI / "etcd-ca.crt")
     said = ""

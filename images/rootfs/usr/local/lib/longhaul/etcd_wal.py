@@ -1,8 +1,8 @@
-"""Who a member is, read from its data directory without starting it.
+"""Identity of an etcd member, read from its data directory without starting it.
 
-Every segment of etcd's write-ahead log begins with a checksum record and the metadata record that holds the member's
-and the cluster's id (etcd 3.6, server/storage/wal: wal.go ``cut``, encoder.go ``encodeFrameSize``; etcdserverpb
-``Metadata``).
+Every segment of etcd's write-ahead log begins with a checksum record and the metadata record, which holds the ids of
+the member and of the cluster (etcd 3.6, server/storage/wal: wal.go ``cut``, encoder.go ``encodeFrameSize``;
+etcdserverpb ``Metadata``).
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ METADATA = 1
 """Type of the metadata record (wal.go, ``MetadataType``)."""
 
 HEAD_BYTES = 4096
-"""More than the first two records of a segment take."""
+"""Bytes to read; the first two records of a segment take less."""
 
 
 class WalError(Exception):
-    """The write-ahead log is there but does not say whose it is."""
+    """Raised when the write-ahead log does not tell which member wrote it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Identity:
-    """A member's and its cluster's id."""
+    """Ids of a member and of its cluster."""
 
     member: int
     cluster: int
 
 
 def identity(data: Path) -> Identity | None:
-    """Whose data ``data`` holds; None without a write-ahead log, which is how etcd itself tells a new member.
-    ``WalError`` when there is one that cannot be read."""
+    """Return the identity of the data in ``data``; None without a write-ahead log, which is how etcd itself recognises
+    a new member. ``WalError`` when the log cannot be read."""
     segments = sorted((data / "member" / "wal").glob("*.wal"))
     if not segments:
         return None
@@ -49,7 +49,7 @@ def identity(data: Path) -> Identity | None:
 
 
 def _records(head: bytes) -> list[dict[int, int | bytes]]:
-    """The first two records: the one wanted is the second."""
+    """Return the first two records; the metadata record is the second."""
     records: list[dict[int, int | bytes]] = []
     position = 0
     for _ in range(2):
@@ -68,7 +68,7 @@ def _bytes(value: int | bytes | None) -> bytes:
 
 
 def _fields(message: bytes) -> dict[int, int | bytes]:
-    """A protobuf message's integers and byte strings by field number."""
+    """Return a protobuf message's integers and byte strings by field number."""
     fields: dict[int, int | bytes] = {}
     position = 0
     while position < len(message):

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Bring this machine's secrets from the vault into files, and restart what reads them only at its start.
+"""Write this machine's secrets from the vault into files, and restart the units that read them only at their start.
 
-/etc/longhaul/secrets.json says which: each file's ``content`` holds ``${secret}`` or ``${secret:field}`` (a field of a
-secret whose value is JSON) where the value goes. A file is replaced in one rename, only when it changed. When the vault
-cannot be reached and the files are there from before, they stay. No value is ever logged.
+/etc/longhaul/secrets.json lists the files: each file's ``content`` holds ``${secret}`` or ``${secret:field}`` (a field
+of a secret whose value is JSON) in the place of the value. A file is replaced in one rename, and only when it changed.
+When the vault cannot be reached, existing files stay. No value is ever logged.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ CONFIG = Path("/etc/longhaul/secrets.json")
 PLACEHOLDER = re.compile(r"\$\{([a-z0-9-]+)(?::([a-z]+))?\}")
 
 RETRY_S = 1.0
-"""Between attempts at boot: Azure gives no event for a role assignment that has come into force, which takes up to ten
-minutes (learn.microsoft.com, "Troubleshoot Azure RBAC"), nor for a secret that is still to be made. What was read is
-not read again."""
+"""Seconds between attempts at boot. Azure does not report when a role assignment comes into force, which takes up to
+ten minutes (learn.microsoft.com, "Troubleshoot Azure RBAC"), or when a missing secret is made. Secrets that were read
+are not read again."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SecretFile:
-    """A file made of secrets."""
+    """A file whose content contains secrets."""
 
     path: Path
     content: str
@@ -48,13 +48,13 @@ class SecretFile:
     """Units that read the file only at their start."""
 
     def secrets(self) -> set[str]:
-        """Names of the secrets in it."""
+        """Return the names of the secrets in it."""
         return {match[1] for match in PLACEHOLDER.finditer(self.content)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """/etc/longhaul/secrets.json."""
+    """Contents of /etc/longhaul/secrets.json."""
 
     vault: str
     metadata: str
@@ -67,7 +67,7 @@ class Config:
         return cls(vault=raw["vault"], metadata=raw["metadata"], files=tuple(_file(item) for item in raw["files"]))
 
     def open(self) -> Vault:
-        """The vault it names."""
+        """Return the vault that the configuration names."""
         return Vault(url=self.vault, metadata=self.metadata)
 
 
@@ -84,7 +84,7 @@ def _file(raw: dict[str, Any]) -> SecretFile:
 
 
 def render(content: str, values: dict[str, str]) -> str:
-    """``content`` with every placeholder replaced; ``VaultError`` when a secret lacks the field."""
+    """Return ``content`` with every placeholder replaced; ``VaultError`` when a secret lacks the field."""
 
     def value(match: re.Match[str]) -> str:
         name, field = match[1], match[2]
@@ -102,8 +102,8 @@ def render(content: str, values: dict[str, str]) -> str:
 
 
 def write(file: SecretFile, content: str) -> bool:
-    """Replace the file in one step; False when it already held ``content``. Owner and mode are set before it has a
-    name."""
+    """Replace the file in one step; return False when it already held ``content``. Owner and mode are set before the
+    file gets its name."""
     if file.path.exists() and file.path.read_text() == content:
         return False
     file.path.parent.mkdir(parents=True, exist_ok=True)
@@ -123,7 +123,7 @@ def write(file: SecretFile, content: str) -> bool:
 
 
 def fetch(config: Config, read: Callable[[str], str]) -> tuple[list[SecretFile], list[str]]:
-    """Bring every file up to date as far as the vault allows: files that changed, and what went wrong."""
+    """Bring every file up to date as far as the vault allows. Return the files that changed, and the problems."""
     values: dict[str, str] = {}
     problems: list[str] = []
     for name in sorted(set[str]().union(*(file.secrets() for file in config.files))):
@@ -145,7 +145,8 @@ def fetch(config: Config, read: Callable[[str], str]) -> tuple[list[SecretFile],
 
 
 def restart(changed: Iterable[SecretFile]) -> None:
-    """Restart running units that must read the changed files anew. Not awaited: they are ordered after this program."""
+    """Restart running units that must read the changed files again. Does not wait: they are ordered after this
+    program."""
     units = sorted({unit for file in changed for unit in file.restart})
     if units:
         print(f"restarting {', '.join(units)}", flush=True)
@@ -153,7 +154,7 @@ def restart(changed: Iterable[SecretFile]) -> None:
 
 
 def main() -> int:
-    """0 when every file is as the vault has it, or, at boot, when every file is there at least from before."""
+    """Return 0 when every file is as the vault has it, or, at boot, when every file at least exists."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--config", type=Path, default=CONFIG)
     parser.add_argument("--boot-wait", type=float, default=0.0, metavar="SECONDS", help="how long files may be missing")

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Whether this machine's GPUs are there and well, against what /etc/longhaul/node.json promises of them.
+"""Check that this machine's GPUs are present and healthy, as /etc/longhaul/node.json promises.
 
-Prints every problem in one report: a line each, or with ``--json`` one object. Exit codes: 0 all is well, 1 something
-is wrong, 2 wrong use of this command, 3 it could not look at everything and saw nothing wrong in the rest, 143 it was
-told to end (SIGTERM), and has ended gpu_check too.
+Prints every problem in one report: one line each, or one JSON object with ``--json``. Exit codes: 0 all is healthy, 1 a
+problem was found, 2 wrong use of this command, 3 some checks could not be made and the others found no problem, 143 it
+was told to end (SIGTERM), and has ended gpu_check too.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from node_config import PATH
 
 
 def document(report: Report) -> dict[str, Any]:
-    """The report as JSON has it."""
+    """Return the report as a JSON object."""
     return {"healthy": report.exit_code == HEALTHY, **asdict(report)}
 
 
 def lines(report: Report) -> list[str]:
-    """The report as people read it."""
+    """Return the report as lines for people."""
     found = [str(finding) for finding in report.findings]
     found += [f"not seen: {what}" for what in report.unseen]
     if found:
@@ -43,8 +43,9 @@ def _ended(number: int, _: object) -> None:
 
 
 def main() -> int:
-    """The command's exit code."""
-    # As an exception: gpu_check has a session of its own, so no signal to this one's group reaches it.
+    """Run the command and return its exit code."""
+    # SIGTERM raises an exception, so that gpu_check is ended too: it has a session of its own, which no signal to this
+    # process's group reaches.
     signal.signal(signal.SIGTERM, _ended)
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true", help="one JSON object instead of lines")

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Tell the cluster whether this node's GPUs are well: test them after each boot, look at them from then on.
+"""Report to the cluster whether this node's GPUs are healthy: test them after each boot, and look at them from then on.
 
-The verdict is two conditions of the Node, labels of what the GPUs are, and an Event whenever it changes; the node
-controller lifts the taint that the node was born with by it, or puts it back. A test that fails is tried again, after
-longer and longer pauses. Ends with 0 on a machine that is promised no GPUs.
+The verdict is two conditions of the Node, labels that describe the GPUs, and an Event whenever the verdict changes.
+According to it, the node controller lifts the taint with which the node registered, or puts it back. A test that fails
+is tried again, after longer and longer pauses. Ends with 0 on a machine that is promised no GPUs.
 """
 
 from __future__ import annotations
@@ -36,32 +36,33 @@ log = logging.getLogger("gpu_report")
 AGENT = "longhaul-gpu-report"
 
 WELL_S = 300.0
-"""Between looks at GPUs that are well: as often as the kubelet says that nothing changed (its default
+"""Seconds between looks at healthy GPUs: as often as the kubelet reports that nothing changed (its default
 ``nodeStatusReportFrequency``)."""
 FIRST_S = 15.0
 LAST_S = 900.0
-"""Pauses after a test that failed: each twice the one before."""
+"""First and longest pause in seconds after a failed test; each pause is twice the one before."""
 WAIT_S = 30.0
-"""Longest pause while something else is waited for: a pod's end, the taint."""
+"""Longest pause in seconds while waiting for a pod's end or for the taint."""
 RETRY_S = 3.0
-"""While the API does not answer, or the kubelet has not registered the Node."""
+"""Pause in seconds while the API does not answer, or the kubelet has not registered the Node."""
 
 
 class Looks(Protocol):
-    """Whoever looks at the GPUs."""
+    """Source of preflight reports."""
 
     def look(self, *, check: bool) -> dict[str, Any]:
-        """The preflight's report; ``BrokeOffError``."""
+        """Return the preflight's report; ``BrokeOffError`` when there is none."""
 
 
 class Reporter:
-    """One node's verdict."""
+    """Determines one node's verdict and writes it to the Node."""
 
     def __init__(self, node: OwnNode, promise: Promise, looks: Looks, *, boot: str) -> None:
         self._node, self._promise, self._looks, self._boot = node, promise, looks, boot
 
     def step(self) -> Verdict:
-        """Look, and tell what is new. ``ApiError`` and ``NotRegisteredError``: come again."""
+        """Look at the GPUs and write what has changed. After ``ApiError`` or ``NotRegisteredError`` the caller tries
+        again."""
         node = self._node.read()
         verdict, differs, labels = self._verdict(node)
         before = by_type(node)
@@ -88,13 +89,13 @@ class Reporter:
         return verdict, mismatch(report), features.labels(report, there=there)
 
     def _passed(self, node: Object) -> bool:
-        """Whether the test was passed since this boot, and no look since found anything."""
+        """Return whether the test was passed since this boot, and no look since then found a problem."""
         boot = node["metadata"].get("annotations", {}).get(BOOT)
         return bool(boot == self._boot and by_type(node).get(HEALTHY, {}).get("status") == GOOD)
 
     def _waits(self, node: Object) -> Verdict | None:
-        """What keeps the trial of memory and compute from owning all GPUs. First the taint, then the pods: once it is
-        there, nobody joins those that are."""
+        """Return why the trial of memory and compute cannot have all GPUs now; None when it can. The taint is checked
+        before the pods: once it is there, no further pods come."""
         if not self._promise.check or self._passed(node):
             return None
         if not tainted(node):
@@ -108,7 +109,7 @@ class Reporter:
         return Verdict(status=OPEN, reason=IN_USE, message=message)
 
     def _known(self, node: Object, told: list[dict[str, str]], labels: dict[str, str]) -> bool:
-        """Whether the Node says all of it already."""
+        """Return whether the Node already has all of it."""
         metadata, before = node["metadata"], by_type(node)
         fields = ("status", "reason", "message")
         return (
@@ -119,13 +120,13 @@ class Reporter:
 
 
 class Pace:
-    """How long to wait before the next look."""
+    """Pauses between looks."""
 
     def __init__(self) -> None:
         self._next_s, self._said = FIRST_S, ""
 
     def after(self, verdict: Verdict) -> float:
-        """Seconds. A verdict that is new begins with the shortest pause."""
+        """Return the seconds until the next look. A new verdict begins with the shortest pause."""
         if verdict.good:
             self._next_s, self._said = FIRST_S, ""
             return WELL_S
@@ -137,7 +138,7 @@ class Pace:
 
 
 def run(reporter: Reporter, *, sleep: Callable[[float], None] = time.sleep) -> None:
-    """Step after step, for ever."""
+    """Run steps for ever."""
     pace, said = Pace(), ""
     while True:
         try:
@@ -147,13 +148,13 @@ def run(reporter: Reporter, *, sleep: Callable[[float], None] = time.sleep) -> N
                 said = str(error)
                 log.warning("not yet: %s", said)
             pause = RETRY_S
-        # Each is drawn anew, so that nodes which start together do not ask together.
+        # Each pause is random, so that nodes that start together do not ask together.
         sleep(random.uniform(0.9, 1.1) * pause)  # noqa: S311  (no secret)
 
 
 def own_node() -> OwnNode:
-    """As the kubelet speaks of it; ``OSError``, ``ValueError``, ``TypeError`` or ``AttributeError`` while this machine
-    does not know where it stands."""
+    """Return the Node, accessed as the kubelet; ``OSError``, ``ValueError``, ``TypeError`` or ``AttributeError`` while
+    this machine does not know its place."""
     paths, url = worker_checks.Paths(), urllib.parse.urlsplit(Worker.read(PATH).api)
     name = worker_checks.name(paths)
     if not name or not url.hostname:
@@ -164,9 +165,9 @@ def own_node() -> OwnNode:
 
 
 def main() -> int:
-    """The service's exit code."""
+    """Run the service and return its exit code."""
     argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
-    # The journal has the time.
+    # The format has no time, because the journal adds it.
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(message)s")
     try:
         promise = Promise.read(PATH)

@@ -1,7 +1,7 @@
-"""The container images that came with a machine's image, as archives.
+"""Container images that came with a machine's image, as archives.
 
-Not in containerd's own store, whose root is the local SSD where there is one: what a bake leaves in /var/lib/containerd
-is never looked at there.
+They are not in containerd's own store. Its root is the local SSD where there is one, and there containerd never looks
+at what a bake left in /var/lib/containerd.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from pathlib import Path
 
 ARCHIVES = Path("/usr/share/longhaul/images")
 NAME = "io.containerd.image.name"
-"""Annotation by which an OCI layout says what `ctr images import` is to call an image."""
+"""Annotation of an OCI layout with the name that `ctr images import` gives to an image."""
 
 
 class ArchiveError(Exception):
-    """A file that is no archive of a named image."""
+    """Raised for a file that is not an archive of named images."""
 
 
 def archives(folder: Path = ARCHIVES) -> Iterator[tuple[Path, dict[str, str]]]:
-    """Every archive with its images' manifest digests by name; ``ArchiveError`` for one that is none."""
+    """Yield every archive with its images' manifest digests by name; ``ArchiveError`` for a file that is not one."""
     for path in sorted(folder.glob("*.tar")):
         yield path, images(path)
 
 
 def images(path: Path) -> dict[str, str]:
-    """Digest of each image's manifest by the image's whole name."""
+    """Return the digest of each image's manifest by the image's full name."""
     try:
         with tarfile.open(path) as tar, tar.extractfile("index.json") as file:  # type: ignore[union-attr]
             index = json.load(file)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Write what this machine is made of to /usr/share/longhaul/image.json: the last thing that a bake does.
+"""Write what this machine is made of to /usr/share/longhaul/image.json, as the last step of a bake.
 
-Run on the machine that gets baked, so that it says what is there and not what was asked for. The same machine gives the
-same file: there is no date in it. Prints `written`, or `the same` when the file said it already.
+Run it on the machine that is baked, so that the file lists what is there and not what was asked for. The same machine
+gives the same file: it contains no date. Prints `written`, or `the same` when the file was up to date already.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ FORMAT = 1
 BINARIES = Path("/usr/local/bin")
 KERNELS = Path("/lib/modules")
 NVIDIA = ("nvidia", "nvidia-current")
-"""What the driver's module is called: NVIDIA's own packages and Ubuntu's say nvidia, Debian's nvidia-current."""
+"""Names of the driver's module: nvidia in NVIDIA's own packages and Ubuntu's, nvidia-current in Debian's."""
 CONTENT = ("packages", "binaries", "images", "kernels")
-"""What the digest is of, besides the sources' own."""
+"""Keys that the digest covers, besides the sources' own."""
 
 
 def packages(root: Path) -> dict[str, str]:
-    """Version by name of every package that dpkg knows."""
+    """Return the version of every package that dpkg knows, by name."""
     argv = ["dpkg-query", f"--admindir={root / 'var/lib/dpkg'}", "--show", "--showformat=${Package} ${Version}\\n"]
     done = subprocess.run(argv, capture_output=True, text=True, check=True)
     return dict(sorted(line.split(" ", 1) for line in done.stdout.splitlines()))
 
 
 def binaries(folder: Path) -> dict[str, str]:
-    """SHA-256 by name of every file in the folder."""
+    """Return the SHA-256 of every file in the folder, by name."""
     return {path.name: _sha256(path) for path in sorted(folder.iterdir()) if path.is_file() and not path.is_symlink()}
 
 
@@ -46,7 +46,8 @@ def _sha256(path: Path) -> str:
 
 
 def kernels(root: Path) -> dict[str, dict[str, str]]:
-    """Every kernel by its release, with the version of the NVIDIA module that was built for it; none in a container."""
+    """Return every kernel by its release, with the version of the NVIDIA module that was built for it; empty in a
+    container."""
     folder = root / KERNELS.relative_to("/")
     releases = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
     return {release: _nvidia(release, root) for release in releases if (folder / release / "modules.dep").exists()}
@@ -62,14 +63,14 @@ def _nvidia(release: str, root: Path) -> dict[str, str]:
 
 
 def system(root: Path) -> dict[str, str]:
-    """What /etc/os-release says."""
+    """Return the name and the codename from /etc/os-release."""
     lines = (root / "etc/os-release").read_text().splitlines()
     said = {key: value.strip("\"'") for key, _, value in (line.partition("=") for line in lines)}
     return {"name": said.get("PRETTY_NAME", ""), "codename": said.get("VERSION_CODENAME", "")}
 
 
 def manifest(root: Path, *, kind: str, version: str, commit: str, sources: str) -> dict[str, Any]:
-    """All of it. An image without a version is given one that its content makes."""
+    """Return the whole manifest. An image without a version gets one from its content."""
     loaded = archives(root / ARCHIVES.relative_to("/"))
     there: dict[str, Any] = {
         "format": FORMAT,
@@ -88,7 +89,7 @@ def manifest(root: Path, *, kind: str, version: str, commit: str, sources: str) 
 
 
 def main(argv: list[str] | None = None) -> int:
-    """0 once it is written."""
+    """Return 0 once the file is written, 1 when this machine cannot be described."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kind", default="node", help="what was baked (node)")
     parser.add_argument("--version", default="", help="the image's version (one that the content makes)")

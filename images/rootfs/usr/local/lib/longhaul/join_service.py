@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The join service: on every API server machine, for cloud machines that have no certificate yet.
+"""Join endpoint: runs on every API server machine, for cloud machines that have no certificate yet.
 
-It finds out which machine asks, by what its cloud has signed, and makes a request for a certificate in its name. What
-becomes of that, the node controller decides.
+It identifies a machine by what its cloud has signed, and makes a certificate request in the machine's name. The node
+controller decides on the request.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ EVERYWHERE = "0.0.0.0"  # noqa: S104  (security rules say who reaches it)
 
 
 def serve(node: Node, *, pki: Path, address: str, stop: threading.Event) -> None:
-    """Answer machines until stopped; ``OSError`` when the port or the certificate cannot be had."""
+    """Answer machines until stopped; ``OSError`` when the port is not free or the certificate cannot be read."""
     certificate = pki / "join.pem"
     api = Api(host="127.0.0.1", port=node.port, authority=pki / "kubernetes-ca.crt", certificate=certificate)
     desk = Desk(
@@ -45,7 +45,8 @@ def serve(node: Node, *, pki: Path, address: str, stop: threading.Event) -> None
 
 
 def _there(port: int) -> bool:
-    """Whether this machine's API server is: without it nothing can be asked for here, and another machine is asked."""
+    """Return whether this machine's API server accepts connections. Without it, this endpoint can help no machine;
+    another one can."""
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=1.0):
             return True
@@ -54,13 +55,13 @@ def _there(port: int) -> bool:
 
 
 def main() -> int:
-    """The service's exit code."""
+    """Run the service and return its exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--node", type=Path, default=NODE, help="what this machine is")
     parser.add_argument("--pki", type=Path, default=PKI, help="where its certificates are")
     parser.add_argument("--address", default=EVERYWHERE, help="where it listens")
     arguments = parser.parse_args()
-    # The journal has the time.
+    # The format has no time, because the journal adds it.
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(message)s")
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())

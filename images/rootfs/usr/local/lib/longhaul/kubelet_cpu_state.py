@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""Before the kubelet starts: see that what it remembers of processors it gave away does not keep it from starting.
+"""Before the kubelet starts, make sure that its record of assigned CPUs does not keep it from starting.
 
-A kubelet whose CPU manager policy, reservation or processors are others than its state file's ends at once, for ever
+A kubelet whose CPU manager policy, reserved CPUs or CPUs differ from its state file ends at once, at every start
 (k8s.io/kubernetes v1.36, pkg/kubelet/cm/cpumanager: ``state_checkpoint.go`` restoreState, ``policy_static.go``
-validateState), and kubernetes.io, "Control CPU Management Policies on the Node", has people drain the node and delete
-the file. Only containers of Guaranteed pods are ever given processors of their own. So where no process of such a pod
-is left (after a boot, or once they have ended), nothing is remembered that is still true, and the file goes. Where one
-is, its processors stay its own: the kubelet goes on with the policy it had, which a drop-in tells it, until it starts
-another time.
+validateState). kubernetes.io, "Control CPU Management Policies on the Node", tells people to drain the node and delete
+the file. Only containers of Guaranteed pods ever get CPUs of their own. So where no process of such a pod is left
+(after a boot, or once they have ended), nothing in the record is still true, and the file is deleted. Where one is
+left, it keeps its CPUs: a drop-in makes the kubelet keep the policy that it had, until it starts another time.
 """
 
 from __future__ import annotations
@@ -22,24 +21,24 @@ from pathlib import Path
 from pod_processes import CGROUPS, GUARANTEED, running
 
 NONE = "none"
-"""The kubelet's policy when its configuration names none."""
+"""Policy of the kubelet when its configuration names none."""
 
 POLICY = re.compile(r"^cpuManagerPolicy: *(\w+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Paths:
-    """What is looked at and written."""
+    """Files and folders that are read and written."""
 
     configuration: Path = Path("/etc/longhaul/kubelet.yaml")
     state: Path = Path("/var/lib/kubelet/cpu_manager_state")
     kept: Path = Path("/etc/longhaul/kubelet.conf.d/50-cpu-policy.conf")
-    """Beats the configuration while it is there."""
+    """Drop-in; overrides the configuration while it exists."""
     cgroups: Path = CGROUPS
 
 
 def settle(paths: Paths) -> str:
-    """Do what has to be done; what was done, in words. ``OSError`` when it cannot be."""
+    """Make the kubelet able to start. Return what was done, in words; ``OSError`` when it cannot be done."""
     paths.kept.unlink(missing_ok=True)
     if not paths.state.exists():
         return "nothing is remembered"
@@ -56,7 +55,7 @@ def settle(paths: Paths) -> str:
 
 
 def remembered(state: Path) -> str:
-    """The policy that the file was written under; ``OSError`` when the file is none of the kubelet's."""
+    """Return the policy under which the file was written; ``OSError`` when the file is not the kubelet's."""
     try:
         return str(json.loads(state.read_text())["policyName"])
     except (ValueError, KeyError, TypeError) as error:
@@ -66,8 +65,8 @@ def remembered(state: Path) -> str:
 
 
 def kept(policy: str) -> str:
-    """The drop-in. Options are the other policy's: null takes them out (the kubelet merges by RFC 7396), since ``none``
-    refuses any."""
+    """Return the drop-in. The configured options belong to the other policy, and ``none`` refuses any, so null removes
+    them (the kubelet merges by RFC 7396)."""
     value = {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
@@ -80,14 +79,14 @@ def kept(policy: str) -> str:
 def _write(path: Path, content: str) -> None:
     """Replace a file in one step."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    # The kubelet reads only what ends with .conf.
+    # The kubelet reads only files whose names end with .conf.
     new = path.with_name(f".{path.name}.new")
     new.write_text(content)
     os.replace(new, path)
 
 
 def main() -> int:
-    """0 when the kubelet can start."""
+    """Return 0 when the kubelet can start."""
     try:
         print(settle(Paths()), flush=True)
     except OSError as error:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Give containerd the container images that came with this machine's image, so that the first pods pull nothing.
+"""Import the container images of this machine's image into containerd, so that the first pods pull nothing.
 
-What containerd has by the same name is left alone. An image that cannot be given is no reason not to start: the kubelet
-pulls it as any other.
+An image that containerd has by the same name is left alone. A failed import does not keep the node from starting: the
+kubelet pulls the image like any other.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from pathlib import Path
 from image_archives import ArchiveError, archives
 
 CTR = ("/usr/local/bin/ctr", "--namespace", "k8s.io", "images")
-"""The namespace is the one that containerd's CRI plugin has, for what the kubelet asks for."""
+"""Command for images, in the namespace of containerd's CRI plugin, which the kubelet uses."""
 
 
 def wanted(found: Iterable[tuple[Path, Mapping[str, str]]], there: Iterable[str]) -> list[Path]:
-    """The archives of which containerd lacks an image."""
+    """Return the archives with an image that containerd lacks."""
     have = set(there)
     return [path for path, names in found if not have.issuperset(names)]
 
 
 def main() -> int:
-    """0 when containerd has all of them."""
+    """Return 0 when containerd has all of them."""
     try:
         found = list(archives())
         listed = subprocess.run([*CTR, "list", "--quiet"], capture_output=True, text=True, check=True).stdout.split()

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Mount the machine's local NVMe disk at /var/lib/longhaul/ssd, after making a file system on it when it is blank.
 
-What is mounted there already is taken as it is. A disk with anything on it that is not Longhaul's is never written to.
-With ``--if-any`` a machine without a local disk is well too: workers use what there is, a store's members need it.
+What is already mounted there is used as it is. A disk with data that is not Longhaul's is never written to. With
+``--if-any`` a machine without a local disk is not a failure: workers use a disk where there is one, members of an etcd
+cluster need one.
 """
 
 from __future__ import annotations
@@ -15,21 +16,21 @@ from pathlib import Path
 
 MOUNT = Path("/var/lib/longhaul/ssd")
 LABEL = "longhaul-ssd"
-"""At most 16 bytes (ext4)."""
+"""Label of the file system: at most 16 bytes (ext4)."""
 
 LOCAL_MODELS = ("Microsoft NVMe Direct Disk", "Amazon EC2 NVMe Instance Storage")
-"""What a cloud's local disks call themselves; its network disks have other models (learn.microsoft.com, "SCSI to NVMe";
+"""Model names of the clouds' local disks; network disks have other models (learn.microsoft.com, "SCSI to NVMe";
 docs.aws.amazon.com, "Instance store volumes")."""
 
 BLANK_BYTES = 1 << 20
 
 
 class DiskError(Exception):
-    """There is no disk to use."""
+    """Raised when there is no usable disk."""
 
 
 class NoDiskError(DiskError):
-    """The machine has none."""
+    """Raised when the machine has no local disk."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,18 +40,19 @@ class Disk:
     device: str
     label: str = ""
     signature: str = ""
-    """What kind of data was recognised; empty for none."""
+    """Kind of data that was recognised; empty for none."""
     zeroed: bool = True
-    """Whether its first MiB is all zeros."""
+    """True when its first MiB is all zeros."""
 
     @property
     def blank(self) -> bool:
-        """Whether nothing is lost by writing to it."""
+        """Return whether nothing is lost by writing to the disk."""
         return not self.signature and self.zeroed
 
 
 def choose(disks: list[Disk]) -> tuple[Disk, bool]:
-    """The disk to use and whether to make a file system on it; ``DiskError`` when none is ours or blank."""
+    """Return the disk to use, and whether to make a file system on it; ``DiskError`` when none is Longhaul's or
+    blank."""
     for disk in disks:
         if disk.label == LABEL:
             return disk, False
@@ -69,7 +71,7 @@ def choose(disks: list[Disk]) -> tuple[Disk, bool]:
 
 
 def local_disks(sys_block: Path = Path("/sys/block")) -> list[Disk]:
-    """The machine's local disks, by device name."""
+    """Return the machine's local disks, sorted by device name."""
     return [
         _inspect(f"/dev/{entry.name}")
         for entry in sorted(sys_block.glob("nvme*n*"))
@@ -97,7 +99,7 @@ def _inspect(device: str) -> Disk:
 
 
 def main() -> int:
-    """0 when something is mounted at the mount point, or need not be."""
+    """Return 0 when something is mounted at the mount point, or need not be."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--if-any", action="store_true", help="a machine without a local disk is no failure")
     if_any = parser.parse_args().if_any
@@ -110,7 +112,7 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 0 if if_any and isinstance(error, NoDiskError) else 1
     if blank:
-        # No -F: mkfs would then write over what it recognises itself.
+        # No -F: with it, mkfs would overwrite data that it recognises itself.
         subprocess.run(["mkfs.ext4", "-q", "-L", LABEL, disk.device], check=True, stdin=subprocess.DEVNULL)
         print(f"made a file system on {disk.device}")
     MOUNT.mkdir(parents=True, exist_ok=True)

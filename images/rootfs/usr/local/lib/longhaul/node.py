@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""longhaul-node: what this machine says of itself, as one JSON object on standard output.
+"""Print the state of this machine as one JSON object on standard output.
 
 ``ready``: exit code 0 only when the machine does its work; with ``--wait SECONDS`` it waits that long for it.
-``status``: the same object and the store's members, exit code 0 in any case.
+``status``: the same object and the etcd cluster's members, exit code 0 in any case.
 ``leave``: take an API server out of the load balancer, once another one serves there.
-``cluster --without NAME``: whether the store of this member keeps its quorum when NAME goes; exit code 0 only when it
-does.
+``cluster --without NAME``: whether the etcd cluster of this member keeps its quorum without NAME; exit code 0 only when
+it does.
 """
 
 from __future__ import annotations
@@ -27,33 +27,34 @@ from node_config import PATH, PKI, Node
 from node_place import Worker
 
 RETRY_S = 0.5
-"""Between looks while waiting: nothing tells from outside when a store has a leader or a server its first informers."""
+"""Seconds between looks while waiting: nothing signals from outside when an etcd cluster has a leader or a server has
+its first informers."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What is printed."""
+    """Object that is printed."""
 
     machine: str
     role: str
     ready: bool
     checks: tuple[Check, ...]
     cluster: str = ""
-    """A member's cluster: its id in hexadecimal."""
+    """Id of a member's etcd cluster in hexadecimal."""
     members: tuple[store_checks.MemberReport, ...] = ()
 
 
 WORKER = "node"
-"""Role of a machine that pods run on."""
+"""Role of a machine that runs pods."""
 
 
 def role() -> str:
-    """What the machine is; ``OSError``, ``ValueError`` or ``KeyError`` when it is nothing yet."""
+    """Return the machine's role; ``OSError``, ``ValueError`` or ``KeyError`` when it has none yet."""
     return str(json.loads(PATH.read_text())["role"])
 
 
 def worker_report() -> Report:
-    """Look at everything a worker is for."""
+    """Check everything that a worker must do."""
     paths = worker_checks.Paths()
     checks = worker_checks.checks(paths, Worker.read())
     return Report(
@@ -62,7 +63,8 @@ def worker_report() -> Report:
 
 
 def report(node: Node, *, with_members: bool) -> Report:
-    """Look at everything a control-plane machine is for, and with ``with_members`` at the rest of its store."""
+    """Check everything that a control-plane machine must do, and with ``with_members`` the members of its etcd
+    cluster."""
     cluster = ""
     members: tuple[store_checks.MemberReport, ...] = ()
     if node.role == "api":
@@ -83,7 +85,7 @@ def report(node: Node, *, with_members: bool) -> Report:
 
 
 def await_ready(*, worker: bool, wait_s: float) -> Report:
-    """The report once all is well, or as it is after ``wait_s`` seconds."""
+    """Return the report once everything is healthy, or the last one after ``wait_s`` seconds."""
     deadline = time.monotonic() + wait_s
     while True:
         found = worker_report() if worker else report(Node.read(), with_members=False)
@@ -93,7 +95,7 @@ def await_ready(*, worker: bool, wait_s: float) -> Report:
 
 
 def member_etcdctl() -> Etcdctl:
-    """etcdctl with a member's own client certificate."""
+    """Return etcdctl with a member's own client certificate."""
     return Etcdctl(certificate=PKI / "client.pem", authority=PKI / "etcd-ca.crt")
 
 
@@ -102,7 +104,7 @@ def _print(value: Any) -> None:
 
 
 def main() -> int:
-    """The command's exit code."""
+    """Run the command and return its exit code."""
     parser = argparse.ArgumentParser(prog="longhaul-node", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     ready = commands.add_parser("ready", help="exit 0 only when the machine does its work")

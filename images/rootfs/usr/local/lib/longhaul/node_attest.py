@@ -1,7 +1,7 @@
-"""A cloud machine gets its first certificate: it proves to the join service what it is (package ``attest``).
+"""First certificate of a cloud machine: it proves its identity to the join endpoint (package ``attest``).
 
-Its key is born here and stays here, and is kept from one attempt to the next: who asks again with the same key is given
-what was granted before.
+The machine's key is made here and never leaves it. The key is kept from one attempt to the next: a machine that asks
+again with the same key gets what was granted before.
 """
 
 from __future__ import annotations
@@ -29,40 +29,40 @@ from cryptography.x509.oid import NameOID
 from node_place import write
 
 TIMEOUT_S = 15.0
-"""For one answer: the service asks the cloud before it gives one."""
+"""Timeout in seconds for one answer: the join endpoint asks the cloud before it answers."""
 
 FIRST_LOOK_S, LAST_LOOK_S, DECIDED_S = 0.2, 2.0, 60.0
-"""Between looks at what became of a request, at first and after a while, and how long it is looked at before all begins
-anew: nothing tells from outside when the node controller has decided."""
+"""Seconds between looks at a request's state, at first and after a while, and seconds after which the attempt is given
+up: nothing signals from outside when the node controller has decided."""
 
 
 class JoinError(Exception):
-    """It did not work; asking again may help."""
+    """Raised when the attempt failed; asking again may help."""
 
 
 class RefusedError(JoinError):
-    """The service said no, and will say so for a while."""
+    """Raised when the join endpoint refused, and will refuse for a while."""
 
 
 class BusyError(JoinError):
-    """The service has too much to do; what was asked before stands."""
+    """Raised when the join endpoint is busy; an earlier request remains valid."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Where to ask: node.json's ``join``."""
+    """Address of the join endpoint, and names: node.json's ``join``."""
 
     address: str
     port: int
     name: str
-    """Whom the service's certificate is of."""
+    """Name that the endpoint's certificate is for."""
     cluster: str
-    """The environment: for whom the proof is."""
+    """Name of the environment that the proof is for."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Paths:
-    """Where things are on the machine."""
+    """Files and folders on the machine."""
 
     key: Path = Path("/var/lib/kubelet/pki/longhaul-join.key")
     folder: Path = Path("/var/lib/kubelet/pki")
@@ -71,13 +71,13 @@ class Paths:
 
     @property
     def current(self) -> Path:
-        """The kubelet's link to its newest certificate and key."""
+        """Path of the kubelet's link to its newest certificate and key."""
         return self.folder / "kubelet-client-current.pem"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What a proof is made for."""
+    """Cluster, key and challenge that a proof is made for."""
 
     cluster: str
     fingerprint: str
@@ -85,11 +85,11 @@ class Asked:
 
 
 Prove = Callable[[Asked], Mapping[str, object]]
-"""Makes a proof, and raises ``JoinError`` when it cannot."""
+"""Makes a proof; raises ``JoinError`` when it cannot."""
 
 
 class Service(http.client.HTTPSConnection):
-    """One connection to the service, which is known by its name and reached by an address."""
+    """One connection to the join endpoint: made to an address, verified by the endpoint's name."""
 
     def __init__(self, settings: Settings, *, authority: Path) -> None:
         self._name = settings.name
@@ -97,13 +97,14 @@ class Service(http.client.HTTPSConnection):
         super().__init__(settings.address, settings.port, timeout=TIMEOUT_S, context=self._tls)
 
     def connect(self) -> None:
-        """As HTTPSConnection's, under another name."""
+        """Connect as HTTPSConnection does, but verify the certificate against the endpoint's name."""
         plain = socket.create_connection((self.host, self.port), self.timeout)
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.sock = self._tls.wrap_socket(plain, server_hostname=self._name)
 
     def ask(self, method: str, path: str, body: Mapping[str, object] | None = None) -> tuple[int, dict[str, Any]]:
-        """The answer; ``RefusedError`` when it is no, ``BusyError`` when it is later, ``JoinError`` when it is none."""
+        """Return the answer; ``RefusedError`` when it is a refusal, ``BusyError`` when the endpoint is busy,
+        ``JoinError`` otherwise."""
         content = None if body is None else json.dumps(body).encode()
         try:
             self.request(method, path, body=content, headers={"Content-Type": "application/json"} if content else {})
@@ -118,7 +119,7 @@ class Service(http.client.HTTPSConnection):
 
 
 def join(node: str, settings: Settings, prove: Prove, *, paths: Paths) -> None:
-    """Get a certificate for ``node`` and install it; ``JoinError`` otherwise."""
+    """Get a certificate for ``node`` and install it; ``JoinError`` when this fails."""
     key = load_key(paths.key)
     service = Service(settings, authority=paths.authority)
     try:
@@ -136,7 +137,7 @@ def join(node: str, settings: Settings, prove: Prove, *, paths: Paths) -> None:
 def _granted(service: Service, print_: str) -> str:
     deadline, pause = time.monotonic() + DECIDED_S, FIRST_LOOK_S
     while time.monotonic() < deadline:
-        # A service that is busy has the request all the same: to begin anew would be more work for it.
+        # A busy endpoint still has the request; a new attempt would be more work for it.
         with suppress(BusyError):
             status, found = service.ask("GET", f"{JOIN}/{print_}")
             if status == 200:
@@ -147,7 +148,7 @@ def _granted(service: Service, print_: str) -> str:
 
 
 def load_key(path: Path) -> ec.EllipticCurvePrivateKey:
-    """The machine's key, made when there is none that can be read."""
+    """Return the machine's key. Make one when there is none that can be read."""
     try:
         found = serialization.load_pem_private_key(path.read_bytes(), password=None)
         if isinstance(found, ec.EllipticCurvePrivateKey):
@@ -160,7 +161,7 @@ def load_key(path: Path) -> ec.EllipticCurvePrivateKey:
 
 
 def request(node: str, key: ec.EllipticCurvePrivateKey) -> str:
-    """What the kubelet itself would ask for, PEM."""
+    """Return the certificate request that the kubelet itself would make, PEM."""
     subject = x509.Name(
         [
             x509.NameAttribute(NameOID.ORGANIZATION_NAME, NODES),
@@ -172,7 +173,7 @@ def request(node: str, key: ec.EllipticCurvePrivateKey) -> str:
 
 
 def usable(path: Path, *, now: datetime | None = None) -> bool:
-    """Whether there is a certificate that has not ended."""
+    """Return whether there is a certificate that has not expired."""
     try:
         certificate = x509.load_pem_x509_certificate(path.read_bytes())
     except (OSError, ValueError):
@@ -183,8 +184,8 @@ def usable(path: Path, *, now: datetime | None = None) -> bool:
 
 
 def install(certificate: str, key: ec.EllipticCurvePrivateKey, *, paths: Paths) -> None:
-    """Where the kubelet looks for it: a file with certificate and key, and a link to it (client-go,
-    ``certificate.NewFileStore``)."""
+    """Write the certificate to where the kubelet looks for it: a file with certificate and key, and a link to it
+    (client-go, ``certificate.NewFileStore``)."""
     try:
         given = x509.load_pem_x509_certificate(certificate.encode())
     except ValueError as error:
@@ -204,7 +205,7 @@ _PUBLIC = (serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicK
 
 
 def write_kubeconfig(api: str, *, paths: Paths) -> None:
-    """What the kubelet and kube-proxy reach the API with: JSON, which is YAML too."""
+    """Write the kubeconfig of kubelet and kube-proxy: JSON, which is YAML too."""
     cluster = {"server": api, "certificate-authority": str(paths.authority)}
     user = {"client-certificate": str(paths.current), "client-key": str(paths.current)}
     value = {
@@ -224,7 +225,7 @@ def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 
 
 def _write_secret(path: Path, content: bytes) -> None:
-    """Readable by its owner alone from the first byte on, and whole or not at all."""
+    """Write a file whole or not at all, readable only by its owner from the first byte on."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.new")
     beside.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""What this machine is: /etc/longhaul/node.json."""
+"""Configuration of this machine: /etc/longhaul/node.json."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ PEER_PORT = 2380
 
 @dataclass(frozen=True, kw_only=True)
 class Node:
-    """One control-plane machine."""
+    """Configuration of a control-plane machine."""
 
     machine: str
     role: str
-    """``etcd``, ``events`` or ``api``."""
+    """Role of the machine: ``etcd``, ``events`` or ``api``."""
     index: int
     address: str
     version: str
-    """Version of etcd or Kubernetes that its image must hold."""
+    """Version of etcd or Kubernetes that the machine's image must hold."""
     stores: dict[str, dict[str, str]]
-    """Address of every member each store may ever have, by store and name: its own store on a member, both on an API
-    server."""
+    """Addresses of all members that each etcd cluster may ever have, by cluster and member: on a member only its own
+    cluster, on an API server both."""
     state_secret: str = ""
-    """Members: the vault's secret that says whether the store was ever founded."""
+    """Members: name of the vault's secret that says whether the etcd cluster was ever bootstrapped."""
     port: int = 0
     """API servers: port of kube-apiserver."""
     join_port: int = 0
-    """API servers: port of the join service."""
+    """API servers: port of the join endpoint."""
 
     @classmethod
     def read(cls, path: Path = PATH) -> Node:
@@ -41,15 +41,15 @@ class Node:
 
     @property
     def peers(self) -> dict[str, str]:
-        """Members that this member's store may have besides itself: address by name."""
+        """Addresses by name of the other members that this member's etcd cluster may have."""
         return {name: address for name, address in self.stores[self.role].items() if name != self.machine}
 
 
 def client_url(address: str) -> str:
-    """Where a member at ``address`` answers clients."""
+    """Return the client URL of a member at ``address``."""
     return f"https://{address}:{CLIENT_PORT}"
 
 
 def peer_url(address: str) -> str:
-    """Where a member at ``address`` answers its peers."""
+    """Return the peer URL of a member at ``address``."""
     return f"https://{address}:{PEER_PORT}"

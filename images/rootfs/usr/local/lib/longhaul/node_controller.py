@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The node controller: on every API server machine, one of them at work.
+"""Node controller: runs on every API server machine; one of them is active.
 
-It signs what kubelets ask for when their machine exists, and removes the Node of a machine that is gone. Which machines
-exist, the clouds say and the rack list; which sites, pools and racks there are, a ConfigMap.
+It signs kubelets' certificate requests when their machine exists, and removes the Node of a machine that is gone. The
+clouds and the list of hosts say which machines exist; a ConfigMap says which sites, pools and hosts there are.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ log = logging.getLogger("node_controller")
 
 
 def work(node: Node, *, pki: Path, stop: threading.Event, metrics: Metrics) -> int:
-    """Lead when elected, until stopped; 1 when leadership was lost, and what runs must end with the process."""
+    """Lead when elected, until stopped. Return 1 when leadership was lost; the process must then end with all that runs
+    in it."""
     api = Api(
         host="127.0.0.1",
         port=node.port,
@@ -47,12 +48,12 @@ def work(node: Node, *, pki: Path, stop: threading.Event, metrics: Metrics) -> i
 
 
 def main() -> int:
-    """The service's exit code."""
+    """Run the service and return its exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--node", type=Path, default=NODE, help="what this machine is")
     parser.add_argument("--pki", type=Path, default=PKI, help="where its certificates are")
     arguments = parser.parse_args()
-    # The journal has the time.
+    # The format has no time, because the journal adds it.
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(message)s")
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())

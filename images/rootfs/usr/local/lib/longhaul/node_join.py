@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""End once this node has a certificate, or once the API servers would take its kubelet's request for one.
+"""Wait until this node has a certificate, or until the API servers would accept its kubelet's request for one.
 
-A cloud's machine gets its certificate here: it proves to the join service what it is (``node_attest.py``). A rack
-host's kubelet asks for its own with a one-time token; but a kubelet that is refused waits longer each time, up to half
-a minute, and a node may well be up before the control plane is, before the tunnel to it, or before its token counts. So
-this asks first, and often, whether the token may make a certificate request.
+A cloud machine gets its certificate here: it proves its identity to the join endpoint (``node_attest.py``). A host's
+kubelet requests its own with a one-time token. But a kubelet that is refused waits longer each time, up to half a
+minute, and a node may well be up before the control plane, before the tunnel to it, or before its token is valid. So
+this program first asks, and often, whether the token may make a certificate request.
 """
 
 from __future__ import annotations
@@ -27,26 +27,28 @@ if TYPE_CHECKING:
 NODE = Path("/etc/longhaul/node.json")
 JOIN = Path("/etc/longhaul/join.kubeconfig")
 CERTIFICATE = Path("/var/lib/kubelet/pki/kubelet-client-current.pem")
-"""The kubelet's link to its newest certificate."""
+"""Path of the kubelet's link to its newest certificate."""
 
 REVIEW = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 TIMEOUT_S = 3.0
 FIRST_RETRY_S = 0.2
 LAST_RETRY_S = 2.0
-"""Mean pause after a long wait. Each is drawn anew, so that machines which start together do not ask together."""
+"""Mean pause in seconds after a long wait. Each pause is random, so that machines that start together do not ask
+together."""
 LAST_PROOF_S = 15.0
-"""The same for proofs: each is work for the join service and for the cloud, which hundreds of machines share."""
+"""Mean pause in seconds between proofs after a long wait: each proof is work for the join endpoint and for the cloud,
+which hundreds of machines share."""
 REFUSED_RETRY_S = 15.0
-"""Mean pause after the join service has said no: it may take two minutes until it would say anything else."""
+"""Mean pause in seconds after the join endpoint has refused: its answer may stay the same for two minutes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Join:
-    """/etc/longhaul/join.kubeconfig."""
+    """Contents of /etc/longhaul/join.kubeconfig."""
 
     server: str
     authority: str
-    """Path of the certificate that the server's is checked against."""
+    """Path of the authority that the server's certificate is checked against."""
     token: str = field(repr=False)
 
     @classmethod
@@ -58,7 +60,7 @@ class Join:
 
 
 def refusal(join: Join) -> str:
-    """Why a certificate request would fail now; empty when it would be taken."""
+    """Return why a certificate request would fail now; empty when it would be accepted."""
     asked = {"group": "certificates.k8s.io", "resource": "certificatesigningrequests", "verb": "create"}
     body = {
         "apiVersion": "authorization.k8s.io/v1",
@@ -88,13 +90,13 @@ def refusal(join: Join) -> str:
 
 
 def attested(node: dict[str, Any], *, paths: Paths) -> None:
-    """Return once there is a good certificate, by proof. ``ValueError``, ``KeyError`` or ``TypeError`` when the files
-    of this node do not say how."""
+    """Return once there is a valid certificate, which the machine gets by proof. ``ValueError``, ``KeyError`` or
+    ``TypeError`` when the files of this node do not say how."""
     from node_attest import JoinError, RefusedError, Settings, join, usable, write_kubeconfig
     from node_proofs import prover
 
     settings, prove, name = Settings(**node["join"]), prover(node["kind"]), os.environ["NODE_NAME"]
-    # First, since kube-proxy begins as soon as there is a certificate.
+    # Written first, because kube-proxy begins as soon as there is a certificate.
     if not paths.kubeconfig.exists():
         write_kubeconfig(node["api"], paths=paths)
     said, pause = "", FIRST_RETRY_S
@@ -126,7 +128,7 @@ def invited() -> None:
 
 
 def _not_yet(reason: str, said: str) -> str:
-    """Say why it does not go on, once; returns what was said last."""
+    """Print why the node still waits, unless it was printed last. Return the reason."""
     if reason != said:
         print(f"not yet: {reason}", file=sys.stderr, flush=True)
     return reason
@@ -137,11 +139,11 @@ def _wait(mean_s: float) -> None:
 
 
 def main() -> int:
-    """0 once the kubelet can start."""
+    """Return 0 once the kubelet can start."""
     try:
         node = json.loads(NODE.read_text())
         if "join" in node:
-            # Rack hosts do without what it imports.
+            # Hosts do not need the packages that this imports.
             from node_attest import Paths
 
             attested(node, paths=Paths())

@@ -1,4 +1,4 @@
-"""Where this machine stands, as its cloud's metadata service tells it, or its rack's file."""
+"""Place of this machine, as its cloud's metadata service or its host's file tells it."""
 
 from __future__ import annotations
 
@@ -18,32 +18,33 @@ RACK_PLACE = Path("/etc/longhaul/place.json")
 TIMEOUT_S = 2.0
 TOKEN_LIFE_S = 300
 AZURE_VERSION = "2021-02-01"
-"""The newest that every region has (learn.microsoft.com, "Azure Instance Metadata Service for virtual machines")."""
+"""Newest API version that every region has (learn.microsoft.com, "Azure Instance Metadata Service for virtual
+machines")."""
 
 
 class NotYetError(Exception):
-    """The place is not known yet; asking again may help."""
+    """Raised when the place is not known yet; asking again may help."""
 
 
 class PlaceError(Exception):
-    """The place is wrong; asking again does not help."""
+    """Raised when the place is wrong; asking again does not help."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Everything about a node that only the machine itself knows."""
+    """Facts about a node that only the machine itself knows."""
 
     name: str
     address: IPv4Address
     provider_id: str
     zone: str
-    """Value of its zone label."""
+    """Value of the node's zone label."""
     pods: tuple[IPv4Network, ...]
     """Ranges of its pods' addresses, disjoint, ascending."""
 
 
 def find(kind: str, *, metadata: str = METADATA, rack_place: Path = RACK_PLACE) -> Place:
-    """The place of a machine on a site of ``kind``; ``NotYetError`` or ``PlaceError``."""
+    """Return the place of a machine on a site of ``kind``; ``NotYetError`` or ``PlaceError`` when there is none."""
     ways: dict[str, Callable[[], Place]] = {
         "aws": lambda: aws(metadata),
         "azure": lambda: azure(metadata, own=own_address()),
@@ -55,8 +56,8 @@ def find(kind: str, *, metadata: str = METADATA, rack_place: Path = RACK_PLACE) 
 
 
 def aws(metadata: str) -> Place:
-    """EC2: the instance and the prefix of its first interface, which EC2 adds a moment after the instance starts
-    (docs.aws.amazon.com, "Instance metadata categories")."""
+    """Return the place of an EC2 instance. Its pods have the prefix of its first interface, which EC2 adds a moment
+    after the instance starts (docs.aws.amazon.com, "Instance metadata categories")."""
     life = {"X-aws-ec2-metadata-token-ttl-seconds": str(TOKEN_LIFE_S)}
     token = ask(f"{metadata}/latest/api/token", headers=life, method="PUT")
 
@@ -77,7 +78,8 @@ def aws(metadata: str) -> Place:
 
 
 def azure(metadata: str, *, own: IPv4Address) -> Place:
-    """Azure: the machine of a scale set and the addresses of its interface but ``own``, the machine's."""
+    """Return the place of a scale set's machine. Its pods have the addresses of its interface except ``own``, the
+    machine's."""
     text = ask(f"{metadata}/metadata/instance?api-version={AZURE_VERSION}", headers={"Metadata": "true"})
     try:
         document = json.loads(text)
@@ -91,7 +93,7 @@ def azure(metadata: str, *, own: IPv4Address) -> Place:
     if own not in addresses or not pods:
         raise NotYetError(f"the metadata service knows of {len(addresses)} addresses, the pods' are not among them")
     return Place(
-        # Names of nodes are in lower case; the suffix that Azure gives is not.
+        # Names of Nodes are in lower case; the suffix that Azure gives is not.
         name=name.lower(),
         address=own,
         provider_id=f"azure://{resource}",
@@ -101,7 +103,7 @@ def azure(metadata: str, *, own: IPv4Address) -> Place:
 
 
 def rack(path: Path, *, own: IPv4Address) -> Place:
-    """A rack host: what its map of files says, once it is seen to be this host's."""
+    """Return the place of a host from its file, after checking that the file has this host's address."""
     try:
         raw: dict[str, Any] = json.loads(path.read_text())
         place = Place(
@@ -120,10 +122,10 @@ def rack(path: Path, *, own: IPv4Address) -> Place:
 
 
 def own_address() -> IPv4Address:
-    """The address that this machine sends from; ``NotYetError`` while it has none."""
+    """Return the address that this machine sends from; ``NotYetError`` while it has none."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            # Sends nothing: only the route is looked up. The address is set aside for documentation (RFC 5737).
+            # Sends nothing, only looks up the route. The address is reserved for documentation (RFC 5737).
             probe.connect(("192.0.2.1", 9))
         except OSError as error:
             raise NotYetError(f"this machine has no way out yet: {error}") from None
@@ -131,7 +133,7 @@ def own_address() -> IPv4Address:
 
 
 def _ranges(addresses: Iterable[IPv4Address]) -> list[IPv4Network]:
-    """The fewest ranges that hold exactly these addresses."""
+    """Return the fewest ranges that contain exactly these addresses."""
     found: list[IPv4Network] = []
     ordered = sorted(addresses)
     start = 0
@@ -143,7 +145,7 @@ def _ranges(addresses: Iterable[IPv4Address]) -> list[IPv4Network]:
 
 
 def ask(url: str, *, headers: dict[str, str], method: str = "GET") -> str:
-    """What the metadata service answers; ``NotYetError`` when it does not."""
+    """Return the metadata service's answer; ``NotYetError`` when it gives none."""
     # No proxy: the metadata service must be asked directly.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     request = urllib.request.Request(url, headers=headers, method=method)  # noqa: S310  (one fixed address)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Set what a node's work wants of the machine and no sysctl file can say: the processors' governor, huge pages, room
-for connections by the machine's memory.
+"""Set what a node's work needs of the machine and no sysctl file can express: the CPU frequency governor, huge pages,
+and room for connections according to the machine's memory.
 
-What cannot be set is said and left as it is, with exit code 0: a container may not set what its host's kernel has, and
-a cloud's processors are governed from outside. docs/performance.md has the reason and the source of each value.
+A setting that cannot be changed is reported and left as it is, with exit code 0: a container may not change its host's
+kernel, and a cloud's CPUs are governed from outside. docs/performance.md has the reason and the source of each value.
 """
 
 from __future__ import annotations
@@ -24,48 +24,49 @@ TRANSPARENT = "madvise"
 
 CONNECTIONS_PER_GIB = 8192
 """Tracked connections for each GiB of memory: kube-proxy's 32,768 a core, at the 4 GiB a core of general-purpose
-machines. An entry has 256 bytes and its extensions (/proc/slabinfo), so a full table is less than half a percent."""
+machines. An entry has 256 bytes and its extensions (/proc/slabinfo), so a full table takes less than half a percent."""
 MOST_CONNECTIONS = 1 << 20
-"""Where kube-proxy 1.36 stops too (k8s.io/kubernetes, pkg/proxy/conntrack/sysctls.go). The kernel's table has a quarter
-as many buckets from 4 GiB of memory on, which is what kube-proxy would make of it."""
+"""Largest number of tracked connections, the same as kube-proxy 1.36's (k8s.io/kubernetes,
+pkg/proxy/conntrack/sysctls.go). From 4 GiB of memory on, the kernel's table has a quarter as many buckets, which is
+what kube-proxy would set."""
 
 MOST_HUGE = 0.9
-"""Share of the memory that may be huge pages: the rest holds the system and what pods have besides."""
+"""Largest share of the memory for huge pages: the rest is for the system and for the pods' other memory."""
 
 KIB_PER_GIB = 1 << 20
 SMALLER_PER_GIB = 512
-"""Pages of 2 MiB in a GiB."""
+"""Number of pages of 2 MiB in a GiB."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """What /etc/longhaul/node.json says of the machine."""
+    """Settings of the machine in /etc/longhaul/node.json."""
 
     gpus: int = 0
     huge_pages_gib: int = 0
 
     @classmethod
     def read(cls, path: Path) -> Wanted:
-        """Read the file; ``OSError``, ``ValueError``, ``TypeError`` or ``AttributeError`` when it is not one. Keys may
-        be missing."""
+        """Read the file; ``OSError``, ``ValueError``, ``TypeError`` or ``AttributeError`` when it has another form.
+        Keys may be missing."""
         raw: dict[str, Any] = json.loads(path.read_text())
         return cls(gpus=int(raw.get("gpus", 0)), huge_pages_gib=int(raw.get("huge_pages_gib", 0)))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """Where the machine's settings are."""
+    """Files with the machine's settings."""
 
     wanted: Wanted
     root: Path = Path("/")
 
     def path(self, name: str) -> Path:
-        """A file of /proc or /sys."""
+        """Return the path of a file of /proc or /sys."""
         return self.root / name.removeprefix("/")
 
     @property
     def memory_kib(self) -> int:
-        """All of it; 0 when the kernel does not say."""
+        """Size of the memory in KiB; 0 when the kernel does not tell."""
         lines = self.path("/proc/meminfo").read_text().splitlines()
         return next((int(line.split()[1]) for line in lines if line.startswith("MemTotal:")), 0)
 
@@ -76,11 +77,11 @@ class Said:
 
     text: str
     wrong: bool = False
-    """Whether something is not as it should be."""
+    """True when something is not as it should be."""
 
 
 def governor(machine: Machine) -> Iterator[Said]:
-    """The highest frequency at all times."""
+    """Keep the CPUs at the highest frequency at all times."""
     files = sorted(machine.path("/sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_governor"))
     if not files:
         yield Said(text="scaling_governor: this machine does not govern its processors' frequency itself")
@@ -94,7 +95,7 @@ def governor(machine: Machine) -> Iterator[Said]:
 
 
 def transparent_huge_pages(machine: Machine) -> Iterator[Said]:
-    """For those who ask for them (madvise(2))."""
+    """Give transparent huge pages only to programs that ask for them (madvise(2))."""
     file = machine.path("/sys/kernel/mm/transparent_hugepage/enabled")
     if not file.exists():
         yield Said(text="transparent_hugepage: this kernel has none")
@@ -105,11 +106,12 @@ def transparent_huge_pages(machine: Machine) -> Iterator[Said]:
 
 
 def huge_pages(machine: Machine) -> Iterator[Said]:
-    """Pages of 1 GiB, as many as node.json says; of 2 MiB on a machine that has no larger ones. Without a number,
-    whatever the kernel's command line reserved is left alone.
+    """Reserve as many pages of 1 GiB as node.json says, or the same memory in pages of 2 MiB on a machine without
+    larger ones. Without a number, pages that the kernel's command line reserved are left alone.
 
-    Not beside pods: a kubelet that starts anew admits running pods anew, and fails those that do not fit into what is
-    left (k8s.io/kubernetes, pkg/kubelet/kubelet.go, HandlePodAdditions)."""
+    Nothing is reserved while pods run: a kubelet that starts again also admits running pods again, and fails those that
+    do not fit into the rest of the memory (k8s.io/kubernetes, pkg/kubelet/kubelet.go, HandlePodAdditions).
+    """
     gib = machine.wanted.huge_pages_gib
     if gib == 0:
         return
@@ -154,7 +156,7 @@ def _reserve(machine: Machine, folder: Path, count: int, *, size: str) -> Iterat
 
 
 def connections(machine: Machine) -> Iterator[Said]:
-    """Room for as many connections as the memory allows, never fewer than the kernel's own number."""
+    """Allow as many connections as the memory has room for, never fewer than the kernel's own number."""
     file = machine.path("/proc/sys/net/netfilter/nf_conntrack_max")
     if not file.exists():
         yield Said(text="nf_conntrack_max: connections are not tracked yet (module nf_conntrack)", wrong=True)
@@ -168,7 +170,8 @@ def connections(machine: Machine) -> Iterator[Said]:
 
 
 def memory_stays(machine: Machine) -> Iterator[Said]:
-    """On machines with GPUs the kernel moves no pages between NUMA nodes: the kubelet has pinned who uses them."""
+    """On machines with GPUs, stop the kernel from moving pages between NUMA nodes: the kubelet has pinned the programs
+    that use them."""
     file = machine.path("/proc/sys/kernel/numa_balancing")
     if not machine.wanted.gpus or not file.exists():
         return
@@ -180,18 +183,18 @@ def memory_stays(machine: Machine) -> Iterator[Said]:
 
 
 SETTINGS: dict[str, Callable[[Machine], Iterator[Said]]] = {
-    # Huge pages first: memory is in one piece at the boot's beginning.
+    # Huge pages first: memory is least fragmented at the beginning of a boot.
     "huge_pages_gib": huge_pages,
     "scaling_governor": governor,
     "transparent_hugepage/enabled": transparent_huge_pages,
     "net.netfilter.nf_conntrack_max": connections,
     "kernel.numa_balancing": memory_stays,
 }
-"""What is set, by the name that docs/performance.md has it under."""
+"""Functions that make the settings, by the names in docs/performance.md."""
 
 
 def _write(file: Path, value: str) -> str:
-    """Why it could not be written; empty when it was."""
+    """Write a value. Return why this failed; empty when it did not."""
     try:
         file.write_text(value)
     except OSError as error:
@@ -204,7 +207,7 @@ def _one_line(file: Path) -> str:
 
 
 def settled(machine: Machine) -> Iterator[Said]:
-    """Set everything, each whatever becomes of the others."""
+    """Make every setting, also after one has failed."""
     for name, setting in SETTINGS.items():
         try:
             yield from setting(machine)
@@ -213,7 +216,7 @@ def settled(machine: Machine) -> Iterator[Said]:
 
 
 def main() -> int:
-    """Always 0: a node that is not as fast as it could be is a node."""
+    """Return 0 in any case: a node that is not as fast as it could be is still a node."""
     try:
         wanted = Wanted.read(NODE)
     except (OSError, ValueError, TypeError, AttributeError) as error:

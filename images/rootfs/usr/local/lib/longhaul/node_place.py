@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Learn where this node stands and write what its programs start with: the kubelet's name and address, its provider id,
-the pods' network.
+"""Find out where this node stands, and write what its programs need at their start: the kubelet's name and address, its
+provider id, and the pods' network.
 
-Waits as long as it takes: a cloud may add a machine's pod addresses a moment after its start. Everything is learnt anew
-at each boot, since nothing of it is kept by a machine that is stopped and started elsewhere but its name.
+Waits as long as it takes: a cloud may add a machine's pod addresses a moment after its start. Everything is read again
+at each boot, because a machine that is stopped and started elsewhere keeps only its name.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from node_metadata import NotYetError, Place, PlaceError, find
 
 NODE = Path("/etc/longhaul/node.json")
 RESOLVED = Path("/run/systemd/resolve/resolv.conf")
-"""The servers behind systemd-resolved's own, which pods do not reach."""
+"""File with the DNS servers behind systemd-resolved's own, which pods cannot reach."""
 
 IMAGE = Path("/usr/share/longhaul/image.json")
-"""What image_manifest.py wrote when the machine's image was baked."""
+"""File that image_manifest.py wrote when the machine's image was baked."""
 IMAGE_LABEL = "longhaul.dev/image"
 
 FIRST_RETRY_S = 0.1
@@ -33,31 +33,31 @@ LAST_RETRY_S = 2.0
 
 @dataclass(frozen=True, kw_only=True)
 class Worker:
-    """/etc/longhaul/node.json of a worker."""
+    """Contents of a worker's /etc/longhaul/node.json."""
 
     role: str
     kind: str
-    """``aws``, ``azure`` or ``onprem``."""
+    """Cloud of the machine's site: ``aws``, ``azure`` or ``onprem``."""
     version: str
-    """Version of Kubernetes that its image must hold."""
+    """Version of Kubernetes that the machine's image must hold."""
     api: str
-    """Where it reaches the API servers."""
+    """URL of the API servers."""
     labels: dict[str, str]
     supernet: str
     pod_mtu: int
 
     @classmethod
     def read(cls, path: Path = NODE) -> Worker:
-        """Read the file; ``OSError``, ``ValueError``, ``TypeError`` or ``AttributeError`` when it is not one. It says
-        more, to other programs; and an image may be older than what wrote the file."""
+        """Read the file; ``OSError``, ``ValueError``, ``TypeError`` or ``AttributeError`` when it has another form.
+        Unknown keys are ignored: they are for other programs, or a newer Longhaul than this image's wrote them."""
         raw = json.loads(path.read_text())
         known = {field.name for field in fields(cls)}
         return cls(**{name: value for name, value in raw.items() if name in known})
 
 
 def documents(worker: Worker, place: Place, *, resolver: Path | None, image: str = "") -> dict[str, str]:
-    """Every file by its path. ``resolver``: what the kubelet reads servers from, where it is not /etc/resolv.conf.
-    ``image``: version of the image that the machine is of, empty where it is of none, as a rack host."""
+    """Return the content of every file by its path. ``resolver``: file with DNS servers for the kubelet, when it is not
+    /etc/resolv.conf. ``image``: version of the machine's image; empty when it has none, such as a host."""
     labels = {**worker.labels, "topology.kubernetes.io/zone": place.zone, **({IMAGE_LABEL: image} if image else {})}
     environment = {
         "NODE_NAME": place.name,
@@ -78,11 +78,13 @@ def documents(worker: Worker, place: Place, *, resolver: Path | None, image: str
 
 
 def network(worker: Worker, place: Place) -> dict[str, Any]:
-    """The pods' network: a link between pod and host, an address of the node's own ranges, no address rewritten.
+    """Return the pods' network: a link between pod and host, an address from the node's own ranges, and no address
+    translation.
 
-    The subnet is the whole supernet and the gateway the node's address: so every address of the ranges can be a pod's,
-    and what comes from the node itself (probes) has the node's address. Leases live as long as the machine is up, as
-    pods do: after a power cut none is left behind."""
+    The subnet is the whole supernet and the gateway is the node's address. So every address of the ranges can be a
+    pod's, and packets from the node itself (probes) have the node's address. Leases live until the machine stops, as
+    pods do: after a power cut none is left behind.
+    """
     ranges = [
         {
             "subnet": worker.supernet,
@@ -108,7 +110,7 @@ def network(worker: Worker, place: Place) -> dict[str, Any]:
 
 
 def check(worker: Worker, place: Place) -> None:
-    """``PlaceError`` when the addresses are not the environment's."""
+    """Raise ``PlaceError`` when an address is not of the environment."""
     supernet = IPv4Network(worker.supernet)
     outside = [str(range_) for range_ in place.pods if not range_.subnet_of(supernet)]
     if place.address not in supernet or outside:
@@ -117,7 +119,7 @@ def check(worker: Worker, place: Place) -> None:
 
 
 def wait(worker: Worker) -> Place:
-    """The place, asked for until it is known; ``PlaceError`` when it is wrong. Says each new reason once."""
+    """Return the place once it is known; ``PlaceError`` when it is wrong. Prints each new reason for waiting once."""
     said, pause = "", FIRST_RETRY_S
     while True:
         try:
@@ -131,7 +133,7 @@ def wait(worker: Worker) -> Place:
 
 
 def image_version(path: Path = IMAGE) -> str:
-    """Version of the machine's image; empty where it is of none."""
+    """Return the version of the machine's image; empty when it has none."""
     try:
         return str(json.loads(path.read_text())["version"])
     except FileNotFoundError:
@@ -147,7 +149,7 @@ def write(path: Path, content: str) -> None:
 
 
 def main() -> int:
-    """0 once everything is written."""
+    """Return 0 once everything is written, 1 when the place is wrong."""
     worker = Worker.read()
     try:
         place = wait(worker)

@@ -1,4 +1,4 @@
-"""What a machine proves itself with: what its cloud's metadata service gives it, and nobody else."""
+"""Proofs of a machine's identity, made from what its cloud's metadata service gives to this machine only."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from node_attest import Asked, JoinError, Prove
 from node_metadata import AZURE_VERSION, METADATA, TOKEN_LIFE_S, NotYetError, ask
 
 CHAIN = 2
-"""Certificates fetched at most between the signer's and an authority; there is one."""
+"""Largest number of certificates to fetch between the signer's and an authority; in practice there is one."""
 
 CERTIFICATE = 16 * 1024
-"""Bytes of one of them at most."""
+"""Largest size of such a certificate in bytes."""
 
 
 def prover(kind: str, *, metadata: str = METADATA) -> Prove:
-    """What makes the proofs of a machine on a site of ``kind``; ``ValueError`` for one that has none."""
+    """Return the function that makes proofs for a machine on a site of ``kind``; ``ValueError`` when there is none."""
     known = {"aws": aws, "azure": azure}
     if kind not in known:
         raise ValueError(f"node.json: a machine on a site of kind {kind!r} cannot prove itself to the join service")
@@ -38,7 +38,8 @@ def prover(kind: str, *, metadata: str = METADATA) -> Prove:
 
 
 def aws(asked: Asked, *, metadata: str) -> Mapping[str, object]:
-    """A signed ``GetCallerIdentity``, which only STS can check. The secret that it is signed with stays here."""
+    """Return a signed ``GetCallerIdentity``, which only STS can verify. The secret that signs it stays on this
+    machine."""
     try:
         life = {"X-aws-ec2-metadata-token-ttl-seconds": str(TOKEN_LIFE_S)}
         held = {"X-aws-ec2-metadata-token": ask(f"{metadata}/latest/api/token", headers=life, method="PUT")}
@@ -70,7 +71,7 @@ def aws(asked: Asked, *, metadata: str) -> Mapping[str, object]:
 
 
 def azure(asked: Asked, *, metadata: str) -> Mapping[str, object]:
-    """The attested document with the challenge in it, and the token of the scale set's identity."""
+    """Return the attested document, which contains the challenge, and the token of the scale set's identity."""
     own = {"Metadata": "true"}
     document = {"api-version": AZURE_VERSION, "nonce": asked.challenge}
     token = {"api-version": "2018-02-01", "resource": AUDIENCE}
@@ -89,8 +90,8 @@ def _url(metadata: str, path: str, query: Mapping[str, str]) -> str:
 
 
 def _chain(signature: bytes) -> Iterator[str]:
-    """The certificates above the signer's, which the document lacks, from where each says that its issuer's is. They
-    are public, and checked by who believes them: so they may come over plain HTTP, as they are meant to (RFC 5280,
+    """Yield the certificates above the signer's, which the document lacks. Each certificate names the address of its
+    issuer's. They are public, and the receiver verifies them, so they may come over plain HTTP, as intended (RFC 5280,
     4.2.2.1)."""
     found = pkcs7.load_der_pkcs7_certificates(signature)
     current = found[0] if found else None
@@ -115,7 +116,7 @@ def _issuer_url(certificate: x509.Certificate) -> str:
 
 
 def _fetch(url: str) -> x509.Certificate | None:
-    """One certificate; None when it is not to be had: then the service says that it lacks it."""
+    """Return one certificate, or None when it cannot be fetched; then the join endpoint reports that it is missing."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with opener.open(url, timeout=5.0) as response:
@@ -125,5 +126,5 @@ def _fetch(url: str) -> x509.Certificate | None:
 
 
 def _safe(error: Exception) -> Any:
-    """Without what was being read: it may hold a secret."""
+    """Return the error without the text that was read, which may contain a secret."""
     return error if isinstance(error, NotYetError) else type(error).__name__

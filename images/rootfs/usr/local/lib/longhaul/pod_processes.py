@@ -1,4 +1,4 @@
-"""Whether processes of pods run on this node, by the cgroups that the kubelet makes for them."""
+"""Search for processes of pods on this node, by the cgroups that the kubelet makes for them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 CGROUPS = Path("/sys/fs/cgroup")
 
 ALL = ("kubepods.slice", "kubepods")
-"""Cgroups that hold every pod's, by either cgroup driver (k8s.io/kubernetes, pkg/kubelet/cm:
+"""Cgroups that contain all pods' cgroups, for either cgroup driver (k8s.io/kubernetes, pkg/kubelet/cm:
 node_container_manager_linux.go, and cgroup_manager_linux.go, ToSystemd)."""
 
 GUARANTEED = ("kubepods.slice/kubepods-pod*", "kubepods/pod*")
@@ -16,7 +16,8 @@ GUARANTEED = ("kubepods.slice/kubepods-pod*", "kubepods/pod*")
 
 
 def running(patterns: tuple[str, ...], *, cgroups: Path = CGROUPS) -> bool:
-    """Whether any process is in such a cgroup or below it. Version 1 has the same folders below each controller's."""
+    """Return whether any process is in a matching cgroup or below it. In cgroup version 1, the same folders are below
+    each controller's folder."""
     for pattern in patterns:
         for found in (*cgroups.glob(pattern), *cgroups.glob(f"*/{pattern}")):
             if any(_has_processes(file) for file in found.rglob("cgroup.procs")):
@@ -28,5 +29,5 @@ def _has_processes(file: Path) -> bool:
     try:
         return bool(file.read_text().strip())
     except OSError:
-        # It ended in between, or holds threads alone, whose process is counted where it is.
+        # The cgroup ended in between, or holds only threads; their process is counted in its own cgroup.
         return False

@@ -1,4 +1,4 @@
-"""Whether an etcd member, and its store, is well."""
+"""Health checks of an etcd member and of its etcd cluster."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from node_config import Node, client_url
 
 @dataclass(frozen=True, kw_only=True)
 class MemberReport:
-    """One member of the store, seen from this one."""
+    """State of one member of the etcd cluster, as seen from this one."""
 
     name: str
     id: str
-    """Hexadecimal, as etcdctl writes it."""
+    """Id in hexadecimal, as etcdctl writes it."""
     healthy: bool
     leader: bool
     learner: bool
@@ -24,22 +24,22 @@ class MemberReport:
 
 @dataclass(frozen=True, kw_only=True)
 class Survival:
-    """Whether the store keeps its quorum without one member."""
+    """Result of the question whether the etcd cluster keeps its quorum without one member."""
 
     without: str
     member: bool
-    """Whether it is a member at all."""
+    """True when it is a member at all."""
     voters: int
     quorum: int
-    """Healthy voters needed: a machine that is gone stays a voter until its successor removes it."""
+    """Number of healthy voters needed. A machine that is gone stays a voter until its successor removes it."""
     healthy_without: int
     survives: bool
     reason: str
 
 
 def checks(node: Node, etcdctl: Etcdctl) -> tuple[str, tuple[Check, ...]]:
-    """The cluster's id in hexadecimal, empty when this member does not say; whether it is started, voting, in a quorum,
-    of the right version."""
+    """Return the id of the etcd cluster in hexadecimal (empty when this member does not answer), and the checks:
+    whether the member has started, votes, is in a quorum, and has the right version."""
     endpoint = client_url(node.address)
     try:
         status = etcdctl.status(endpoint)
@@ -63,7 +63,8 @@ def checks(node: Node, etcdctl: Etcdctl) -> tuple[str, tuple[Check, ...]]:
 
 
 def members(node: Node, etcdctl: Etcdctl) -> tuple[str, tuple[MemberReport, ...]]:
-    """The cluster's id in hexadecimal and every member; empty when nobody answers with a quorum."""
+    """Return the id of the etcd cluster in hexadecimal, and every member; both empty when no member answers with a
+    quorum."""
     cluster = _cluster(node, etcdctl)
     if cluster is None:
         return "", ()
@@ -71,7 +72,7 @@ def members(node: Node, etcdctl: Etcdctl) -> tuple[str, tuple[MemberReport, ...]
 
 
 def survival(node: Node, etcdctl: Etcdctl, *, without: str) -> Survival:
-    """Whether the members but ``without`` still are a quorum of all that vote now."""
+    """Return whether the healthy voters other than ``without`` are a quorum of all present voters."""
     cluster = _cluster(node, etcdctl)
     if cluster is None:
         return Survival(
@@ -118,7 +119,7 @@ def _report(member: Member, etcdctl: Etcdctl) -> MemberReport:
     return MemberReport(
         name=member.name,
         id=f"{member.id:x}",
-        # A learner answers no health query: it takes no reads that need a quorum.
+        # A learner answers no health query, because it serves no reads that need a quorum.
         healthy=_healthy(member, etcdctl) if not member.learner else size > 0,
         leader=leader,
         learner=member.learner,

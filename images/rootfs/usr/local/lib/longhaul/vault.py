@@ -1,4 +1,4 @@
-"""Reading secrets from the environment's vault with the machine's own identity."""
+"""Reading of secrets from the environment's vault, with the machine's own identity."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 RESOURCE = "https://vault.azure.net"
-"""What the token is for (learn.microsoft.com, "Authentication, requests and responses" of Azure Key Vault)."""
+"""Resource that the token is for (learn.microsoft.com, "Authentication, requests and responses" of Azure Key Vault)."""
 
 METADATA_VERSION = "2018-02-01"
 VAULT_VERSION = "7.4"
@@ -18,11 +18,12 @@ TIMEOUT_S = 10.0
 
 
 class VaultError(Exception):
-    """The vault or the metadata service did not give what was asked for. Never holds a secret's value."""
+    """Raised when the vault or the metadata service did not give what was asked for. Never contains a secret's
+    value."""
 
 
 class AwayError(VaultError):
-    """Nothing can be asked for at present: no token, or nobody answers."""
+    """Raised when nothing can be read at present: there is no token, or no answer."""
 
 
 def _get(url: str, *, what: str, headers: dict[str, str]) -> dict[str, Any]:
@@ -43,17 +44,17 @@ def _get(url: str, *, what: str, headers: dict[str, str]) -> dict[str, Any]:
 
 @dataclass(kw_only=True)
 class Vault:
-    """One vault. The token is asked for once: a run of these programs is shorter than its life of hours."""
+    """One vault. The token is requested once: these programs run for a shorter time than its life of hours."""
 
     url: str
     metadata: str
-    """The metadata service's token endpoint. The request names no identity: with no system-assigned and exactly one
-    user-assigned identity, Azure takes that one (learn.microsoft.com, "Managed identities for Azure resources
-    frequently asked questions")."""
+    """Address of the metadata service's token endpoint. The request names no identity: with no system-assigned and
+    exactly one user-assigned identity, Azure uses that one (learn.microsoft.com, "Managed identities for Azure
+    resources frequently asked questions")."""
     _token: str = field(default="", repr=False)
 
     def token(self) -> str:
-        """This machine's access token; ``AwayError`` when the metadata service gives none."""
+        """Return this machine's access token; ``AwayError`` when the metadata service gives none."""
         if not self._token:
             query = urllib.parse.urlencode({"api-version": METADATA_VERSION, "resource": RESOURCE})
             what = "token from the metadata service"
@@ -68,7 +69,8 @@ class Vault:
         return self._token
 
     def read(self, name: str) -> str:
-        """The current value of the secret ``name``; ``VaultError`` naming the secret otherwise."""
+        """Return the current value of the secret ``name``; ``VaultError`` with the secret's name when it cannot be
+        read."""
         url = f"{self.url}/secrets/{urllib.parse.quote(name)}?api-version={VAULT_VERSION}"
         headers = {"Authorization": f"Bearer {self.token()}"}
         value = _get(url, what=f"secret {name}", headers=headers).get("value")

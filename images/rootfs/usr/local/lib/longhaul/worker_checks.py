@@ -1,4 +1,4 @@
-"""Whether a worker node is well: its programs, each asked where it answers its own machine, and its Node object."""
+"""Health checks of a worker node: each of its programs is asked locally, and its Node object is read."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ TIMEOUT_S = 5.0
 
 @dataclass(frozen=True, kw_only=True)
 class Paths:
-    """What a worker's identity is read from."""
+    """Files that a worker's identity is read from."""
 
     environment: Path = Path("/run/longhaul/node.env")
-    """Written by node_place.py."""
+    """File that node_place.py writes."""
     certificate: Path = Path("/var/lib/kubelet/pki/kubelet-client-current.pem")
     authority: Path = Path("/etc/longhaul/pki/kubernetes-ca.crt")
 
 
 def name(paths: Paths) -> str:
-    """The node's name; empty while it does not know where it stands."""
+    """Return the node's name; empty while its place is not known."""
     try:
         lines = paths.environment.read_text().splitlines()
     except OSError:
@@ -40,7 +40,8 @@ def name(paths: Paths) -> str:
 
 
 def checks(paths: Paths, worker: Worker) -> tuple[Check, ...]:
-    """Place known, programs healthy, joined, Ready, of the right version."""
+    """Check that the place is known, the programs are healthy, and the node has joined, is Ready and has the right
+    version."""
     own = name(paths)
     place = Check(name="place", ok=bool(own), detail=own or "not known yet: see longhaul-node-place.service")
     joined = _joined(paths)
@@ -77,7 +78,7 @@ def _answers(program: str, url: str) -> Check:
 
 
 def _node(paths: Paths, worker: Worker, own: str) -> tuple[Check, ...]:
-    """What the API servers hold of the node, asked for with its own identity."""
+    """Check the node's state in the API, read with the node's own identity."""
     try:
         context = ssl.create_default_context(cafile=str(paths.authority))
         context.load_cert_chain(paths.certificate)

@@ -1,1 +1,2 @@
-"""How a cloud's machine proves what it is: what both sides of it know, and what the join service does with a proof."""
+"""Proofs of the identity of cloud machines: the protocol of machine and join endpoint, and the endpoint's checks of a
+proof."""

@@ -1,9 +1,10 @@
-"""Who an AWS machine is: it signs ``GetCallerIdentity`` with its instance profile's credentials, and STS says whose
-signature that is. A role's session on an instance is named after the instance, by EC2 (docs.aws.amazon.com, "IAM roles
-for Amazon EC2"), and nobody but EC2 may take the nodes' role.
+"""Identifies AWS machines. A machine signs ``GetCallerIdentity`` with the credentials of its instance profile, and STS
+tells whose signature it is. EC2 names a role's session on an instance after the instance (docs.aws.amazon.com, "IAM
+roles for Amazon EC2"), and only EC2 can assume the nodes' role.
 
-The machine sends the signature alone. URL, body and what binds it to this cluster, key and question are put together
-here, and the list of signed headers must be exactly this one: so no other request can be had from STS, nowhere else.
+The machine sends only the signature. This module builds the URL, the body and the headers that bind the signature to
+this cluster, key and question, and it accepts exactly this list of signed headers. So a machine can cause no other
+request to STS, and no request to another address.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ SIGNED = (
 )
 
 BUSY = ("Throttling", "ThrottlingException", "RequestLimitExceeded")
-"""Codes that STS answers with status 400 when it is asked too often, whatever was signed
+"""Error codes that STS returns with status 400 when it is asked too often, whatever was signed
 (github.com/kubernetes-sigs/aws-iam-authenticator, issue 382 and pull request 630)."""
 
 REGION = r"[a-z]{2}(?:-[a-z]+)+-[0-9]{1,2}"
@@ -48,7 +49,7 @@ _CALLER = re.compile(r"arn:aws:sts::([0-9]{12}):assumed-role/([\w+=,.@-]{1,64})/
 
 
 class AwsProofs:
-    """Has STS look at signatures."""
+    """Verifies AWS proofs: sends the signatures to STS."""
 
     def __init__(
         self,
@@ -59,7 +60,7 @@ class AwsProofs:
         self._url, self._now = url, now
 
     def attested(self, proof: Mapping[str, object], question: Question) -> Attested:
-        """The instance, and the site whose nodes' role it has."""
+        """Return the instance, and the site whose nodes' role it has."""
         region = text(proof, "region", REGION)
         environment = question.environment
         sites = [site for site in environment.sites_of("aws") if site.region == region]
@@ -93,7 +94,8 @@ class AwsProofs:
         }
 
     def _caller(self, region: str, headers: Mapping[str, str]) -> str:
-        """Whose signature it is. What STS answers to a wrong one may hold what was signed, so it is not passed on."""
+        """Return the ARN of the signer. STS's answer to a wrong signature may contain what was signed, so it is not
+        passed on."""
         what = f"STS in {region}"
         try:
             answer = fetch(self._url(region), what=what, method="POST", headers=headers, body=STS_FORM)
@@ -111,7 +113,7 @@ class AwsProofs:
 
 
 def _instance(arn: str, environment: Environment, roles: Mapping[str, str]) -> Attested:
-    """The machine that ``arn`` is the session of; ``roles``: the site by its nodes' role."""
+    """Return the machine whose session ``arn`` is; ``roles`` maps each nodes' role to its site."""
     match = _CALLER.fullmatch(arn)
     if match is None:
         raise RefusedError("ForeignProof", "the caller is not an instance with a role")

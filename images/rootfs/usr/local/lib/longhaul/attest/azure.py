@@ -1,8 +1,8 @@
-"""Who an Azure machine is: two things that Azure signs for it, and that nobody else can have.
+"""Identifies Azure machines by two things that Azure signs for a machine and that no other machine can obtain.
 
-The attested document names the machine (``vmId``) and holds our challenge, ten digits that were made for one key. The
-token of the scale set's identity names the set; a token alone would be any machine's of the set, and at any time of a
-day. Both must be of one subscription, which is a site's.
+The attested document names the machine (``vmId``) and contains our challenge, ten digits made for one key. The token of
+the scale set's identity names the scale set; a token alone could come from any machine of the set, at any time of a
+day. Both must be of the same subscription, and a site must be in it.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from attest.proof import OBJECTS, Question, check_fresh, text
 _BASE64 = r"[A-Za-z0-9+/]{64,32768}={0,2}"
 _JWT = r"[A-Za-z0-9_-]{8,8192}\.[A-Za-z0-9_-]{8,16384}\.[A-Za-z0-9_-]{8,2048}"
 _CHAIN = 4
-"""Certificates at most between Azure's and an authority; there is one."""
+"""Largest number of certificates between Azure's certificate and an authority; in practice there is one."""
 _SET = re.compile(
     r"/subscriptions/([^/]+)/resourcegroups/([^/]+)/providers/microsoft\.compute/virtualmachinescalesets/([^/]+)"
 )
 
 
 class AzureProofs:
-    """Looks at documents and tokens; remembers the tenants' keys."""
+    """Verifies Azure proofs: documents and tokens. Keeps the tenants' keys."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class AzureProofs:
         self._tenants: dict[str, tokens.Tenant] = {}
 
     def attested(self, proof: Mapping[str, object], question: Question) -> Attested:
-        """The machine, and the site that its scale set is a pool of."""
+        """Return the machine, and the site whose pool its scale set is."""
         said = documents.verified(_signature(proof), _chain(proof), roots=self._roots)
         if said.nonce != question.challenge:
             raise RefusedError("StaleProof", "the attested document is no answer to this challenge")
@@ -52,7 +52,7 @@ class AzureProofs:
         return Attested(site=site, machine=said.machine)
 
     def _site(self, environment: Environment, subscription: str, token: str) -> str:
-        """Where the token's scale set is a pool."""
+        """Return the name of the site that has the token's scale set as a pool."""
         sites = [site for site in environment.sites_of("azure") if site.subscription.lower() == subscription]
         if not sites:
             raise RefusedError("ForeignProof", f"no site of this environment is in subscription {subscription}")
@@ -68,7 +68,7 @@ class AzureProofs:
 
 
 def _holds(environment: Environment, site: Site, resource: str) -> bool:
-    """Whether a resource is the scale set of one of the site's pools."""
+    """Return whether a resource is the scale set of one of the site's pools."""
     match = _SET.fullmatch(resource)
     place = (site.subscription.lower(), site.resource_group.lower())
     groups = {group.lower() for pool in environment.pools_of(site.name) for group in pool.groups}
@@ -83,7 +83,7 @@ def _signature(proof: Mapping[str, object]) -> bytes:
 
 
 def _is_pem(value: object) -> bool:
-    """As far as it can be written to a file."""
+    """Return whether the value is text that can be written to a file as PEM; it is not parsed here."""
     return isinstance(value, str) and value.isascii()
 
 

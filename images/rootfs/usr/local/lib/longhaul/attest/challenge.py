@@ -1,4 +1,4 @@
-"""Questions that only the machine itself can answer in time: numbers that nobody can know before."""
+"""Challenges: unpredictable numbers that only the machine itself can answer in time."""
 
 from __future__ import annotations
 
@@ -10,26 +10,29 @@ import time
 from collections.abc import Callable
 
 DIGITS = 10
-"""As many as Azure signs (learn.microsoft.com, "Azure Instance Metadata Service for virtual machines": "Nonce is an
-optional 10-digit string"). They are a hash of the machine's key under a secret of this process: who has somebody else's
-answer can find no key that it fits but by asking here, once in 10^10 times rightly."""
+"""Number of digits of a challenge: as many as Azure signs (learn.microsoft.com, "Azure Instance Metadata Service for
+virtual machines": "Nonce is an optional 10-digit string"). They are a hash of the machine's key under a secret of this
+process. An attacker who holds another machine's answer can find a key that fits it only by asking here, and each try
+succeeds with a chance of 1 in 10^10."""
 
 PERIOD_S = 60
-"""A challenge is good for one to two of them: to ask the cloud and to come back takes seconds."""
+"""Length of a period in seconds. A challenge is valid for one to two periods: asking the cloud and coming back takes
+seconds."""
 
 
 class Challenges:
-    """Makes and knows again challenges, and remembers none."""
+    """Makes challenges and recognises them later, without storing any."""
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._secret = clock, os.urandom(32)
 
     def make(self, fingerprint: str) -> str:
-        """The challenge for a key now."""
+        """Return the present challenge for a key."""
         return self._number(fingerprint, self._period())
 
     def knows(self, fingerprint: str, challenge: str) -> bool:
-        """Whether it is the key's, and was made a moment ago. What is no ten digits may not even be writable."""
+        """Return whether the challenge was made for this key in the present or the previous period. Anything but ten
+        digits is refused first: it may contain characters that cannot be encoded."""
         if re.fullmatch(rf"[0-9]{{{DIGITS}}}", challenge) is None:
             return False
         now = self._period()

@@ -1,7 +1,7 @@
-"""Where machines ask: a proof is looked at, and a request is made for the machine that it is of.
+"""Join endpoint: verifies a machine's proof and creates a certificate request for that machine.
 
-Nothing is granted here. The request goes to the API with what was proved written on it, and the node controller decides
-on it as on every other: only machines that exist, only free names, so many a second.
+It grants nothing. The request goes to the API with the proved identity as annotations, and the node controller decides
+on it as on every other request: only machines that exist, only free names, and a limited number per second.
 """
 
 from __future__ import annotations
@@ -42,21 +42,23 @@ ENVIRONMENT = f"/api/v1/namespaces/kube-system/configmaps/{CONFIGMAP}"
 COMPONENT = "longhaul-join"
 
 ENVIRONMENT_S = 5.0
-"""The environment is read again after so long."""
+"""Age in seconds after which the environment is read again."""
 
 PROOFS_A_SECOND, PROOFS_AT_ONCE = 20.0, 40.0
-"""Proofs that one server looks at: twice the joins that the node controller lets in. STS takes 600 a second
-(docs.aws.amazon.com, "IAM and AWS STS quotas")."""
+"""Proofs that one server verifies, per second and at once: twice the joins that the node controller admits. STS takes
+600 a second (docs.aws.amazon.com, "IAM and AWS STS quotas")."""
 
 MACHINE_A_SECOND, MACHINE_AT_ONCE = 1 / 15, 4.0
-"""Requests that one machine may have made: who has its identity is not to fill the API with them."""
+"""Requests made for one machine, per second and at once: a stolen identity must not be enough to fill the API with
+requests."""
 
 SENDER_A_SECOND, SENDER_AT_ONCE = 1.0, 10.0
-"""Proofs from one address: a pod, which can have none, is not to take the place of machines, which need one each."""
+"""Proofs from one address, per second and at once: a pod, which cannot have a valid proof, must not take the capacity
+of machines, which need one proof each."""
 
 LOOKS_A_SECOND, LOOKS_AT_ONCE = 5.0, 50.0
-"""Challenges and looks at what became of a request, for one address: each look is a question to the API server. A
-machine that waits looks at first five times a second, and then every other second."""
+"""Challenges and status queries for one address, per second and at once: each status query asks the API server. A
+waiting machine asks first five times a second, and later every other second."""
 
 _FINGERPRINT = re.compile(r"[0-9a-f]{64}")
 _NODE = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
@@ -64,14 +66,14 @@ _NODE = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What is said to a machine."""
+    """Response to a machine."""
 
     status: int
     body: Mapping[str, str]
 
 
 class Desk:
-    """Answers machines, on many threads."""
+    """Answers machines, from many threads."""
 
     def __init__(
         self,
@@ -93,7 +95,7 @@ class Desk:
         self._read_at = 0.0
 
     def challenge(self, fingerprint: str, *, sender: str) -> Answer:
-        """A question for the holder of a key; ``sender`` is its address."""
+        """Return a challenge for the holder of a key; ``sender`` is its address."""
         if not self._lookers.take(sender):
             return _TOO_OFTEN
         if not _FINGERPRINT.fullmatch(fingerprint):
@@ -101,7 +103,7 @@ class Desk:
         return Answer(status=200, body={"challenge": self._challenges.make(fingerprint)})
 
     def join(self, posted: bytes, *, sender: str) -> Answer:
-        """Make a request for the machine that ``posted`` proves to come from; ``sender`` is its address."""
+        """Make a certificate request for the machine that ``posted`` proves to come from; ``sender`` is its address."""
         if not (self._senders.take(sender) and self._all.take("")):
             return _answer(429, "TooMany", "there is more to look at than this server does: ask again")
         claimed = ""
@@ -122,7 +124,7 @@ class Desk:
         return Answer(status=202, body={})
 
     def look(self, fingerprint: str, *, sender: str) -> Answer:
-        """What became of a key's request; ``sender`` is the address that wants to know."""
+        """Return the state of a key's request; ``sender`` is the address that asks."""
         if not self._lookers.take(sender):
             return _TOO_OFTEN
         if not _FINGERPRINT.fullmatch(fingerprint):
@@ -151,7 +153,9 @@ class Desk:
         return verifier.attested(proof, question)
 
     def _known(self) -> Environment:
-        """The environment, read a moment ago; the last one that was good while there is none that can be read."""
+        """Return the environment, read again after :data:`ENVIRONMENT_S`. While the ConfigMap is missing or not
+        readable, return the last good one; ``SourceError`` when there is none. ``ApiError`` when the API does not
+        answer."""
         with self._lock:
             held, age = self._environment, self._clock() - self._read_at
         if held is not None and age < ENVIRONMENT_S:
@@ -169,7 +173,8 @@ class Desk:
         return environment
 
     def _ask(self, document: Object, request: Request, attested: Attested) -> None:
-        """Post it, once for a key."""
+        """Post the request; a key has only one. ``RefusedError`` when another machine has already asked with this
+        key."""
         document["metadata"]["annotations"] = notes = {SITE: attested.site, MACHINE: attested.machine}
         try:
             self._api.post(REQUESTS, document)
@@ -191,11 +196,11 @@ class Desk:
 
 
 def _read(posted: bytes) -> tuple[Object, Request, Mapping[str, object], str]:
-    """The request, as it would be posted and taken apart, the proof and the challenge."""
+    """Return the request as the document to post and parsed, the proof, and the challenge."""
     try:
         said = json.loads(posted)
         request, proof, challenge = said["request"], said["proof"], said["challenge"]
-        # JSON may hold halves of characters, which no text has.
+        # JSON may hold lone surrogates, which cannot be encoded as text.
         json.dumps([request, challenge], ensure_ascii=False).encode()
     except (ValueError, KeyError, TypeError, RecursionError):
         raise RefusedError("Malformed", "write JSON with request, challenge and proof") from None
@@ -216,12 +221,13 @@ def _read(posted: bytes) -> tuple[Object, Request, Mapping[str, object], str]:
 
 
 def _name(fingerprint: str) -> str:
-    """Of a key's request: a machine that asks again with its key finds what it asked for before."""
+    """Return the name of a key's request. It depends only on the key, so a machine that asks again finds its earlier
+    request."""
     return f"longhaul-join-{fingerprint[:40]}"
 
 
 def _printable(text: str) -> str:
-    """One line of the journal, whatever a stranger wrote."""
+    """Return ``text`` as at most one line for the journal, whatever a stranger wrote."""
     return "".join(each if each.isprintable() else "?" for each in text[:500])
 
 

@@ -1,8 +1,9 @@
 """Azure's attested documents: JSON in a PKCS#7 signature, made for one machine by the metadata service of its host
 (learn.microsoft.com, "Azure Instance Metadata Service for virtual machines", Attested data).
 
-The signer's certificate is in it, the one above it is not: the machine sends that along, and it is believed as far as
-it leads to one of the system's authorities. openssl does both steps; no library of Python's has the first.
+The document contains the signer's certificate but not the one above it. The machine sends that one along; it is trusted
+only as far as it leads to one of the system's authorities. openssl does both steps, because no Python library offers
+the first.
 """
 
 from __future__ import annotations
@@ -26,24 +27,24 @@ ROOTS = Path("/etc/ssl/certs/ca-certificates.crt")
 TIMEOUT_S = 10.0
 
 _SIGNER = re.compile(r"([a-z0-9-]+\.)*metadata\.azure\.com")
-"""Whose signature it is in Azure's public cloud (same page): one name, or any below it."""
+"""Names of the signer in Azure's public cloud (same page): this name, or any name below it."""
 
 _CREATED = "%m/%d/%y %H:%M:%S %z"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Document:
-    """What Azure says of one machine."""
+    """Statement of Azure about one machine."""
 
     machine: str
-    """Its vmId."""
+    """The machine's vmId."""
     subscription: str
     nonce: str
     created: datetime
 
 
 def verified(signature: bytes, chain: Sequence[str], *, roots: Path = ROOTS) -> Document:
-    """The document in ``signature`` (DER); ``chain``: certificates between its signer's and an authority, PEM.
+    """Return the document in ``signature`` (DER); ``chain``: certificates between the signer's and an authority, PEM.
     ``RefusedError`` when Azure has not signed it."""
     with tempfile.TemporaryDirectory() as folder:
         signer, between = Path(folder, "signer.pem"), Path(folder, "between.pem")
@@ -68,7 +69,7 @@ def _openssl(*arguments: str, given: bytes = b"") -> bytes:
 
 
 def _check_signer(path: Path) -> None:
-    """One signer, and of that name."""
+    """Refuse the document unless it has exactly one signer, with a name of Azure's metadata service."""
     try:
         text = path.read_bytes()
         certificate = x509.load_pem_x509_certificate(text)

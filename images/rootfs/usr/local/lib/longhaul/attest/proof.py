@@ -1,4 +1,4 @@
-"""What every kind of proof is looked at for."""
+"""Common parts of all kinds of proof: the question that a proof answers, its age, and its fields."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from controller.environment import Environment
 from controller.request import Attested, RefusedError
 
 FRESH = timedelta(minutes=5)
-"""How old a proof may be, by its own signed date, and how far a machine's clock may be ahead."""
+"""Greatest age of a proof, by its own signed date, and greatest time by which a machine's clock may be ahead."""
 
 
 OBJECTS = "bring up the objects (`longhaul up --only objects`)"
-"""What helps when the cluster has not been told of what is needed here."""
+"""Advice in messages when the cluster lacks something that is needed here."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What a proof has to be an answer to."""
+    """Question that a proof must answer."""
 
     environment: Environment
     fingerprint: str
-    """Of the key that a certificate is wanted for."""
+    """Fingerprint of the key that a certificate is requested for."""
     challenge: str
 
 
 class Verifier(Protocol):
-    """One cloud's proofs."""
+    """Verifies the proofs of one cloud."""
 
     def attested(self, proof: Mapping[str, object], question: Question) -> Attested:
-        """Which machine it is; ``RefusedError`` when it proves none of ours, ``SourceError`` when that cannot be found
-        out now. Neither says anything of the proof's secrets."""
+        """Return the machine that the proof identifies. ``RefusedError`` when it is no machine of this environment,
+        ``SourceError`` when this cannot be determined now. Neither message contains the proof's secrets."""
 
 
 def text(proof: Mapping[str, object], key: str, pattern: str) -> str:
-    """A field of a proof; ``RefusedError`` when it is none of that form."""
+    """Return a field of a proof; ``RefusedError`` when it is not of that form."""
     value = proof.get(key)
     if not isinstance(value, str) or re.fullmatch(pattern, value) is None:
         raise RefusedError("Malformed", f"the proof's {key} is missing or not of its form")
@@ -46,6 +46,6 @@ def text(proof: Mapping[str, object], key: str, pattern: str) -> str:
 
 
 def check_fresh(signed_at: datetime, *, now: datetime) -> None:
-    """``RefusedError`` for a proof of another time."""
+    """Raise ``RefusedError`` for a proof whose date is too far from now."""
     if abs(now - signed_at) > FRESH:
         raise RefusedError("StaleProof", f"the proof is of {signed_at.isoformat()}, and it is {now.isoformat()}")

@@ -1,4 +1,4 @@
-"""HTTPS for machines: few at a time, little from each, and not for long."""
+"""HTTPS server for machines: limits the number of connections, their data and their duration."""
 
 from __future__ import annotations
 
@@ -24,40 +24,44 @@ from attest.protocol import CHALLENGE, HEALTH, JOIN, LARGEST
 log = logging.getLogger(__name__)
 
 CONNECTIONS = 128
-"""At once; one more is closed unheard. A join takes a second or two of one, and ten are let in a second."""
+"""Connections at once; a further one is closed unread. A join uses one for a second or two, and ten joins a second are
+admitted."""
 
 CONNECTIONS_OF_ONE = 8
-"""Of one address at once: a machine needs one, and a pod, which can prove nothing, is not to shut out the others."""
+"""Connections at once from one address. A machine needs one; a pod, which can prove nothing, must not shut out the
+machines."""
 
 PROBE = "168.63.129.16"
-"""Whom the load balancer's probes come from, and nobody else (learn.microsoft.com, "What is IP address
-168.63.129.16?"): it is always heard, or a crowd would make the balancer take this server for dead."""
+"""Address of the load balancer's probes, and of nothing else (learn.microsoft.com, "What is IP address
+168.63.129.16?"). It is exempt from the limits: otherwise many connections would make the load balancer take this server
+for dead."""
 
 HEAD = 8 * 1024
-"""Bytes of a request's first line and headers; http.server itself would keep a hundred headers of 64 KiB each."""
+"""Largest size in bytes of a request's first line and headers; http.server itself would accept a hundred headers of 64
+KiB each."""
 
 SILENCE_S = 10.0
-"""Longest time without a byte."""
+"""Longest time in seconds without a byte."""
 
 LIFE_S = 90.0
-"""Longest life of a connection, whatever it says: a proof, and a minute of asking what became of it."""
+"""Longest life of a connection in seconds, whatever it sends: a proof, and a minute of status queries."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Guest:
-    """Whose a connection is, and since when it is open."""
+    """Address of a connection's sender, and the time at which it was opened."""
 
     address: str
     since: float
 
 
 class _Lines(io.BufferedReader):
-    """What a connection says; of lines no more than a request's head may have."""
+    """Input of a connection; limits the bytes of a request's head."""
 
     left = HEAD
 
     def readline(self, size: int | None = -1) -> bytes:
-        """As a file's; ``ConnectionError`` when the head is too long."""
+        """Read a line as a file does; ``ConnectionError`` when the head is too long."""
         most = self.left + 1
         line = super().readline(most if size is None or size < 0 else min(size, most))
         self.left -= len(line)
@@ -67,7 +71,8 @@ class _Lines(io.BufferedReader):
 
 
 class Server(ThreadingHTTPServer):
-    """Answers for a desk. The certificate is read again whenever its file has changed, since it is renewed in place."""
+    """Serves a :class:`Desk` over HTTPS. The certificate is read again whenever its file has changed, because it is
+    renewed in place."""
 
     daemon_threads = True
     request_queue_size = CONNECTIONS
@@ -81,7 +86,8 @@ class Server(ThreadingHTTPServer):
         well: Callable[[], bool] = lambda: True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``well``: whether a machine that asks here could be helped; what the load balancer is told."""
+        """``well`` returns whether this server can help a machine that asks; the load balancer's probe gets its
+        result."""
         self.desk, self.well, self._certificate, self._clock = desk, well, certificate, clock
         self._lock = threading.Lock()
         self._open: dict[socket.socket, _Guest] = {}
@@ -90,8 +96,8 @@ class Server(ThreadingHTTPServer):
         super().__init__(address, Handler)
 
     def context(self) -> ssl.SSLContext:
-        """``OSError`` when there is no certificate."""
-        # Before it is read: what changes meanwhile is read again with the next one.
+        """Return the TLS context with the present certificate; ``OSError`` when there is none."""
+        # Noted before the file is read, so that a change during the read is noticed at the next connection.
         now = self._certificate.stat()
         version = (now.st_mtime_ns, now.st_ino, now.st_size)
         if self._context is None or version != self._version:
@@ -102,7 +108,8 @@ class Server(ThreadingHTTPServer):
         return self._context
 
     def get_request(self) -> tuple[ssl.SSLSocket, Any]:
-        """A connection whose TLS is still to come, in its own thread: who does not speak it holds up nobody."""
+        """Return a connection before its TLS handshake, which its own thread does: a client that does not speak TLS
+        delays no others."""
         plain, address = super().get_request()
         try:
             found = self.context().wrap_socket(plain, server_side=True, do_handshake_on_connect=False)
@@ -113,7 +120,7 @@ class Server(ThreadingHTTPServer):
         return found, address
 
     def verify_request(self, request: Any, client_address: Any) -> bool:
-        """Whether there is room for one more, and for one more of this address."""
+        """Return whether there is room for one more connection, in total and from this address."""
         guest = _Guest(address=str(client_address[0]), since=self._clock())
         with self._lock:
             same = sum(1 for each in self._open.values() if each.address == guest.address)
@@ -124,29 +131,29 @@ class Server(ThreadingHTTPServer):
         return True
 
     def shutdown_request(self, request: Any) -> None:
-        """The end of a connection, by whomever."""
+        """Forget a connection when it ends, whichever side ended it."""
         with self._lock:
             self._open.pop(request, None)
         super().shutdown_request(request)
 
     def service_actions(self) -> None:
-        """Between connections, twice a second: end those that have lived too long."""
+        """End connections that have lived too long; runs twice a second between connections."""
         now = self._clock()
         with self._lock:
             old = [each for each, guest in self._open.items() if now - guest.since > LIFE_S]
         for each in old:
-            # Its own thread sees the end of it, and closes it.
+            # The connection's own thread notices the end and closes it.
             with contextlib.suppress(OSError):
                 socket.socket.shutdown(each, socket.SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002
-        """A connection that was broken off is no news; a fault of ours is."""
+        """Log failures of this program; a connection that broke off is not logged."""
         if not isinstance(sys.exc_info()[1], OSError):
             log.exception("%s: not answered", client_address)
 
 
 class Handler(BaseHTTPRequestHandler):
-    """One connection. HTTP/1.1: several requests on it."""
+    """Handles one connection. HTTP/1.1: several requests on it."""
 
     protocol_version = "HTTP/1.1"
     timeout = SILENCE_S
@@ -155,19 +162,19 @@ class Handler(BaseHTTPRequestHandler):
     rfile: _Lines
 
     def setup(self) -> None:
-        """TLS first."""
+        """Do the TLS handshake first."""
         self.request.settimeout(SILENCE_S)
         self.request.do_handshake()
         super().setup()
         self.rfile = _Lines(self.rfile.detach())
 
     def handle_one_request(self) -> None:
-        """With a head of its own."""
+        """Allow each request its own :data:`HEAD` bytes."""
         self.rfile.left = HEAD
         super().handle_one_request()
 
     def do_GET(self) -> None:
-        """A challenge, or what became of a request."""
+        """Answer with a challenge or with the state of a request."""
         if self.path == HEALTH:
             self._say(Answer(status=200 if self.server.well() else 503, body={}))
         elif self.path.startswith(CHALLENGE):
@@ -178,10 +185,10 @@ class Handler(BaseHTTPRequestHandler):
             self._say(Answer(status=404, body={"reason": "Unknown", "message": "there is nothing here"}))
 
     def do_POST(self) -> None:
-        """A proof."""
+        """Take a proof."""
         length = _length(self.headers.get("Content-Length", ""))
         if self.path != JOIN or not 0 <= length <= LARGEST:
-            # What comes next on the connection is not known any more.
+            # The body was not read, so the position of the next request on this connection is unknown.
             self.close_connection = True
             status = 413 if length > LARGEST else 400
             self._say(Answer(status=status, body={"reason": "Malformed", "message": f"post {LARGEST} bytes at most"}))
@@ -205,9 +212,9 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing: the desk says what matters."""
+        """Log nothing: :class:`Desk` logs what matters."""
 
 
 def _length(text: str) -> int:
-    """A Content-Length; -1 when it is none."""
+    """Parse a Content-Length; -1 when it is not a number."""
     return int(text) if re.fullmatch(r"[0-9]{1,9}", text) else -1

@@ -1,4 +1,4 @@
-"""Tokens of Entra ID: JSON Web Tokens (RFC 7519), signed RS256 with a key that the tenant publishes."""
+"""Entra ID tokens: JSON Web Tokens (RFC 7519), signed RS256 with a key that the tenant publishes."""
 
 from __future__ import annotations
 
@@ -23,20 +23,21 @@ from attest.proof import FRESH
 LOGIN = "https://login.microsoftonline.com"
 
 KEYS_S = 3600.0
-"""Keys are asked for again after so long; the tenant changes them every few weeks (learn.microsoft.com, "Signing key
-rollover in the Microsoft identity platform")."""
+"""Age in seconds after which keys are read again; the tenant changes them every few weeks (learn.microsoft.com,
+"Signing key rollover in the Microsoft identity platform")."""
 
 UNKNOWN_S = 60.0
-"""A key that is not known is asked for at most so often, whoever makes it up."""
+"""Shortest time in seconds between two reads because of an unknown key, since anyone can invent one; also between two
+reads after a failure, for a key that is held."""
 
 FAILED_S = 5.0
-"""After a failure the tenant is asked again so soon for keys that are not held."""
+"""Shortest time in seconds between two reads after a failure, for a key that is not held."""
 
 AUDIENCES = (AUDIENCE, AUDIENCE.rstrip("/"))
 
 
 class Tenant:
-    """One tenant's keys."""
+    """Signing keys of one tenant."""
 
     def __init__(self, tenant: str, *, login: str = LOGIN, clock: Callable[[], float] = time.monotonic) -> None:
         self.tenant = tenant
@@ -48,8 +49,8 @@ class Tenant:
         self._asking, self._trouble = False, ""
 
     def key(self, name: str) -> rsa.RSAPublicKey:
-        """The key called ``name``; ``RefusedError`` when the tenant has none of that name, ``SourceError`` when that is
-        not known now. What is held stays good while the tenant does not answer."""
+        """Return the key called ``name``; ``RefusedError`` when the tenant has none of that name, ``SourceError`` when
+        this is not known now. Keys that are held stay valid while the tenant does not answer."""
         if self._begins(name):
             self._renew()
         with self._lock:
@@ -61,7 +62,7 @@ class Tenant:
         raise RefusedError("ForgedProof", f"tenant {self.tenant} has no such signing key")
 
     def _begins(self, name: str) -> bool:
-        """Whether the caller has to ask the tenant, as the only one meanwhile."""
+        """Return whether the caller must read the keys; True for only one caller at a time."""
         with self._lock:
             held, well = name in self._keys, not self._trouble
             longest = (KEYS_S if well else UNKNOWN_S) if held else (UNKNOWN_S if well else FAILED_S)
@@ -71,7 +72,7 @@ class Tenant:
             return True
 
     def _renew(self) -> None:
-        """Ask; without the lock, since the answer may take :data:`controller.web.TIMEOUT_S`."""
+        """Read the keys. The lock is not held, because the answer may take :data:`controller.web.TIMEOUT_S`."""
         keys, trouble = None, f"{self._what}: they could not be read"
         try:
             keys, trouble = dict(self._read()), ""
@@ -92,10 +93,11 @@ class Tenant:
 
 
 def claims(token: str, tenant: Tenant, *, now: datetime) -> dict[str, Any]:
-    """What a token of the tenant's own says; ``RefusedError`` when it is none, not for Azure's resource manager (no
-    application of our own stands in the directory), or not of now."""
+    """Return the claims of a token that the tenant itself issued. ``RefusedError`` when another issuer did, when the
+    token is not for Azure's resource manager (there is no application of our own in the directory), or when it is not
+    valid now."""
     head, body, signature = _parts(token)
-    # Not what the token says it is signed with, but what it has to be.
+    # The algorithm is fixed here; the token must not choose it.
     if head.get("alg") != "RS256" or not isinstance(head.get("kid"), str):
         raise RefusedError("ForgedProof", "the token is not signed RS256 with a key that it names")
     signed = token.rpartition(".")[0].encode()

@@ -1,1 +1,2 @@
-"""Which machines may be nodes: signs what kubelets ask for, and removes the Node of a machine that is gone."""
+"""Node controller: decides which machines may be nodes, signs the certificates that kubelets ask for, and removes the
+Node of a machine that is gone."""

@@ -1,4 +1,4 @@
-"""The Kubernetes API, as much of it as the controller uses."""
+"""Kubernetes API client, limited to what the controller uses."""
 
 from __future__ import annotations
 
@@ -15,27 +15,28 @@ from pathlib import Path
 from typing import Any
 
 TIMEOUT_S = 20.0
-"""For one answer."""
+"""Timeout in seconds for one answer."""
 
 PAGE = 500
-"""Objects in one page of a listing, as kubectl's."""
+"""Objects in one page of a listing, as in kubectl."""
 
 SILENCE_S = 90.0
-"""A watch in which nothing was heard for this long is dead: the server sends a bookmark about once a minute
-(k8s.io/apiserver, ``defaultBookmarkFrequency``)."""
+"""Seconds of silence after which a watch is dead: the server sends a bookmark about once a minute (k8s.io/apiserver,
+``defaultBookmarkFrequency``)."""
 
 WATCH_S = 600
-"""Life of one watch; the server ends it, and it is taken up where it was."""
+"""Life of one watch in seconds; the server ends it, and the client continues from the last version."""
 
 METADATA = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
 METADATA_LIST = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
-"""An object without its contents: a Node's images, or a Secret's values, are nothing the controller needs to hold."""
+"""Media types for an object without its contents: the controller has no need of a Node's images or a Secret's
+values."""
 
 Object = dict[str, Any]
 
 
 class ApiError(Exception):
-    """The API server did not do what was asked. ``status`` is 0 when it did not answer."""
+    """Raised when the API server did not do what was asked. ``status`` is 0 when it did not answer."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -44,28 +45,28 @@ class ApiError(Exception):
 
 @dataclass(kw_only=True)
 class Api:
-    """One API server. Every thread has a connection of its own."""
+    """Client of one API server. Every thread has its own connection."""
 
     host: str
     port: int
     authority: Path
-    """Whom the server's certificate is of."""
+    """File with the authority of the server's certificate."""
     certificate: Path
-    """Own certificate and key."""
+    """File with this client's certificate and key."""
     timeout_s: float = TIMEOUT_S
     agent: str = "longhaul-node-controller"
-    """What it calls itself."""
+    """User agent of the requests."""
 
     def __post_init__(self) -> None:
         self._local = threading.local()
         self._watching: set[http.client.HTTPSConnection] = set()
 
     def get(self, path: str, *, accept: str = "application/json", **query: str) -> Object:
-        """One object or one page."""
+        """Return one object or one page."""
         return self._json("GET", path, query=query, accept=accept)
 
     def find(self, path: str, *, accept: str = "application/json") -> Object | None:
-        """One object, or None when there is none."""
+        """Return one object, or None when it does not exist."""
         try:
             return self.get(path, accept=accept)
         except ApiError as error:
@@ -74,20 +75,21 @@ class Api:
             raise
 
     def post(self, path: str, document: Object) -> Object:
-        """Create."""
+        """Create an object."""
         return self._json("POST", path, body=document)
 
     def put(self, path: str, document: Object) -> Object:
-        """Replace; refused with 409 when it has changed since it was read."""
+        """Replace an object; refused with 409 when it has changed since it was read."""
         return self._json("PUT", path, body=document)
 
     def patch(self, path: str, document: Object, *, strategic: bool = False) -> Object:
-        """Merge; with ``strategic``, lists that have a key too, entry by entry: a Node's conditions by their type."""
+        """Merge into an object. With ``strategic``, lists with a key are merged entry by entry, such as a Node's
+        conditions by type."""
         kind = "strategic-merge-patch" if strategic else "merge-patch"
         return self._json("PATCH", path, body=document, content=f"application/{kind}+json")
 
     def delete(self, path: str, *, uid: str = "") -> bool:
-        """Delete, only that very object if ``uid`` is given; False when it is not there."""
+        """Delete an object; with ``uid``, only if it still has this UID. Return False when it does not exist."""
         options = {"apiVersion": "v1", "kind": "DeleteOptions", **({"preconditions": {"uid": uid}} if uid else {})}
         try:
             self._json("DELETE", path, body=options)
@@ -98,7 +100,7 @@ class Api:
         return True
 
     def pages(self, path: str, *, accept: str = "application/json", **query: str) -> Iterator[Object]:
-        """A listing, page by page."""
+        """Return a listing page by page."""
         going = {"limit": str(PAGE), **query}
         while True:
             page = self.get(path, accept=accept, **going)
@@ -109,8 +111,8 @@ class Api:
             going["continue"] = follow
 
     def watch(self, path: str, *, since: str, accept: str = "application/json", **query: str) -> Iterator[Object]:
-        """Events from the version ``since`` on, until the server ends the watch. ``ApiError`` 410 when that version is
-        no longer known."""
+        """Return the events after the version ``since``, until the server ends the watch. ``ApiError`` 410 when that
+        version is no longer known."""
         going = {
             "watch": "1",
             "allowWatchBookmarks": "true",
@@ -134,7 +136,7 @@ class Api:
             connection.close()
 
     def hang_up(self) -> None:
-        """End every watch that somebody is in."""
+        """End every watch in progress."""
         for connection in tuple(self._watching):
             # Closing alone does not wake the thread that reads.
             with contextlib.suppress(OSError, AttributeError):
@@ -150,7 +152,7 @@ class Api:
         accept: str = "application/json",
         content: str = "application/json",
     ) -> Object:
-        # A kept connection that the server has closed meanwhile shows only now; the second try has a new one.
+        # A kept connection that the server has closed meanwhile fails only now; the second try makes a new one.
         for last in (False, True):
             connection = getattr(self._local, "connection", None)
             kept = connection is not None
@@ -163,7 +165,7 @@ class Api:
                 found = json.loads(response.read() or b"{}")
             except ApiError as error:
                 if error.status == 401:
-                    # The certificate that the connection was made with has ended; a new one may be there.
+                    # The certificate of this connection has expired; the file may hold a new one.
                     connection.close()
                     self._local.connection = None
                 raise
@@ -177,7 +179,7 @@ class Api:
         raise ApiError(0, f"{method} {path}: no connection")
 
     def _connection(self, timeout: float) -> http.client.HTTPSConnection:
-        """A new one, with the certificate as it is now: it is renewed in place."""
+        """Return a new connection with the present certificate, which is renewed in place."""
         try:
             context = ssl.create_default_context(cafile=str(self.authority))
             context.load_cert_chain(self.certificate)
@@ -209,7 +211,7 @@ class Api:
 
 
 def _message(text: str) -> str:
-    """What a Status object says."""
+    """Return the message of a Status object."""
     try:
         return str(json.loads(text).get("message") or text)
     except (ValueError, AttributeError):

@@ -1,4 +1,4 @@
-"""The machines of an AWS site: the instances of its pools' auto scaling groups."""
+"""Machines of an AWS site: the instances of its pools' Auto Scaling groups."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from controller.web import fetch
 VERSION = "2016-11-15"
 
 PAGE = 1000
-"""Instances in one answer, the most there are (docs.aws.amazon.com, "DescribeInstances")."""
+"""Largest number of instances in one answer (docs.aws.amazon.com, "DescribeInstances")."""
 
 VALUES = 200
-"""Values of one filter, the most there are (same page)."""
+"""Largest number of values in one filter (same page)."""
 
 GROUP_TAG = "aws:autoscaling:groupName"
-"""Which group an instance is of: written by AWS, which lets nobody else write tags that begin so."""
+"""Tag with the name of an instance's Auto Scaling group. AWS writes it and lets nobody else write tags with this
+prefix."""
 
 STATES = {
     "pending": State.THERE,
@@ -35,7 +36,7 @@ STATES = {
 
 
 class AwsMachines:
-    """Reads the instances of one site, tagged with the environment and the site."""
+    """Reads the instances of one site, which are tagged with the environment and the site."""
 
     def __init__(
         self,
@@ -53,11 +54,11 @@ class AwsMachines:
         self._pools = {pool.group: pool.name for pool in environment.pools_of(site.name)}
 
     def everything(self) -> Mapping[str, Machine]:
-        """Every instance of the site's pools; EC2 tells of a terminated one for about an hour."""
+        """Return every instance of the site's pools; EC2 lists a terminated one for about an hour."""
         return {machine.name: machine for machine in self._describe({})}
 
     def some(self, names: Iterable[str]) -> Mapping[str, Machine]:
-        """Those with these ids."""
+        """Return the instances with these ids."""
         ids = [name for name in names if name.startswith("i-")]
         found: dict[str, Machine] = {}
         for start in range(0, len(ids), VALUES):
@@ -112,6 +113,6 @@ class AwsMachines:
             site=self.site,
             pool=pool,
             addresses=frozenset([address] if address else []),
-            # A state that is not known is not one in which a machine may be forgotten.
+            # An unknown state must not let a machine be forgotten.
             state=STATES.get(instance.findtext("instanceState/name", ""), State.THERE),
         )

@@ -1,4 +1,4 @@
-"""The machines of an Azure site: those of its pools' scale sets."""
+"""Machines of an Azure site: the virtual machines of its pools' scale sets."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ MANAGEMENT = "https://management.azure.com"
 COMPUTE_VERSION = "2024-07-01"
 
 NETWORK_VERSION = "2018-10-01"
-"""The version of the one call that lists every interface of a scale set (Azure/azure-rest-api-specs,
+"""API version of the only call that lists every interface of a scale set (Azure/azure-rest-api-specs,
 vmssNetworkInterface.json)."""
 
 
 class AzureMachines:
-    """Two listings for each scale set: its machines and their interfaces."""
+    """Reads the machines of one site with two listings for each scale set: its machines and their interfaces."""
 
     def __init__(
         self, environment: Environment, site: Site, *, identity: ManagedIdentity, endpoint: str = MANAGEMENT
@@ -31,21 +31,23 @@ class AzureMachines:
         self._group = f"/subscriptions/{site.subscription}/resourceGroups/{site.resource_group}"
 
     def everything(self) -> Mapping[str, Machine]:
-        """Every machine of the site's pools."""
+        """Return every machine of the site's pools."""
         return {machine.name: machine for pool, group in self._groups() for machine in self._machines(pool, group)}
 
     def some(self, names: Iterable[str]) -> Mapping[str, Machine]:
-        """Every machine of the sets whose names begin as these do: Azure cannot be asked for a computer's name."""
+        """Return every machine of the scale sets whose name is the prefix of a given name: Azure has no query by
+        computer name."""
         asked = tuple(names)
         found = [each for each in self._groups() if any(name.startswith(f"{each[1]}-") for name in asked)]
         return {machine.name: machine for pool, group in found for machine in self._machines(pool, group)}
 
     def _groups(self) -> Iterator[tuple[Pool, str]]:
-        """Every scale set, with its pool."""
+        """Yield every scale set with its pool."""
         yield from ((pool, group) for pool in self._pools for group in pool.groups)
 
     def _machines(self, pool: Pool, group: str) -> Iterator[Machine]:
-        # Interfaces first: a machine that comes in between lacks its address for one listing, none has another's.
+        # Interfaces first: a machine created between the two listings lacks its address once, but no machine gets
+        # another's.
         addresses = dict(self._addresses(group))
         for item in self._list(group, "virtualMachines", COMPUTE_VERSION):
             properties = item.get("properties", {})
@@ -63,7 +65,7 @@ class AzureMachines:
             )
 
     def _addresses(self, group: str) -> Iterator[tuple[str, list[str]]]:
-        """By machine's id, its own address: the others of the interface are its pods'."""
+        """Yield each machine's id with its own addresses; the other addresses of the interface belong to its pods."""
         for item in self._list(group, "networkInterfaces", NETWORK_VERSION):
             properties = item.get("properties", {})
             if not properties.get("primary", True):

@@ -1,4 +1,4 @@
-"""A token bucket: so many a second, so many at once."""
+"""Token bucket: limits operations per second and at once."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from collections.abc import Callable, Hashable
 
 
 class Bucket:
-    """Full at first. Not for several threads."""
+    """One bucket, full at first. Not thread-safe."""
 
     def __init__(self, *, rate: float, burst: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate, self._burst, self._clock = rate, burst, clock
         self._left, self._at = burst, clock()
 
     def wait_s(self) -> float:
-        """Seconds until one may be taken; 0 when now."""
+        """Return the seconds until a token may be taken; 0 when one may be taken now."""
         now = self._clock()
         self._left = min(self._burst, self._left + (now - self._at) * self._rate)
         self._at = now
         return max(0.0, (1 - self._left) / self._rate)
 
     def take(self) -> None:
-        """Take one."""
+        """Take one token."""
         self._left -= 1
 
 
 MANY = 10_000
-"""Buckets that are kept at once; long before there are more, the first ones are full again."""
+"""Number of buckets at which all are dropped; long before there are so many, the first ones are full again."""
 
 
 class Buckets:
-    """One for each of many, for several threads."""
+    """One bucket for each key. Thread-safe."""
 
     def __init__(self, *, rate: float, burst: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate, self._burst, self._clock = rate, burst, clock
@@ -39,7 +39,7 @@ class Buckets:
         self._held: dict[Hashable, Bucket] = {}
 
     def take(self, whose: Hashable) -> bool:
-        """Take one now; False when there is none."""
+        """Take one token from the bucket of ``whose`` now; False when it has none."""
         with self._lock:
             if len(self._held) >= MANY:
                 self._held.clear()

@@ -1,4 +1,4 @@
-"""What the API knows of tokens and Nodes."""
+"""State of tokens and Nodes, as the API knows it."""
 
 from __future__ import annotations
 
@@ -21,35 +21,35 @@ LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 NODES = "/api/v1/nodes"
 
 LEASE_S = 40.0
-"""A node whose lease is older does not live: how long kubelets' leases last (kubelet.config.k8s.io/v1beta1,
+"""Age in seconds at which a node's lease has run out: the duration of kubelets' leases (kubelet.config.k8s.io/v1beta1,
 ``nodeLeaseDurationSeconds``)."""
 
 RIVAL_S = 300.0
-"""How long a name is kept for the key that was given it first, until its Node shows: from its certificate to its
-registration a kubelet takes seconds."""
+"""Time in seconds for which a name is reserved for the key that was granted it, until its Node appears: a kubelet takes
+seconds from its certificate to its registration."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Grant:
-    """The client's certificate that a machine joined with."""
+    """Client certificate that a machine joined with."""
 
     fingerprint: str
     token: str
-    """Id of the token that it was given for, empty when there was none."""
+    """Id of the token that the certificate was granted for; empty when there was none."""
     at: float
-    """Seconds since the epoch."""
+    """Time of the grant, in seconds since the epoch."""
 
 
 class KubernetesCluster:
-    """Asks the API when it is needed: leases are renewed too often to be watched, and are needed of joining or lost
-    nodes alone."""
+    """Asks the API on demand: leases are renewed too often to be watched, and are needed only for joining or lost
+    nodes."""
 
     def __init__(self, api: Api, *, nodes: Watch, wall: Callable[[], float] = time.time) -> None:
         self._api, self._nodes, self._wall = api, nodes, wall
         self._grants: dict[str, Grant] = {}
 
     def token(self, id_: str) -> Token | None:
-        """What a token is for. Only its annotations are read, not its values."""
+        """Return a token, or None when it does not exist. Only its annotations are read, not its values."""
         found = self._api.find(f"{SECRETS}/bootstrap-token-{quoted(id_)}", accept=METADATA)
         if found is None:
             return None
@@ -57,18 +57,19 @@ class KubernetesCluster:
         return Token(node=notes.get(NODE, ""))
 
     def live(self, node: str) -> bool:
-        """Ready, or its lease is fresh. Either may lag: readiness 50 s behind a death, a lease by a wrong clock."""
+        """Return whether the node is ready or its lease is fresh. Either may lag: readiness 50 s behind a failure, a
+        lease because of a wrong clock."""
         return self.fresh(node) or self._ready(node)
 
     def fresh(self, node: str) -> bool:
-        """Whether the node's lease was renewed within :data:`LEASE_S`."""
+        """Return whether the node's lease was renewed within :data:`LEASE_S`."""
         lease = self._api.find(f"{LEASES}/{quoted(node)}") or {}
         renewed = lease.get("spec", {}).get("renewTime")
         return bool(renewed) and self._wall() - moment(renewed) < LEASE_S
 
     def member(self, node: str) -> bool:
-        """Whether there is a Node whose lease was renewed within a certificate's lifetime: while it is silent, whoever
-        got hold of its machine's identity must not get its name too."""
+        """Return whether there is a Node whose lease was renewed within a certificate's lifetime. Even while such a
+        node is silent, a thief of its machine's identity must not get its name too."""
         lease = self._api.find(f"{LEASES}/{quoted(node)}") or {}
         renewed = lease.get("spec", {}).get("renewTime")
         recent = bool(renewed) and self._wall() - moment(renewed) < LIFETIME.total_seconds()
@@ -80,7 +81,7 @@ class KubernetesCluster:
         return any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
 
     def recall(self, documents: Iterable[Object]) -> None:
-        """Learn what was granted before, by another controller perhaps."""
+        """Remember earlier grants, which another controller may have made."""
         for document in documents:
             if issued(document) and document["spec"]["signerName"] == CLIENT:
                 try:
@@ -99,15 +100,15 @@ class KubernetesCluster:
             self._grants[request.node] = Grant(fingerprint=request.fingerprint, token=request.token, at=when)
 
     def rival(self, request: Request) -> bool:
-        """Whether another key was given this name within :data:`RIVAL_S` and there is no Node yet."""
+        """Return whether another key was granted this name within :data:`RIVAL_S` and there is no Node yet."""
         grant = self._grants.get(request.node)
         if grant is None or grant.fingerprint == request.fingerprint or self._wall() - grant.at > RIVAL_S:
             return False
         return self._nodes.one(request.node) is None
 
     def joined(self, node: str) -> None:
-        """The node's kubelet has shown that it has its certificate: delete the one-time token that it came with. Its
-        name stays its own: a kubelet asks for its serving certificate before its Node is there."""
+        """Delete the one-time token that the node joined with: its kubelet has shown that it has its certificate. The
+        name stays reserved, because a kubelet asks for its serving certificate before its Node exists."""
         grant = self._grants.get(node)
         if grant is None or not grant.token:
             return

@@ -1,4 +1,4 @@
-"""Who of the API server machines acts: the holder of a Lease."""
+"""Leader election among the API server machines: the holder of a Lease acts."""
 
 from __future__ import annotations
 
@@ -16,22 +16,24 @@ LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 NAME = "longhaul-node-controller"
 
 LEASE_S = 15
-"""A holder that was silent for so long has lost it. This and the next two: client-go's own, which controller-manager
-and scheduler use (k8s.io/component-base/config/v1alpha1, ``RecommendedDefaultLeaderElectionConfiguration``)."""
+"""Seconds without a renewal after which a holder has lost the lease. This and the next two are client-go's defaults,
+which controller-manager and scheduler use (k8s.io/component-base/config/v1alpha1,
+``RecommendedDefaultLeaderElectionConfiguration``)."""
 
 RENEW_S = 10.0
-"""A holder that could not renew for so long stops: before another may begin."""
+"""Seconds without a successful renewal after which a holder stops, before another candidate may begin."""
 
 RETRY_S = 2.0
-"""Between attempts."""
+"""Seconds between attempts."""
 
 TIMEOUT_S = 2.5
-"""For one answer. An attempt is two questions, so one that was begun just before :data:`RENEW_S` has ended before
-another may lead."""
+"""Timeout in seconds for one answer. An attempt asks twice, so an attempt that began just before :data:`RENEW_S` ends
+before another candidate may lead."""
 
 
 class Election:
-    """One candidate. Time is measured here alone, from when a change was seen: clocks may differ."""
+    """One candidate. Time is measured only on this machine, from the moment at which a change was seen, because clocks
+    may differ."""
 
     def __init__(self, api: Api, *, identity: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._api, self._identity, self._clock = api, identity, clock
@@ -39,7 +41,8 @@ class Election:
         self._seen_at = clock()
 
     def attempt(self) -> bool:
-        """Take or renew it, once: whether it is ours now. ``ApiError`` when that cannot be said."""
+        """Try once to take or renew the lease. Return whether this candidate holds it now; ``ApiError`` when this is
+        not known."""
         lease = self._api.find(f"{LEASES}/{NAME}")
         if lease is None:
             self._api.post(LEASES, self._document(transitions=0))
@@ -65,7 +68,7 @@ class Election:
         return True
 
     def acquire(self, stop: threading.Event) -> bool:
-        """Wait until it is ours; False when stopped before."""
+        """Wait until this candidate holds the lease; False when stopped before."""
         said = ""
         while not stop.is_set():
             try:
@@ -80,7 +83,7 @@ class Election:
         return False
 
     def hold(self, stop: threading.Event) -> None:
-        """Renew until stopped, or until it is lost."""
+        """Renew the lease until stopped, or until it is lost."""
         renewed_at = self._clock()
         while not stop.wait(RETRY_S):
             try:
@@ -95,7 +98,7 @@ class Election:
                 return
 
     def release(self) -> None:
-        """Let another one have it at once."""
+        """Give up the lease, so that another candidate can take it at once."""
         try:
             lease = self._api.find(f"{LEASES}/{NAME}")
             if lease is not None and lease["spec"].get("holderIdentity") == self._identity:

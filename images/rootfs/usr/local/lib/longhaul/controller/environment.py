@@ -1,4 +1,5 @@
-"""What may be a node: the document that Longhaul puts into a ConfigMap (components/render/controller.py)."""
+"""Environment document: the sites, pools and hosts whose machines may be nodes. Longhaul puts it into a ConfigMap
+(components/render/controller.py)."""
 
 from __future__ import annotations
 
@@ -14,69 +15,70 @@ KEY = "environment.json"
 FORMAT = 1
 
 BARE_METAL = "bare-metal"
-"""The pool that racks' hosts are in."""
+"""Name of the pool that contains the hosts."""
 
 _SITE_FIELDS = {"aws": ("region",), "azure": ("region", "subscription", "resource_group"), "onprem": ()}
 _MORE_FIELDS = {"aws": ("node_role",), "azure": ("tenant",), "onprem": ()}
 _TEXT = re.compile(r"[A-Za-z0-9._/:@+=-]{1,512}")
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
-"""A Node's name (k8s.io/apimachinery, ``validation.IsDNS1123Subdomain``)."""
+"""Form of a Node's name (k8s.io/apimachinery, ``validation.IsDNS1123Subdomain``)."""
 
 
 class DocumentError(ValueError):
-    """The document says nothing that could be acted on; the text names every fault, one a line."""
+    """Raised when the document cannot be used; the text names every fault, one a line."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """A place with machines. What its kind does not have is empty."""
+    """A site. Fields that its cloud does not have are empty."""
 
     name: str
     kind: str
-    """``aws``, ``azure`` or ``onprem``."""
+    """Cloud of the site: ``aws``, ``azure`` or ``onprem``."""
     region: str = ""
     subscription: str = ""
     resource_group: str = ""
     node_role: str = ""
-    """In AWS, the role of its nodes; empty in a document of an older Longhaul, and then none of them can join."""
+    """AWS role of the site's nodes. Empty in a document of an older Longhaul; then no node of the site can join."""
     tenant: str = ""
-    """In Azure, the directory that its machines' identities are in; empty as before."""
+    """Azure directory of the machines' identities. Empty in a document of an older Longhaul; then no node of the site
+    can join."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pool:
-    """A group of like machines in a cloud."""
+    """A group of machines of one type in a cloud."""
 
     name: str
     site: str
     group: str
-    """The auto scaling group's or scale set's name."""
+    """Name of the Auto Scaling group or scale set."""
     more_groups: tuple[str, ...] = ()
-    """Further scale sets, of a pool that does not fit into one."""
+    """Further scale sets of a pool that does not fit into one."""
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """All of them."""
+        """Names of all groups of the pool."""
         return (self.group, *self.more_groups)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rack:
-    """A host of the rack list."""
+    """A host, as declared in the hosts file."""
 
     name: str
-    """The Node's name."""
+    """Name of the host's Node."""
     site: str
     address: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Environment:
-    """The whole document."""
+    """Contents of the whole document."""
 
     name: str
     aws_role: str
-    """The role to take in AWS, empty when there is no AWS site."""
+    """AWS role to assume; empty when there is no AWS site."""
     sites: Mapping[str, Site]
     pools: Mapping[str, Pool]
     racks: Mapping[str, Rack]
@@ -85,24 +87,24 @@ class Environment:
 
     @property
     def aws_account(self) -> str:
-        """The account of every AWS site: that of the role."""
+        """Account of every AWS site: the account of the role."""
         return self.aws_role.split(":")[4] if self.aws_role.count(":") >= 5 else ""
 
     def sites_of(self, kind: str) -> tuple[Site, ...]:
-        """The sites of one kind."""
+        """Return the sites of one cloud."""
         return tuple(site for site in self.sites.values() if site.kind == kind)
 
     def pools_of(self, site: str) -> tuple[Pool, ...]:
-        """The pools of one site."""
+        """Return the pools of one site."""
         return tuple(pool for pool in self.pools.values() if pool.site == site)
 
     def racks_of(self, site: str) -> tuple[Rack, ...]:
-        """The hosts of one site."""
+        """Return the hosts of one site."""
         return tuple(rack for rack in self.racks.values() if rack.site == site)
 
 
 def parse(text: str) -> Environment:
-    """The document in ``text``; ``DocumentError`` with everything that is wrong with it."""
+    """Read the document in ``text``; ``DocumentError`` names everything that is wrong with it."""
     try:
         raw = json.loads(text)
     except ValueError as error:
@@ -142,7 +144,7 @@ def _without(raw: Mapping[str, Any], sites: Iterable[str]) -> dict[str, Any]:
 
 
 def _faults(raw: Any) -> Iterator[str]:
-    """Everything that is wrong. Keys that are not known are left alone: a newer Longhaul may write them."""
+    """Yield everything that is wrong. Unknown keys are allowed: a newer Longhaul may write them."""
     if not isinstance(raw, dict):
         yield "is not a mapping"
         return

@@ -1,4 +1,4 @@
-"""What the controller tells people: Events."""
+"""Events, which tell people what the controller does."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ MESSAGE = 1024
 """Longest message of an Event (k8s.io/kubernetes/pkg/apis/core/validation, ``NoteLengthLimit``)."""
 
 RATE, BURST = 5.0, 100.0
-"""Events a second and at once. Who reaches the join service can ask as wrongly and as often as it likes; the events
-store, and who reads it, must not drown in that. The conditions on requests say the same."""
+"""Events per second and at once. A client of the join endpoint can send wrong requests as often as it likes; these must
+not flood the events etcd or its readers. The conditions on requests say the same."""
 
 
 class Events:
-    """Writes Events; one that cannot be written is logged, nothing waits for it."""
+    """Writes Events. An Event that cannot be written is logged; nothing waits for it."""
 
     def __init__(self, api: Api, *, instance: str, component: str = COMPONENT) -> None:
         self._api, self._instance, self._component = api, instance, component
         self._bucket, self._lock = Bucket(rate=RATE, burst=BURST), threading.Lock()
 
     def say(self, about: Object, *, reason: str, message: str, warning: bool = False) -> None:
-        """An Event about an object (``apiVersion``, ``kind``, ``metadata``)."""
+        """Write an Event about an object (``apiVersion``, ``kind``, ``metadata``)."""
         metadata = about["metadata"]
         log.info("%s: %s %s: %s", reason, about["kind"], metadata["name"], message)
         with self._lock:
@@ -38,7 +38,7 @@ class Events:
                 log.warning("too many events at once: this one is in the journal alone")
                 return
             self._bucket.take()
-        # Events about what has no namespace are in `default`, where `kubectl get events` looks.
+        # Events about objects without a namespace go to `default`, where `kubectl get events` looks.
         namespace = metadata.get("namespace") or "default"
         try:
             self._api.post(

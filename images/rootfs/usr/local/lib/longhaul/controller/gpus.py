@@ -1,8 +1,8 @@
-"""The taint of nodes with GPUs: lifted once their test was passed since the machine's boot, put back when a later look
-found something, or the machine was started anew.
+"""Taint of nodes with GPUs: removed once the GPUs have passed their test since the machine's boot, put back when a
+later look finds a problem or the machine was started again.
 
-The kubelet sets it when it registers a Node, and never again; a node may not touch its own taints. So this is the only
-one who does. It puts nobody out: what runs on a node goes on.
+The kubelet sets the taint when it registers a Node, and never again; a node may not change its own taints. So only this
+controller changes it. The taint evicts no pods: what runs on a node continues.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from controller.watch import quoted
 log = logging.getLogger(__name__)
 
 SELECTOR = f"{PRESENT}=true,{SITE}"
-"""Nodes that GPUs are promised of, and that are ours."""
+"""Label selector for Longhaul's nodes that must have GPUs."""
 
 CONFLICT = 409
 
 
 class Held(Protocol):
-    """What a watch holds."""
+    """Objects that a watch holds."""
 
     def held(self) -> dict[str, Object]:
-        """Every Node by name."""
+        """Return every Node by name."""
 
 
 def kept(node: Object) -> Object:
-    """What is held of a Node: a few hundred bytes of its tens of thousands."""
+    """Return the parts of a Node that are kept in memory: a few hundred bytes of tens of thousands."""
     metadata, status = node["metadata"], node.get("status", {})
     return {
         "metadata": {
@@ -52,8 +52,8 @@ def kept(node: Object) -> Object:
 
 
 def objection(node: Object) -> str:
-    """Why there may be no work on it; empty when there may. A node writes its own conditions: there may be two of a
-    type, and neither reason nor message need be there."""
+    """Return why no pods may be scheduled on the node; empty when they may. A node writes its own conditions: a type
+    may occur twice, and reason and message may be missing."""
     status = node["status"]
     tested, runs = node["metadata"]["annotations"][BOOT], status["nodeInfo"]["bootID"]
     if not status["conditions"]:
@@ -67,7 +67,7 @@ def objection(node: Object) -> str:
 
 
 def tainted(node: Object) -> bool:
-    """Whether the scheduler keeps pods away from it."""
+    """Return whether the node has the taint, which keeps new pods away."""
     return any(map(_ours, node["spec"]["taints"]))
 
 
@@ -76,28 +76,28 @@ def _ours(taint: Object) -> bool:
 
 
 class GpuNodes:
-    """Looks at them in memory, and asks the API for nothing but the changes that it makes."""
+    """Compares the Nodes in memory, and calls the API only for the changes that it makes."""
 
     def __init__(self, api: Api, nodes: Held, *, events: Events, metrics: Metrics) -> None:
         self._api, self._nodes, self._events, self._metrics = api, nodes, events, metrics
         self._done: dict[str, str] = {}
-        """Version of each Node that was changed, or that somebody else had changed meanwhile: nothing is to be done
-        before a newer one is known."""
+        """Version of each Node that was changed here, or by another writer meanwhile. Such a Node is left alone until a
+        newer version is known."""
 
     def look(self) -> bool:
-        """Change what has to be; True when something could not be, and is to be tried again."""
+        """Make the necessary changes; return True when one failed and must be tried again."""
         nodes, left = self._nodes.held(), False
         self._done = {name: version for name, version in self._done.items() if name in nodes}
         for name, node in nodes.items():
             try:
                 left |= self._one(name, node)
             except Exception:
-                # Nodes write about themselves: one of them must not end the look at all others.
+                # Nodes write about themselves: a fault in one must not stop the work on all others.
                 log.exception("taint of %s: its Node cannot be worked on", name)
         return left
 
     def _one(self, name: str, node: Object) -> bool:
-        """Whether something is left to do."""
+        """Change one Node's taint where necessary; return whether this failed and must be tried again."""
         version, why = node["metadata"]["resourceVersion"], objection(node)
         if bool(why) == tainted(node) or self._done.get(name) == version:
             return False
@@ -111,7 +111,7 @@ class GpuNodes:
         return False
 
     def gauges(self) -> dict[str, float]:
-        """How many there are with the taint, and without."""
+        """Return the number of nodes with the taint, and without it."""
         held = [tainted(node) for node in self._nodes.held().values()]
         counts = {"held_back": sum(held), "schedulable": len(held) - sum(held)}
         return {labelled("gpu_nodes", state=state): float(count) for state, count in counts.items()}
@@ -121,11 +121,11 @@ class GpuNodes:
         taints = [taint for taint in node["spec"]["taints"] if not _ours(taint)]
         if why:
             taints.append({"key": TAINT, "value": TAINT_VALUE, "effect": TAINT_EFFECT})
-        # With the version that was read: taints are one list, and others write to it too.
+        # Sent with the version that was read, because others write to the same list of taints.
         changed = {"metadata": {"resourceVersion": metadata["resourceVersion"]}, "spec": {"taints": taints}}
         self._api.patch(f"{NODES}/{quoted(metadata['name'])}", changed)
         self._metrics.count("gpu_taints", change="set" if why else "lifted")
-        # By its name in the place of a UID, as kubelets do and `kubectl describe` looks.
+        # The UID is the Node's name, as kubelets write it and `kubectl describe` expects it.
         about = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": metadata["name"], "uid": metadata["name"]}}
         if why:
             self._events.say(about, reason="GpusHeldBack", message=f"no new pods: {why}", warning=True)

@@ -1,4 +1,4 @@
-"""The machine's own identity in Azure, and what AWS takes it for."""
+"""This machine's identity in Azure, and the AWS role that it assumes with it."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ METADATA = "http://169.254.169.254"
 METADATA_VERSION = "2018-02-01"
 
 AUDIENCE = "https://management.azure.com/"
-"""Whom the token is for: Azure's resource manager. AWS takes the same token, since no application of our own stands in
-the directory (components/aws/controller.py names it as the audience)."""
+"""Audience of the token: Azure's resource manager. AWS accepts the same token, because there is no application of our
+own in the directory (components/aws/controller.py names it as the audience)."""
 
 EARLY_S = 300.0
-"""What ends within this time is asked for anew."""
+"""Remaining life in seconds below which a token or credentials are renewed."""
 
 
 @dataclass(kw_only=True)
 class ManagedIdentity:
-    """Tokens of the machine's identity: with exactly one user-assigned identity, Azure takes that one."""
+    """Gives tokens of the machine's identity. Where a machine has exactly one user-assigned identity, Azure uses that
+    one."""
 
     metadata: str = METADATA
     wall: Callable[[], float] = time.time
@@ -33,7 +34,7 @@ class ManagedIdentity:
     _until: float = 0.0
 
     def token(self) -> str:
-        """A token that is good for some minutes yet."""
+        """Return a token that is valid for some minutes more."""
         if self.wall() > self._until - EARLY_S:
             query = urllib.parse.urlencode({"api-version": METADATA_VERSION, "resource": AUDIENCE})
             url = f"{self.metadata}/metadata/identity/oauth2/token?{query}"
@@ -48,7 +49,7 @@ class ManagedIdentity:
 
 @dataclass(frozen=True, kw_only=True)
 class Credentials:
-    """Temporary ones of an AWS role."""
+    """Temporary credentials of an AWS role."""
 
     key: str
     secret: str = field(repr=False)
@@ -58,19 +59,19 @@ class Credentials:
 
 @dataclass(kw_only=True)
 class AssumedRole:
-    """A role in AWS, taken with the machine's token: no key of AWS is anywhere."""
+    """AWS role that is assumed with the machine's token: no AWS key is stored anywhere."""
 
     role: str
     region: str
     session_name: str
     identity: ManagedIdentity
     endpoint: str = ""
-    """Other than the region's own, for tests."""
+    """STS address to use instead of the region's own, for tests."""
     wall: Callable[[], float] = time.time
     _held: Credentials | None = None
 
     def credentials(self) -> Credentials:
-        """Credentials that are good for some minutes yet."""
+        """Return credentials that are valid for some minutes more."""
         if self._held is None or self.wall() > self._held.until - EARLY_S:
             self._held = self._assume()
         return self._held

@@ -1,7 +1,7 @@
-"""Which machines there are: each site's own list, held a short while.
+"""Inventory of machines: each site's own list, kept for a short time.
 
-A site's machines are read in bulk, never one by one: a listing now and then, and one as soon as a request names a
-machine that is not in the last one.
+Machines are read in bulk, never one by one: a complete listing at intervals, and a query as soon as a request names a
+machine that is not in the last list.
 """
 
 from __future__ import annotations
@@ -17,61 +17,61 @@ from typing import Protocol
 log = logging.getLogger(__name__)
 
 LISTING_S = 20.0
-"""From one listing to the next: how long a machine that is gone may go unnoticed. Three calls a minute for each page
-are far from EC2's limit of 20 a second (docs.aws.amazon.com, "Request throttling for the Amazon EC2 API") and from
+"""Seconds between two listings: a machine that is gone may go unnoticed for this long. Three calls a minute for each
+page are far from EC2's limit of 20 a second (docs.aws.amazon.com, "Request throttling for the Amazon EC2 API") and from
 Azure's for scale sets."""
 
 SHARE = 0.1
-"""Share of the time that listings may take: with thousands of machines they come less often."""
+"""Largest share of the time that listings may take: with thousands of machines they come less often."""
 
 ASK_S = 1.0
-"""Least time between questions that unknown names cause: a request with a made-up name costs its sender less than
-us."""
+"""Shortest time in seconds between queries for unknown names: a request with an invented name costs its sender less
+than it costs this controller."""
 
 
 class State(Enum):
-    """Where a machine is in its life."""
+    """Stage of a machine's life."""
 
     THERE = "there"
     ENDING = "ending"
-    """On its way out, perhaps still running: no node any more, and not yet known to be off."""
+    """Being removed, perhaps still running: no longer a node, and not yet known to be off."""
     ENDED = "ended"
-    """The cloud says that it is off for good."""
+    """Off for good, as the cloud says."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """One machine as its site's list has it."""
+    """A machine as its site lists it."""
 
     name: str
-    """The name of its Node."""
+    """Name of the machine's Node."""
     site: str
     pool: str
     addresses: frozenset[str]
-    """The machine's own, without its pods'."""
+    """The machine's own addresses, without its pods' addresses."""
     identity: str = ""
-    """What its cloud calls it in what it signs (in AWS the instance id, in Azure the vmId); empty on a rack."""
+    """Name of the machine in what its cloud signs (AWS: instance id, Azure: vmId); empty for a host."""
     state: State = State.THERE
 
 
 class SourceError(Exception):
-    """The list could not be had, or not all of it."""
+    """Raised when a source gave no answer, or only part of one."""
 
 
 class Source(Protocol):
-    """Where one site's list is read. Both raise ``SourceError`` rather than answer in part."""
+    """Reads one site's list. Both methods raise ``SourceError`` rather than return a part."""
 
     site: str
 
     def everything(self) -> Mapping[str, Machine]:
-        """Every machine of the site by name."""
+        """Return every machine of the site by name."""
 
     def some(self, names: Iterable[str]) -> Mapping[str, Machine]:
-        """Those of the named machines that there are, and perhaps others."""
+        """Return those of the named machines that exist, and perhaps others."""
 
 
 class Inventory:
-    """One site's machines, as last listed. Absence is counted in complete listings alone."""
+    """Machines of one site, as last listed. Only complete listings count for absence."""
 
     def __init__(
         self,
@@ -88,34 +88,34 @@ class Inventory:
         self._asked: dict[str, float] = {}
         self._wanted: set[str] = set()
         self.listings = 0
-        """Complete listings so far."""
+        """Number of complete listings so far."""
         self.listed_at = -1.0
-        """When the last complete one began."""
+        """Time at which the last complete listing began; -1 before the first."""
         self.failure = ""
-        """Why the last question failed, empty when it did not."""
+        """Reason why the last listing or query failed; empty when it succeeded."""
 
     @property
     def site(self) -> str:
-        """The site's name."""
+        """Name of the site."""
         return self.source.site
 
     def machine(self, name: str) -> Machine | None:
-        """The machine, if the last listing or a later question had it."""
+        """Return the machine, if the last listing or a later query had it."""
         with self._lock:
             return self._machines.get(name)
 
     def count(self) -> int:
-        """Machines that are there."""
+        """Return the number of machines that are there."""
         with self._lock:
             return sum(machine.state is State.THERE for machine in self._machines.values())
 
     def absent_since(self, name: str) -> float:
-        """When the last question began whose answer would have had the machine and did not; -1 when there is none."""
+        """Return the start of the last listing or query that did not have the machine; -1 when there is none."""
         with self._lock:
             return -1.0 if name in self._machines else max(self.listed_at, self._asked.get(name, -1.0))
 
     def missed(self, name: str) -> int:
-        """In how many complete listings, up to the last, the machine was not."""
+        """Return the number of complete listings since the machine was last seen."""
         with self._lock:
             return self.listings - self._seen.get(name, 0)
 
@@ -126,7 +126,7 @@ class Inventory:
         self._wake.set()
 
     def run(self, stop: threading.Event) -> None:
-        """List and answer questions until stopped."""
+        """Make listings and queries until stopped."""
         due = self._clock()
         while not stop.is_set():
             began = self._clock()
@@ -135,16 +135,16 @@ class Inventory:
                 due = self._clock() + max(LISTING_S, (self._clock() - began) / SHARE)
             else:
                 self._attempt(self.ask)
-            # What causes a question waits for this one, and for its least distance to the next.
+            # Further queries wait for the end of this one and for the shortest time between two.
             stop.wait(ASK_S)
             self._wake.wait(max(0.0, due - self._clock()))
 
     def wake(self) -> None:
-        """Look now: for a stop."""
+        """Wake :meth:`run`, so that it notices a stop."""
         self._wake.set()
 
     def list(self) -> None:
-        """One complete listing; ``SourceError`` when it is not to be had, and then nothing changes."""
+        """Make one complete listing; when it raises ``SourceError``, nothing changes."""
         began = self._clock()
         machines = self.source.everything()
         with self._lock:
@@ -157,7 +157,7 @@ class Inventory:
             self._wanted -= machines.keys()
 
     def ask(self) -> None:
-        """One question after the machines that are wanted."""
+        """Make one query for the wanted machines."""
         with self._lock:
             names, self._wanted = sorted(self._wanted), set()
             self._wake.clear()
@@ -185,15 +185,15 @@ class Inventory:
 
 
 class Listed:
-    """A source that is a list already: the hosts of a rack."""
+    """Source with a fixed list: the hosts of an on-premises site."""
 
     def __init__(self, site: str, machines: Mapping[str, Machine]) -> None:
         self.site, self._machines = site, machines
 
     def everything(self) -> Mapping[str, Machine]:
-        """The list."""
+        """Return every host of the list."""
         return self._machines
 
     def some(self, names: Iterable[str]) -> Mapping[str, Machine]:
-        """Those of the list."""
+        """Return the named hosts of the list."""
         return {name: self._machines[name] for name in names if name in self._machines}

@@ -1,4 +1,4 @@
-"""Whether a request is granted: only to machines that exist, under a name that nobody else lives under."""
+"""Decision on certificate requests: granted only to machines that exist, under a name that no live node has."""
 
 from __future__ import annotations
 
@@ -11,39 +11,39 @@ from controller.inventory import Inventory, Machine, State
 from controller.request import BOOTSTRAPPERS, CLIENT, NODE, NODES, SERVING, Attested, RefusedError, Request
 
 SETTLE_S = 15.0
-"""A machine that a list does not have is refused only by a question that began this long after its request was first
-seen: the clouds' lists lag a little behind (docs.aws.amazon.com, "Eventual consistency in the Amazon EC2 API")."""
+"""Time in seconds after a request was first seen. A missing machine is refused only by a query that began later than
+this, because the clouds' lists lag a little (docs.aws.amazon.com, "Eventual consistency in the Amazon EC2 API")."""
 
 LOOK_AGAIN_S = 1.0
-"""A request that waits for an answer is looked at so often, besides whenever an answer comes."""
+"""Seconds between two looks at a request that waits; it is also looked at whenever an answer comes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Token:
-    """What a bootstrap token is for."""
+    """Purpose of a bootstrap token."""
 
     node: str
-    """The one host of a rack."""
+    """Name of the one host that the token is for."""
 
 
 class WaitError(Exception):
-    """It cannot be said yet. The text says what is missing."""
+    """Raised when a request cannot be decided yet. The text says what is missing."""
 
 
 class Cluster(Protocol):
-    """What the API knows of tokens and Nodes."""
+    """State of tokens and Nodes, as the API knows it."""
 
     def token(self, id_: str) -> Token | None:
-        """What a token is for, or None when there is none."""
+        """Return a token, or None when it does not exist."""
 
     def live(self, node: str) -> bool:
-        """Whether somebody lives under this name: a Node that is ready or renews its lease."""
+        """Return whether a live Node has this name: it is ready or renews its lease."""
 
     def member(self, node: str) -> bool:
-        """Whether there is a Node of this name whose kubelet may still hold a good certificate."""
+        """Return whether there is a Node of this name whose kubelet may still hold a valid certificate."""
 
     def rival(self, request: Request) -> bool:
-        """Whether another key was just given this name, and has not shown itself as a Node yet."""
+        """Return whether another key was just granted this name, and its Node has not appeared yet."""
 
 
 class Judge:
@@ -61,8 +61,8 @@ class Judge:
         self._inventories = {inventory.site: inventory for inventory in inventories}
 
     def check(self, request: Request, *, seen_at: float) -> None:
-        """Return when the request is to be granted; ``RefusedError`` when never, ``WaitError`` when not yet.
-        ``seen_at`` is when it was first seen."""
+        """Return when the request is to be granted. ``RefusedError`` when it never will be, ``WaitError`` when it
+        cannot be yet. ``seen_at``: time at which it was first seen."""
         if request.attested is not None:
             self._check_attested(request, request.attested, seen_at=seen_at)
         elif request.token:
@@ -78,7 +78,8 @@ class Judge:
             _check_names(request, self._everywhere(request, seen_at=seen_at))
 
     def _check_attested(self, request: Request, proved: Attested, *, seen_at: float) -> None:
-        """By the join service: for a client's certificate alone, of the very machine that proved itself."""
+        """Check a request of the join endpoint: only for a client certificate, and only for the machine that proved
+        itself."""
         if request.signer != CLIENT:
             raise RefusedError("NotAllowed", "the join service asks for clients' certificates alone")
         inventory = self._inventories.get(proved.site)
@@ -99,14 +100,14 @@ class Judge:
             )
 
     def _check_free(self, request: Request) -> None:
-        """Nobody lives under the name, and nobody is about to."""
+        """Check that no live node has the name and that no other key was just granted it."""
         if self._cluster.live(request.node):
             raise RefusedError("NameIsLive", f"a live node is called {request.node} already")
         if self._cluster.rival(request):
             raise RefusedError("NameIsTaken", f"another key was given the name {request.node} a moment ago")
 
     def _check_joining(self, request: Request, *, seen_at: float) -> None:
-        """With a token: for a client's certificate alone, of the rack host that the token is for."""
+        """Check a request with a token: only for a client certificate, and only for the host that the token is for."""
         if request.signer != CLIENT:
             raise RefusedError("NotAllowed", "a bootstrap token is for a client's certificate alone")
         token = self._cluster.token(request.token) if BOOTSTRAPPERS in request.groups else None
@@ -122,7 +123,7 @@ class Judge:
         self._check_free(request)
 
     def _everywhere(self, request: Request, *, seen_at: float) -> Machine:
-        """The machine, by whoever's list."""
+        """Return the machine from any site's list."""
         return self._look(list(self._inventories.values()), request.node, seen_at=seen_at)
 
     def _look(self, inventories: list[Inventory], name: str, *, seen_at: float) -> Machine:
@@ -134,7 +135,7 @@ class Judge:
         if not waiting:
             sites = ", ".join(each.site for each in inventories) or "no site"
             raise RefusedError("UnknownMachine", f"there is no machine {name} in {sites}")
-        # A question before that time would not settle it, one at once may find the machine.
+        # A query before that time cannot prove absence, but a first one at once may find the machine.
         asked = [each for each in waiting if each.absent_since(name) < seen_at or self._clock() >= seen_at + SETTLE_S]
         for inventory in asked:
             inventory.want(name)
@@ -147,7 +148,8 @@ class Judge:
 
 
 def _check_names(request: Request, machine: Machine) -> None:
-    """A server's certificate: the node's name and its own addresses, and at least one of these."""
+    """Check the names of a serving certificate: only the node's name and its own addresses, and at least one of
+    these."""
     foreign = sorted(request.dns_names - {request.node})
     if foreign:
         raise RefusedError("ForeignName", f"{', '.join(foreign)} is not a name of {request.node}")

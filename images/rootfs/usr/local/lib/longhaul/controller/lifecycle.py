@@ -1,4 +1,4 @@
-"""Which Nodes have lost their machine: decided from lists, never from silence."""
+"""Detection of Nodes that have lost their machine: decided from lists, never from silence."""
 
 from __future__ import annotations
 
@@ -11,57 +11,58 @@ from typing import Protocol
 from controller.inventory import Machine, State
 
 LISTINGS = 2
-"""Complete listings in a row that a machine must be absent from: one may lag."""
+"""Complete listings in a row that a machine must be absent from, because one may lag."""
 
 SHARE = 0.1
-"""Share of a site's Nodes that may be absent at once and still be believed; one Node always may. A list that lacks more
-of them is wrong more often than so many machines are gone: a filter that no longer fits, another account, an answer in
-part. In 2018 a full etcd made every node look dead at once, and an autoscaler set out to end them all (OpenAI, "Scaling
-Kubernetes to 2,500 nodes"; SOURCES.md 5 and 20)."""
+"""Share of a site's Nodes whose absence is believed at once; one Node always is. A list that lacks more of them is more
+likely wrong than right: a filter that no longer fits, another account, an incomplete answer. In 2018 a full etcd made
+every node look dead at once, and an autoscaler began to remove them all (OpenAI, "Scaling Kubernetes to 2,500 nodes";
+SOURCES.md 5 and 20)."""
 
 PATIENCE_S = 1800.0
-"""A guard without an end wedges for ever (SOURCES.md 20). So what is absent from every complete listing for this long,
-with nobody renewing its lease, is believed after all, however many they are."""
+"""Seconds for which a site may have too many absent Nodes before they are believed after all, except Nodes whose lease
+is being renewed. A guard without an end would block for ever (SOURCES.md 20)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NodeSeen:
-    """A Node, as far as this matters."""
+    """Name and site of a Node."""
 
     name: str
     site: str
-    """Its label; empty for a Node that is not one of ours, which is left alone."""
+    """Site label of the Node; empty for a Node that is not Longhaul's, which is left alone."""
 
 
 class List(Protocol):
-    """What a site's inventory says of one machine."""
+    """Inventory of a site, for questions about one machine."""
 
     def machine(self, name: str) -> Machine | None:
-        """The machine, if the list has it."""
+        """Return the machine, if the list has it."""
 
     def missed(self, name: str) -> int:
-        """Complete listings in a row without it."""
+        """Return the number of complete listings in a row without the machine."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What follows of a look at all Nodes."""
+    """Result of a look at all Nodes."""
 
     lost: Mapping[str, str]
     """Nodes to be removed, with the reason."""
     held: Mapping[str, str]
-    """Sites whose absent Nodes are too many to be believed, with what was seen."""
+    """Sites with too many absent Nodes to be believed, with what was seen."""
 
 
 class Lifecycle:
-    """Looks at Nodes and lists; remembers since when a site's list is not believed."""
+    """Compares Nodes with lists; remembers since when a site's list is not believed."""
 
     def __init__(self, *, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._held_since: dict[str, float] = {}
 
     def look(self, nodes: Iterable[NodeSeen], lists: Mapping[str, List], *, fresh: Callable[[str], bool]) -> Verdict:
-        """``fresh`` says whether a node's lease is being renewed; it is asked of absent machines alone."""
+        """Return which Nodes have lost their machine. ``fresh`` tells whether a node's lease is being renewed; it is
+        called only for absent machines."""
         lost: dict[str, str] = {}
         absent: dict[str, list[str]] = {}
         ours = [node for node in nodes if node.site]
@@ -83,7 +84,7 @@ class Lifecycle:
         *,
         fresh: Callable[[str], bool],
     ) -> dict[str, str]:
-        """Move absent Nodes to ``lost``, site by site; returns the sites where they are too many."""
+        """Move absent Nodes to ``lost``, site by site. Return the sites with too many of them."""
         held: dict[str, str] = {}
         self._held_since = {site: at for site, at in self._held_since.items() if site in absent}
         for site, names in absent.items():
@@ -96,7 +97,7 @@ class Lifecycle:
             else:
                 self._held_since.pop(site, None)
             for name in names:
-                # Somebody who renews a lease is not gone, whatever a list says.
+                # A node that renews its lease is not gone, whatever a list says.
                 if not fresh(name):
                     lost[name] = (
                         f"its machine is not in {LISTINGS} complete lists of {site}, and its lease is not renewed"

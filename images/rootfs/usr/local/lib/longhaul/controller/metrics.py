@@ -1,4 +1,4 @@
-"""Numbers for Prometheus and a health check, on loopback."""
+"""Metrics for Prometheus and a health check, on loopback."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 PORT = 10261
-"""Beside the ports of Kubernetes' own programs, 10248 to 10260."""
+"""Port of the metrics, next to the ports of Kubernetes' own programs, 10248 to 10260."""
 
 PREFIX = "longhaul_node_controller_"
 
 
 class Metrics:
-    """Counters, and gauges that are asked when somebody reads them."""
+    """Counters, and gauges that are computed at each read."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._counters: dict[str, float] = {}
         self.gauges: Callable[[], dict[str, float]] = dict
-        """Values by name, labels included."""
+        """Returns the gauges' values by name, labels included."""
 
     def count(self, name: str, by: float = 1, **labels: str) -> None:
         """Add to a counter."""
@@ -28,14 +28,14 @@ class Metrics:
             self._counters[key] = self._counters.get(key, 0) + by
 
     def text(self) -> str:
-        """Prometheus' text format."""
+        """Return all metrics in Prometheus' text format."""
         with self._lock:
             counters = dict(self._counters)
         return "".join(f"{PREFIX}{key} {value:g}\n" for key, value in sorted({**counters, **self.gauges()}.items()))
 
 
 def labelled(name: str, **labels: str) -> str:
-    """A metric's name with its labels."""
+    """Return a metric's name with its labels."""
     inside = ",".join(f'{key}="{value}"' for key, value in sorted(labels.items()))
     return f"{name}{{{inside}}}" if inside else name
 
@@ -55,7 +55,7 @@ def serve(metrics: Metrics, *, port: int = PORT) -> ThreadingHTTPServer:
             self.wfile.write(content)
 
         def log_message(self, format: str, *args: object) -> None:
-            """Nothing: a probe every few seconds is no news."""
+            """Log nothing: a probe comes every few seconds."""
 
     server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -1,4 +1,4 @@
-"""Removing a Node whose machine is gone: its pods are let go first."""
+"""Removal of a Node whose machine is gone. Its pods are evicted first."""
 
 from __future__ import annotations
 
@@ -20,28 +20,30 @@ log = logging.getLogger(__name__)
 SITE = "longhaul.dev/site"
 
 TAINT = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}
-"""The machine is off for good: pods are evicted at once, also those that tolerate an unreachable node, and volumes are
-detached (kubernetes.io, "Non-graceful node shutdown handling")."""
+"""Taint of a Node whose machine is off for good: pods are evicted at once, even those that tolerate an unreachable
+node, and volumes are detached (kubernetes.io, "Non-graceful node shutdown handling")."""
 
 EVICTION_S = 30.0
-"""The Node stays at most so long for its pods to be marked: were it deleted with the taint hardly there, they would be
-found only by the garbage collector, after a minute (k8s.io/kubernetes/pkg/controller/podgc, ``quarantineTime``)."""
+"""Longest time in seconds that a tainted Node stays, so that its pods can be marked for deletion. If it were deleted
+right after it was tainted, only the garbage collector would find them, after a minute
+(k8s.io/kubernetes/pkg/controller/podgc, ``quarantineTime``)."""
 
 
 def seen(watch: Watch) -> Iterator[NodeSeen]:
-    """Every Node with its site."""
+    """Yield every Node with its site."""
     for name, document in watch.held().items():
         yield NodeSeen(name=name, site=document["metadata"].get("labels", {}).get(SITE, ""))
 
 
 class Remover:
-    """Takes one Node a step further with each call."""
+    """Removes Nodes. Each call takes one Node one step further."""
 
     def __init__(self, api: Api, *, events: Events, metrics: Metrics, wall: Callable[[], float] = time.time) -> None:
         self._api, self._events, self._metrics, self._wall = api, events, metrics, wall
 
     def remove(self, name: str, reason: str) -> None:
-        """Taint it, or delete it when its pods are being moved. ``ApiError`` is for the caller: it comes again."""
+        """Taint the Node, or delete it once its pods are being moved. The caller handles ``ApiError`` and calls
+        again."""
         node = self._api.find(f"{NODES}/{quoted(name)}")
         if node is None:
             return
@@ -55,7 +57,7 @@ class Remover:
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         metadata = node["metadata"]
         taints = [*node["spec"].get("taints", []), {**TAINT, "timeAdded": now}]
-        # With the version that was read: taints are one list, and others write to it too.
+        # Sent with the version that was read, because others write to the same list of taints.
         changed = {"metadata": {"resourceVersion": metadata["resourceVersion"]}, "spec": {"taints": taints}}
         self._api.patch(f"{NODES}/{quoted(metadata['name'])}", changed)
         self._events.say(_reference(node), reason="MachineGone", message=f"out of service: {reason}", warning=True)
@@ -67,7 +69,7 @@ class Remover:
             self._events.say(_reference(node), reason="NodeRemoved", message=f"deleted: {reason}")
 
     def _has_pods(self, name: str) -> bool:
-        """Whether a pod on it is neither over nor being deleted."""
+        """Return whether the node has a pod that is neither finished nor being deleted."""
         selector = f"spec.nodeName={name},status.phase!=Succeeded,status.phase!=Failed"
         try:
             pages = self._api.pages("/api/v1/pods", accept=METADATA_LIST, fieldSelector=selector)
@@ -79,7 +81,8 @@ class Remover:
 
 
 def _tainted(node: Object) -> float | None:
-    """Since when it is out of service, or None."""
+    """Return the time at which the Node was tainted out of service, 0 when that is not known, or None when it was
+    not."""
     for taint in node["spec"].get("taints", []):
         if taint["key"] == TAINT["key"] and taint["effect"] == TAINT["effect"]:
             return moment(taint["timeAdded"]) if taint.get("timeAdded") else 0.0
@@ -87,6 +90,7 @@ def _tainted(node: Object) -> float | None:
 
 
 def _reference(node: Object) -> Object:
-    """A Node as its Events name it: by its name in the place of a UID, as kubelets do and `kubectl describe` looks."""
+    """Return a Node as its Events name it. The UID is its name, as kubelets write it and `kubectl describe` expects
+    it."""
     name = node["metadata"]["name"]
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "uid": name}}

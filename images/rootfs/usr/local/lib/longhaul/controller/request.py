@@ -1,4 +1,4 @@
-"""A CertificateSigningRequest, taken apart."""
+"""Parsing of a CertificateSigningRequest."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from controller.api import Object
 CLIENT = "kubernetes.io/kube-apiserver-client-kubelet"
 SERVING = "kubernetes.io/kubelet-serving"
 SIGNERS = (CLIENT, SERVING)
-"""Whose requests are ours (kubernetes.io, "Certificates and Certificate Signing Requests")."""
+"""Signers whose requests this controller handles (kubernetes.io, "Certificates and Certificate Signing Requests")."""
 
 NODES = "system:nodes"
 NODE = "system:node:"
 BOOTSTRAP = "system:bootstrap:"
 BOOTSTRAPPERS = "system:bootstrappers:longhaul"
-"""The group that racks' tokens give their bearer."""
+"""Group that a host's bootstrap token gives its bearer."""
 
 JOIN_SERVICE = "longhaul:join"
-"""The user that cloud machines' requests are made by: the join service, which has seen each one's proof."""
+"""User that makes the requests of cloud machines: the join endpoint, which has verified each machine's proof."""
 
 SITE = "longhaul.dev/site"
 MACHINE = "longhaul.dev/machine"
-"""Annotations of such a request, believed of nobody else's: what was proved."""
+"""Annotations with the proved identity. They are believed only on requests of the join endpoint."""
 
 USAGES = {CLIENT: "client auth", SERVING: "server auth"}
 
 RSA_BITS = 2048
 
 LONGEST_NAME = 64 - len(NODE)
-"""Characters of a Node's name: a common name has 64 at most (RFC 5280, A.1, ``ub-common-name``), and newer versions of
-the library that signs make no longer one."""
+"""Longest Node name in characters: a common name has at most 64 (RFC 5280, A.1, ``ub-common-name``), and newer versions
+of the library that signs make no longer one."""
 
 UNREADABLE = (
     ValueError,
@@ -50,13 +50,13 @@ UNREADABLE = (
     x509.DuplicateExtension,
     x509.UnsupportedGeneralNameType,
 )
-"""What reading a stranger's request or certificate may raise: some of it only once a part is looked at."""
+"""Exceptions from reading a stranger's request or certificate; some come only when a part is accessed."""
 
 PublicKey = ec.EllipticCurvePublicKey | rsa.RSAPublicKey
 
 
 class RefusedError(Exception):
-    """The request will never be granted. ``reason`` is one word, the text says what is wrong."""
+    """Raised for a request that will never be granted. ``reason`` is one word, the text says what is wrong."""
 
     def __init__(self, reason: str, text: str) -> None:
         super().__init__(text)
@@ -65,56 +65,56 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Attested:
-    """Which machine asks, by its cloud's word."""
+    """Identity of the machine that asks, as proved by its cloud."""
 
     site: str
     machine: str
-    """What the cloud calls it: ``Machine.identity``."""
+    """Name of the machine in its cloud: ``Machine.identity``."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What a request says, before anything of it is believed."""
+    """Contents of a request, before any of it is believed."""
 
     name: str
     signer: str
     user: str
     groups: frozenset[str]
     node: str
-    """The Node that it is for, out of its subject."""
+    """Name of the Node that the request is for, from its subject."""
     key: PublicKey
     dns_names: frozenset[str]
     addresses: frozenset[str]
     lifetime_s: int | None
-    """What the requester asks for at most."""
+    """Longest lifetime in seconds that the requester asks for."""
     attested: Attested | None = None
-    """Of a request that the join service made."""
+    """Proved identity, for a request that the join endpoint made."""
 
     @property
     def joining(self) -> bool:
-        """Whether it is a machine's first: made for it, or with a token."""
+        """True for a machine's first request: made for it by the join endpoint, or with a bootstrap token."""
         return self.attested is not None or bool(self.token)
 
     @property
     def token(self) -> str:
-        """Id of the bootstrap token that it was made with, empty when it was not."""
+        """Id of the bootstrap token that the request was made with; empty when it was made without one."""
         return self.user.removeprefix(BOOTSTRAP) if self.user.startswith(BOOTSTRAP) else ""
 
     @property
     def fingerprint(self) -> str:
-        """Of its key."""
+        """Fingerprint of the request's key."""
         return fingerprint(self.key)
 
 
 def fingerprint(key: PublicKey) -> str:
-    """SHA-256 of a key, hexadecimal."""
+    """Return the SHA-256 of a key, hexadecimal."""
     form = serialization.PublicFormat.SubjectPublicKeyInfo
     return hashlib.sha256(key.public_bytes(serialization.Encoding.DER, form)).hexdigest()
 
 
 def parse(document: Object) -> Request:
-    """The request in ``document``; ``RefusedError`` when its own words are enough to refuse it. The API server reads
-    more than is read here: what it has let in may still be unreadable."""
+    """Parse the request in ``document``; ``RefusedError`` when its contents alone are enough to refuse it. The API
+    server accepts more than this library reads, so an accepted request may still be unreadable here."""
     try:
         return _parse(document)
     except UNREADABLE as error:
@@ -153,18 +153,18 @@ def _attested(document: Object) -> Attested | None:
 
 
 def condition(document: Object, kind: str) -> dict[str, Any] | None:
-    """A condition of a request: ``Approved``, ``Denied`` or ``Failed``."""
+    """Return a condition of a request (``Approved``, ``Denied`` or ``Failed``), or None."""
     conditions = document.get("status", {}).get("conditions", [])
     return next((each for each in conditions if each.get("type") == kind), None)
 
 
 def issued(document: Object) -> bool:
-    """Whether the request has its certificate."""
+    """Return whether the request has its certificate."""
     return bool(document.get("status", {}).get("certificate"))
 
 
 def moment(text: str) -> float:
-    """Seconds since the epoch of a time as Kubernetes writes it."""
+    """Return the seconds since the epoch of a time as Kubernetes writes it."""
     return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
 
 
@@ -197,7 +197,7 @@ def _check_usages(signer: str, usages: list[str], key: PublicKey) -> None:
 
 
 def _subject(inside: x509.CertificateSigningRequest) -> str:
-    """The Node's name; the subject holds that and the group, and nothing else."""
+    """Return the Node's name. The subject must hold this name and the group, and nothing else."""
     parts = [(each.oid, str(each.value)) for each in inside.subject]
     organizations = [value for oid, value in parts if oid == NameOID.ORGANIZATION_NAME]
     names = [value for oid, value in parts if oid == NameOID.COMMON_NAME]
@@ -217,7 +217,7 @@ def _check_length(node: str) -> None:
 
 
 def _names(inside: x509.CertificateSigningRequest) -> tuple[frozenset[str], frozenset[str]]:
-    """DNS names and addresses; any other kind is refused."""
+    """Return the DNS names and the addresses; any other kind of name is refused."""
     try:
         extension = inside.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:

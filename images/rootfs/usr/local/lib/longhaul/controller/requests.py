@@ -1,4 +1,4 @@
-"""The queue of certificate requests: each is granted, refused, or looked at again."""
+"""Queue of certificate requests: each is granted, refused, or looked at again."""
 
 from __future__ import annotations
 
@@ -34,27 +34,27 @@ log = logging.getLogger(__name__)
 PATH = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 
 JOINS_A_SECOND, JOINS_AT_ONCE = 10.0, 10.0
-"""New nodes let in: three hundred take half a minute. Each one lists and watches what kubelet and kube-proxy need at
-once, and "adding hundreds of nodes at once can overload API servers, smoothing this out over even just a few seconds
-has helped avoid outages" (OpenAI, "Scaling Kubernetes to 7,500 nodes"; SOURCES.md 7). Nodes that are in already do not
-queue here: what they ask for comes first."""
+"""New nodes admitted per second and at once: three hundred take half a minute. Each one lists and watches what kubelet
+and kube-proxy need at once, and "adding hundreds of nodes at once can overload API servers, smoothing this out over
+even just a few seconds has helped avoid outages" (OpenAI, "Scaling Kubernetes to 7,500 nodes"; SOURCES.md 7). Nodes
+that have joined already do not queue here: their requests come first."""
 
 REFUSED_KEPT_S = 120.0
-"""A refused request is deleted after so long: a kubelet asks again under the same name as long as it keeps its key, and
-its machine may have come into the list, or its old self have gone, by then. Its Event stays for an hour."""
+"""Seconds after which a refused request is deleted. A kubelet asks again under the same name as long as it keeps its
+key, and by then its machine may be in the list, or its predecessor may be gone. The Event stays for an hour."""
 
 RESYNC_S = 30.0
-"""Everything is looked at again this often, whatever happens."""
+"""Longest time in seconds between two looks at all requests."""
 
 
 class Grants(Protocol):
-    """Where it is remembered who was let in."""
+    """Records which machines were granted certificates."""
 
     def granted(self, request: Request) -> None:
-        """A certificate was given."""
+        """Record that a certificate was granted."""
 
     def joined(self, node: str) -> None:
-        """A node has shown that it has its certificate."""
+        """Record that a node has shown that it has its certificate."""
 
 
 class Requests:
@@ -81,11 +81,11 @@ class Requests:
         self._wake = threading.Event()
 
     def wake(self) -> None:
-        """Something changed: look."""
+        """Wake :meth:`run`, because something changed."""
         self._wake.set()
 
     def run(self, stop: threading.Event, judge: Callable[[], Judge | None]) -> None:
-        """Work until stopped; without a judge (no environment is known) everything waits."""
+        """Work until stopped. Without a judge (no environment is known) every request waits."""
         while not stop.is_set():
             self._wake.clear()
             found = judge()
@@ -93,7 +93,7 @@ class Requests:
             self._wake.wait(due)
 
     def work(self, judge: Judge) -> float:
-        """Look at every request once; returns in how many seconds to look again, if nothing changes."""
+        """Look at every request once. Return the seconds after which to look again if nothing changes."""
         held = {name: document for name, document in self._watch.held().items() if _ours(document)}
         self._forget(held)
         due = RESYNC_S
@@ -108,7 +108,7 @@ class Requests:
                 log.error("nothing can be signed: %s", error)
                 due = min(due, RESYNC_S)
             except Exception:
-                # Anybody may ask for anything: one request must not end everybody's.
+                # Anyone may send any request: a fault in one must not stop the work on the others.
                 log.exception("request %s cannot be worked on", document["metadata"]["name"])
         return due
 
@@ -128,7 +128,7 @@ class Requests:
         seen_at = self._seen.setdefault(uid, self._clock())
         try:
             request = parse(document)
-            # First, since the judge asks the API about each.
+            # The limit comes first, because the judge asks the API about each request.
             wait_s = self._bucket.wait_s() if request.joining else 0.0
             if wait_s > 0:
                 return wait_s
@@ -145,7 +145,7 @@ class Requests:
 
     def _grant(self, document: Object, request: Request) -> None:
         certificate = self._signer.sign(request)
-        # Before it is out: what is asked for meanwhile must find the name taken.
+        # Recorded before the certificate is published, so that a request in between finds the name taken.
         self._grants.granted(request)
         if condition(document, "Approved") is None:
             document = self._decide(document, "Approved", reason="MachineExists", message="its machine is in the list")
@@ -161,7 +161,7 @@ class Requests:
         user = document["spec"].get("username", "")
         message = f"asked by {user}: {error}"
         if condition(document, "Approved") is not None:
-            # Somebody approved it by hand; a request cannot be both, and it is not signed.
+            # It was approved by hand. A request cannot be both approved and denied, so it fails and is not signed.
             failed = {"type": "Failed", "status": "True", "reason": error.reason, "message": message}
             document = _with(document, failed)
             self._api.put(f"{PATH}/{quoted(document['metadata']['name'])}/status", document)
@@ -172,7 +172,7 @@ class Requests:
         self._events.say(document, reason="NodeRequestDenied", message=f"{error.reason}: {message}", warning=True)
 
     def _wait(self, document: Object, text: str, *, waited_s: float) -> float:
-        """Say once a minute's patience is over why it waits."""
+        """Write an Event with the reason for waiting once a minute has passed."""
         uid = str(document["metadata"]["uid"])
         if waited_s > 60 and self._said.get(uid) != text:
             self._said[uid] = text
@@ -184,7 +184,7 @@ class Requests:
         return self._api.put(f"{PATH}/{quoted(document['metadata']['name'])}/approval", decided)
 
     def _clean(self, document: Object, refused: Mapping[str, str]) -> float:
-        """Delete what was refused a while ago."""
+        """Delete a request that was refused long enough ago. Return the seconds after which to look again."""
         metadata = document["metadata"]
         left = moment(refused.get("lastUpdateTime") or metadata["creationTimestamp"]) + REFUSED_KEPT_S - self._wall()
         if left <= 0:
@@ -198,13 +198,13 @@ def _ours(document: Object) -> bool:
 
 
 def _turn(document: Object) -> tuple[bool, str]:
-    """Who is in already before who joins, and then by age."""
+    """Return a sort key: requests of joined nodes come before those of joining ones, and older before newer."""
     user = str(document["spec"].get("username", ""))
     return user == JOIN_SERVICE or user.startswith(BOOTSTRAP), str(document["metadata"]["creationTimestamp"])
 
 
 def _with(document: Object, added: Mapping[str, str]) -> Object:
-    """The request with one more condition; the one that is held is left as it is."""
+    """Return the request with one more condition; the given one is not changed."""
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     status = document.get("status", {})
     conditions = [*status.get("conditions", []), {**added, "lastUpdateTime": now}]

@@ -1,4 +1,4 @@
-"""Everything at once, while this machine leads."""
+"""All parts of the node controller, which run while this machine leads."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ log = logging.getLogger(__name__)
 CONFIGMAPS = "/api/v1/namespaces/kube-system/configmaps"
 
 PASS_S = 3.0
-"""Between looks at the Nodes: in memory, but for those that are being removed."""
+"""Seconds between two looks at the Nodes. Only Nodes that are being removed cause requests to the API."""
 
 GATHER_S = 1.0
-"""Between looks at nodes with GPUs, of which there is one whenever something about them changes."""
+"""Shortest time in seconds between two looks at nodes with GPUs; changes of these nodes cause the looks."""
 
 Build = Callable[..., dict[str, Inventory]]
 
@@ -45,7 +45,7 @@ def end() -> None:
 
 
 class Controller:
-    """The leader's work."""
+    """Runs the leader's work."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class Controller:
         metrics.gauges = self._gauges
 
     def start(self) -> None:
-        """Begin, each part in a thread of its own."""
+        """Start each part in its own thread."""
         for watch in (self._nodes, self._gpu_nodes, self._config, self._asked):
             self._thread(watch.run, self._stop)
         self._thread(self._follow_environment)
@@ -90,7 +90,7 @@ class Controller:
         self._thread(self._look_after_gpus)
 
     def stop(self) -> None:
-        """End what can be ended at once; a question that waits for its answer ends with the process."""
+        """End everything that can be ended at once. A request that waits for its answer ends with the process."""
         self._stop.set()
         self._changed.set()
         self._gpus_changed.set()
@@ -102,7 +102,7 @@ class Controller:
         self._requests.wake()
 
     def _serve(self) -> None:
-        """Requests, once it is known which were granted before."""
+        """Work on requests, once the earlier grants are known."""
         while not (self._asked.synced.wait(1) and self._nodes.synced.wait(1)):
             if self._stop.is_set():
                 return
@@ -132,7 +132,7 @@ class Controller:
             self._adopt(environment)
 
     def _adopt(self, environment: Environment) -> None:
-        """Work by another environment: with lists read anew."""
+        """Change to another environment: its inventories start with new lists."""
         self._retire()
         self._retired = threading.Event()
         built = self._build(environment, instance=self._instance, changed=self._look)
@@ -160,7 +160,7 @@ class Controller:
                 for name, reason in verdict.lost.items():
                     self._remover.remove(name, reason)
             except ApiError as error:
-                # The rest of them with the next look.
+                # The remaining Nodes follow with the next look.
                 log.warning("nodes: %s", error)
                 continue
             for site in verdict.held.keys() - held.keys():
@@ -188,7 +188,7 @@ class Controller:
         return found
 
     def _thread(self, work: Callable[..., None], *arguments: object) -> None:
-        """A thread whose failure ends everything."""
+        """Start a thread whose failure ends the whole process."""
 
         def guarded() -> None:
             try:

@@ -1,4 +1,4 @@
-"""The nodes' authority signs."""
+"""Signing with the nodes' certificate authority."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from controller.request import CLIENT, NODE, NODES, Request
 
 LIFETIME = timedelta(days=30)
-"""A node's certificate cannot be called back, so it is short: a stolen one is of use for at most this long, a year with
-Kubernetes' own signer. Kubelets renew at 70 to 90 % (client-go, ``jitteryDuration``), so a node that is cut off has
-three days or more; after that a cloud's node joins anew by itself, a rack's with the next `longhaul up`."""
+"""Lifetime of a node's certificate. It cannot be revoked, so it is short: a stolen one is of use for at most this long,
+with Kubernetes' own signer for a year. Kubelets renew at 70 to 90 % (client-go, ``jitteryDuration``), so a node that is
+cut off has three days or more; after that a cloud's node joins again by itself, a host with the next `longhaul up`."""
 
 CLOCK_SKEW = timedelta(minutes=5)
-"""As of all certificates of the environment: for machines whose clocks lag."""
+"""Time by which a certificate's validity begins early, for machines whose clocks lag; the same for all certificates of
+the environment."""
 
 
 class AuthorityError(Exception):
-    """The authority's files cannot be used."""
+    """Raised when the authority's file cannot be used."""
 
 
 class Signer:
-    """The authority, read anew whenever its file has changed."""
+    """Signs with the authority, which is read again whenever its file has changed."""
 
     def __init__(self, path: Path, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._path, self._now = path, now
@@ -36,7 +37,8 @@ class Signer:
         self._loaded: tuple[x509.Certificate, ec.EllipticCurvePrivateKey] | None = None
 
     def sign(self, request: Request) -> bytes:
-        """A certificate for the request, PEM. Nothing of it is copied: what was checked is written."""
+        """Return a certificate for the request, PEM. It is built only from what was checked; nothing else is copied
+        from the request."""
         authority, key = self._authority()
         start = self._now() - CLOCK_SKEW
         end = self._now() + min(LIFETIME, timedelta(seconds=request.lifetime_s or LIFETIME.total_seconds()))
@@ -82,7 +84,7 @@ class Signer:
 
 
 def _end(certificate: x509.Certificate) -> datetime:
-    """When it ends. Debian 12's cryptography has no ``not_valid_after_utc``."""
+    """Return the end of the certificate's validity. Debian 12's cryptography has no ``not_valid_after_utc``."""
     end: datetime = getattr(certificate, "not_valid_after_utc", None) or certificate.not_valid_after.replace(tzinfo=UTC)
     return end
 

@@ -1,4 +1,4 @@
-"""AWS's signature version 4 (docs.aws.amazon.com, "Create a signed AWS API request") of a form that is posted."""
+"""AWS Signature Version 4 (docs.aws.amazon.com, "Create a signed AWS API request") for a posted form."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def headers(
     now: datetime,
     more: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
-    """Headers of a POST of ``body`` to ``url``, which has no query; ``now`` in UTC. ``more``: further headers, by
-    lower-case name, that are signed too; they are among those returned."""
+    """Return the headers of a POST of ``body`` to ``url``, which has no query; ``now`` in UTC. ``more``: further
+    headers by lower-case name; they are signed too and are among those returned."""
     extra = dict(more or {})
     parts = urllib.parse.urlsplit(url)
     stamp, day = now.strftime("%Y%m%dT%H%M%SZ"), now.strftime("%Y%m%d")

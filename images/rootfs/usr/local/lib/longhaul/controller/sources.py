@@ -1,4 +1,4 @@
-"""The inventory of every site that can have nodes."""
+"""Inventories of the sites that can have nodes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from controller.inventory import Inventory, Listed, Machine, Source
 
 
 def inventories(environment: Environment, *, instance: str, changed: Callable[[], None]) -> dict[str, Inventory]:
-    """By site: clouds with pools, and racks. ``instance`` is the machine that asks."""
+    """Return the inventories by site, for cloud sites with pools and for on-premises sites. ``instance`` is the machine
+    that asks."""
     identity = ManagedIdentity()
     return {
         name: Inventory(source(environment, site, identity=identity, instance=instance), changed=changed)
@@ -22,7 +23,7 @@ def inventories(environment: Environment, *, instance: str, changed: Callable[[]
 
 
 def source(environment: Environment, site: Site, *, identity: ManagedIdentity, instance: str) -> Source:
-    """Where the list of one site is read: of its cloud, or of the document itself."""
+    """Return the source of one site's list: its cloud, or the document itself."""
     asked = CLOUDS.get(site.kind)
     if asked is not None:
         return asked(environment, site, identity, instance)
@@ -43,4 +44,4 @@ def _azure(environment: Environment, site: Site, identity: ManagedIdentity, _ins
 
 
 CLOUDS: Mapping[str, Callable[[Environment, Site, ManagedIdentity, str], Source]] = {"aws": _aws, "azure": _azure}
-"""Who reads a cloud's list, by the kind of its sites."""
+"""Functions that make the source for a cloud site, by its cloud."""

@@ -1,4 +1,4 @@
-"""A collection of the API, held up to date: one listing, then one watch."""
+"""A collection of the API, kept up to date: one listing, then one watch."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from controller.api import METADATA, METADATA_LIST, Api, ApiError, Object
 log = logging.getLogger(__name__)
 
 RETRY_S = 1.0
-"""After a failure, before the next attempt."""
+"""Seconds between a failure and the next attempt."""
 
 
 class Watch:
-    """Objects of one collection by name. :meth:`run` goes on until stopped; :meth:`held` is a copy."""
+    """Objects of one collection by name. :meth:`run` goes on until stopped; :meth:`held` returns a copy."""
 
     def __init__(
         self,
@@ -29,8 +29,8 @@ class Watch:
         keep: Callable[[Object], Object] = lambda item: item,
         changed: Callable[[], None] = lambda: None,
     ) -> None:
-        """``selector`` is of fields, ``labels`` of labels; ``keep`` makes of an object what is held of it, with its
-        name."""
+        """``selector`` selects by fields, ``labels`` by labels; ``keep`` returns the parts of an object that are kept,
+        including its name."""
         self._api, self._path, self._keep, self._changed = api, path, keep, changed
         chosen = {"fieldSelector": selector, "labelSelector": labels}
         self._query = {name: value for name, value in chosen.items() if value}
@@ -42,17 +42,17 @@ class Watch:
         """Set once the first listing is complete."""
 
     def held(self) -> dict[str, Object]:
-        """Every object by name, as last heard."""
+        """Return every object by name, as last received."""
         with self._lock:
             return dict(self._held)
 
     def one(self, name: str) -> Object | None:
-        """One object, as last heard."""
+        """Return one object, as last received."""
         with self._lock:
             return self._held.get(name)
 
     def run(self, stop: threading.Event) -> None:
-        """List, watch, and take up again whatever ends."""
+        """List and watch until stopped, and continue after every interruption."""
         said = ""
         while not stop.is_set():
             try:
@@ -66,7 +66,7 @@ class Watch:
                 if str(error) != said:
                     said = str(error)
                     log.warning("%s; trying again", said)
-                # A version too old is the ordinary end of a watch that slept; anything else needs a moment.
+                # A version that is too old is the normal end of a watch that slept; any other error needs a pause.
                 stop.wait(0 if error.status == 410 else RETRY_S)
 
     def _list(self) -> None:
@@ -96,5 +96,5 @@ class Watch:
 
 
 def quoted(name: str) -> str:
-    """A name as part of a path."""
+    """Quote a name for use in a path."""
     return urllib.parse.quote(name, safe="")

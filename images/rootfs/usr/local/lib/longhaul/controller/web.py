@@ -1,4 +1,4 @@
-"""HTTP to the clouds."""
+"""HTTP requests to the clouds."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from controller.inventory import SourceError
 TIMEOUT_S = 20.0
 
 LARGEST = 64 * 2**20
-"""Bytes of one answer: a page of 1,000 EC2 instances has about 6 MB."""
+"""Largest size of one answer in bytes: a page of 1,000 EC2 instances has about 6 MB."""
 
 
 BROKEN = (OSError, http.client.HTTPException)
-"""What a connection that breaks off may raise; an answer that is cut short or no HTTP is no ``OSError``."""
+"""Exceptions from a connection that breaks off. An answer that is cut short or is not HTTP raises no ``OSError``."""
 
 
 class AnswerError(SourceError):
-    """It answered, and not with what was asked for."""
+    """Raised when the server answered, but not with what was asked for."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -30,17 +30,18 @@ class AnswerError(SourceError):
 
 
 class _Stay(urllib.request.HTTPRedirectHandler):
-    """What is sent is for the host that was named."""
+    """Does not follow redirections: what is sent is meant only for the named host."""
 
     def redirect_request(self, *_: Any) -> None:
-        """A redirection is an answer as any other."""
+        """Treat a redirection as any other answer."""
 
 
 def fetch(
     url: str, *, what: str, method: str = "GET", headers: Mapping[str, str] | None = None, body: bytes | None = None
 ) -> bytes:
-    """The answer; ``SourceError`` with ``what`` was asked and what came instead: ``AnswerError`` when it was one."""
-    # No proxy: the metadata service must be asked directly, and what is asked holds tokens.
+    """Return the answer. ``SourceError`` names ``what`` was asked and what came instead; it is an ``AnswerError`` when
+    the server answered with an error."""
+    # No proxy: the metadata service must be asked directly, and the requests contain tokens.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), _Stay())
     request = urllib.request.Request(url, data=body, method=method, headers=dict(headers or {}))  # noqa: S310
     try:
@@ -57,7 +58,7 @@ def fetch(
 
 
 def _text(error: urllib.error.HTTPError) -> str:
-    """As much as came of what a refusal says."""
+    """Return the text of an error answer, as far as it arrived."""
     try:
         return error.read(2000).decode(errors="replace")
     except BROKEN as broken:
@@ -65,7 +66,7 @@ def _text(error: urllib.error.HTTPError) -> str:
 
 
 def fetch_json(url: str, *, what: str, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """The answer as a JSON object."""
+    """Return the answer as a JSON object."""
     try:
         found = json.loads(fetch(url, what=what, headers=headers))
     except ValueError as error:

@@ -1,1 +1,1 @@
-"""Whether this machine's NVIDIA GPUs are there and well: docs/gpus.md."""
+"""Checks that this machine's NVIDIA GPUs are present and healthy: docs/gpus.md."""

@@ -1,4 +1,4 @@
-"""Numbers and layouts of NVIDIA's management library: those of nvml.h (NVML 12.9.40: pkg/nvml/nvml.h in the Go module
+"""Numbers and layouts of NVIDIA's management library, from nvml.h (NVML 12.9.40: pkg/nvml/nvml.h in the Go module
 github.com/NVIDIA/go-nvml v0.12.9-0; docs.nvidia.com/deploy/nvml-api)."""
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ MAX_LINKS = 18
 """NVML_NVLINK_MAX_LINKS."""
 
 TEXT = 96
-"""Bytes; no text that is asked for here is longer (NVML_DEVICE_UUID_V2_BUFFER_SIZE, NVML_DEVICE_NAME_V2_BUFFER_SIZE).
-"""
+"""Size of text buffers in bytes; no text that is read here is longer (NVML_DEVICE_UUID_V2_BUFFER_SIZE,
+NVML_DEVICE_NAME_V2_BUFFER_SIZE)."""
 
 UNCORRECTED = 1
 """NVML_MEMORY_ERROR_TYPE_UNCORRECTED."""
 VOLATILE = 0
 """NVML_VOLATILE_ECC: since the driver was loaded."""
 AGGREGATE = 1
-"""NVML_AGGREGATE_ECC: in the GPU's life."""
+"""NVML_AGGREGATE_ECC: over the GPU's life."""
 GPU_SENSOR = 0
 """NVML_TEMPERATURE_GPU."""
 RECOVERY_ACTION = 230
@@ -60,7 +60,7 @@ NAMES = {
     29: "INVALID_STATE",
     999: "UNKNOWN",
 }
-"""``nvmlReturn_t``, each without ``NVML_ERROR_``."""
+"""Names of ``nvmlReturn_t``, without ``NVML_ERROR_``."""
 
 
 class Pci(ctypes.Structure):
@@ -84,7 +84,7 @@ class Memory(ctypes.Structure):
 
 
 class Value(ctypes.Union):
-    """``nvmlValue_t``: eight bytes, of which an unsigned int is asked for here."""
+    """``nvmlValue_t``: eight bytes, of which an unsigned int is read here."""
 
     _fields_ = (("unsigned", ctypes.c_uint), ("double", ctypes.c_double))
 

@@ -1,4 +1,4 @@
-"""The kernel's side of the driver: which module runs, which is installed, and for which kernel."""
+"""Kernel side of the driver: the loaded module, the installed one, and the kernel that it is for."""
 
 from __future__ import annotations
 
@@ -12,53 +12,54 @@ from pathlib import Path
 from gpu.findings import Code, Finding, LookError
 
 MODULES = ("nvidia", "nvidia-current")
-"""What the module's file is called: NVIDIA's own packages and Ubuntu's say nvidia, Debian's nvidia-current."""
+"""Names of the module's file: nvidia in NVIDIA's own packages and Ubuntu's, nvidia-current in Debian's."""
 
 _VERSION = re.compile(r"Kernel Module\D.*?\s(\d+\.\d+(?:\.\d+)*)\s")
-"""In /proc/driver/nvidia/version: «NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.309.01  …», and for the open
-modules «NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build …»."""
+"""Pattern of the version in /proc/driver/nvidia/version: «NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.309.01
+…», and for the open modules «NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build …»."""
 
 UNKNOWN = "unknown"
-"""Version of a module that runs and does not say it."""
+"""Version of a loaded module that does not report one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Module:
-    """An installed module."""
+    """An installed kernel module."""
 
     version: str
     kernel: str
-    """Release of the kernel that it was built for."""
+    """Release of the kernel that the module was built for."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Driver:
-    """What the kernel has of NVIDIA."""
+    """State of NVIDIA's driver in the kernel."""
 
     kernel: str
-    """Release that runs."""
+    """Release of the running kernel."""
     loaded: str = ""
-    """Version of the module that runs, or :data:`UNKNOWN`; empty for none."""
+    """Version of the loaded module, or :data:`UNKNOWN`; empty when none is loaded."""
     installed: Module | None = None
-    """What would be loaded for this kernel."""
+    """Module that would be loaded for this kernel."""
     elsewhere: tuple[str, ...] = ()
-    """Other kernels that have a module."""
+    """Releases of the other kernels that have a module."""
     nouveau: bool = False
-    """Whether the kernel's own driver has the GPUs."""
+    """True when nouveau, the kernel's own driver, is loaded."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Paths:
-    """Where the kernel says it."""
+    """Files in which the kernel's modules are found."""
 
     version: Path = Path("/proc/driver/nvidia/version")
     modules: Path = Path("/sys/module")
-    """One folder for each loaded module; ``version`` in it, where the module has one."""
+    """One folder for each loaded module, with a file ``version`` where the module has one."""
     kernels: Path = Path("/lib/modules")
 
 
 def modinfo(name: str, kernel: str) -> str:
-    """What modinfo says of a module; empty when the kernel has none. ``LookError`` when it cannot be asked."""
+    """Return modinfo's output for a module; empty when the kernel has none. ``LookError`` when modinfo cannot be
+    run."""
     try:
         done = subprocess.run(["modinfo", "-k", kernel, name], capture_output=True, text=True, check=False)
     except OSError as error:
@@ -67,7 +68,7 @@ def modinfo(name: str, kernel: str) -> str:
 
 
 def read(paths: Paths | None = None, *, kernel: str = "", ask: Callable[[str, str], str] = modinfo) -> Driver:
-    """Look at this machine; ``LookError`` when something cannot be looked at."""
+    """Read the driver's state on this machine; ``LookError`` when a part cannot be read."""
     paths = paths or Paths()
     kernel = kernel or os.uname().release
     said = (parse(ask(name, kernel)) for name in MODULES)
@@ -81,7 +82,7 @@ def read(paths: Paths | None = None, *, kernel: str = "", ask: Callable[[str, st
 
 
 def parse(text: str) -> Module | None:
-    """A module from modinfo's words. The first one of ``vermagic`` is the kernel's release."""
+    """Parse modinfo's output. The first word of ``vermagic`` is the kernel's release."""
     facts = {key: value.strip() for key, _, value in (line.partition(":") for line in text.splitlines())}
     vermagic = facts.get("vermagic", "").split()
     return Module(version=facts.get("version", ""), kernel=vermagic[0]) if vermagic else None
@@ -102,7 +103,8 @@ def _loaded(paths: Paths) -> str:
 
 
 def _elsewhere(kernels: Path, running: str) -> Iterable[str]:
-    """Kernels with a module of ours: DKMS puts it into updates/dkms, precompiled packages below kernel."""
+    """Yield the other kernels that have a module: DKMS puts it into updates/dkms, precompiled packages put it below
+    kernel."""
     for pattern in ("updates/dkms", "kernel/nvidia*"):
         for path in kernels.glob(f"*/{pattern}/nvidia*.ko*"):
             release = path.relative_to(kernels).parts[0]
@@ -111,7 +113,8 @@ def _elsewhere(kernels: Path, running: str) -> Iterable[str]:
 
 
 def findings(driver: Driver, *, library: str) -> list[Finding]:
-    """What is wrong. ``library``: version that the user's side belongs to; empty when it is not known."""
+    """Return the driver's problems. ``library``: version that the user-space libraries belong to; empty when it is
+    unknown."""
     return list(_running(driver, library) if driver.loaded else _not_running(driver))
 
 
@@ -128,7 +131,7 @@ def _running(driver: Driver, library: str) -> Iterable[Finding]:
 
 
 def agree(library: str, module: str) -> bool:
-    """Whether both are of one version. Some libraries leave the last number out."""
+    """Return whether both are of one version. Some libraries leave out the last number."""
     return module in (library, UNKNOWN) or module.startswith(f"{library}.")
 
 

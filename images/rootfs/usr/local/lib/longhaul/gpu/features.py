@@ -1,5 +1,5 @@
-"""What a node's GPUs are, as labels: names and values as NVIDIA's GPU feature discovery gives them, so that pods that
-choose by them find their nodes whether that runs or not."""
+"""Labels that describe a node's GPUs. Names and values are those of NVIDIA's GPU feature discovery, so that pods that
+select by them find their nodes whether the discovery runs or not."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ GPU = "nvidia.com/gpu"
 CUDA = "nvidia.com/cuda"
 
 DISCOVERY = "nvidia.com/gfd.timestamp"
-"""Label that the discovery leaves where it runs: it knows more (MIG, sharing), and the labels are its."""
+"""Label that the discovery sets where it runs. Then the labels are left to it, because it knows more (MIG, sharing)."""
 
 LONGEST = 63
-"""Characters of a label's value (k8s.io/apimachinery, ``validation.LabelValueMaxLength``)."""
+"""Longest value of a label in characters (k8s.io/apimachinery, ``validation.LabelValueMaxLength``)."""
 
 _FAMILIES = {5: "maxwell", 6: "pascal", 9: "hopper", 10: "blackwell", 12: "blackwell"}
 
 
 def labels(report: Mapping[str, Any], *, there: Mapping[str, str]) -> dict[str, str]:
-    """Labels by what the preflight reported. ``there``: the node's labels. Of several models, the one that most GPUs
-    are of. From github.com/NVIDIA/k8s-device-plugin v0.18.0, ``internal/lm/nvml.go`` and ``resource.go``."""
+    """Return the labels for a preflight report. ``there``: the node's labels. Where the GPUs are of several models, the
+    labels describe the most frequent one. From github.com/NVIDIA/k8s-device-plugin v0.18.0, ``internal/lm/nvml.go`` and
+    ``resource.go``."""
     found = {PRESENT: "true"}
     models = Counter(gpu["name"] for gpu in report.get("gpus", ()) if gpu["name"])
     if DISCOVERY in there or not models:
@@ -42,7 +43,7 @@ def labels(report: Mapping[str, Any], *, there: Mapping[str, str]) -> dict[str, 
 
 
 def family(major: int, minor: int) -> str:
-    """Name of the architecture of a compute capability."""
+    """Return the name of the architecture of a compute capability."""
     if major == 7:
         return "volta" if minor < 5 else "turing"
     if major == 8:
@@ -51,7 +52,8 @@ def family(major: int, minor: int) -> str:
 
 
 def _version(what: str, version: str) -> dict[str, str]:
-    """A version, whole and in parts. Only a driver's has three, and then says so of a third that is missing, too."""
+    """Return the labels of a version: the whole and its parts. Only a driver's version has a third part; where that is
+    missing, its label is empty."""
     parts = version.split(".")
     if len(parts) not in (2, 3):
         return {}
@@ -63,5 +65,5 @@ def _version(what: str, version: str) -> dict[str, str]:
 
 
 def _value(name: str) -> str:
-    """Words with hyphens between; what a label's value cannot have is left out."""
+    """Return a label's value: words joined by hyphens, without the characters that a value cannot have."""
     return "-".join(re.sub(r"[^A-Za-z0-9_. -]", "", name).split())[:LONGEST].strip("-_.")

@@ -1,4 +1,4 @@
-"""What can be wrong with a machine's GPUs, each under a name of its own."""
+"""Problems of a machine's GPUs, each with its own code."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Code(StrEnum):
-    """Reasons, written as Kubernetes writes those of conditions and events."""
+    """Codes of problems, written as Kubernetes writes the reasons of conditions and events."""
 
     NVML_MISSING = "NvmlMissing"
     NVML_FAILED = "NvmlFailed"
@@ -34,17 +34,18 @@ class Code(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One thing that is wrong."""
+    """One problem."""
 
     code: Code
     message: str
-    """What was seen and what to do."""
+    """Text that says what was seen and what to do."""
     gpu: str = ""
-    """Identity of the GPU (``GPU-…``); empty for the machine as a whole, or for one that does not say who it is."""
+    """Identity of the GPU (``GPU-…``); empty for the machine as a whole, or for a GPU that does not report its
+    identity."""
 
     def __str__(self) -> str:
         return f"{self.code}{f' {self.gpu}' if self.gpu else ''}: {self.message}"
 
 
 class LookError(Exception):
-    """Something could not be looked at, so nothing can be said of it; the message says what and why."""
+    """Raised when something could not be examined, so that nothing is known about it; the message says what and why."""

@@ -1,4 +1,4 @@
-"""Whether GPUs are well, by what they say of themselves. Each rule's source: docs/gpus.md."""
+"""Health of GPUs, judged by what they report. Each rule's source: docs/gpus.md."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _RECOVERY = {
     3: "end the programs that use it with others",
     4: "end its programs and reset it",
 }
-"""``nvmlDeviceGpuRecoveryAction_t`` of nvml.h."""
+"""Advice by number of ``nvmlDeviceGpuRecoveryAction_t`` of nvml.h."""
 
 
 def memory(gpu: Gpu) -> Iterable[Finding]:
-    """What is wrong with a GPU's memory, and what the driver wants done about it."""
+    """Yield the problems of a GPU's memory, and the action that the driver asks for."""
     yield from _ecc(gpu)
     if gpu.retirement_pending:
         message = "pages of its memory wait to be retired: reboot"
@@ -54,8 +54,9 @@ def _ecc(gpu: Gpu) -> Iterable[Finding]:
 
 
 def links(gpus: list[Gpu], promised: int | None) -> Iterable[Finding]:
-    """NVLinks that are not active. With a promise, each GPU has that many at least; without one, every link that a GPU
-    knows is active once any in the machine is: cards without a bridge know their links, too."""
+    """Yield the GPUs with inactive NVLinks. With ``promised``, each GPU must have at least that many active links.
+    Without it, every link that a GPU knows must be active once any in the machine is: cards without a bridge know their
+    links, too."""
     if promised is None and not any(any(gpu.links) for gpu in gpus):
         return
     for gpu in gpus:
@@ -72,7 +73,7 @@ def links(gpus: list[Gpu], promised: int | None) -> Iterable[Finding]:
 
 
 def number(gpus: list[Gpu], promised: int) -> Iterable[Finding]:
-    """Whether as many are there as are promised."""
+    """Yield a problem when there are fewer or more GPUs than promised."""
     there = ", ".join(f"{gpu.uuid} at {gpu.pci}" for gpu in gpus) or "none"
     if len(gpus) < promised:
         message = (
@@ -86,8 +87,8 @@ def number(gpus: list[Gpu], promised: int) -> Iterable[Finding]:
 
 
 def model(gpus: list[Gpu], promised: str) -> Iterable[Finding]:
-    """Whether every GPU is of the promised model: each word of it is one of the GPU's name. Empty: any.
-    One that does not say its name was found wanting for that already."""
+    """Yield the GPUs that are not of the promised model: each word of it must be a word of the GPU's name. Empty: any
+    model. A GPU that does not report its name already has a finding for that."""
     for gpu in gpus:
         if gpu.name and not _words(promised) <= _words(gpu.name):
             message = f"is a {gpu.name}, {promised} was promised"

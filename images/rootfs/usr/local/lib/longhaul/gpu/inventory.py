@@ -1,4 +1,4 @@
-"""Which GPUs the driver has, and what each says of itself."""
+"""GPUs that the driver knows, and what each reports."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpu.nvml import Device, Nvml, NvmlError, Remapped
 T = TypeVar("T")
 
 _ABSENT = {abi.NOT_SUPPORTED, abi.FUNCTION_NOT_FOUND}
-"""A GPU that does not have something, or a driver too old to say: nothing is wrong with that."""
+"""Error codes that are no problem: the GPU lacks a feature, or the driver is too old to report it."""
 
 _CODES = {abi.GPU_IS_LOST: Code.GPU_LOST, abi.RESET_REQUIRED: Code.GPU_RESET_REQUIRED}
 _ADVICE = {
@@ -24,20 +24,20 @@ _ADVICE = {
 
 @dataclass(frozen=True, kw_only=True)
 class Gpu:
-    """One GPU; ``None`` for what it does not support."""
+    """One GPU; ``None`` for values that it does not support."""
 
     index: int
     uuid: str
     name: str
     pci: str
-    """``0000:18:00``."""
+    """Address on the PCI bus, such as ``0000:18:00``."""
     memory_mib: int | None
     compute: tuple[int, int] | None
     """CUDA compute capability, major and minor."""
     ecc: tuple[bool, bool] | None
-    """Whether it is on, and whether it will be after the next reboot."""
+    """ECC now and after the next reboot: True when it is on."""
     uncorrected: int | None
-    """ECC errors that were not corrected, since the driver was loaded."""
+    """Number of uncorrected ECC errors since the driver was loaded."""
     uncorrected_ever: int | None
     retirement_pending: bool | None
     remapped: Remapped | None
@@ -45,11 +45,11 @@ class Gpu:
     persistence: bool | None
     recovery_action: int | None
     links: tuple[bool, ...]
-    """Whether each NVLink that the GPU knows is active."""
+    """State of each NVLink that the GPU knows: True when it is active."""
 
 
 class _Reader:
-    """Asks one GPU, and keeps what it refused: each kind of refusal once, with the first function that met it."""
+    """Queries one GPU and keeps its errors: each error code once, with the function that returned it first."""
 
     def __init__(self) -> None:
         self.refusals: dict[int, NvmlError] = {}
@@ -74,7 +74,8 @@ class _Reader:
 
 
 def read(nvml: Nvml) -> tuple[list[Gpu], list[Finding]]:
-    """Every GPU that can be spoken to, and what others refused; ``NvmlError`` when they cannot even be counted."""
+    """Return every GPU that can be queried, and the errors of all of them; ``NvmlError`` when they cannot even be
+    counted."""
     gpus: list[Gpu] = []
     findings: list[Finding] = []
     for index in range(nvml.count()):
@@ -111,7 +112,8 @@ def _read(nvml: Nvml, index: int, reader: _Reader) -> Gpu | None:
 
 
 def _links(device: Device, reader: _Reader) -> tuple[bool, ...]:
-    """A number that is more than the GPU has links is refused as an argument."""
+    """Return the state of each link. The library refuses the number of a link that the GPU does not have as an invalid
+    argument."""
     found: list[bool] = []
     for number in range(abi.MAX_LINKS):
         try:

@@ -1,5 +1,5 @@
-"""A look at the GPUs in a process of its own: NVIDIA's library is the driver's, which may be replaced between two
-looks, crash, or keep whoever asks it waiting for ever."""
+"""Run of the preflight in its own process: NVIDIA's library belongs to the driver, which may be replaced between two
+looks, crash, or block its caller for ever."""
 
 from __future__ import annotations
 
@@ -20,34 +20,35 @@ from gpu.trial import LIMIT_S as TRIAL_S
 PROGRAM = (sys.executable, str(Path(__file__).parents[1] / "gpu_preflight.py"))
 
 LOOK_S = 120.0
-"""For everything besides the trial: without persistence the driver takes seconds for each GPU to wake."""
+"""Time limit in seconds for everything but the trial: without persistence the driver takes seconds to wake each GPU."""
 
 ENDED_S = 2 * KILLED_S
-"""How long one that was told to end is waited for: it may itself wait for its trial for half of it."""
+"""Seconds to wait for a preflight that was told to end: it may itself wait for its trial for half of this time."""
 
 ANSWERS = (0, 1, 3)
-"""Exit codes of a report."""
+"""Exit codes that come with a report."""
 
 
 class BrokeOffError(Exception):
-    """There is no report; the message says why."""
+    """Raised when there is no report; the message says why."""
 
 
 class Looking:
-    """Starts looks, one at a time."""
+    """Runs the preflight, one run at a time."""
 
     def __init__(self, program: Sequence[str] = PROGRAM, *, limit_s: float = LOOK_S, trial_s: float = TRIAL_S) -> None:
         self._program, self._limit_s, self._trial_s = tuple(program), limit_s, trial_s
         self._stuck: subprocess.Popen[bytes] | None = None
 
     def look(self, *, check: bool) -> dict[str, Any]:
-        """The report as a JSON object, with the trial of memory and compute or without. ``BrokeOffError``."""
+        """Return the report as a JSON object; ``check`` adds the trial of memory and compute. ``BrokeOffError`` when
+        there is none."""
         if self._stuck is not None and self._stuck.poll() is None:
             raise BrokeOffError("an earlier look at the GPUs still hangs in the driver: reboot")
         self._stuck = None
         limit_s = self._limit_s + (self._trial_s if check else 0.0)
         command = [*self._program, "--json", *(() if check else ("--look-only",))]
-        # A file, not a pipe, which a process that cannot be killed would keep open. Its other words are the journal's.
+        # A file, not a pipe: a process that cannot be killed would keep a pipe open. Its stderr goes to the journal.
         with tempfile.TemporaryFile() as said:
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, start_new_session=True)
             try:
@@ -60,9 +61,9 @@ class Looking:
             return _report(code, said.read())
 
     def _end(self, process: subprocess.Popen[bytes]) -> None:
-        """It and all that it started: its trial has a session of its own, which only it can end, so it is told first.
-        Who waits inside the driver hears nothing, and may not be killed at all: remembered, so that no second one joins
-        it."""
+        """End the preflight and everything that it started. Its trial has a session of its own, which only the
+        preflight can end, so the preflight gets SIGTERM first. A process that waits inside the driver does not react,
+        and perhaps cannot be killed at all: it is remembered, so that no second one is started."""
         with suppress(ProcessLookupError, subprocess.TimeoutExpired):
             os.killpg(process.pid, signal.SIGTERM)
             process.wait(ENDED_S)

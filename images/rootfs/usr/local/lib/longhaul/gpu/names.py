@@ -1,24 +1,24 @@
-"""What the cluster knows a node's GPUs by: the names that the node's own program and the node controller share."""
+"""Names for a node's GPUs in the cluster, shared by the node's own program and the node controller."""
 
 from __future__ import annotations
 
 PRESENT = "nvidia.com/gpu.present"
-"""Label of a node that GPUs are promised of, ``true`` from its registration on (components/model/nodes.py)."""
+"""Label of a node that must have GPUs, ``true`` from its registration on (components/model/nodes.py)."""
 
 TAINT = "longhaul.dev/preflight"
-"""Key of the taint that such a node registers with, and that the node controller lifts."""
+"""Key of the taint with which such a node registers, and which the node controller removes."""
 TAINT_VALUE = "pending"
 TAINT_EFFECT = "NoSchedule"
-"""Never NoExecute: what runs goes on."""
+"""Never NoExecute: what runs on the node continues."""
 
 HEALTHY = "longhaul.dev/GpuHealthy"
-"""Condition: whether the GPUs passed their test, and have been well at each look since."""
+"""Condition: the GPUs passed their test, and every look since found them healthy."""
 MISMATCH = "longhaul.dev/DriverToolkitMismatch"
-"""Condition: whether kernel module, libraries and what containers are given are of different versions."""
+"""Condition: kernel module, libraries and what containers are given are of different versions."""
 
 BOOT = "longhaul.dev/gpu-preflight-boot"
-"""Annotation: the boot that the conditions were written in, by the kernel's boot id. Of another boot, they say nothing:
-GPUs that were well may not have come back."""
+"""Annotation with the kernel's boot id of the boot in which the conditions were written. After another boot they mean
+nothing: GPUs that were healthy may not have come back."""
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
-"""Where the kubelet, too, has its Node's ``bootID`` from (github.com/google/cadvisor, ``utils/sysinfo``)."""
+"""File from which the kubelet, too, reads its Node's ``bootID`` (github.com/google/cadvisor, ``utils/sysinfo``)."""

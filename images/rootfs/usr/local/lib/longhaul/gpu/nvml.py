@@ -1,5 +1,5 @@
-"""NVIDIA's management library: the few functions of it that the preflight needs. It comes with the driver and belongs
-to it. What each function does: nvml.h (see abi.py)."""
+"""NVIDIA's management library, limited to the functions that the preflight needs. It comes with the driver and belongs
+to it. The functions are described in nvml.h (see abi.py)."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from types import TracebackType
 from gpu import abi
 
 LIBRARY = "libnvidia-ml.so.1"
-"""Found where the dynamic loader looks."""
+"""File name of the library; the dynamic loader finds it."""
 
 
 class NvmlMissingError(Exception):
-    """There is no library; the message is the loader's."""
+    """Raised when the library cannot be loaded; the message is the loader's."""
 
 
 class NvmlError(Exception):
-    """A function refused."""
+    """Raised when a function returns an error."""
 
     def __init__(self, function: str, code: int) -> None:
         self.code = code
@@ -28,18 +28,18 @@ class NvmlError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Remapped:
-    """Rows of a GPU's memory that others stand in for."""
+    """Rows of a GPU's memory that spare rows replace."""
 
     correctable: int
     uncorrectable: int
     pending: bool
-    """Whether more will be at the next reset."""
+    """True when more rows will be remapped at the next reset."""
     failed: bool
-    """Whether one ever could not be."""
+    """True when a row could not be remapped."""
 
 
 class Device:
-    """One GPU, by its handle: a struct of one pointer, which is passed as the pointer is. Its functions raise
+    """One GPU, by its handle: a struct of one pointer, which is passed like the pointer. Its functions raise
     ``NvmlError``, with ``NOT_SUPPORTED`` for what this GPU does not have."""
 
     def __init__(self, nvml: Nvml, handle: ctypes.c_void_p) -> None:
@@ -52,7 +52,7 @@ class Device:
         return self._text("nvmlDeviceGetName")
 
     def pci(self) -> str:
-        """Place on the bus, as the kernel writes it: ``0000:18:00``."""
+        """Return the address on the PCI bus, as the kernel writes it: ``0000:18:00``."""
         info = abi.Pci()
         self._call("nvmlDeviceGetPciInfo_v3", ctypes.byref(info))
         return f"{info.domain:04x}:{info.bus:02x}:{info.device:02x}"
@@ -63,20 +63,20 @@ class Device:
         return int(memory.total) >> 20
 
     def ecc(self) -> tuple[bool, bool]:
-        """Whether ECC is on, and whether it will be after the next reboot."""
+        """Return whether ECC is on, and whether it will be on after the next reboot."""
         on, pending = self._numbers("nvmlDeviceGetEccMode", 2)
         return bool(on), bool(pending)
 
     def uncorrected(self) -> int:
-        """ECC errors that were not corrected, since the driver was loaded."""
+        """Return the number of uncorrected ECC errors since the driver was loaded."""
         return self._ecc_errors(abi.VOLATILE)
 
     def uncorrected_ever(self) -> int:
-        """The same in the GPU's life."""
+        """Return the number of uncorrected ECC errors in the GPU's life."""
         return self._ecc_errors(abi.AGGREGATE)
 
     def retirement_pending(self) -> bool:
-        """Whether pages of memory wait for a reboot to be retired."""
+        """Return whether pages of memory wait for a reboot to be retired."""
         (pending,) = self._numbers("nvmlDeviceGetRetiredPagesPendingStatus", 1)
         return bool(pending)
 
@@ -92,7 +92,7 @@ class Device:
         return celsius.value
 
     def compute(self) -> tuple[int, int]:
-        """CUDA compute capability: ``(9, 0)``."""
+        """Return the CUDA compute capability, such as ``(9, 0)``."""
         major, minor = ctypes.c_int(), ctypes.c_int()
         self._call("nvmlDeviceGetCudaComputeCapability", ctypes.byref(major), ctypes.byref(minor))
         return major.value, minor.value
@@ -102,13 +102,13 @@ class Device:
         return bool(mode)
 
     def link(self, number: int) -> bool:
-        """Whether an NVLink is active."""
+        """Return whether an NVLink is active."""
         active = ctypes.c_uint()
         self._call("nvmlDeviceGetNvLinkState", ctypes.c_uint(number), ctypes.byref(active))
         return bool(active.value)
 
     def recovery_action(self) -> int:
-        """What the driver wants done with the GPU: a number of ``nvmlDeviceGpuRecoveryAction_t``, 0 for nothing."""
+        """Return the action that the driver asks for: a number of ``nvmlDeviceGpuRecoveryAction_t``, 0 for none."""
         value = abi.Field(field=abi.RECOVERY_ACTION)
         self._call("nvmlDeviceGetFieldValues", ctypes.c_int(1), ctypes.byref(value))
         if value.result:
@@ -136,17 +136,17 @@ class Device:
 
 
 class Nvml:
-    """The library, loaded; as a context, with the driver's attention."""
+    """The loaded library; as a context manager, with the driver opened."""
 
     def __init__(self, path: str = LIBRARY) -> None:
-        """``NvmlMissingError`` when it cannot be loaded."""
+        """Load the library; ``NvmlMissingError`` when it cannot be loaded."""
         try:
             self._library = ctypes.CDLL(path)
         except OSError as error:
             raise NvmlMissingError(str(error)) from None
 
     def __enter__(self) -> Nvml:
-        """``NvmlError`` when the driver does not answer, or is not the library's."""
+        """Open the driver; ``NvmlError`` when it does not answer or does not match the library."""
         self.call("nvmlInit_v2")
         return self
 
@@ -154,22 +154,22 @@ class Nvml:
         self.call("nvmlShutdown")
 
     def library_version(self) -> str:
-        """Version of the driver that the library belongs to; it says so before it is opened, too. The version of the
-        interface comes before it in what the library answers."""
+        """Return the version of the driver that the library belongs to, which is known before the library is opened,
+        too. The library's answer begins with the version of its interface, which is removed here."""
         return self._text("nvmlSystemGetNVMLVersion").partition(".")[2]
 
     def driver_version(self) -> str:
         return self._text("nvmlSystemGetDriverVersion")
 
     def cuda_version(self) -> str:
-        """The newest that the driver serves, such as ``12.2``."""
+        """Return the newest CUDA version that the driver serves, such as ``12.2``."""
         version = ctypes.c_int()
         self.call("nvmlSystemGetCudaDriverVersion", ctypes.byref(version))
         # NVML_CUDA_DRIVER_VERSION_MAJOR and _MINOR of nvml.h.
         return f"{version.value // 1000}.{version.value % 1000 // 10}"
 
     def count(self) -> int:
-        """GPUs that the driver knows."""
+        """Return the number of GPUs that the driver knows."""
         count = ctypes.c_uint()
         self.call("nvmlDeviceGetCount_v2", ctypes.byref(count))
         return count.value
@@ -180,7 +180,8 @@ class Nvml:
         return Device(self, handle)
 
     def call(self, function: str, *arguments: object) -> None:
-        """Call a function that answers with a code. One that this library does not have refuses, too."""
+        """Call a function that returns a code; ``NvmlError`` when it is not 0, and when this library lacks the
+        function."""
         try:
             found = getattr(self._library, function)
         except AttributeError:

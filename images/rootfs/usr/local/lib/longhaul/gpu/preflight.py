@@ -1,4 +1,4 @@
-"""Every check of this machine's GPUs, in one report."""
+"""All checks of this machine's GPUs, in one report."""
 
 from __future__ import annotations
 
@@ -21,21 +21,22 @@ CANNOT_LOOK = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What was found."""
+    """Result of the checks."""
 
     promised: int = 0
     driver: str = ""
     """Version of the driver that answers; empty when none does."""
     cuda: str = ""
-    """Newest CUDA that the driver serves."""
+    """Newest CUDA version that the driver serves."""
     gpus: tuple[Gpu, ...] = ()
     findings: tuple[Finding, ...] = ()
     unseen: tuple[str, ...] = ()
-    """What could not be looked at, and why."""
+    """Checks that could not be made, with the reasons."""
 
     @property
     def exit_code(self) -> int:
-        """Findings count for more than what was not seen; well is only who was looked at."""
+        """Exit code. Findings come before checks that could not be made; a machine is healthy only when every check was
+        made."""
         if self.findings:
             return FINDINGS
         return CANNOT_LOOK if self.unseen else HEALTHY
@@ -43,7 +44,7 @@ class Report:
 
 @dataclass(frozen=True, kw_only=True)
 class Sources:
-    """What is asked."""
+    """Sources that the checks read."""
 
     library: str = LIBRARY
     driver: Callable[[], Driver] = driver.read
@@ -52,7 +53,7 @@ class Sources:
 
 
 class _Look:
-    """One look at the machine."""
+    """One run of all checks."""
 
     def __init__(self, promise: Promise, sources: Sources) -> None:
         self.promise, self.sources = promise, sources
@@ -102,7 +103,7 @@ class _Look:
         try:
             with nvml:
                 self.driver = nvml.driver_version()
-                # For the report alone: nothing is wrong where it is not known.
+                # Only for the report: an unknown version is no problem.
                 with suppress(NvmlError):
                     self.cuda = nvml.cuda_version()
                 self.gpus, refused = inventory.read(nvml)
@@ -118,7 +119,8 @@ class _Look:
         self.findings += health.links(self.gpus, promise.links)
 
     def _refused(self, error: NvmlError) -> None:
-        """The library does not open. Why, the kernel's side said already, as a rule."""
+        """Add a finding that the library does not open. As a rule the kernel side has given the reason already; then
+        nothing is added."""
         if error.code == abi.LIB_RM_VERSION_MISMATCH:
             message = f"{error}: library and kernel module are of different versions: reboot"
             found = Finding(code=Code.DRIVER_MISMATCH, message=message)
@@ -142,8 +144,8 @@ class _Look:
 
 
 def look(promise: Promise, sources: Sources | None = None) -> Report:
-    """Look at everything; raises nothing of what is wrong with the machine. A machine that is promised none needs no
-    driver: it is well unless there are GPUs, and nothing else of it is looked at."""
+    """Make all checks; problems of the machine raise nothing. A machine that is promised no GPUs needs no driver: it is
+    healthy unless there are GPUs, and nothing else is checked."""
     sources = sources or Sources()
     if promise.gpus:
         return _Look(promise, sources).all()

@@ -1,4 +1,4 @@
-"""What the environment promises of this machine's GPUs: /etc/longhaul/node.json."""
+"""GPUs that the environment promises for this machine: /etc/longhaul/node.json."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ class Promise:
     """Keys of node.json, all of them optional: ``gpus``, ``gpu_model``, ``gpu_nvlinks`` and ``gpu_check``."""
 
     gpus: int = 0
-    """How many there are."""
+    """Number of GPUs."""
     model: str = ""
-    """Words of their name, such as ``H100``; empty for any."""
+    """Words of the GPUs' name, such as ``H100``; empty for any."""
     links: int | None = None
-    """Active NVLinks of each at least; ``None``: by what the GPUs know."""
+    """Least number of active NVLinks of each GPU; ``None``: judged by the links that the GPUs know."""
     check: tuple[str, ...] = ()
-    """Command with its arguments that tries memory and compute; empty for none."""
+    """Command with its arguments that tests memory and compute; empty for none."""
 
     @classmethod
     def read(cls, path: Path) -> Promise:
-        """``LookError`` when the file is not there or does not say it so."""
+        """Read the file; ``LookError`` when it is missing or a value has the wrong form."""
         try:
             node = json.loads(path.read_text())
         except (OSError, ValueError) as error:

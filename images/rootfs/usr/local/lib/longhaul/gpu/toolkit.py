@@ -1,4 +1,5 @@
-"""What the container toolkit gives containers of the driver: CDI specifications, made for one version of it."""
+"""CDI specifications, by which the container toolkit gives the driver to containers. Each is made for one version of
+it."""
 
 from __future__ import annotations
 
@@ -11,30 +12,30 @@ from gpu.driver import agree
 from gpu.findings import Code, Finding, LookError
 
 FOLDERS = (Path("/etc/cdi"), Path("/run/cdi"))
-"""Where container runtimes look for them (tags.cncf.io/container-device-interface, ``pkg/cdi``: /etc/cdi and
-/var/run/cdi, which is /run/cdi). longhaul-gpu-cdi.service writes nvidia.yaml there, as NVIDIA's own
-nvidia-cdi-refresh.service does, and the device plugin files of its own."""
+"""Folders in which container runtimes look for specifications (tags.cncf.io/container-device-interface, ``pkg/cdi``:
+/etc/cdi and /var/run/cdi, which is /run/cdi). longhaul-gpu-cdi.service writes nvidia.yaml there, as NVIDIA's own
+nvidia-cdi-refresh.service does; the device plugin writes files of its own."""
 
 SUFFIXES = (".yaml", ".json")
 
 _NVIDIA = re.compile(r"""^\s*["']?kind["']?\s*:\s*["']?[\w.-]*nvidia\.com/""", re.MULTILINE)
 _NVIDIA_ON_ONE_LINE = re.compile(r'"kind"\s*:\s*"[\w.-]*nvidia\.com/')
 _LIBRARY = re.compile(r"/lib(?:cuda|nvidia-ml)\.so\.(\d+\.\d+(?:\.\d+)*)")
-"""The driver's libraries have its version in their files' names: libcuda.so.535.309.01 (github.com/NVIDIA/
-nvidia-container-toolkit, ``cmd/nvidia-ctk/cdi/generate/generate_test.go``)."""
+"""Pattern of a driver library's path. The file name contains the driver's version: libcuda.so.535.309.01
+(github.com/NVIDIA/nvidia-container-toolkit, ``cmd/nvidia-ctk/cdi/generate/generate_test.go``)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Specification:
-    """One file."""
+    """One specification file."""
 
     path: str
     versions: tuple[str, ...]
-    """Versions of the driver whose libraries it names."""
+    """Versions of the driver whose libraries the file names."""
 
 
 def read(folders: Iterable[Path] = FOLDERS) -> tuple[Specification, ...]:
-    """NVIDIA's specifications; none where there is no toolkit. ``LookError`` when one cannot be read."""
+    """Return NVIDIA's specifications; empty where there is no toolkit. ``LookError`` when one cannot be read."""
     paths = (path for folder in folders for path in sorted(folder.glob("*")) if path.suffix in SUFFIXES)
     return tuple(one for path in paths if (one := _specification(path)) is not None)
 
@@ -52,8 +53,9 @@ def _specification(path: Path) -> Specification | None:
 
 
 def findings(specifications: Iterable[Specification], *, loaded: str) -> list[Finding]:
-    """Those that were made for another driver than the one that runs: containers would be given files that are no
-    longer there, or libraries that the kernel's module refuses. ``loaded``: version of the module; empty for none."""
+    """Return the specifications that were made for another driver than the loaded one: containers would get files
+    that no longer exist, or libraries that the kernel's module refuses. ``loaded``: version of the module; empty for
+    none."""
     found = []
     for one in specifications if loaded else ():
         others = [version for version in one.versions if not agree(version, loaded)]

@@ -1,4 +1,4 @@
-"""The command that tries memory and compute of the GPUs, where the environment names one."""
+"""Trial of the GPUs' memory and compute, by a command that the environment may name."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from contextlib import suppress
 from gpu.findings import Code, Finding
 
 LIMIT_S = 900.0
-"""A trial that takes longer hangs: a GPU that does not answer keeps its programs waiting for ever."""
+"""Time limit of a trial in seconds; beyond it, the trial hangs: a GPU that does not answer blocks its programs for
+ever."""
 
 KILLED_S = 5.0
-"""How long one that was killed is waited for: a program inside the driver may not be killed at all."""
+"""Seconds to wait for a killed process: a process inside the driver perhaps cannot be killed at all."""
 
 SAID_LINES = 5
 SAID_BYTES = 4096
-"""How much of its last words is in the finding."""
+"""Largest part of the trial's last output in the finding."""
 
 
 def run(command: tuple[str, ...], *, limit_s: float = LIMIT_S) -> list[Finding]:
-    """Run it; nothing is found when it ends with 0."""
-    # A file for its output, not a pipe, which a program that cannot be killed would keep open.
+    """Run the command; return no finding when it ends with 0."""
+    # A file for the output, not a pipe: a process that cannot be killed would keep a pipe open.
     with tempfile.TemporaryFile() as said:
         try:
             process = subprocess.Popen(
@@ -36,7 +37,8 @@ def run(command: tuple[str, ...], *, limit_s: float = LIMIT_S) -> list[Finding]:
         except subprocess.TimeoutExpired:
             return [_failed(command, f"did not end within {limit_s:.0f} s")]
         finally:
-            # Whoever ends this look, for its time is over or it was told to: nobody else reaches the trial's group.
+            # The time limit has passed, or this process was told to end: nothing else reaches the trial's process
+            # group.
             if process.returncode is None:
                 _kill(process)
         if code == 0:
@@ -47,7 +49,7 @@ def run(command: tuple[str, ...], *, limit_s: float = LIMIT_S) -> list[Finding]:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End it and all that it started."""
+    """Kill the process and everything that it started."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     with suppress(subprocess.TimeoutExpired):

@@ -1,4 +1,4 @@
-"""What the cluster is told of a report: one verdict, and the conditions of the Node that say it."""
+"""Verdict on a report, and the Node's conditions that tell it to the cluster."""
 
 from __future__ import annotations
 
@@ -10,25 +10,26 @@ from gpu.findings import Code
 from gpu.names import HEALTHY, MISMATCH
 
 GOOD, BAD, OPEN = "True", "False", "Unknown"
-"""Status of a condition."""
+"""Values of a condition's status."""
 
 PASSED = "GpusHealthy"
 NOT_SEEN = "GpusNotSeen"
 IN_USE = "GpusInUse"
 UNTAINTED = "PreflightTaintMissing"
 BROKE_OFF = "PreflightBrokeOff"
-"""Reasons besides those of findings. The last: the look itself did not end, or ended without an answer."""
+"""Reasons other than those of findings. The last one: the look itself did not end, or ended without a report."""
 
 FINDING = 240
 MESSAGE = 1024
-"""Characters of one finding, and of all: what an Event takes (k8s.io/kubernetes, ``NoteLengthLimit``)."""
+"""Longest text in characters of one finding, and of all: the limit of an Event (k8s.io/kubernetes,
+``NoteLengthLimit``)."""
 
 _MISMATCHES = (Code.DRIVER_MISMATCH, Code.TOOLKIT_MISMATCH)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """A condition's contents."""
+    """Contents of a condition."""
 
     status: str
     reason: str
@@ -36,12 +37,13 @@ class Verdict:
 
     @property
     def good(self) -> bool:
-        """Whether there may be work."""
+        """Return whether the status is :data:`GOOD`."""
         return self.status == GOOD
 
 
 def judge(report: Mapping[str, Any]) -> Verdict:
-    """Of the preflight's report, as its ``--json`` prints it. Only who was looked at and found well is good."""
+    """Return the verdict on the preflight's report, as its ``--json`` prints it. It is good only when every check was
+    made and found no problem."""
     found = report["findings"]
     if found:
         return Verdict(status=BAD, reason=found[0]["code"], message=_told(found))
@@ -53,7 +55,7 @@ def judge(report: Mapping[str, Any]) -> Verdict:
 
 
 def mismatch(report: Mapping[str, Any]) -> Verdict:
-    """Whether what the kernel runs, what is installed and what containers are given differ."""
+    """Return whether the running driver, the installed one and what containers are given are of different versions."""
     found = [one for one in report["findings"] if one["code"] in _MISMATCHES]
     if found:
         return Verdict(status=GOOD, reason=found[0]["code"], message=_told(found))
@@ -63,12 +65,12 @@ def mismatch(report: Mapping[str, Any]) -> Verdict:
 
 
 def broke_off(why: str) -> Verdict:
-    """Of a look that gave no report: GPUs that keep whoever asks waiting are not well."""
+    """Return the verdict on a look that gave no report: GPUs that block their callers are not healthy."""
     return Verdict(status=BAD, reason=BROKE_OFF, message=_cut(why, MESSAGE))
 
 
 def conditions(verdict: Verdict, differs: Verdict, *, before: Mapping[str, Any], now: str) -> list[dict[str, str]]:
-    """Both, as the API takes them. ``before``: those of the Node, by type; ``now`` is RFC 3339."""
+    """Return both conditions, as the API takes them. ``before``: the Node's conditions by type; ``now`` is RFC 3339."""
     return [
         _condition(type_, one, before.get(type_, {}), now) for type_, one in ((HEALTHY, verdict), (MISMATCH, differs))
     ]

@@ -1,4 +1,4 @@
-"""Errors that NVIDIA's driver wrote to the kernel's log since boot: Xid messages."""
+"""Xid messages: errors that NVIDIA's driver wrote to the kernel's log since boot."""
 
 from __future__ import annotations
 
@@ -30,39 +30,39 @@ FATAL = {
     156: "memory or unit was retired",
     158: "fatal timeout of the GPU",
 }
-"""Xids after which a GPU cannot be trusted before it was reset or more. From NVIDIA's catalog
+"""Xids after which a GPU cannot be trusted before a reset or a stronger measure. From NVIDIA's catalog
 (docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html): those whose immediate action is to reset the GPU, to
 restart the machine or to check it mechanically, and 48 and 74, of which it says that a reset or reboot is needed. The
-others are of applications, harmless, or are told apart by more than their number (144 to 150; docs/gpus.md)."""
+others are of applications, are harmless, or need more than their number to be told apart (144 to 150; docs/gpus.md)."""
 
 _XID = re.compile(r"NVRM: Xid \((?:PCI:)?([0-9a-fA-F:]+)[^)]*\): (\d+)(?:, *)?(.*)")
 _GPU = re.compile(r"NVRM: GPU at (?:PCI:)?([0-9a-fA-F:]+): (GPU-[0-9a-f-]+)")
-"""As src/nvidia/src/kernel/gpu/rc/kernel_rc.c of github.com/NVIDIA/open-gpu-kernel-modules writes them: «NVRM: Xid
-(PCI:0000:18:00): 79, …», with « GPU-I:05» in the parentheses for an instance; the GPU's identity once before its first.
-Older drivers leave «PCI:» out."""
+"""Patterns of the messages, as src/nvidia/src/kernel/gpu/rc/kernel_rc.c of github.com/NVIDIA/open-gpu-kernel-modules
+writes them: «NVRM: Xid (PCI:0000:18:00): 79, …», with « GPU-I:05» in the parentheses for an instance; the GPU's
+identity comes once, before its first Xid. Older drivers leave «PCI:» out."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Xid:
-    """One message."""
+    """One Xid message."""
 
     number: int
     pci: str
-    """``0000:18:00``."""
+    """Address on the PCI bus, such as ``0000:18:00``."""
     text: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Log:
-    """What the driver wrote since boot."""
+    """Messages of the driver since boot."""
 
     xids: tuple[Xid, ...]
     uuids: Mapping[str, str]
-    """Identity by place on the bus, of GPUs that had an Xid: it is known here, too, of one that is gone."""
+    """Identities by PCI address, of GPUs that had an Xid; also of a GPU that is gone."""
 
 
 def kernel_log() -> list[str]:
-    """The kernel's messages since boot; ``LookError`` when the journal cannot be asked."""
+    """Return the kernel's messages since boot; ``LookError`` when the journal cannot be read."""
     command = ["journalctl", "--dmesg", "--boot", "--output=cat", "--no-pager", "--quiet"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
@@ -75,7 +75,7 @@ def kernel_log() -> list[str]:
 
 
 def parse(lines: Iterable[str]) -> Log:
-    """Every Xid, in order."""
+    """Return every Xid, in order, and the identities of the GPUs."""
     xids: list[Xid] = []
     uuids: dict[str, str] = {}
     for line in lines:
@@ -87,7 +87,7 @@ def parse(lines: Iterable[str]) -> Log:
 
 
 def findings(log: Log, uuids: Mapping[str, str]) -> list[Finding]:
-    """One for each GPU and number that is fatal. ``uuids``: identity by place on the bus, of GPUs that are
+    """Return one finding for each GPU and fatal number. ``uuids``: identities by PCI address, of GPUs that are
     there."""
     met: dict[tuple[str, int], list[Xid]] = {}
     for xid in log.xids:
