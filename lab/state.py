@@ -178,7 +178,9 @@ class InitRecord:
     def of(cls, pid: int, *, port: int) -> InitRecord:
         started = start_time(pid)
         if started is None:
-            raise LabError(f"process 1 of the lab (host PID {pid}) has already ended; see the daemon's log")
+            raise LabError(
+                f"process 1 of the lab (host PID {pid}) has already ended: `make lab` starts it again, its log says why"
+            )
         return cls(pid=pid, started=started, boot_id=boot_id(), port=port)
 
     def alive(self) -> bool:

@@ -112,7 +112,7 @@ def _well(chosen: LabProject, step: Step) -> str:
         except StepFailedError:
             if time.monotonic() > deadline:
                 raise
-            step.say("not well yet")
+            step.say(f"waiting until `longhaul status` finds all well, {SETTLE_S:.0f} s at most")
 
 
 def _longhaul(chosen: LabProject, step: Step, command: str, *arguments: str) -> str:

@@ -42,7 +42,8 @@ def preparing(where: Context) -> Iterator[Callable[[], None]]:
                 child.terminate()
                 child.wait()
             _show(output)
-    say(f"{Phase.PREPARATION}: {'done' if code == 0 else 'not done everywhere; the racks that are left come later'}")
+    said = "done" if code == 0 else "failed on some hosts, as the output above says; the phase racks does the rest"
+    say(f"{Phase.PREPARATION}: {said}")
 
 
 def _show(output: IO[bytes]) -> None:

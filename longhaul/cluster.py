@@ -33,7 +33,7 @@ def fetch_identity(environment: Environment) -> dict[str, str]:
     env, place = environment.name, place_of(environment, environment.control_plane.site)
     control = cloud_of(place.site).control
     if control is None:
-        said = f"the control plane is on {place.site.kind}, whose vault cannot be asked yet"
+        said = f"there is no way yet to read the administrator's credentials of a control plane on {place.site.kind}"
         raise CommandError(said, code=Exit.UNREACHABLE)
     try:
         value = control.secret(place, vault_name(environment), ADMINISTRATOR)

@@ -36,7 +36,7 @@ def revive(environment: Environment) -> None:
         mine = {machine.name for machine in control_machines(environment, plan(environment))}
         still = sorted(view.name for view in control.machines(place) if view.name in mine and view.power in STILL)
     except CloudError as error:
-        say(f"which machines run cannot be seen: {error}")
+        say(f"the machines' power states cannot be read ({error}); those that are switched off are not started")
         return
     if still:
         say(f"{', '.join(still)} {'is' if len(still) == 1 else 'are'} switched off: started again")

@@ -128,13 +128,18 @@ def server_hook(server: Guarded, *, others: bool, frontend: str, opened_by: str)
         except AzureError as error:
             if error.status == TOO_MANY or error.code == BUSY:
                 raise RefusedError(
-                    f"{server.machine} cannot be asked to leave the load balancer now: {error}"
+                    f"{server.machine} cannot be asked to leave the load balancer now: {error}. "
+                    "Run `longhaul up` again in a few minutes."
                 ) from error
             return  # a machine that cannot be asked does not serve
         except ValueError:
             return
         if not answer.get("left"):
-            raise RefusedError(f"{server.machine} must stay: {answer.get('reason', 'it gives no reason')}")
+            reason = answer.get("reason", "it gives no reason")
+            raise RefusedError(
+                f"{server.machine} must stay: {reason}. `longhaul status` shows the other API servers; run "
+                "`longhaul up` again when one of them is ready."
+            )
 
     async def before_delete(_args: ResourceHookArgs) -> None:
         if server.goes_with_all:
@@ -207,12 +212,13 @@ def check_quorum(*, machine: str, peers: Sequence[str], ask: Ask) -> None:
             return
         reason = answer.get("reason", "no reason given")
         raise RefusedError(
-            f"{machine} must stay: without it its store loses quorum ({reason}). Bring its peers back first."
+            f"{machine} must stay: without it its etcd cluster loses quorum ({reason}). Bring its peers back first."
         )
     if not silent:
         raise RefusedError(only)
     raise RefusedError(
-        f"{machine} must stay: no peer can say whether its store survives without it: {'; '.join(silent)}"
+        f"{machine} must stay: no other member of its etcd cluster answers ({'; '.join(silent)}). Bring one of them "
+        "back (`longhaul status` shows them), then run `longhaul up` again."
     )
 
 

@@ -45,6 +45,7 @@ def run(invocation: Invocation) -> int:
     if not environment.destroyable:
         raise CommandError(
             f"{where.env} may not be destroyed: {where.project.stack_file(where.env)} does not say `destroyable: true`"
+            f". If it is meant: write that, run `longhaul up --env {where.env}`, then this again"
         )
     require_consent(yes=invocation.options.yes)
     enter_lab(where, environment, invocation)

@@ -95,7 +95,7 @@ def _bake(where: Context, bake: Bake, options: argparse.Namespace) -> int:
         argv = [str(packer.binary), *verb, f"-only={bake.only}", f"-var-file={shop.variables}", str(TEMPLATES)]
         environ = {**packer.environment(os.environ, folder=shop.folder), **secrets}
         if not options.validate:
-            say(f"{bake.site}: {bake.name} is baked; what Packer says is kept in {log}")
+            say(f"{bake.site}: baking {bake.name}; Packer's log is {log}")
         result = run_packer(argv, environ=environ, log=log, shown=shown)
         code = exit_code(result)
         if options.validate:

@@ -142,7 +142,7 @@ def _do(env: str, roll: Roll, options: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         interrupted = True
     if interrupted:
-        say("interrupted: what is cordoned stays so; run it again, and it goes on, or with --give-up")
+        say("interrupted: cordoned nodes stay cordoned; run it again to continue, or with --give-up to release them")
         if roll.view is not None:
             roll.look_back()
     return _end(env, roll, options, stopped=stopped, interrupted=interrupted)

@@ -64,5 +64,5 @@ def _control_folder(where: Context, environ: Mapping[str, str]) -> Path:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     seen = folder.lstat()
     if not stat.S_ISDIR(seen.st_mode) or seen.st_uid != os.getuid() or stat.S_IMODE(seen.st_mode) & 0o077:
-        raise CommandError(f"{folder} is not a folder of yours alone: remove it")
+        raise CommandError(f"{folder}, for SSH's sockets, must be a folder of yours with mode 0700: remove it")
     return folder

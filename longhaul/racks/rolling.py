@@ -101,7 +101,8 @@ def _ends(account: Account, asked: Asked, result: Result, *, after: Sequence[Seq
     if not account.interrupted and account.failures <= asked.budget:
         return False
     if left and not account.interrupted:
-        say(f"{account.failures} failed, and {asked.budget} may: no further batch begins, and {len(left)} are left")
+        failed = f"{account.failures} failed, and --budget allows {asked.budget}"
+        say(f"{failed}: no further batch begins, and {len(left)} are left; repair those, then run it again")
     account.leave(left)
     return True
 

@@ -27,11 +27,13 @@ def turn(api: Api, pool: str) -> Iterator[Callable[[], bool]]:
             yield held
     except HeldError as error:
         if not error.holder:
-            raise CommandError(f"somebody else began to roll pool {pool} just now") from None
+            raise CommandError(
+                f"another run began to roll pool {pool} just now: wait for its end, then run this again"
+            ) from None
         host, pid = error.holder.partition("/")[0], error.holder.rpartition("/")[2]
         raise CommandError(
-            f"pool {pool} is being rolled by {host}, process {pid}; a run that was killed elsewhere has its turn for "
-            f"another {HOLDS_S} s at most"
+            f"pool {pool} is being rolled by {host}, process {pid}: wait for its end. If that run was killed, its lock "
+            f"ends within {HOLDS_S} s"
         ) from None
 
 

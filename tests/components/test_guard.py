@@ -39,7 +39,7 @@ def test_a_peer_that_does_not_answer_leaves_the_question_to_the_next() -> None:
 
 def test_a_member_must_stay_when_nobody_answers() -> None:
     answers = _answers({"b": AzureError("gone"), "c": "no json"})
-    with pytest.raises(guard.RefusedError, match="no peer can say"):
+    with pytest.raises(guard.RefusedError, match="no other member of its etcd cluster answers"):
         guard.check_quorum(machine="a", peers=["b", "c"], ask=answers)
 
 

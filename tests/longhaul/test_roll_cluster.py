@@ -179,7 +179,7 @@ def test_no_answer_is_passing(server: ApiServer) -> None:
 def test_a_pool_is_rolled_by_one_at_a_time(api: Api) -> None:
     with turn(api, "cpu") as held:
         assert held()
-        with pytest.raises(CommandError, match=r"pool cpu is being rolled by .*, process \d+;"), turn(api, "cpu"):
+        with pytest.raises(CommandError, match=r"pool cpu is being rolled by .*, process \d+:"), turn(api, "cpu"):
             pass
         with turn(api, "gpu"):
             pass
