@@ -16,12 +16,12 @@ LISTINGS = 2
 SHARE = 0.1
 """Share of a site's Nodes whose absence is believed at once; one Node always is. A list that lacks more of them is more
 likely wrong than right: a filter that no longer fits, another account, an incomplete answer. In 2018 a full etcd made
-every node look dead at once, and an autoscaler began to remove them all (OpenAI, "Scaling Kubernetes to 2,500 nodes";
-SOURCES.md 5 and 20)."""
+every node look dead at once, and an autoscaler began to remove them all (OpenAI, "Scaling Kubernetes to 2,500
+nodes")."""
 
 PATIENCE_S = 1800.0
 """Seconds for which a site may have too many absent Nodes before they are believed after all, except Nodes whose lease
-is being renewed. A guard without an end would block for ever (SOURCES.md 20)."""
+is being renewed. A guard without an end would block for ever."""
 
 
 @dataclass(frozen=True, kw_only=True)

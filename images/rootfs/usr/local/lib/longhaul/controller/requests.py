@@ -36,7 +36,7 @@ PATH = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 JOINS_A_SECOND, JOINS_AT_ONCE = 10.0, 10.0
 """New nodes admitted per second and at once: three hundred take half a minute. Each one lists and watches what kubelet
 and kube-proxy need at once, and "adding hundreds of nodes at once can overload API servers, smoothing this out over
-even just a few seconds has helped avoid outages" (OpenAI, "Scaling Kubernetes to 7,500 nodes"; SOURCES.md 7). Nodes
+even just a few seconds has helped avoid outages" (OpenAI, "Scaling Kubernetes to 7,500 nodes"). Nodes
 that have joined already do not queue here: their requests come first."""
 
 REFUSED_KEPT_S = 120.0
