@@ -70,4 +70,4 @@ def test_one_that_cannot_start_keeps_no_other_from_it(told: Tell) -> None:
 
 
 def test_a_cloud_that_does_not_answer_stops_nothing(told: Tell) -> None:
-    assert "cannot be seen: no Azure credential works" in told(Cloud({}, silent=True))
+    assert "cannot be read (no Azure credential works)" in told(Cloud({}, silent=True))

@@ -149,7 +149,7 @@ def test_an_interrupted_one_is_gone_on_with_or_given_up(
     roll.at[seconds] = interrupt
     assert roll() == Exit.INTERRUPTED
     said = capsys.readouterr()
-    assert "run it again, and it goes on" in said.err
+    assert "run it again to continue" in said.err
     assert "  a  waiting: works on team/job\n" in said.out
     assert roll.cluster.nodes["a"]["spec"]["unschedulable"] is True
     assert roll("--give-up") == Exit.OK

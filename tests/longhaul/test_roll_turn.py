@@ -43,7 +43,7 @@ def test_the_turn_of_a_run_that_was_killed_here_ends_with_it(cluster: FakeCluste
     with turn(cluster, "cpu") as held:
         assert held()
     _held_by(cluster, f"{hostname()}/{namespace()}/{os.getpid()}", renewed=cluster.now())
-    with pytest.raises(CommandError, match=f"process {os.getpid()};"), turn(cluster, "cpu"):
+    with pytest.raises(CommandError, match=f"process {os.getpid()}:"), turn(cluster, "cpu"):
         pass
     _held_by(cluster, "", renewed=cluster.now())
 
