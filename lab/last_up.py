@@ -26,10 +26,11 @@ def what_it_reads(project: LabProject) -> str:
     return _digest([*files, *(PROJECT / name for name in PINS)])
 
 
-def is_done(project: LabProject) -> bool:
-    """Return whether ``longhaul up`` has nothing to do, provided that the lab is healthy."""
+def is_done(project: LabProject, read: str) -> bool:
+    """Return whether ``longhaul up`` has nothing to do, provided that the lab is healthy; ``read`` is the digest of
+    what it reads."""
     try:
-        return _file(project).read_text() == _words(project, what_it_reads(project))
+        return _file(project).read_text() == _words(project, read)
     except FileNotFoundError:
         return False
 

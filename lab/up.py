@@ -79,9 +79,9 @@ def bring_up(chosen: LabProject, steps: Steps) -> None:
         )
         config = project.config(environment, chosen, parts)
         start(chosen.state, config, watchers=project.watchers(environment), say=step.say)
-    status = _status_of_what_stands(chosen, steps) if last_up.is_done(chosen) else ""
+    read = last_up.what_it_reads(chosen)
+    status = _status_of_what_stands(chosen, steps) if last_up.is_done(chosen, read) else ""
     if not status:
-        read = last_up.what_it_reads(chosen)
         with steps.step("longhaul up") as step:
             _longhaul(chosen, step, "up", "--yes", "--", "--skip-preview", "--color=never")
         with steps.step("longhaul status") as step:

@@ -14,6 +14,7 @@ from clouds.azure.subscriptions import by_region
 from clouds.base.doctor import Machines, Share
 from clouds.base.findings import Finding, unknown
 from clouds.base.quotas import Quota, judge
+from clouds.base.tagging import ENVIRONMENT
 
 REGION, SPOT = "cores", "lowPriorityCores"
 """Names of the quotas over all families, which `az vm list-usage` shows as "Total Regional vCPUs" and "Total Regional
@@ -69,7 +70,7 @@ def _has_something(share: Share[AzureSite], reader: Reader, subscription: str, s
         return False
     if share.places[site].site.existing.resource_group is None:
         return True
-    tag = f"tagName eq 'longhaul-environment' and tagValue eq '{share.environment}'"
+    tag = f"tagName eq '{ENVIRONMENT}' and tagValue eq '{share.environment}'"
     return any(reader.pages(f"{path}/resources", version=RESOURCES_VERSION, filter=tag))
 
 

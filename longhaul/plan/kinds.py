@@ -48,7 +48,4 @@ def kind_of(change: Change) -> Kind:
 def is_whole_network(change: Change) -> bool:
     """Return whether it is the whole network of a site, such as a VPC, and not a part of one."""
     type_ = without_version(change.type)
-    return any(
-        cloud.resources.kinds().get(type_) is Kind.NETWORK and type_ in cloud.resources.lasting()
-        for cloud in clouds().values()
-    )
+    return kind_of(change) is Kind.NETWORK and any(type_ in cloud.resources.lasting() for cloud in clouds().values())

@@ -12,6 +12,10 @@ from lab.project import LabProject
 ENV = "lab"
 
 
+def is_done(project: LabProject) -> bool:
+    return last_up.is_done(project, last_up.what_it_reads(project))
+
+
 @pytest.fixture(name="project")
 def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LabProject:
     """A project whose last ``longhaul up`` succeeded."""
@@ -26,13 +30,13 @@ def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LabProject:
     ):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("as it was")
-    assert not last_up.is_done(project), "before the first"
+    assert not is_done(project), "before the first"
     last_up.note_done(project, last_up.what_it_reads(project))
     return project
 
 
 def test_nothing_is_to_be_done_where_nothing_changed(project: LabProject) -> None:
-    assert last_up.is_done(project)
+    assert is_done(project)
 
 
 @pytest.mark.parametrize(
@@ -50,18 +54,18 @@ def test_nothing_is_to_be_done_where_nothing_changed(project: LabProject) -> Non
 )
 def test_a_changed_file_is_work(project: LabProject, changed: str) -> None:
     (project.path / changed).write_text("changed")
-    assert not last_up.is_done(project)
+    assert not is_done(project)
 
 
 def test_what_it_does_not_read_is_none(project: LabProject) -> None:
     for name in ("tests/new.py", "docs/new.md", "components/__pycache__/pools.pyc"):
         (project.path / name).parent.mkdir(exist_ok=True, parents=True)
         (project.path / name).write_text("new")
-    assert last_up.is_done(project)
+    assert is_done(project)
 
 
 def test_a_file_that_changed_meanwhile_is_work(project: LabProject) -> None:
     read = last_up.what_it_reads(project)
     (project.path / "components/pools.py").write_text("changed while it ran")
     last_up.note_done(project, read)
-    assert not last_up.is_done(project)
+    assert not is_done(project)

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from lab import tools
+from tests.support.project import REPOSITORY
 
 NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs namespaces of its own, so root")
-_ROOT = Path(__file__).parents[2]
 
 
 def run_alone(module: str, name: str, folder: Path) -> None:
@@ -21,5 +21,5 @@ def run_alone(module: str, name: str, folder: Path) -> None:
     tools.ensure(["pulumi"], log_dir=folder, progress=print)
     alone = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
     inner = [sys.executable, "-m", module, name, str(folder)]
-    done = subprocess.run([*alone, *inner], cwd=_ROOT, text=True, capture_output=True, timeout=3600, check=False)
+    done = subprocess.run([*alone, *inner], cwd=REPOSITORY, text=True, capture_output=True, timeout=3600, check=False)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr[-6000:]}"
