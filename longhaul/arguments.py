@@ -49,7 +49,7 @@ def add_max_removed(parser: argparse.ArgumentParser) -> None:
         metavar="PERCENT",
         type=percent,
         default=MAX_REMOVED,
-        help="nodes that may go at once, percent of the pools' maximum and of the racks' hosts "
+        help="nodes that may go at once, percent of the pools' maximum and of the hosts "
         f"(default: {MAX_REMOVED * 100:.0f})",
     )
 

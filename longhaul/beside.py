@@ -42,7 +42,7 @@ def preparing(where: Context) -> Iterator[Callable[[], None]]:
                 child.terminate()
                 child.wait()
             _show(output)
-    said = "done" if code == 0 else "failed on some hosts, as the output above says; the phase racks does the rest"
+    said = "done" if code == 0 else "failed on some hosts, as the output above says; the phase hosts does the rest"
     say(f"{Phase.PREPARATION}: {said}")
 
 

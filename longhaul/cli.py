@@ -27,55 +27,62 @@ class Command(Protocol):
         """Run the command and return its exit code."""
 
 
-def commands() -> dict[str, Command]:
-    """Return every command by name, in the order that ``--help`` shows."""
+FORMER = {
+    "map": "longhaul show --format html",
+    "schema": "longhaul validate --schema",
+    "preview": "longhaul plan --raw (for --json: --format json)",
+    "rack": "longhaul hosts",
+    "up --only racks": "longhaul up --only hosts",
+    "roll --pool bare-metal": "longhaul roll --pool hosts",
+    "doctor --only racks": "longhaul doctor --only hosts",
+}
+"""Commands and options that have another name now, and what to type instead."""
+
+
+def groups() -> dict[str, dict[str, Command]]:
+    """Return every command by name, by the task that it is for, in the order that ``--help`` shows."""
     from longhaul.commands import (
         acceptance,
         ansible,
         depot,
         destroy,
         doctor,
+        hosts,
         image,
         init,
         kubeconfig,
         plan,
-        preview,
         prices,
-        rack,
         review,
         roll,
-        schema,
         shell,
         show,
         status,
         up,
         validate,
     )
-    from longhaul.commands import map as map_command
 
     return {
-        "up": up,
-        "preview": preview,
-        "plan": plan,
-        "review": review,
-        "destroy": destroy,
-        "status": status,
-        "rack": rack,
-        "roll": roll,
-        "depot": depot,
-        "image": image,
-        "ansible": ansible,
-        "kubeconfig": kubeconfig,
-        "shell": shell,
-        "init": init,
-        "show": show,
-        "map": map_command,
-        "prices": prices,
-        "validate": validate,
-        "doctor": doctor,
-        "acceptance": acceptance,
-        "schema": schema,
+        "try": {"show": show, "acceptance": acceptance},
+        "declare": {"init": init, "validate": validate, "prices": prices, "doctor": doctor},
+        "run": {"image": image, "depot": depot, "up": up, "hosts": hosts, "ansible": ansible, "destroy": destroy},
+        "change": {"plan": plan, "review": review, "roll": roll},
+        "understand": {"status": status, "kubeconfig": kubeconfig, "shell": shell},
     }
+
+
+def commands() -> dict[str, Command]:
+    """Return every command by name."""
+    return {name: command for group in groups().values() for name, command in group.items()}
+
+
+def listing() -> str:
+    """Return a line for each command: its task, its name, and what it does."""
+    lines = []
+    for task, group in groups().items():
+        for index, (name, command) in enumerate(group.items()):
+            lines.append(f"  {'' if index else task:<11} {name:<11} {command.HELP.split(';')[0]}")
+    return "\n".join(lines)
 
 
 def parser(first: str = "") -> argparse.ArgumentParser:
@@ -83,19 +90,19 @@ def parser(first: str = "") -> argparse.ArgumentParser:
     building them would slow down each start."""
     top = argparse.ArgumentParser(
         prog="longhaul",
-        description="Build, look at and take down the cluster that an environment file describes.",
+        usage="longhaul COMMAND [--env E] [option …]     longhaul COMMAND --help",
+        description="Build, look at and take down the cluster that an environment file describes.\n\n" + listing(),
         epilog=help_text(),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    subparsers = top.add_subparsers(dest="command", metavar="COMMAND")
+    subparsers = top.add_subparsers(prog="longhaul", dest="command", metavar="COMMAND", help=argparse.SUPPRESS)
     known = commands()
     for name, command in known.items():
         if first in known and name != first:
             continue
         sub = subparsers.add_parser(
             name,
-            help=command.HELP,
             description=command.HELP[0].upper() + command.HELP[1:] + ".",
             epilog=help_text(name),
             formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -112,6 +119,7 @@ def parse(argv: Sequence[str]) -> Invocation:
     """Parse ``argv`` into an invocation; on wrong usage, exit with 2 and a message."""
     split = list(argv).index("--") if "--" in argv else len(argv)
     grammar = parser(*argv[:1])
+    _refuse_former(argv[:split], grammar)
     options, unknown = grammar.parse_known_args(argv[:split])
     if options.command is None:
         if argv:
@@ -125,6 +133,15 @@ def parse(argv: Sequence[str]) -> Invocation:
     if rest and not commands()[options.command].TAKES_REST:
         grammar.error(f"{options.command} takes nothing after --")
     return Invocation(command=options.command, options=options, rest=rest, argv=tuple(argv))
+
+
+def _refuse_former(argv: Sequence[str], grammar: argparse.ArgumentParser) -> None:
+    """Exit with 2 when a command or an option is called by its former name, and say the present one."""
+    words = f" {' '.join(argv).replace('=', ' ')} "
+    for former, now in FORMER.items():
+        command, _, option = former.partition(" ")
+        if argv[:1] == [command] and (not option or f" {option} " in words):
+            grammar.exit(Exit.USAGE, f"longhaul {former}: now {now}\n")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""The phases of ``longhaul up``: the infrastructure first, then racks and objects side by side. These two wait for each
+"""The phases of ``longhaul up``: the infrastructure first, then hosts and objects side by side. These two wait for each
 other: nodes need the permission to join, DNS needs nodes to run on."""
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Phase(StrEnum):
     PREPARATION = "preparation"
     """The part of gateways and bare-metal hosts that does not depend on the infrastructure, by Ansible: packages,
     binaries, units. It runs beside the first infrastructure; hosts that are nodes already are left alone."""
-    RACKS = "racks"
+    RACKS = "hosts"
     """Gateways and bare-metal hosts, by Ansible."""
     OBJECTS = "objects"
     """The stack ``<env>-objects``: what runs on the cluster."""

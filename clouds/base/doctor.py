@@ -15,7 +15,7 @@ from clouds.base.place import Place, SiteT_co
 APART = "nothing, if the two are never to reach each other; otherwise another supernet, before anything is made"
 MAKE_IT = "make it, name another one, or leave the key out and have one made"
 FIT_IT = "have it changed, or the file (docs/existing.md, What has to fit)"
-PIN = "read it at the console, or scan it (`ssh-keyscan`), and write it as `host_key` (docs/racks.md)"
+PIN = "read it at the console, or scan it (`ssh-keyscan`), and write it as `host_key` (docs/hosts.md)"
 
 
 @dataclass(frozen=True, kw_only=True)

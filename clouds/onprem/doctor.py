@@ -16,7 +16,7 @@ def services(_share: Share[OnpremSite], /) -> dict[str, tuple[str, ...]]:
 
 def questions(share: Share[OnpremSite]) -> Iterator[Question]:
     """Yield one question, about the sites' gateways."""
-    yield Question(name="racks", where=(share.file,), run=lambda: gateways(share))
+    yield Question(name="hosts", where=(share.file,), run=lambda: gateways(share))
 
 
 def gateways(share: Share[OnpremSite]) -> Iterator[Finding]:

@@ -21,7 +21,7 @@ def placeholder(_account: str, *, kind: str) -> str:  # noqa: ARG001 - there is 
 
 def recipe(_site: OnpremSite, asked: Asked, _version: str, /) -> Recipe:
     """Raise ``ValueError``: hosts have no image."""
-    raise ValueError(f"{asked.site} is on-prem: its hosts have no image, `longhaul rack` makes them what they are")
+    raise ValueError(f"{asked.site} is on-prem: its hosts have no image, `longhaul hosts` makes them what they are")
 
 
 def credentials(_environ: Mapping[str, str], /, *, needed: bool) -> dict[str, str]:  # noqa: ARG001 - nobody is asked

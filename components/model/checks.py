@@ -23,7 +23,7 @@ from components.model.machine_types import known_machine_types
 from components.model.machines import Role
 from components.model.naming import check_lengths
 from components.model.network import PlanError, machine_capacity, plan, plan_errors
-from components.model.nodes import label_fault, rack_node_name
+from components.model.nodes import BARE_METAL_POOL, HOSTS, label_fault, rack_node_name
 from components.model.racks import rack_errors
 from components.model.tags import check_tags
 
@@ -223,10 +223,14 @@ def _check_names(environment: Environment) -> Iterator[Fault]:
     """Check the names of pools, gateways and hosts. Machines are called ``<env>-<role>-<index>``, ``<env>-<pool>-…``,
     ``<env>-<gateway>`` and ``<env>-<host>``, and these must not clash."""
     reserved = tuple(str(role) for role in Role)
+    not_pools = {
+        **dict.fromkeys(reserved, "a control-plane role"),
+        **dict.fromkeys((BARE_METAL_POOL, HOSTS), "the pool of all hosts"),
+    }
     for pool in environment.pools:
-        if pool in reserved:
-            wrong = "is the name of a control-plane role"
-            yield Fault(at=("pools", pool), wrong=wrong, write=f"a name that is none of {', '.join(reserved)}")
+        if pool in not_pools:
+            wrong = f"is the name of {not_pools[pool]}"
+            yield Fault(at=("pools", pool), wrong=wrong, write=f"a name that is none of {', '.join(not_pools)}")
     yield from check_sets(environment)
     taken: dict[str, Location] = {}
     for site, gateway, at in _gateways(environment):

@@ -43,7 +43,9 @@ TUNNEL_MSS = 1350
 It is Azure's number (same page); AWS asks for 1,398 at most."""
 
 BARE_METAL_POOL = "bare-metal"
-"""Name of the pool of every host."""
+"""Label of every host's Node for its pool."""
+HOSTS = "hosts"
+"""Name of that pool in commands and messages."""
 
 REGION_LABEL = "topology.kubernetes.io/region"
 ZONE_LABEL = "topology.kubernetes.io/zone"
@@ -166,9 +168,14 @@ def racks(environment: Environment, addresses: AddressPlan) -> dict[str, Rack]:
     }
 
 
+def on_nodes(pool_name: str) -> str:
+    """Return what Nodes call a pool."""
+    return BARE_METAL_POOL if pool_name == HOSTS else pool_name
+
+
 def pool_taints(environment: Environment, pool_name: str) -> tuple[Taint, ...]:
     """Return the taints with which a pool's nodes register; hosts have none."""
-    return () if pool_name == BARE_METAL_POOL else environment.pools[pool_name].taints
+    return () if pool_name == HOSTS else environment.pools[pool_name].taints
 
 
 def kube_reserved(vcpus: int) -> dict[str, str]:

@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[2]
 ENVIRONMENT_PAGE = Path("docs/reference/environment.md")
 STACK_SCHEMA = Path("docs/reference/environment.schema.json")
 HOSTS_SCHEMA = Path("docs/reference/hosts.schema.json")
-MARKED = (Path("README.md"), Path("docs/address-plan.md"), Path("docs/policy.md"))
+MARKED = (Path("README.md"), Path("docs/address-plan.md"), Path("docs/map.md"), Path("docs/policy.md"))
 """Pages that people write, with generated parts in them."""
 
 Loader = Callable[[str], Environment]

@@ -102,7 +102,7 @@ def unchanged(subject: Subject) -> str:
         raise NotSoError(f"after a second `up` its preview would change: {after}")
     if not has_racks(subject.environment):
         return "a second `up` ended well, previews before and after it change nothing"
-    hosts = json.loads(must(subject.commands, "rack", "--json", limit=subject.limit).stdout)["hosts"]
+    hosts = json.loads(must(subject.commands, "hosts", "--json", limit=subject.limit).stdout)["hosts"]
     changed = {name: host["changed"] for name, host in hosts.items() if host["changed"]}
     if changed:
         raise NotSoError(f"racks were changed again: {changed}")
@@ -110,7 +110,7 @@ def unchanged(subject: Subject) -> str:
 
 
 def _changes(subject: Subject) -> str:
-    counts = json.loads(must(subject.commands, "preview", "--json", limit=subject.limit).stdout)
+    counts = json.loads(must(subject.commands, "plan", "--raw", "--format", "json", limit=subject.limit).stdout)
     stacks = {"infrastructure": counts, "objects": counts.get("objects", {})}
     return ", ".join(
         f"{stack}: {counts[key]} to {key}" for stack, counts in stacks.items() for key in COUNTS if counts.get(key)

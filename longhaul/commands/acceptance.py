@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from longhaul.acceptance.terms import Terms
     from longhaul.kubernetes.api import Api
 
-HELP = "make a small environment, check it from end to end, take it down, and write a report; or check one as it is"
+HELP = "make a small environment, check it from end to end, and take it down; or check one as it is"
 TAKES_REST = False
 
 

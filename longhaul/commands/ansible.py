@@ -1,4 +1,4 @@
-"""``longhaul ansible``: run a playbook on the environment's racks."""
+"""``longhaul ansible``: run a playbook on the environment's gateways and hosts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from longhaul.context import context, enter_lab
 from longhaul.engine.change import exit_code
 from longhaul.invocation import Invocation
 
-HELP = "run ansible-playbook on the racks with the arguments after --; without a playbook, the racks' own"
+HELP = "run ansible-playbook on gateways and hosts; its arguments go after --, and without a playbook it runs site.yml"
 TAKES_REST = True
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from longhaul.depot.manifest import Report
     from longhaul.depot.wanted import Wanted
 
-HELP = "fill, check or serve a folder with all that machines install, for sites without the internet"
+HELP = "fill, check or serve a folder with all that machines install; for sites without the internet"
 TAKES_REST = False
 _MIB = 1 << 20
 

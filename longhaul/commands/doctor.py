@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from components.model import Environment
     from longhaul.doctor.subject import Subject
 
-HELP = "look whether everything that an environment needs is there and allowed, before it is made; changes nothing"
+HELP = "look whether all that an environment needs is there and allowed; changes nothing"
 TAKES_REST = False
 
 

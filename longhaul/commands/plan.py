@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 from collections.abc import Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from longhaul.arguments import add_max_removed
+from longhaul.arguments import MAX_REMOVED, add_max_removed
 from longhaul.commands.prices import FILE
 from longhaul.context import Context, context, enter_lab
-from longhaul.engine.engine import Engine
 from longhaul.exits import CommandError, Exit
 from longhaul.invocation import Invocation
-from longhaul.judged import previewed
 
 if TYPE_CHECKING:
     from components.model import Environment
@@ -25,7 +21,7 @@ if TYPE_CHECKING:
     from longhaul.plan.document import Document
     from longhaul.plan.plan import Plan
 
-HELP = "show what `up` would do, by site and machine, and judge it: safe, needs care, or refused (exit code 4)"
+HELP = "say what `up` would do, by site and machine, and judge it; needs no account, and changes nothing"
 TAKES_REST = True
 
 FORMATS = ("text", "markdown", "json")
@@ -62,24 +58,54 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--no-objects", action="store_true", help="leave out what runs on the cluster, the second stack E-objects"
     )
     parser.add_argument("--strict", action="store_true", help="exit with 1 where the plan needs care")
+    parser.add_argument(
+        "--raw", action="store_true", help="the engine's own preview, not judged; with --format json its counts, a line"
+    )
 
 
 def run(invocation: Invocation) -> int:
     """Preview, judge, and show the plan."""
     from clouds.base.findings import Severity
 
+    options = invocation.options
+    if options.raw:
+        _require_raw(options)
     where = context(invocation)
     environment = where.project.load(where.env)
-    base = _base(invocation.options.base, environment)
-    if not invocation.options.source and where.lab is not None and where.lab.is_up():
+    base = _base(options.base, environment)
+    if not options.source and where.lab is not None and where.lab.is_up():
         enter_lab(where, environment, invocation)
+    if options.raw:
+        return _raw(where, environment, invocation)
     made = _plan(where, environment, base, invocation)
-    for form, path in invocation.options.also:
+    for form, path in options.also:
         path.write_text(_written(made, form), encoding="utf-8")
-    sys.stdout.write(_written(made, invocation.options.format))
+    sys.stdout.write(_written(made, options.format))
     if made.verdict is Severity.PROBLEM:
         return Exit.REFUSED
-    return Exit.FAILED if made.verdict is Severity.WARNING and invocation.options.strict else Exit.OK
+    return Exit.FAILED if made.verdict is Severity.WARNING and options.strict else Exit.OK
+
+
+def _require_raw(options: argparse.Namespace) -> None:
+    """Refuse options that only a judged plan has."""
+    given = {
+        "--format markdown": options.format == "markdown",
+        "--also": options.also,
+        "--from": options.source,
+        "--base": options.base,
+        "--max-removed": options.max_removed != MAX_REMOVED,
+        "--strict": options.strict,
+    }
+    wrong = [option for option, value in given.items() if value]
+    if wrong:
+        raise CommandError(f"--raw judges nothing: leave out {', '.join(wrong)}", code=Exit.USAGE)
+
+
+def _raw(where: Context, environment: Environment, invocation: Invocation) -> Exit:
+    from longhaul.plan.raw import show_raw
+
+    as_json = invocation.options.format == "json"
+    return show_raw(where, environment, invocation.rest, no_objects=_no_objects(invocation), as_json=as_json)
 
 
 def _plan(where: Context, environment: Environment, base: Environment | None, invocation: Invocation) -> Plan:
@@ -91,7 +117,7 @@ def _plan(where: Context, environment: Environment, base: Environment | None, in
     if invocation.options.source:
         previewed = _read(invocation.options.source)
     else:
-        previewed = _preview(where, environment, invocation.rest, objects=not invocation.options.no_objects)
+        previewed = _preview(where, environment, invocation)
     prices, prices_source = _prices(where)
     terms = Terms(
         against=f"compared with {ALONE}" if previewed.new and base is not None else previewed.against,
@@ -158,46 +184,32 @@ def _read(sources: Sequence[Path]) -> _Previewed:
     return _Previewed(documents=documents, against=f"as previewed in {', '.join(path.name for path in sources)}")
 
 
-def _preview(where: Context, environment: Environment, rest: Sequence[str], *, objects: bool) -> _Previewed:
-    """Run the engine's previews as ``longhaul preview`` does."""
-    from longhaul.commands.preview import not_looked_up, preview_engine
-    from longhaul.engine import processes
-    from longhaul.engine.runs import VARIABLE, new_run
+def _preview(where: Context, environment: Environment, invocation: Invocation) -> _Previewed:
+    """Run the engine's preview of both stacks."""
+    from longhaul.judged import previewed
     from longhaul.plan.masking import masked_text
+    from longhaul.previews import Unseen, not_looked_up, preview_engines
 
-    run = new_run("plan")
-    with tempfile.TemporaryDirectory(prefix="longhaul-plan-") as folder, ExitStack() as stack:
-        engine = preview_engine(where, environment, Path(folder))
-        engine = replace(engine, environ={**engine.environ, VARIABLE: run.id})
-        stack.callback(lambda: processes.end(run.leftovers()))
-        second = _second(where, environment, engine, stack, rest) if objects else _LEFT_OUT
-        documents = [previewed(engine, rest)]
-        if isinstance(second, Engine):
-            documents.append(previewed(second, rest))
-    thrown_away = engine.backend.url.startswith(f"file://{folder}/")
-    against = "nothing: a new environment" if thrown_away else f"the stack in {masked_text(engine.backend.url)}"
-    objects_unseen = [f"What runs on the cluster was not looked at: {second}."] if isinstance(second, str) else []
-    unseen = (*objects_unseen, *not_looked_up(environment))
-    return _Previewed(documents=tuple(documents), against=f"compared with {against}", new=thrown_away, unseen=unseen)
+    with preview_engines(where, environment, no_objects=_no_objects(invocation)) as engines:
+        first, objects = engines.infrastructure, engines.objects
+        stacks = [first] if isinstance(objects, Unseen) else [first, objects]
+        documents = tuple(previewed(engine, invocation.rest) for engine in stacks)
+    against = "nothing: a new environment" if engines.new else f"the stack in {masked_text(first.backend.url)}"
+    unseen = not_looked_up(environment)
+    if isinstance(objects, Unseen):
+        reason = masked_text(objects.reason.removesuffix("."))
+        unseen = (f"What runs on the cluster was not looked at: {reason}.", *unseen)
+    return _Previewed(documents=documents, against=f"compared with {against}", new=engines.new, unseen=unseen)
 
 
-def _second(
-    where: Context, environment: Environment, engine: Engine, stack: ExitStack, rest: Sequence[str]
-) -> Engine | str:
-    """Return the engine of the stack of cluster objects, or the reason why that stack is not looked at."""
-    from longhaul.commands.preview import Unseen, objects_engine
+def _no_objects(invocation: Invocation) -> str:
+    """Return why the stack of cluster objects is left out; an empty text when it is not."""
     from longhaul.commands.up import names_of_one_stack
-    from longhaul.plan.masking import masked_text
 
-    named = names_of_one_stack(rest)
-    if named:
-        return f"{named[0]} names resources of one stack, the environment's own"
-    found = objects_engine(where, environment, engine, stack)
-    return masked_text(found.reason.removesuffix(".")) if isinstance(found, Unseen) else found
-
-
-_LEFT_OUT = "left out by --no-objects"
-"""Reason for not looking at the objects, when the user asked for that."""
+    if invocation.options.no_objects:
+        return "left out by --no-objects"
+    named = names_of_one_stack(invocation.rest)
+    return f"{named[0]} names resources of one stack, the environment's own" if named else ""
 
 
 def _also(text: str) -> tuple[str, Path]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from components.model import Environment
 
-HELP = "read the clouds' public prices of what an environment uses into a file, and say what it costs"
+HELP = "read the clouds' public prices, and say what an environment costs"
 TAKES_REST = False
 
 FILE = "prices.yaml"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from longhaul.review.outcome import Review
     from longhaul.review.pull_request import PullRequest
 
-HELP = "say what a change does to each environment, for the pull request that it is in (exit code 4: not to be merged)"
+HELP = "say what a change does to each environment, for its pull request"
 TAKES_REST = False
 
 FORMATS = ("text", "markdown", "json")

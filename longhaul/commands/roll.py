@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from longhaul.rolling.events import Report
     from longhaul.rolling.run import Roll, Settings
 
-HELP = "take a pool's machines to its new image, or racks to new versions, each once its work is over"
+HELP = "take a pool's machines to its new image, or hosts to new versions; each once its work is over"
 TAKES_REST = False
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``roll``."""
-    parser.add_argument("--pool", metavar="P", required=True, help="the pool; bare-metal for the racks' hosts")
+    parser.add_argument("--pool", metavar="P", required=True, help="the pool; `hosts` are all bare-metal hosts")
     parser.add_argument(
         "--at-once",
         "--share",
@@ -83,11 +83,11 @@ def run(invocation: Invocation) -> int:
 def _group(where: Context, environment: Environment, pool: str) -> Callable[[Api], Rolled]:
     """Return a function that gives the pool's group, given the cluster's API; ``CommandError`` when there is no such
     pool."""
-    from components.model.nodes import BARE_METAL_POOL
+    from components.model.nodes import HOSTS
     from longhaul.rolling.pools import rolled_of
     from longhaul.rolling.racks import rack_hosts
 
-    if pool == BARE_METAL_POOL:
+    if pool == HOSTS:
         return rack_hosts(where, environment, os.environ)
     cloud = rolled_of(environment, pool)
     return lambda _api: cloud
@@ -100,7 +100,7 @@ def _count(text: str) -> int:
 
 
 def _settings(environment: Environment, options: argparse.Namespace) -> Settings:
-    from components.model.nodes import POOL_LABEL, pool_taints
+    from components.model.nodes import POOL_LABEL, on_nodes, pool_taints
     from longhaul.rolling.run import Settings
 
     return Settings(
@@ -108,7 +108,7 @@ def _settings(environment: Environment, options: argparse.Namespace) -> Settings
         deadline=options.deadline,
         within_s=options.within.total_seconds(),
         budget=options.budget,
-        pool_label=f"{POOL_LABEL}={options.pool}",
+        pool_label=f"{POOL_LABEL}={on_nodes(options.pool)}",
         taints=frozenset((taint.key, taint.effect) for taint in pool_taints(environment, options.pool)),
     )
 

@@ -47,8 +47,8 @@ def run(invocation: Invocation) -> int:
 
         ssh(racks[machine], prepare(where, environment, os.environ), invocation.rest)
     raise CommandError(
-        f"{where.env} is no lab of this machine, and its machines have no public address. `longhaul tunnel`, which "
-        f"goes through the cloud's bastion, is not there yet: use `az network bastion ssh` to {machine}.",
+        f"{where.env} is no lab of this machine, and its machines have no public address: go through the cloud's "
+        f"bastion, `az network bastion ssh` to {machine}.",
         code=Exit.UNREACHABLE,
     )
 

@@ -13,7 +13,7 @@ from longhaul.say import say
 if TYPE_CHECKING:
     from components.model import Environment
 
-HELP = "show machines, stores, API, links, nodes and add-ons, each with a verdict and its reason"
+HELP = "show machines, etcd, API servers, links, nodes and add-ons; each with a verdict and its reason"
 TAKES_REST = False
 
 

@@ -7,7 +7,7 @@ Each check is a function that yields findings. :mod:`longhaul.doctor.checks` lis
 
 NAMES = (
     "state",
-    "racks",
+    "hosts",
     "dns",
     "clock",
     "credentials",

@@ -46,7 +46,7 @@ def _here(subject: Subject, here: Outside) -> Iterator[Question]:
     local: tuple[tuple[str, Callable[[Subject], Iterable[Finding]]], ...] = (
         ("state", state.backend),
         ("state", state.encryption),
-        ("racks", racks.hosts),
+        ("hosts", racks.hosts),
     )
     for name, look in local:
         yield Question(name=name, where=(subject.file,), run=partial(look, subject))

@@ -96,7 +96,7 @@ def cloud_site(environment: Environment, name: str) -> SiteBase:
         raise CommandError(f"{environment.name} has no site {name}; its sites in clouds: {rented}", code=Exit.USAGE)
     if not cloud_of(site).rents:
         raise CommandError(
-            f"{name} is on-prem: its hosts have no image, `longhaul rack` makes them what they are. Sites in clouds: "
+            f"{name} is on-prem: its hosts have no image, `longhaul hosts` makes them what they are. Sites in clouds: "
             f"{rented}",
             code=Exit.USAGE,
         )

@@ -136,7 +136,7 @@ def _rack(rack: Rack) -> Iterator[str]:
         yield "    # Static; the other sites' gateways reach it."
         yield f"    public_address: {gateway.address}"
         if gateway.host_key is None:
-            yield "    # host_key: its SSH host key, before the first `longhaul rack` (docs/racks.md)."
+            yield "    # host_key: its SSH host key, before the first `longhaul hosts` (docs/hosts.md)."
         else:
             yield f"    host_key: {_scalar(gateway.host_key)}"
 
@@ -198,7 +198,7 @@ def _hosts(answers: Answers, rack: Rack) -> str:
     head = [
         SCHEMA.format(name="hosts"),
         f"# The racks' hosts of {answers.name}. The order gives each its addresses: append, and leave the entry of one",
-        "# that is gone. `host_key`, its SSH host key, is needed before the first `longhaul rack` (docs/racks.md).",
+        "# that is gone. `host_key`, its SSH host key, is needed before the first `longhaul hosts` (docs/hosts.md).",
     ]
     if not rack.hosts:
         return _text([*head, "hosts: []"])

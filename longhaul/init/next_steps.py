@@ -13,7 +13,7 @@ def next_commands(answers: Answers) -> tuple[tuple[str, str], ...]:
     """Return the next commands, each with its purpose."""
     env = f"--env {answers.name}"
     return (
-        (f"longhaul preview {env}", "what would be made; needs no account"),
+        (f"longhaul plan {env}", "what would be made; needs no account"),
         _second(env, tuple(_bakes(answers))),
         (f"longhaul up {env}", "docs/getting-started.md says what it needs before"),
     )
@@ -40,7 +40,7 @@ def notes(answers: Answers) -> Iterator[str]:
     """Yield notes on what the environment lacks, and on what may surprise."""
     rack = answers.rack
     if rack is not None and None in [one.host_key for one in rack.gateways] + [one.host_key for one in rack.hosts]:
-        yield "SSH host keys of racks are missing: nothing is done to a host without one (docs/racks.md)"
+        yield "SSH host keys of hosts are missing: nothing is done to a host without one (docs/hosts.md)"
     if rack is not None and not rack.hosts:
         yield f"no host is listed yet: append them to stacks/{hosts_name(answers)}"
     if not pools(answers) and (rack is None or not rack.hosts):

@@ -146,7 +146,7 @@ def _action(step: Step) -> Action:
     if step.op not in _OPS:
         raise CommandError(
             f"the engine would {step.op!r} {step.urn.split('::', 3)[3]}, an operation that this Longhaul does not "
-            "know: judge it by `longhaul preview`, or use the engine's pinned version",
+            "know: look at it with `longhaul plan --raw`, or use the engine's pinned version",
             code=Exit.USAGE,
         )
     action = _OPS[step.op]

@@ -41,7 +41,7 @@ CONSEQUENCES: Mapping[Kind, Consequence] = {
         change="All of the site's tunnels may break and come up again.",
         gone="All of the site's tunnels are down until it is back, and its addresses may be others. Azure takes half "
         f"an hour to make one (components/azure/vpn.py). Nodes behind them count as {_UNREACHABLE}",
-        do=f"{_QUIET_HOUR} Run `longhaul rack` afterwards: racks' gateways have to learn new addresses and keys.",
+        do=f"{_QUIET_HOUR} Run `longhaul hosts` afterwards: racks' gateways have to learn new addresses and keys.",
     ),
     Kind.EGRESS: Consequence(
         change="Connections to the internet may break.",
@@ -51,7 +51,7 @@ CONSEQUENCES: Mapping[Kind, Consequence] = {
     Kind.ADDRESS: Consequence(
         change="It is what the site leaves by, or what its tunnels end at.",
         gone="The new one is another address: the site leaves by it, or its tunnels end at it.",
-        do="Tell whoever admits the site by its address (registries, firewalls); run `longhaul rack` for tunnels.",
+        do="Tell whoever admits the site by its address (registries, firewalls); run `longhaul hosts` for tunnels.",
     ),
     Kind.TUNNEL: Consequence(
         change="The tunnel may break and comes up again; AWS takes a connection's tunnels down while it makes their "
@@ -59,7 +59,7 @@ CONSEQUENCES: Mapping[Kind, Consequence] = {
         "after 30 s (docs/network.md).",
         gone="The tunnel is down until both ends have the new key and address. Nodes behind it count as "
         f"{_UNREACHABLE}",
-        do=f"{_QUIET_HOUR} Run `longhaul rack` afterwards where a rack is at the other end.",
+        do=f"{_QUIET_HOUR} Run `longhaul hosts` afterwards where a rack is at the other end.",
     ),
     Kind.PEERING: Consequence(
         change="Traffic between the two sites may stop for a moment.",

@@ -119,6 +119,6 @@ def run_all(where: Context, environment: Environment, environ: Mapping[str, str]
     unwell = {name: verdict for name, verdict in account.verdicts.items() if not verdict.state.well}
     if unwell:
         print(f"\n{to_text(where.env, 'run', Account(verdicts=unwell), colour=False)}")
-        print(f"`longhaul rack --preflight --env {where.env}` looks at them, and changes nothing")
+        print(f"`longhaul hosts --preflight --env {where.env}` looks at them, and changes nothing")
         sys.stdout.flush()
     return exit_code(result)

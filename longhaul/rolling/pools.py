@@ -20,13 +20,13 @@ AT_ONCE = 8
 def rolled_of(environment: Environment, pool_name: str) -> Rolled:
     """Return the machines of a pool; ``CommandError`` when there is no such pool, or it is not in a cloud."""
     from clouds.registry import cloud_of
-    from components.model.nodes import BARE_METAL_POOL
+    from components.model.nodes import HOSTS
     from components.model.places import place_of
 
     pool = environment.pools.get(pool_name)
     if pool is None:
-        racks = (BARE_METAL_POOL,) if environment.hosts else ()
-        known = ", ".join((*environment.pools, *racks)) or "none"
+        hosts = (HOSTS,) if environment.hosts else ()
+        known = ", ".join((*environment.pools, *hosts)) or "none"
         raise CommandError(f"{environment.name} has no pool {pool_name!r} (pools: {known})", code=Exit.USAGE)
     place = place_of(environment, pool.site)
     groups = cloud_of(place.site).fleet.of_pool(place, pool_name)

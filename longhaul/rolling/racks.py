@@ -37,7 +37,7 @@ def rack_hosts(where: Context, environment: Environment, environ: Mapping[str, s
 
     hosts = {rack.node_name: name for name, rack in racks(environment, plan(environment)).items()}
     if not hosts:
-        raise CommandError(f"{environment.name} has no bare-metal hosts", code=Exit.USAGE)
+        raise CommandError(f"{environment.name} has no hosts", code=Exit.USAGE)
     ours = {host.name for host in environment.hosts if host.gpus and host.gpu_driver == "installed"}
     drivers = frozenset(node for node, name in hosts.items() if name in ours)
 
@@ -66,7 +66,7 @@ def _upgrade(where: Context, environment: Environment, name: str, environ: Mappi
 
 
 class RackHosts:
-    """Bare-metal hosts that are nodes. A host that is not a node yet is not rolled: `longhaul rack` sets it up."""
+    """Bare-metal hosts that are nodes. A host that is not a node yet is not rolled: `longhaul hosts` sets it up."""
 
     in_place = False
 
@@ -117,7 +117,7 @@ class RackHosts:
 
     def remake(self, machine: Machine) -> None:
         """Raise an error: a host without a Node is not in the group."""
-        raise CloudError(f"{machine.node} is no node any more: `longhaul rack` lets it join")
+        raise CloudError(f"{machine.node} is no node any more: `longhaul hosts` lets it join")
 
     def _require_newer_api(self) -> None:
         served = str(self._api.get("/version")["gitVersion"])

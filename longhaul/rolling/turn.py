@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from components.model.nodes import on_nodes
 from longhaul.engine.processes import hostname, namespace, started
 from longhaul.exits import CommandError
 from longhaul.kubernetes.api import Api
@@ -23,7 +24,7 @@ def turn(api: Api, pool: str) -> Iterator[Callable[[], bool]]:
     when somebody else holds it."""
     terms = Terms(lasts_s=HOLDS_S, renew_s=RENEW_S, gone=_ended_here)
     try:
-        with holding(api, f"longhaul-roll-{pool}", holder=_identity(os.getpid()), terms=terms) as held:
+        with holding(api, f"longhaul-roll-{on_nodes(pool)}", holder=_identity(os.getpid()), terms=terms) as held:
             yield held
     except HeldError as error:
         if not error.holder:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from clouds.base.findings import Severity
 from clouds.base.tunnels import TunnelView
 from components.model import plan
-from components.model.nodes import BARE_METAL_POOL, racks
+from components.model.nodes import HOSTS, racks
 from longhaul.status.observed import AddonView, NodeView, Observed
 from longhaul.status.tunnels import ipsec_links
 
@@ -83,7 +83,7 @@ class NodeStatus:
 
 @dataclass(frozen=True, kw_only=True)
 class PoolStatus:
-    """The nodes of one pool, or of all racks."""
+    """The nodes of one pool, or all hosts."""
 
     name: str
     verdict: Verdict
@@ -142,14 +142,14 @@ def judge_nodes(environment: Environment, observed: Observed) -> tuple[NodeStatu
         return ()
     there = {view.name for view in observed.cluster.nodes}
     missing = [rack for rack in racks(environment, plan(environment)).values() if rack.node_name not in there]
-    reason = "it is in the hosts file, but no node: `longhaul up --only racks` sets it up"
+    reason = "it is in the hosts file, but no node: `longhaul up --only hosts` sets it up"
     return (
         *(_node(view) for view in observed.cluster.nodes),
         *(
             NodeStatus(
                 name=rack.node_name,
                 site=rack.place.site,
-                pool=BARE_METAL_POOL,
+                pool=HOSTS,
                 verdict=Verdict.MISSING,
                 reason=reason,
             )
@@ -171,10 +171,10 @@ def _node(view: NodeView) -> NodeStatus:
 
 
 def judge_pools(environment: Environment, observed: Observed) -> tuple[PoolStatus, ...]:
-    """Judge every pool, and all racks as one."""
+    """Judge every pool, and all hosts as one."""
     least = {name: pool.min for name, pool in environment.pools.items()}
     if environment.hosts:
-        least[BARE_METAL_POOL] = len(environment.hosts)
+        least[HOSTS] = len(environment.hosts)
     return tuple(_pool(name, least[name], observed) for name in least)
 
 

@@ -73,7 +73,7 @@ def _large(path: Path, hosts: int) -> Project:
 
 
 def _preview(project: Project) -> Figures:
-    words = [str(Path(sys.executable).with_name("longhaul")), "preview", "--json"]
+    words = [str(Path(sys.executable).with_name("longhaul")), "plan", "--raw", "--format", "json"]
     words += ["--project", str(project.path), "--env", project.env]
     run = watched.watch(words, cwd=REPOSITORY, environ=_environment())
     return {

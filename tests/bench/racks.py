@@ -44,9 +44,9 @@ def _hosts(folder: Path, count: int) -> Iterator[tuple[str, float]]:
 
 
 def _rack(project: Project, nodes: list[str]) -> tuple[float, dict[str, float]]:
-    """Run ``longhaul rack`` for the nodes, which must succeed. Return its seconds, and each task's seconds on the
+    """Run ``longhaul hosts`` for the nodes, which must succeed. Return its seconds, and each task's seconds on the
     slowest host."""
     began = time.monotonic()
-    done = project.longhaul("rack", "--limit", ",".join(nodes), "--json", "--profile")
+    done = project.longhaul("hosts", "--limit", ",".join(nodes), "--json", "--profile")
     seconds = time.monotonic() - began
     return seconds, {name: took["slowest"] for name, took in json.loads(done.stdout)["tasks"].items()}

@@ -28,11 +28,17 @@ def test_everything_generated_is_current(root: Path) -> None:
     assert stale == [], "run: python -m components.model.reference"
 
 
-def test_the_readme_shows_the_topologies(root: Path) -> None:
-    text = (root / "README.md").read_text(encoding="utf-8")
-    assert {"topology:lab", "topology:prod"} <= set(reference.marks(text))
-    for name in ("lab", "prod"):
-        assert topology(load(root / "stacks" / f"Pulumi.{name}.yaml")) in text
+@pytest.mark.parametrize(("page", "name"), [("README.md", "lab"), ("docs/map.md", "prod")])
+def test_pages_show_the_topologies(root: Path, page: str, name: str) -> None:
+    text = (root / page).read_text(encoding="utf-8")
+    assert f"topology:{name}" in reference.marks(text)
+    assert topology(load(root / "stacks" / f"Pulumi.{name}.yaml")) in text
+
+
+def test_the_readme_names_every_page_once(root: Path) -> None:
+    index = (root / "README.md").read_text(encoding="utf-8").split("\n## Documents\n")[1].split("\n## ")[0]
+    pages = [path.relative_to(root).as_posix() for path in root.glob("docs/**/*.md")]
+    assert sorted(link for link in links(index) if link.endswith(".md")) == sorted([*pages, "CHANGELOG.md"])
 
 
 def test_every_mark_on_every_page_is_one_that_is_filled(root: Path) -> None:

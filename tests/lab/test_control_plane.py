@@ -111,7 +111,7 @@ def test_a_member_has_no_way_to_the_internet(project: Project) -> None:
 
 
 def test_a_second_up_changes_nothing(project: Project) -> None:
-    done = project.longhaul("preview", "--json")
+    done = project.longhaul("plan", "--raw", "--format", "json")
     summary = json.loads(done.stdout)
     assert (summary["create"], summary["update"], summary["replace"], summary["delete"]) == (0, 0, 0, 0)
     assert summary["same"] > 0
@@ -135,7 +135,7 @@ def test_a_certificate_near_its_end_is_renewed_and_reaches_the_running_server(pr
     path = project.path / "state.json"
     path.write_text(json.dumps(exported), encoding="utf-8")
     project.engine("stack", "import", "--file", str(path))
-    summary = json.loads(project.longhaul("preview", "--json").stdout)
+    summary = json.loads(project.longhaul("plan", "--raw", "--format", "json").stdout)
     assert (summary["update"], summary["replace"]) == (1, 0)
     project.longhaul("up", "--yes", "--only", "infrastructure")
     project.on(API, "systemctl start longhaul-secrets-refresh")
@@ -165,7 +165,7 @@ def test_another_vault_officer_touches_no_secret(project: Project) -> None:
     officers = {"00000000-0000-4000-8000-0000000000ff": "user", **raw["access"]["vault_officers"]}
     project.write({**raw, "access": {**raw["access"], "vault_officers": officers}})
     try:
-        summary = json.loads(project.longhaul("preview", "--json").stdout)
+        summary = json.loads(project.longhaul("plan", "--raw", "--format", "json").stdout)
         assert (summary["create"], summary["update"], summary["replace"], summary["delete"]) == (1, 0, 0, 0)
     finally:
         project.write(raw)
@@ -175,7 +175,7 @@ def test_a_changed_vault_touches_no_secret(project: Project) -> None:
     raw = project.read()
     project.write({**raw, "access": {**raw["access"], "operators": ["198.51.100.2/32", "203.0.113.0/24"]}})
     try:
-        summary = json.loads(project.longhaul("preview", "--json").stdout)
+        summary = json.loads(project.longhaul("plan", "--raw", "--format", "json").stdout)
         assert (summary["create"], summary["update"], summary["replace"], summary["delete"]) == (0, 1, 0, 0)
     finally:
         project.write(raw)

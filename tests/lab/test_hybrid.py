@@ -66,7 +66,7 @@ def test_make_lab_again_finds_all_of_it_in_place(project: Project) -> None:
     """The host must pass the checks although the running lab uses most of what they require."""
     project.up()
     assert "nothing was changed since the last `longhaul up`" in project.up()
-    assert _unchanged(json.loads(project.longhaul("preview", "--json").stdout))
+    assert _unchanged(json.loads(project.longhaul("plan", "--raw", "--format", "json").stdout))
 
 
 def test_nodes_say_where_they_are(project: Project) -> None:
@@ -157,11 +157,11 @@ def test_the_group_follows_the_clouds_own_api(project: Project) -> None:
     before = _await_nodes(project, MACHINES)
     set_desired_capacity(project, GROUP, MACHINES + 1)
     added = _await_nodes(project, MACHINES + 1) - before
-    assert json.loads(project.longhaul("preview", "--json").stdout)["update"] == 0
+    assert json.loads(project.longhaul("plan", "--raw", "--format", "json").stdout)["update"] == 0
     set_desired_capacity(project, GROUP, MACHINES)
     _await_nodes(project, MACHINES)
     assert len(added) == 1
-    assert _unchanged(json.loads(project.longhaul("preview", "--json").stdout))
+    assert _unchanged(json.loads(project.longhaul("plan", "--raw", "--format", "json").stdout))
 
 
 def test_a_machine_that_does_not_exist_gets_no_certificate(project: Project) -> None:
@@ -207,7 +207,7 @@ def test_a_pod_that_may_ask_is_refused(project: Project) -> None:
 
 @pytest.mark.parametrize("words", [["--preflight"], []])
 def test_racks_have_a_verdict_each(project: Project, words: list[str]) -> None:
-    hosts = json.loads(project.longhaul("rack", "--json", *words).stdout)["hosts"]
+    hosts = json.loads(project.longhaul("hosts", "--json", *words).stdout)["hosts"]
     found = {name: (host["state"], host["changed"]) for name, host in hosts.items()}
     assert found == dict.fromkeys((f"{ENV}-gw-0", *RACK), ("ready", 0))
 

@@ -23,7 +23,7 @@ MOMENTS = (
     pytest.param("longhaul-up.log", "VirtualMachine killed-etcd-0 creating", id="while a machine is made"),
     pytest.param("longhaul-up.log", "Readiness killed-api-0-ready creating", id="while a machine is awaited"),
     pytest.param("longhaul-up.log", "VpnConnection killed-links", id="while links are made"),
-    pytest.param("longhaul-up.log", "racks   | TASK [packages", id="while racks are made"),
+    pytest.param("longhaul-up.log", "hosts   | TASK [packages", id="while racks are made"),
     pytest.param("longhaul-up.log", "Deployment coredns creating", id="while objects are awaited"),
 )
 
@@ -68,7 +68,7 @@ def test_the_next_run_finishes_it(project: Project) -> None:
 
 
 def test_nothing_was_made_twice(project: Project) -> None:
-    summary = json.loads(project.longhaul("preview", "--json").stdout)
+    summary = json.loads(project.longhaul("plan", "--raw", "--format", "json").stdout)
     assert (summary["create"], summary["update"], summary["replace"], summary["delete"]) == (0, 0, 0, 0)
     machines = {item["name"] for item in json.loads(project.lab("status", "--json").stdout)["machines"]}
     instances = {name for name in machines if name.startswith("i-")}

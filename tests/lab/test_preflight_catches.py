@@ -1,5 +1,5 @@
 """Faults that preflight finds on a lab's machines: on a bare host and, for the health of GPUs, on a node. Each fault is
-caused, found by `longhaul rack --preflight`, and removed; at the end both machines are fit.
+caused, found by `longhaul hosts --preflight`, and removed; at the end both machines are fit.
 
 tests/support/rack_faults.py lists what of them is a stand-in; NVIDIA's library is the one of tests/support/nvml.
 """
@@ -60,7 +60,7 @@ def _project(shared_lab: SharedLab) -> Iterator[Project]:
 def look(project: Project, name: str, *options: str) -> tuple[str, list[str]]:
     """Return state and messages of one machine."""
     words = ("--limit", name, "--preflight", "--json", *(("--", *options) if options else ()))
-    verdict = json.loads(project.longhaul("rack", *words, check=False).stdout)["hosts"][name]
+    verdict = json.loads(project.longhaul("hosts", *words, check=False).stdout)["hosts"][name]
     return verdict["state"], verdict["messages"]
 
 

@@ -37,7 +37,7 @@ def _project(shared_lab: SharedLab) -> Project:
 
 def rack(project: Project, *, check: bool = True) -> dict[str, object]:
     """Run the command and return the host's verdict."""
-    done = project.longhaul("rack", "--limit", HOST, "--json", check=check)
+    done = project.longhaul("hosts", "--limit", HOST, "--json", check=check)
     return dict(json.loads(done.stdout)["hosts"][HOST])
 
 
@@ -55,7 +55,7 @@ def await_line(process: subprocess.Popen[str], words: str) -> None:
 def test_it_is_unplugged(project: Project, task: str) -> None:
     # A host that does not answer is retried for long, since it may be booting: useless here.
     impatient = "ansible_ssh_retries=0 ansible_timeout=2"
-    process = project.longhaul_in_background("rack", "--limit", HOST, "--", "--extra-vars", impatient)
+    process = project.longhaul_in_background("hosts", "--limit", HOST, "--", "--extra-vars", impatient)
     try:
         await_line(process, f"[{task}]")
         project.cut_power(HOST)
@@ -107,7 +107,7 @@ def pod() -> dict[str, object]:
 def test_it_is_upgraded_once_its_work_is_over(project: Project) -> None:
     project.create(pod())
     project.kubectl("wait", "--for=condition=Ready", "--timeout=120s", "pod/train")
-    roll = project.longhaul_in_background("roll", "--pool", "bare-metal")
+    roll = project.longhaul_in_background("roll", "--pool", "hosts")
     try:
         await_line(roll, "waits for default/train")
         assert kubelet_of(project) == OLDER

@@ -233,5 +233,5 @@ def test_the_second_goes_and_the_first_is_well(projects: tuple[Project, Project]
     assert before == first.kubectl("get", "--raw", "/readyz").stdout == "ok"
     assert sides["first"].talker.get("/hostname") == "in-first"
     first.await_well()
-    summary = json.loads(first.longhaul("preview", "--json").stdout)
+    summary = json.loads(first.longhaul("plan", "--raw", "--format", "json").stdout)
     assert (summary["create"], summary["update"], summary["replace"], summary["delete"]) == (0, 0, 0, 0)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
@@ -11,8 +13,9 @@ from longhaul.cli import main
 from longhaul.exits import Exit, meanings
 from tests.longhaul.conftest import Checkout, FakeEngine
 
-WORK = ("up", "preview", "plan", "review", "destroy", "status", "rack", "roll", "depot", "image", "ansible")
-COMMANDS = (*WORK, "kubeconfig", "shell", "init", "show", "map", "prices", "validate", "doctor", "acceptance", "schema")
+COMMANDS = tuple(cli.commands())
+SCREEN = (100, 40)
+"""Columns and lines that ``--help`` may take."""
 
 
 @pytest.mark.parametrize("words", [["--help"], *([command, "--help"] for command in COMMANDS)])
@@ -38,15 +41,53 @@ def test_without_a_command_it_shows_the_help_and_ends_with_2(capsys: pytest.Capt
     assert ended.value.code == Exit.USAGE
     shown = capsys.readouterr()
     assert shown.out == ""
-    assert all(f"\n    {command}" in shown.err for command in COMMANDS)
+    assert cli.listing() in shown.err
 
 
-def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_has_a_line_for_each_command_by_its_task_and_fits_on_a_screen(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--help"])
     text = capsys.readouterr().out
-    assert set(cli.commands()) == set(COMMANDS)
-    assert all(f"\n    {command}" in text for command in COMMANDS)
+    listed = re.findall(r"^  (\w* +)(\w+) +\w.*", text.split("options:")[0], re.MULTILINE)
+    assert [name for _, name in listed] == list(COMMANDS)
+    assert [task.strip() for task, _ in listed if task.strip()] == list(cli.groups())
+    lines = text.splitlines()
+    assert (max(map(len, lines)) <= SCREEN[0], len(lines) <= SCREEN[1]) == (True, True)
+
+
+def test_the_readme_lists_every_command_by_its_task(root: Path) -> None:
+    rows = re.findall(r"^\| ?([a-z]*) \| `longhaul ([a-z]+)", (root / "README.md").read_text(), re.MULTILINE)
+    assert [name for _, name in rows] == list(COMMANDS)
+    assert [task for task, _ in rows if task] == list(cli.groups())
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["map", "--env", "dev"], "longhaul map: now longhaul show --format html"),
+        (["rack", "--env", "dev", "--preflight"], "longhaul rack: now longhaul hosts"),
+        (["schema"], "longhaul schema: now longhaul validate --schema"),
+        (["preview", "--json"], "longhaul preview: now longhaul plan --raw"),
+        (["up", "--env", "dev", "--only=racks"], "longhaul up --only racks: now longhaul up --only hosts"),
+        (["roll", "--pool", "bare-metal"], "longhaul roll --pool bare-metal: now longhaul roll --pool hosts"),
+        (["doctor", "--only", "racks"], "longhaul doctor --only racks: now longhaul doctor --only hosts"),
+    ],
+)
+def test_a_former_name_says_what_to_type_now(words: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == Exit.USAGE
+    assert capsys.readouterr().err.startswith(says)
+
+
+def test_what_to_type_now_is_a_command() -> None:
+    for now in cli.FORMER.values():
+        words = now.split(" (")[0].split()[1:]
+        assert cli.parse(words).command == words[0]
+
+
+def test_words_for_what_a_command_runs_are_nobodys_former_name() -> None:
+    assert cli.parse(["up", "--", "--only", "racks"]).rest == ("--only", "racks")
 
 
 @pytest.mark.parametrize(
@@ -82,7 +123,9 @@ def test_outside_a_project_it_says_how_to_name_one(checkout: Checkout) -> None:
     assert "Pulumi.yaml" in done.stderr
 
 
-@pytest.mark.parametrize("words", [["up", "--yes"], ["preview"], ["destroy", "--yes"], ["status"], ["kubeconfig"]])
+@pytest.mark.parametrize(
+    "words", [["up", "--yes"], ["plan"], ["plan", "--raw"], ["destroy", "--yes"], ["status"], ["kubeconfig"]]
+)
 def test_a_wrong_file_is_reported_whole_and_nothing_else_happens(
     checkout: Checkout, engine: FakeEngine, words: list[str]
 ) -> None:
@@ -109,7 +152,7 @@ def test_validate_finds_overlaps_between_all_files(checkout: Checkout) -> None:
 
 
 def test_schema_is_json_that_knows_the_environment(checkout: Checkout) -> None:
-    schema = json.loads(checkout.run("schema").stdout)
+    schema = json.loads(checkout.run("validate", "--schema").stdout)
     assert "control_plane" in schema["$defs"]["Environment"]["properties"]
 
 
@@ -121,7 +164,7 @@ def test_a_bug_shows_neither_traceback_nor_values(
 
     monkeypatch.delenv("LONGHAUL_DEBUG", raising=False)
     monkeypatch.setattr(cli, "commands", broken)
-    assert main(["schema"]) == Exit.FAILED
+    assert main(["validate"]) == Exit.FAILED
     told = capsys.readouterr().err
     assert "KeyError" in told
     assert "12345" not in told
@@ -136,7 +179,7 @@ def test_a_bug_shows_its_traceback_to_who_asks(
 
     monkeypatch.setenv("LONGHAUL_DEBUG", "1")
     monkeypatch.setattr(cli, "commands", broken)
-    assert main(["schema"]) == Exit.FAILED
+    assert main(["validate"]) == Exit.FAILED
     assert "Traceback" in capsys.readouterr().err
 
 

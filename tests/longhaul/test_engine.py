@@ -218,7 +218,7 @@ def test_a_wrong_passphrase_is_said_and_changes_nothing(checkout: Checkout, worl
 def test_a_preview_leaves_the_stack_file_as_it_is(checkout: Checkout, world: Path) -> None:
     checkout.environ |= {"PULUMI_BACKEND_URL": "", "PULUMI_CONFIG_PASSPHRASE": ""}
     before = checkout.stack_file.read_bytes()
-    done = checkout.run("preview", "--env", "dev", "--json")
+    done = checkout.run("plan", "--raw", "--env", "dev", "--format", "json")
     assert done.returncode == Exit.OK, done.stderr
     digest = json.loads(done.stdout)
     assert (digest["create"], digest["same"]) == (3, 0)
@@ -227,8 +227,8 @@ def test_a_preview_leaves_the_stack_file_as_it_is(checkout: Checkout, world: Pat
 
 
 def test_a_preview_whose_reader_went_away_leaves_no_process(checkout: Checkout, world: Path) -> None:
-    """As in `longhaul preview | head`."""
-    process = checkout.start("preview", "--env", "dev", stdout=subprocess.PIPE)
+    """As in `longhaul plan --raw | head`."""
+    process = checkout.start("plan", "--raw", "--env", "dev", stdout=subprocess.PIPE)
     assert process.stdout is not None
     process.stdout.readline()
     process.stdout.close()
@@ -244,7 +244,7 @@ def test_a_preview_of_a_stack_compares_with_it_and_leaves_the_salt_alone(checkou
     assert checkout.run(*UP, "--", "--skip-preview").returncode == Exit.OK
     before = checkout.stack_file.read_bytes()
     assert b"encryptionsalt" in before
-    digest = json.loads(checkout.run("preview", "--env", "dev", "--json").stdout)
+    digest = json.loads(checkout.run("plan", "--raw", "--env", "dev", "--format", "json").stdout)
     assert (digest["create"], digest["same"], digest["resources"]) == (0, 3, 3)
     assert checkout.stack_file.read_bytes() == before
 

@@ -42,7 +42,7 @@ def takes_the_example(checkout: Checkout) -> None:
     checkout.stack_file.unlink()
 
 
-@pytest.mark.parametrize("words", [("validate",), ("show",), ("show", "--json"), ("map", "--to", "-")])
+@pytest.mark.parametrize("words", [("validate",), ("show",), ("show", "--json"), ("show", "--format", "svg")])
 def test_commands_that_need_the_file_alone(checkout: Checkout, words: tuple[str, ...]) -> None:
     takes_the_example(checkout)
     done = checkout.run(*words, "--env", "corp")

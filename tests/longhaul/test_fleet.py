@@ -63,7 +63,7 @@ def test_a_cloud_that_does_not_say_leaves_its_links_unknown(environment: Environ
 def test_a_host_that_is_no_node_is_missing(environment: Environment) -> None:
     without = replace(SEEN, cluster=replace(CLUSTER, nodes=CLUSTER.nodes[:1]))
     assert verdicts(judge_nodes(environment, without)) == {"i-1": Verdict.OK, "lab-node-0": Verdict.MISSING}
-    assert verdicts(judge_pools(environment, without)) == {"cpu": Verdict.OK, "bare-metal": Verdict.DOWN}
+    assert verdicts(judge_pools(environment, without)) == {"cpu": Verdict.OK, "hosts": Verdict.DOWN}
 
 
 def test_an_unready_node_says_why_and_counts_for_its_pool(environment: Environment) -> None:
@@ -210,6 +210,12 @@ def test_nodes_are_read_page_by_page(environment: Environment, monkeypatch: pyte
         AddonView(name="coredns", ready=0, wanted=2),
         AddonView(name="agent", ready=2, wanted=3),
     )
+
+
+def test_hosts_are_called_so_whatever_their_label_says() -> None:
+    one = item("a", "True")
+    one["metadata"]["labels"]["longhaul.dev/pool"] = "bare-metal"
+    assert cluster.node(one).pool == "hosts"
 
 
 @pytest.mark.parametrize(

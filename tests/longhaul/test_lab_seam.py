@@ -33,17 +33,17 @@ def stop(lab: Path) -> None:
     (lab / "lab.json").write_text(json.dumps({**content, "started": content["started"] - 1}))
 
 
-@pytest.mark.parametrize("command", ["up", "destroy", "preview"])
+@pytest.mark.parametrize("command", ["up", "destroy", "plan"])
 def test_the_engine_runs_inside_once(checkout: Checkout, engine: FakeEngine, lab: Path, command: str) -> None:
     engine.previews("{}")
-    words = {"preview": [], "up": ["--yes", "--only", "infrastructure"]}.get(command, ["--yes"])
+    words = {"plan": ["--raw"], "up": ["--yes", "--only", "infrastructure"]}.get(command, ["--yes"])
     done = checkout.run(command, *words, "--env", "dev", "--", "--parallel", "2")
     assert done.returncode == Exit.OK, done.stderr
     assert (lab / "entered").read_text() == "entered\n"
     if command == "destroy":
         return
     last = engine.calls()[-1]
-    assert last["words"][0] == command
+    assert last["words"][0] == {"plan": "preview"}.get(command, command)
     assert last["words"][-2:] == ["--parallel", "2"]
 
 
@@ -84,7 +84,7 @@ def test_an_example_that_is_nowhere_is_told_so(checkout: Checkout, command: str)
 def test_a_preview_needs_no_lab(checkout: Checkout, engine: FakeEngine, lab: Path) -> None:
     stop(lab)
     engine.previews("{}")
-    assert checkout.run("preview", "--env", "dev").returncode == Exit.OK
+    assert checkout.run("plan", "--raw", "--env", "dev").returncode == Exit.OK
     assert not (lab / "entered").exists()
 
 

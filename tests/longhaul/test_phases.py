@@ -35,9 +35,9 @@ def test_the_infrastructure_comes_first_and_the_rest_side_by_side(
     assert engine.commands() == [JUDGED, INFRASTRUCTURE, OBJECTS]
     assert "dev is made\n" in done.stdout
     assert "objects | dev-objects is made\n" in done.stdout
-    assert "racks   | a task\n" in done.stdout
-    assert "racks   | a warning\n" in done.stderr
-    assert "racks and objects: done" in done.stderr
+    assert "hosts   | a task\n" in done.stdout
+    assert "hosts   | a warning\n" in done.stderr
+    assert "hosts and objects: done" in done.stderr
 
 
 def test_racks_and_objects_get_the_clusters_kubeconfig_whatever_the_user_has(
@@ -50,7 +50,7 @@ def test_racks_and_objects_get_the_clusters_kubeconfig_whatever_the_user_has(
 
 
 def test_ansible_is_told_which_environment_and_playbook(checkout: Checkout, ansible: FakeAnsible) -> None:
-    assert checkout.run(*ALL, "--only", "racks").returncode == Exit.OK
+    assert checkout.run(*ALL, "--only", "hosts").returncode == Exit.OK
     told = ansible.told()
     assert (told["LONGHAUL_ENV"], told["LONGHAUL_PROJECT"]) == ("dev", str(checkout.path))
     playbooks = checkout.repository / "playbooks"
@@ -60,14 +60,14 @@ def test_ansible_is_told_which_environment_and_playbook(checkout: Checkout, ansi
 
 @pytest.mark.parametrize(
     ("phase", "commands"),
-    [("infrastructure", [JUDGED, INFRASTRUCTURE]), ("preparation", []), ("racks", []), ("objects", [OBJECTS])],
+    [("infrastructure", [JUDGED, INFRASTRUCTURE]), ("preparation", []), ("hosts", []), ("objects", [OBJECTS])],
 )
 def test_one_phase_alone(
     checkout: Checkout, engine: FakeEngine, ansible: FakeAnsible, phase: str, commands: list[str]
 ) -> None:
     assert checkout.run(*ALL, "--only", phase).returncode == Exit.OK
     assert engine.commands() == commands
-    assert (engine.folder / "ansible").exists() == (phase in ("preparation", "racks"))
+    assert (engine.folder / "ansible").exists() == (phase in ("preparation", "hosts"))
 
 
 def test_without_racks_there_is_no_such_phase(checkout: Checkout, engine: FakeEngine) -> None:
@@ -76,7 +76,7 @@ def test_without_racks_there_is_no_such_phase(checkout: Checkout, engine: FakeEn
     done = checkout.run(*ALL)
     assert done.returncode == Exit.OK, done.stderr
     assert engine.commands() == [JUDGED, INFRASTRUCTURE, "stack init --no-select --stack dev-objects", OBJECTS]
-    assert "racks" not in done.stderr
+    assert "hosts" not in done.stderr
 
 
 def test_the_objects_stack_file_says_whose_they_are(checkout: Checkout, engine: FakeEngine) -> None:
@@ -124,7 +124,7 @@ def test_a_failed_phase_stops_no_other_and_is_named_with_the_way_to_go_on(
     done = checkout.run(*ALL)
     assert done.returncode == Exit.FAILED
     assert engine.commands() == [JUDGED, INFRASTRUCTURE, OBJECTS]
-    assert "longhaul up --only racks --env dev" in done.stderr
+    assert "longhaul up --only hosts --env dev" in done.stderr
     assert "--only objects" not in done.stderr
 
 
@@ -133,12 +133,12 @@ def test_the_racks_verdicts_come_last_where_not_all_is_well(
 ) -> None:
     no_key = {"task": "Refuse", "role": "preflight", "messages": ["no host key is pinned"]}
     ansible.finds(dev_gw_0={"state": "ok"}, dev_node_0={"state": "failed", "failed": no_key})
-    done = checkout.run(*ALL, "--only", "racks")
+    done = checkout.run(*ALL, "--only", "hosts")
     assert done.returncode == Exit.FAILED
     *_, refused, summary, hint = done.stdout.splitlines()
     assert refused.split(maxsplit=2) == ["dev-node-0", "refused", "no host key is pinned"]
     assert summary.startswith("dev: 1 refused")
-    assert "longhaul rack --preflight --env dev" in hint
+    assert "longhaul hosts --preflight --env dev" in hint
 
 
 def test_an_interrupt_reaches_every_phase_once(checkout: Checkout, engine: FakeEngine, ansible: FakeAnsible) -> None:
@@ -168,7 +168,7 @@ def test_no_phase_outlives_a_killed_command(checkout: Checkout, engine: FakeEngi
 def test_json_is_the_engines_alone(checkout: Checkout, engine: FakeEngine, ansible: FakeAnsible) -> None:
     done = checkout.run(*ALL, "--json")
     assert done.stdout == "dev is made\ndev-objects is made\n"
-    assert "racks   | a task\n" in done.stderr
+    assert "hosts   | a task\n" in done.stderr
 
 
 def test_options_that_name_resources_want_to_know_of_which_stack(checkout: Checkout, engine: FakeEngine) -> None:
@@ -222,7 +222,7 @@ def test_a_preview_counts_both_stacks(checkout: Checkout, engine: FakeEngine) ->
     engine.has_stack()
     engine.has_stack("dev-objects")
     engine.previews(json.dumps({"changeSummary": {"same": 5}}))
-    done = checkout.run("preview", "--env", "dev", "--json")
+    done = checkout.run("plan", "--raw", "--env", "dev", "--format", "json")
     assert done.returncode == Exit.OK, done.stderr
     assert json.loads(done.stdout)["objects"]["same"] == 5
     assert engine.calls()[1]["words"][:3] == ["preview", "--stack", "dev-objects"]
@@ -233,7 +233,7 @@ def test_a_preview_without_the_clusters_api_is_of_the_first_stack(checkout: Chec
     engine.has_stack()
     engine.has_stack("dev-objects")
     engine.previews(json.dumps({"changeSummary": {"same": 5}}))
-    done = checkout.run("preview", "--env", "dev", "--json")
+    done = checkout.run("plan", "--raw", "--env", "dev", "--format", "json")
     assert "objects" not in json.loads(done.stdout)
     assert "dev-objects: not looked at" in done.stderr
 

@@ -1,4 +1,4 @@
-"""``longhaul preview``: the state that it compares with, and that it leaves no trace."""
+"""``longhaul plan --raw``: the state that it compares with, and that it leaves no trace."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def tree(folder: Path) -> dict[str, bytes]:
 
 
 def test_json_is_one_line_of_counts(checkout: Checkout) -> None:
-    done = checkout.run("preview", "--env", "dev", "--json")
+    done = checkout.run("plan", "--raw", "--env", "dev", "--format", "json")
     assert done.returncode == Exit.OK
     digest = json.loads(done.stdout)
     assert digest.pop("seconds") > 0
@@ -43,7 +43,7 @@ def test_json_is_one_line_of_counts(checkout: Checkout) -> None:
 def test_it_needs_no_backend_and_touches_neither_project_nor_backend(checkout: Checkout, engine: FakeEngine) -> None:
     checkout.environ |= {"PULUMI_BACKEND_URL": "", "PULUMI_CONFIG_PASSPHRASE": ""}
     before = tree(checkout.path)
-    done = checkout.run("preview", "--env", "dev")
+    done = checkout.run("plan", "--raw", "--env", "dev")
     assert done.returncode == Exit.OK
     assert "no backend is chosen" in done.stderr
     assert tree(checkout.path) == before
@@ -53,15 +53,15 @@ def test_it_needs_no_backend_and_touches_neither_project_nor_backend(checkout: C
 
 
 def test_a_throwaway_stack_has_a_passphrase_of_its_own(checkout: Checkout, engine: FakeEngine) -> None:
-    checkout.run("preview", "--env", "dev")
-    checkout.run("preview", "--env", "dev")
+    checkout.run("plan", "--raw", "--env", "dev")
+    checkout.run("plan", "--raw", "--env", "dev")
     first, second = (call["environ"]["PULUMI_CONFIG_PASSPHRASE"] for call in engine.calls())
     assert len({first, second, "correct horse"}) == 3
 
 
 def test_the_stack_in_the_backend_is_compared_with(checkout: Checkout, engine: FakeEngine) -> None:
     engine.has_stack()
-    done = checkout.run("preview", "--env", "dev")
+    done = checkout.run("plan", "--raw", "--env", "dev")
     assert f"comparing with the stack in file://{checkout.backend}" in done.stderr
     call = engine.calls()[0]
     assert call["environ"]["PULUMI_BACKEND_URL"] == f"file://{checkout.backend}"
@@ -70,7 +70,7 @@ def test_the_stack_in_the_backend_is_compared_with(checkout: Checkout, engine: F
 
 def test_the_engine_gets_a_copy_of_the_stack_file_to_write_into(checkout: Checkout, engine: FakeEngine) -> None:
     engine.has_stack()
-    checkout.run("preview", "--env", "dev")
+    checkout.run("plan", "--raw", "--env", "dev")
     call = engine.calls()[0]
     given = call["words"][call["words"].index("--config-file") + 1]
     assert given != str(checkout.stack_file)
@@ -90,7 +90,7 @@ def test_without_the_passphrase_it_previews_as_new_and_says_so(checkout: Checkou
 
 def _run_without(checkout: Checkout, variables: dict[str, str], name: str) -> int:
     del variables[name]
-    argv = checkout.argv("preview", "--env", "dev")
+    argv = checkout.argv("plan", "--raw", "--env", "dev")
     return subprocess.run(argv, cwd=checkout.path, env=variables, capture_output=True, check=False).returncode
 
 
@@ -99,7 +99,7 @@ def test_a_stand_in_is_named_with_the_way_to_the_real_plugin(checkout: Checkout,
     stand_in.parent.mkdir(parents=True)
     stand_in.write_text("#!/bin/sh\n")
     stand_in.chmod(0o755)
-    done = checkout.run("preview", "--env", "dev")
+    done = checkout.run("plan", "--raw", "--env", "dev")
     assert "previewing with the stand-in" in done.stderr
     assert "pulumi plugin install resource azure-native" in done.stderr
     assert "/plugins:" in engine.calls()[0]["environ"]["PATH"]
@@ -110,7 +110,7 @@ def test_an_installed_plugin_needs_no_stand_in(checkout: Checkout, engine: FakeE
     plugin = checkout.home / ".pulumi" / "plugins" / name / "pulumi-resource-azure-native"
     plugin.parent.mkdir(parents=True)
     plugin.touch()
-    done = checkout.run("preview", "--env", "dev")
+    done = checkout.run("plan", "--raw", "--env", "dev")
     assert "stand-in" not in done.stderr
     assert "/plugins:" not in engine.calls()[0]["environ"]["PATH"]
 
@@ -136,7 +136,7 @@ def test_a_home_that_gets_its_first_plugin_is_the_users(tmp_path: Path) -> None:
 def test_a_failed_preview_shows_the_engines_errors(checkout: Checkout, engine: FakeEngine) -> None:
     engine.previews(json.dumps({"diagnostics": [{"severity": "error", "message": "it is broken\n"}]}))
     engine.fails("preview")
-    done = checkout.run("preview", "--env", "dev", "--json")
+    done = checkout.run("plan", "--raw", "--env", "dev", "--format", "json")
     assert done.returncode == Exit.FAILED
     assert "it is broken" in done.stderr
     assert done.stdout == ""

@@ -16,7 +16,7 @@ from longhaul.cli import main
 from longhaul.commands import roll as command
 from longhaul.exits import Exit
 from longhaul.kubernetes.connection import ApiError
-from longhaul.rolling import pools, run
+from longhaul.rolling import pools, racks, run
 from tests.longhaul.conftest import Checkout
 from tests.support.pool import FakeCluster, FakeGroup
 
@@ -95,6 +95,16 @@ def test_programs_get_an_object_for_each_event_and_one_at_the_end(
         "stopped": "",
         "interrupted": False,
     }
+
+
+def test_all_hosts_are_a_pool(
+    roll: Rolled, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(racks, "rack_hosts", lambda *_: lambda _api: roll.cloud)
+    roll.cloud.new("a")
+    roll.cluster.nodes["a"]["metadata"]["labels"]["longhaul.dev/pool"] = "bare-metal"
+    assert roll("--pool", "hosts") == Exit.OK
+    assert capsys.readouterr().out == "dev, pool hosts, v2: 1 current; 0 replaced\n"
 
 
 def test_nothing_to_do_is_well(roll: Rolled, capsys: pytest.CaptureFixture[str]) -> None:
@@ -230,4 +240,4 @@ def test_an_unknown_pool_is_wrong_usage(checkout: Checkout) -> None:
     checkout.gains_racks()
     done = checkout.run("roll", "--env", "dev", "--pool", "gpu")
     assert done.returncode == Exit.USAGE
-    assert "dev has no pool 'gpu' (pools: cpu, bare-metal)" in done.stderr
+    assert "dev has no pool 'gpu' (pools: cpu, hosts)" in done.stderr

@@ -292,7 +292,7 @@ def test_the_sets_of_a_large_pool_are_found(root: Path) -> None:
 
 
 def test_an_unknown_pool_names_those_there_are(root: Path) -> None:
-    with pytest.raises(CommandError, match=r"lab has no pool 'gpu' \(pools: cpu, bare-metal\)") as refused:
+    with pytest.raises(CommandError, match=r"lab has no pool 'gpu' \(pools: cpu, hosts\)") as refused:
         rolled_of(load(root / "stacks" / "Pulumi.lab.yaml"), "gpu")
     assert refused.value.code is Exit.USAGE
 

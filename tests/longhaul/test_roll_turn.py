@@ -59,6 +59,11 @@ def _held_by(cluster: FakeCluster, holder: str, *, renewed: datetime) -> None:
     )
 
 
+def test_the_hosts_turn_has_the_name_that_it_always_had(cluster: FakeCluster) -> None:
+    with turn(cluster, "hosts"):
+        assert set(cluster.leases) == {"longhaul-roll-bare-metal"}
+
+
 def test_a_turn_that_somebody_else_took_is_lost(cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "RENEW_S", 0.01)
     with turn(cluster, "cpu") as held:

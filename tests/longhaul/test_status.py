@@ -56,7 +56,7 @@ def node(name: str, *, pool: str, site: str, ready: bool = True) -> NodeView:
 
 
 CLUSTER = ClusterView(
-    nodes=(node("i-1", pool="cpu", site="use1"), node("lab-node-0", pool="bare-metal", site="rack")),
+    nodes=(node("i-1", pool="cpu", site="use1"), node("lab-node-0", pool="hosts", site="rack")),
     addons=(AddonView(name="coredns", ready=2, wanted=2),),
 )
 

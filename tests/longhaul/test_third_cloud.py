@@ -144,7 +144,7 @@ def test_show(third: Checkout) -> None:
 
 
 def test_map(third: Checkout) -> None:
-    run(third, "map", "--env", "dev", "--to", "map.svg")
+    run(third, "show", "--env", "dev", "--output", "map.svg")
     drawn = (third.path / "map.svg").read_text(encoding="utf-8")
     assert "Nimbus" in drawn
     assert "#7a3e9d" in drawn

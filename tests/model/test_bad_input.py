@@ -198,6 +198,15 @@ def changed(*at: str | int, to: object) -> dict[str, Any]:
             "is the name of a control-plane role",
             "none of etcd, events, api",
         ),
+        *(
+            (
+                changed("pools", name, to={"site": "weu", "machine_type": "Huge", "max": 1}),
+                f"pools.{name}",
+                "is the name of the pool of all hosts",
+                "none of etcd, events, api, bare-metal, hosts",
+            )
+            for name in ("hosts", "bare-metal")
+        ),
         (changed("format", to=2), "format", "2 is newer than this release, which reads 1", "the release"),
         (changed("format", to="1"), "format", "'1' is not a format", "1"),
         (changed("supernet", to="10.64.0.1/12"), "supernet", "bits beyond the prefix", "10.64.0.0/12"),

@@ -9,7 +9,7 @@ STACKS = Path(__file__).parents[2] / "stacks"
 
 HEADER = """\
 # The racks of production, as an example. The order gives each host its addresses: append, and leave the entry of a host
-# that is gone in its place. `host_key` is pinned before Ansible comes; docs/racks.md.
+# that is gone in its place. `host_key` is pinned before Ansible comes; docs/hosts.md.
 hosts:
 """
 

@@ -89,30 +89,33 @@ def test_one_machine_that_is_missing_is_awaited(subject: Subject) -> None:
     assert "all well" in cluster.components(replace(subject, commands=commands))
 
 
+PREVIEW = "plan --raw --format json"
+
+
 def _answers(**other: list[tuple[int, Any]]) -> Scripted:
     hosts = {"hosts": {"dev-node-0": {"changed": 0}, "dev-gw-0": {"changed": 0}}}
-    return Scripted({"preview": [(0, NOTHING)], "up": [(0, None)], "rack": [(0, hosts)], **other})
+    return Scripted({"plan": [(0, NOTHING)], "up": [(0, None)], "hosts": [(0, hosts)], **other})
 
 
 def test_a_second_up_and_what_previews_and_racks_say(subject: Subject) -> None:
     commands = _answers()
     assert "2 rack machines change nothing" in cluster.unchanged(replace(subject, commands=commands))
-    assert commands.ran == ["preview --json", "up --yes", "preview --json", "rack --json"]
+    assert commands.ran == [PREVIEW, "up --yes", PREVIEW, "hosts --json"]
 
 
 @pytest.mark.parametrize(
     ("other", "said"),
     [
         (
-            {"preview": [(0, {**NOTHING, "update": 2})]},
+            {"plan": [(0, {**NOTHING, "update": 2})]},
             "before a second `up` its preview would change: infrastructure: 2",
         ),
         (
-            {"preview": [(0, NOTHING), (0, {**NOTHING, "objects": {"create": 1}})]},
+            {"plan": [(0, NOTHING), (0, {**NOTHING, "objects": {"create": 1}})]},
             "after a second .* objects: 1 to create",
         ),
         ({"up": [(Exit.FAILED, None)]}, "`longhaul up` ended with 1"),
-        ({"rack": [(0, {"hosts": {"dev-gw-0": {"changed": 3}}})]}, "dev-gw-0': 3"),
+        ({"hosts": [(0, {"hosts": {"dev-gw-0": {"changed": 3}}})]}, "dev-gw-0': 3"),
     ],
 )
 def test_whatever_changes_again_is_found(subject: Subject, other: dict[str, list[tuple[int, Any]]], said: str) -> None:

@@ -140,7 +140,7 @@ def test_every_command_is_one(page: str) -> None:
     assert {words[0] for words in found} >= {
         "init",
         "validate",
-        "preview",
+        "plan",
         "image",
         "prices",
         "up",

@@ -158,7 +158,7 @@ def test_what_is_there_already_and_is_not_looked_up_is_said(checkout: Checkout, 
     checkout.write(raw)
     plan = checkout.run("plan", "--env", "dev").stdout
     assert sentence in " ".join(plan.partition("Not known")[2].split())
-    assert sentence in checkout.run("preview", "--env", "dev").stderr
+    assert sentence in checkout.run("plan", "--raw", "--env", "dev").stderr
 
 
 @pytest.mark.parametrize(
@@ -232,6 +232,23 @@ def test_what_runs_on_the_cluster_can_be_left_out(
     done = checkout.run("plan", "--env", "dev", *options)
     assert f"What runs on the cluster was not looked at: {why}" in " ".join(done.stdout.split())
     assert len(engine.calls()) == 1
+
+
+def test_the_raw_preview_leaves_out_the_same(checkout: Checkout, engine: FakeEngine) -> None:
+    both_stacks(checkout, engine)
+    done = checkout.run("plan", "--raw", "--no-objects", "--env", "dev")
+    assert "dev-objects: not looked at: left out by --no-objects" in done.stderr
+    assert len(engine.calls()) == 1
+
+
+@pytest.mark.parametrize(
+    "words", [("--strict",), ("--base", "a"), ("--from", "a"), ("--also", "json=a"), ("--max-removed", "3")]
+)
+def test_the_raw_preview_is_not_judged(checkout: Checkout, engine: FakeEngine, words: tuple[str, ...]) -> None:
+    done = checkout.run("plan", "--raw", "--env", "dev", *words)
+    assert done.returncode == Exit.USAGE
+    assert f"--raw judges nothing: leave out {words[0]}" in done.stderr
+    assert engine.calls() == []
 
 
 def test_without_the_clusters_api_it_says_what_is_not_known(checkout: Checkout, engine: FakeEngine) -> None:

@@ -123,7 +123,7 @@ def test_without_utf_8_it_is_ascii_and_as_wide(checkout: Checkout) -> None:
     assert [len(line) for line in plain.splitlines()] == [len(line) for line in drawn.splitlines()]
 
 
-@pytest.mark.parametrize("words", [(), ("--json",)])
+@pytest.mark.parametrize("words", [(), ("--json",), ("--format", "html")])
 def test_production_is_shown_without_pulumi_or_a_clouds_library(root: Path, tmp_path: Path, words: tuple[str]) -> None:
     """Checked are the modules that are loaded at the end of the command."""
     program = (

@@ -1,4 +1,4 @@
-"""``longhaul rack``: turn gateways and bare-metal hosts from a bare system into tunnels and Ready nodes."""
+"""``longhaul hosts``: turn gateways and bare-metal hosts from a bare system into tunnels and Ready nodes."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from longhaul.say import say
 if TYPE_CHECKING:
     from longhaul.racks.verdicts import Account
 
-HELP = "take gateways and bare-metal hosts from a bare system to Ready nodes, with a verdict for each"
+HELP = "take gateways and hosts from a bare system to Ready nodes; each gets a verdict"
 TAKES_REST = True
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``rack``."""
+    """Add the options of ``hosts``."""
     parser.add_argument("--limit", metavar="PATTERN", help="only hosts and groups that match, by Ansible's rules")
     parser.add_argument("--preflight", action="store_true", help="only look, and say all that is wrong with each host")
     parser.add_argument("--check", action="store_true", help="change nothing, say what would be changed")
@@ -49,7 +49,7 @@ def run(invocation: Invocation) -> int:
 
     there = list(machines(environment, plan(environment)))
     if not there:
-        raise CommandError(f"{where.env} has neither on-prem gateways nor bare-metal hosts", code=Exit.USAGE)
+        raise CommandError(f"{where.env} has neither on-prem gateways nor hosts", code=Exit.USAGE)
     chosen = select(there, options.limit)
     turns = batches(chosen, options.batch) if options.batch else [chosen]
     enter_lab(where, environment, invocation)

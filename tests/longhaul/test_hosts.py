@@ -1,4 +1,4 @@
-"""``longhaul rack``: the hosts and their order, what stops it, and its report of each host."""
+"""``longhaul hosts``: the hosts and their order, what stops it, and its report of each host."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from longhaul.exits import Exit
 from tests.longhaul.conftest import LIMIT_S, Checkout, FakeEngine
 from tests.longhaul.fake_ansible import FakeAnsible
 
-RACK = ("rack", "--env", "dev")
+RACK = ("hosts", "--env", "dev")
 OK = {"state": "ok"}
 
 

@@ -1,77 +1,76 @@
-"""``longhaul preview``: show what ``up`` would do, without an account, a backend or a network."""
+"""The engines for a preview: against the real stacks if there are any, else of a new environment. They need no account,
+no backend and no network, and write nothing that stays."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
-import sys
 import tempfile
-import time
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from components.model.policy import PREVIEW_JUDGED
 from longhaul.cluster import GIVEN, kubeconfig_file
-from longhaul.context import Context, context, enter_lab
+from longhaul.context import Context
 from longhaul.engine import processes
 from longhaul.engine.backend import Backend, current_backend
-from longhaul.engine.change import exit_code
-from longhaul.engine.digest import Preview, parse_preview
 from longhaul.engine.engine import Engine, objects_file
 from longhaul.engine.locate import engine_binary, engine_environment
 from longhaul.engine.plugins import Plugin, held, left_out, needed, of_cluster, of_existing, stand_in
 from longhaul.engine.runs import VARIABLE, Records, new_run
 from longhaul.engine.throwaway import can_decrypt, copy_stack_file, throwaway_backend, unlogged_home
-from longhaul.exits import CommandError, Exit
-from longhaul.invocation import Invocation
+from longhaul.exits import CommandError
 from longhaul.kubernetes.api import Api
 from longhaul.kubernetes.connection import ApiError
 from longhaul.lab_seam import stand_ins
 from longhaul.project import OBJECTS
-from longhaul.report.programs import line
 from longhaul.say import say
 
 if TYPE_CHECKING:
     from components.model import Environment
 
-HELP = "show what `up` would do; needs no account, backend or network, and changes nothing"
-TAKES_REST = True
+
+@dataclass(frozen=True, kw_only=True)
+class Unseen:
+    """Reason why the stack of cluster objects is not looked at."""
+
+    stack: str
+    reason: str
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``preview``."""
-    parser.add_argument("--json", action="store_true", help="the counts, as one line of JSON")
+@dataclass(frozen=True, kw_only=True)
+class Engines:
+    """The engines for one preview of an environment."""
+
+    infrastructure: Engine
+    objects: Engine | Unseen
+    new: bool
+    """True when there is no stack to compare with."""
 
 
-def run(invocation: Invocation) -> int:
-    """Check the file and run the engine's preview, against the real stacks if there are any."""
-    begun, run = time.monotonic(), new_run("preview")
-    where = context(invocation)
-    environment = where.project.load(where.env)
-    if where.lab is not None and where.lab.is_up():
-        enter_lab(where, environment, invocation)
-    with tempfile.TemporaryDirectory(prefix="longhaul-preview-") as folder, ExitStack() as stack:
-        engine = preview_engine(where, environment, Path(folder))
+@contextmanager
+def preview_engines(where: Context, environment: Environment, *, no_objects: str = "") -> Iterator[Engines]:
+    """Give the engines for a preview, valid inside the block. ``no_objects`` is a reason to leave out the stack of
+    cluster objects."""
+    run = new_run("plan")
+    with tempfile.TemporaryDirectory(prefix="longhaul-plan-") as folder, ExitStack() as stack:
+        engine = _engine(where, environment, Path(folder))
         # When its reader goes away (`| head`), the engine ends but leaves its plugins running.
         engine = replace(engine, environ={**engine.environ, VARIABLE: run.id})
         stack.callback(lambda: processes.end(run.leftovers()))
-        for line in not_looked_up(environment):
-            say(f"{where.env}: {line}")
-        found = objects_engine(where, environment, engine, stack)
-        if isinstance(found, Unseen):
-            say(f"{found.stack}: not looked at: {found.reason}")
-        objects = None if isinstance(found, Unseen) else found
-        if invocation.options.json:
-            return _as_json(engine, objects, invocation.rest, begun)
-        code = _shown(engine, invocation.rest)
-        return code if objects is None or code is not Exit.OK else _shown(objects, invocation.rest)
+        yield Engines(
+            infrastructure=engine,
+            objects=Unseen(stack=f"{where.env}{OBJECTS}", reason=no_objects)
+            if no_objects
+            else _objects_engine(where, environment, engine, stack),
+            new=engine.backend.url.startswith(f"file://{folder}/"),
+        )
 
 
-def preview_engine(where: Context, environment: Environment, folder: Path) -> Engine:
+def _engine(where: Context, environment: Environment, folder: Path) -> Engine:
     """Return the engine for a preview. Everything that it writes goes into ``folder``."""
     environ = engine_environment(os.environ)
     name = str(where.project.definition()["name"])
@@ -108,15 +107,7 @@ def not_looked_up(environment: Environment) -> tuple[str, ...]:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Unseen:
-    """Reason why the stack of cluster objects is not looked at."""
-
-    stack: str
-    reason: str
-
-
-def objects_engine(where: Context, environment: Environment, engine: Engine, stack: ExitStack) -> Engine | Unseen:
+def _objects_engine(where: Context, environment: Environment, engine: Engine, stack: ExitStack) -> Engine | Unseen:
     """Return the engine for a preview of the cluster objects, valid while ``stack`` is open. It is compared with the
     cluster itself, so the stack must exist and the API must answer; otherwise return the reason."""
     name = f"{where.env}{OBJECTS}"
@@ -189,44 +180,3 @@ def _stand_in_line(plugin: Plugin) -> str:
 
 def _missing_line(plugin: Plugin) -> str:
     return f"{plugin.package} plugin {plugin.version} is not installed; the engine will try to download it"
-
-
-def _words(engine: Engine, rest: Sequence[str]) -> list[str]:
-    return [*engine.argv("preview", configured=True), "--suppress-outputs", *rest]
-
-
-def _shown(engine: Engine, rest: Sequence[str]) -> Exit:
-    return exit_code(engine.run(_words(engine, rest)))
-
-
-def _as_json(engine: Engine, objects: Engine | None, rest: Sequence[str], begun: float) -> Exit:
-    """Print one line: the counts of the environment's stack, and under ``objects`` those of the cluster objects."""
-    counts = _counted(engine, rest)
-    if counts is None:
-        return Exit.FAILED
-    digest = asdict(counts.digest(seconds=time.monotonic() - begun))
-    if objects is not None:
-        begun = time.monotonic()
-        counts = _counted(objects, rest)
-        if counts is None:
-            return Exit.FAILED
-        digest["objects"] = asdict(counts.digest(seconds=time.monotonic() - begun))
-    print(line(digest))
-    return Exit.OK
-
-
-def _counted(engine: Engine, rest: Sequence[str]) -> Preview | None:
-    """Return the counts of a stack's preview; None when it failed, after printing its errors."""
-    with tempfile.TemporaryFile() as file:
-        result = engine.run([*_words(engine, rest), "--json"], stdout=file)
-        file.seek(0)
-        text = file.read().decode()
-    preview = parse_preview(text)
-    if result.code == 0 and preview is not None:
-        return preview
-    for error in preview.errors if preview else [text.strip()]:
-        if error:
-            print(error, file=sys.stderr)
-    if result.interrupted:
-        raise KeyboardInterrupt
-    return None

@@ -1,0 +1,79 @@
+"""The engine's own preview, not judged: as the engine prints it, or counted for programs."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from longhaul.context import Context
+from longhaul.engine.change import exit_code
+from longhaul.engine.digest import Preview, parse_preview
+from longhaul.engine.engine import Engine
+from longhaul.exits import Exit
+from longhaul.previews import Unseen, not_looked_up, preview_engines
+from longhaul.report.programs import line
+from longhaul.say import say
+
+if TYPE_CHECKING:
+    from components.model import Environment
+
+
+def show_raw(
+    where: Context, environment: Environment, rest: Sequence[str], *, no_objects: str = "", as_json: bool = False
+) -> Exit:
+    """Show the engine's preview of both stacks, or with ``as_json`` what they count. ``rest`` are words for the engine,
+    ``no_objects`` is a reason to leave out the stack of cluster objects."""
+    begun = time.monotonic()
+    for sentence in not_looked_up(environment):
+        say(f"{where.env}: {sentence}")
+    with preview_engines(where, environment, no_objects=no_objects) as engines:
+        objects = engines.objects
+        if isinstance(objects, Unseen):
+            say(f"{objects.stack}: not looked at: {objects.reason}")
+        found = [engines.infrastructure, *([] if isinstance(objects, Unseen) else [objects])]
+        return _counts(found, rest, begun) if as_json else _shown(found, rest)
+
+
+def _words(engine: Engine, rest: Sequence[str]) -> list[str]:
+    return [*engine.argv("preview", configured=True), "--suppress-outputs", *rest]
+
+
+def _shown(engines: Sequence[Engine], rest: Sequence[str]) -> Exit:
+    """Let each engine print its preview, and stop at one that fails."""
+    codes = (exit_code(engine.run(_words(engine, rest))) for engine in engines)
+    return next((code for code in codes if code is not Exit.OK), Exit.OK)
+
+
+def _counts(engines: Sequence[Engine], rest: Sequence[str], begun: float) -> Exit:
+    """Print one line: the counts of the environment's stack, and under ``objects`` those of the cluster objects."""
+    digests = []
+    for engine in engines:
+        counts = _counted(engine, rest)
+        if counts is None:
+            return Exit.FAILED
+        digests.append(asdict(counts.digest(seconds=time.monotonic() - begun)))
+        begun = time.monotonic()
+    first, *objects = digests
+    print(line({**first, **({"objects": objects[0]} if objects else {})}))
+    return Exit.OK
+
+
+def _counted(engine: Engine, rest: Sequence[str]) -> Preview | None:
+    """Return the counts of a stack's preview; None when it failed, after printing its errors."""
+    with tempfile.TemporaryFile() as file:
+        result = engine.run([*_words(engine, rest), "--json"], stdout=file)
+        file.seek(0)
+        text = file.read().decode()
+    preview = parse_preview(text)
+    if result.code == 0 and preview is not None:
+        return preview
+    for error in preview.errors if preview else [text.strip()]:
+        if error:
+            print(error, file=sys.stderr)
+    if result.interrupted:
+        raise KeyboardInterrupt
+    return None
