@@ -23,10 +23,9 @@ class Cluster(ComponentResource):
     outputs: Mapping[str, pulumi.Input[object]]
     """Outputs of the stack."""
 
-    def __init__(self, environment: Environment, opts: ResourceOptions | None = None) -> None:
+    def __init__(self, environment: Environment) -> None:
         addresses = plan(environment)
-        guarded = ResourceOptions.merge(opts, holding(environment, addresses))
-        super().__init__("longhaul:Cluster", environment.name, None, guarded)
+        super().__init__("longhaul:Cluster", environment.name, None, holding(environment, addresses))
         self._environment, self._addresses = environment, addresses
         kinds = {name: site.kind for name, site in environment.sites.items()}
         clouds: dict[str, CloudResources] = {

@@ -71,9 +71,9 @@ class HeldProvider(ResourceProvider):
 class Held(Resource, module="longhaul", name="Held"):
     """Resource that comes before everything else and refuses changes of immutable settings."""
 
-    def __init__(self, name: str, *, environment: str, facts: Facts, opts: ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, *, environment: str, facts: Facts) -> None:
         properties: dict[str, pulumi.Input[object]] = {"environment": environment, "facts": dict(facts)}
-        super().__init__(HeldProvider(), name, properties, opts)
+        super().__init__(HeldProvider(), name, properties)
 
 
 def check(environment: str, before: Facts, after: Facts) -> None:

@@ -127,12 +127,10 @@ def _patch(api: Api, node: Object, body: Object) -> bool:
     return True
 
 
-def evict(api: Api, pod: Pod, *, grace_s: int | None = None) -> str:
-    """Ask one pod to leave, with its own grace period or ``grace_s`` seconds. Return why it may not leave yet; empty
-    when it leaves or is gone."""
+def evict(api: Api, pod: Pod) -> str:
+    """Ask one pod to leave, with its own grace period. Return why it may not leave yet; empty when it leaves or is
+    gone."""
     options: Object = {"preconditions": {"uid": pod.uid}}
-    if grace_s is not None:
-        options["gracePeriodSeconds"] = grace_s
     metadata = {"name": pod.name, "namespace": pod.namespace}
     body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata, "deleteOptions": options}
     try:
@@ -147,11 +145,11 @@ def evict(api: Api, pod: Pod, *, grace_s: int | None = None) -> str:
     return ""
 
 
-def let_go(api: Api, pods: Iterable[Pod], *, grace_s: int | None = None) -> dict[Pod, str]:
+def let_go(api: Api, pods: Iterable[Pod]) -> dict[Pod, str]:
     """Make one step of a drain: evict every pod that is not leaving yet. Return the pods that are still there, each
     with the reason why it may not leave. Call it again with the current pods until it returns nothing."""
     there = [pod for pod in pods if not pod.stays]
-    return {pod: "" if pod.leaving else evict(api, pod, grace_s=grace_s) for pod in there}
+    return {pod: "" if pod.leaving else evict(api, pod) for pod in there}
 
 
 def drain(
@@ -159,7 +157,6 @@ def drain(
     node: str,
     *,
     limit_s: float,
-    grace_s: int | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
     """Empty a cordoned node, and return when only pods that stay are left. Work is evicted like anything else: check
@@ -168,7 +165,7 @@ def drain(
     while True:
         selector = f"spec.nodeName={node}"
         listed = api.get(PODS, fieldSelector=selector)
-        left = let_go(api, [pod_of(item) for item in listed.get("items") or []], grace_s=grace_s)
+        left = let_go(api, [pod_of(item) for item in listed.get("items") or []])
         if not left:
             return
         remaining = until - clock()

@@ -1,22 +1,27 @@
-"""Azure's REST interfaces, as far as Longhaul uses them without Pulumi: run command, states of machines, the vault.
-Names and versions are from learn.microsoft.com, "Azure REST API reference" (Compute 2024-07-01, Key Vault 7.5)."""
+"""Azure's interfaces, as far as Longhaul uses them without Pulumi: run command, states of machines, the vault.
+Names and versions are from learn.microsoft.com, "Azure REST API reference" (Compute 2024-07-01); Azure's own client
+asks for the vault's secrets."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
-from clouds.azure.session import AzureError, ResourceManager, shared
+from clouds.azure.session import AzureError, ResourceManager, asked, credentials, transport
 from clouds.base.control import CommandOutput, MachineView
+
+if TYPE_CHECKING:
+    from azure.keyvault.secrets import SecretClient
 
 COMPUTE_VERSION = "2024-07-01"
 VAULTS_VERSION = "2023-07-01"
-VAULT_VERSION = "7.5"
 PURGE_S = 300.0
 """Time limit for the purge of a vault, in seconds."""
-CONFLICT_S = 120.0
-"""Time limit for a write while its secret is being deleted or recovered, in seconds."""
+SOFT_DELETE_S = 120.0
+"""Time limit for a secret to be deleted or recovered, in seconds; Azure answers before it is."""
 START_S = 600.0
 """Time limit for a machine to run again, in seconds."""
 
@@ -130,52 +135,51 @@ def _command_output(body: Mapping[str, Any]) -> CommandOutput:
 
 
 class Vault:
-    """The secrets of one Key Vault."""
+    """The secrets of one Key Vault. Every method raises :class:`AzureError`."""
 
     def __init__(self, url: str) -> None:
         self._url = url.rstrip("/")
-        self._session = shared("https://vault.azure.net")
 
     def get(self, name: str) -> str | None:
         """Return the newest value of a secret; None when there is no such secret."""
         try:
-            return str(self._session.request("GET", self._address(f"secrets/{name}")).json()["value"])
+            with self._asked(name) as client:
+                return str(client.get_secret(name).value)
         except AzureError as error:
             if error.status == 404:
                 return None
             raise
 
-    def set(self, name: str, value: str, *, content_type: str = "") -> str:
-        """Write a new version of a secret and return the version's id. A deleted secret is recovered first."""
-        body = {"value": value, "contentType": content_type}
-        deadline = time.monotonic() + CONFLICT_S
-        while True:
+    def set(self, name: str, value: str, *, content_type: str = "") -> None:
+        """Write a new version of a secret. A deleted secret is recovered first."""
+        with self._asked(name) as client:
+            from azure.core.exceptions import ResourceExistsError
+
             try:
-                url = self._address(f"secrets/{name}")
-                return str(self._session.request("PUT", url, body=body).json()["id"])
-            except AzureError as error:
-                # For some seconds, a secret that is being deleted or recovered cannot be written.
-                if error.status != 409 or time.monotonic() > deadline:
-                    raise
-                if error.code == "ObjectIsDeletedButRecoverable":
-                    self._recover(name)
-            time.sleep(1.0)
+                client.set_secret(name, value, content_type=content_type)
+            except ResourceExistsError:
+                client.begin_recover_deleted_secret(name).wait(SOFT_DELETE_S)
+                client.set_secret(name, value, content_type=content_type)
 
     def delete(self, name: str) -> None:
-        """Delete a secret. Do nothing when it does not exist."""
+        """Delete a secret, and return when its name can be written again. Do nothing when it does not exist."""
         try:
-            self._session.request("DELETE", self._address(f"secrets/{name}"))
+            with self._asked(name) as client:
+                client.begin_delete_secret(name).wait(SOFT_DELETE_S)
         except AzureError as error:
             if error.status != 404:
                 raise
 
-    def _recover(self, name: str) -> None:
-        """Request the recovery of a deleted secret. Do nothing when it is recovered already, or is being recovered."""
-        try:
-            self._session.request("POST", self._address(f"deletedsecrets/{name}/recover"))
-        except AzureError as error:
-            if error.status not in (404, 409):
-                raise
+    @contextmanager
+    def _asked(self, name: str) -> Iterator[SecretClient]:
+        with asked(f"the secret {name} of {self._url}"):
+            yield _client(self._url, credentials())
 
-    def _address(self, path: str) -> str:
-        return f"{self._url}/{path}?api-version={VAULT_VERSION}"
+
+@cache
+def _client(url: str, _credentials: tuple[str | None, ...]) -> SecretClient:
+    """Return one client of a vault for all callers with the same credentials, as for the resource manager."""
+    from azure.identity import DefaultAzureCredential
+    from azure.keyvault.secrets import SecretClient
+
+    return SecretClient(url, DefaultAzureCredential(), transport=transport())

@@ -94,7 +94,7 @@ class _OneFirst:
         return answer
 
     def _session(self) -> Requests:
-        return self._given or shared(MANAGEMENT)
+        return self._given or shared()
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote, urlsplit
@@ -17,15 +18,16 @@ from urllib.parse import quote, urlsplit
 from clouds.base.errors import CloudError
 
 if TYPE_CHECKING:
-    import requests
+    from azure.core import PipelineClient
+    from azure.core.pipeline.transport import RequestsTransport
+    from azure.core.rest import HttpResponse
 
 MANAGEMENT = "https://management.azure.com"
 TIMEOUT_S = 60.0
 """Time limit of one request, in seconds."""
-BUSY = (408, 429, 500, 502, 503, 504)
-"""Status codes after which the same request is sent again (azure-core, ``RetryPolicy``)."""
-PASSING = (0, 409, *BUSY)
-"""Status codes after which a later try may succeed; 409 means another operation on the same resource."""
+PASSING = (0, 408, 409, 429, 500, 502, 503, 504)
+"""Status codes after which a later try may succeed: those of azure-core's ``RetryPolicy``, and 409, which means another
+operation on the same resource."""
 CONNECTIONS = 64
 """Largest number of simultaneous connections to one host."""
 LONGEST_PAUSE_S = 10.0
@@ -57,58 +59,44 @@ class Session:
     ) -> None:
         """``credential`` returns a credential of azure-identity at the first request; ``headers`` go with each
         request."""
-        self._scope = f"{audience}/.default"
+        self._audience = audience
         self._made = credential or _default_credential
         self._headers = dict(headers or {})
 
     @cached_property
-    def _http(self) -> requests.Session:
-        import requests
-        from urllib3.util import Retry
+    def _client(self) -> PipelineClient[Any, Any]:
+        from azure.core import PipelineClient
+        from azure.core.pipeline.policies import RetryPolicy
 
-        session = requests.Session()
-        # Temporary errors are retried after the pause that the answer requests; any other refusal is final.
-        retry = Retry(
-            total=5,
-            backoff_factor=1,
-            status_forcelist=BUSY,
-            allowed_methods=None,
-            raise_on_status=False,
-        )
-        session.mount("https://", requests.adapters.HTTPAdapter(pool_maxsize=CONNECTIONS, max_retries=retry))
-        return session
+        return PipelineClient(self._audience, policies=[RetryPolicy()], transport=transport())
 
     @cached_property
     def _credential(self) -> Any:
         return self._made()
 
-    def request(self, method: str, url: str, *, body: Mapping[str, Any] | None = None) -> requests.Response:
+    def request(self, method: str, url: str, *, body: Mapping[str, Any] | None = None) -> HttpResponse:
         """Send one request. Raise ``AzureError`` for any answer but success."""
-        import requests
-        from azure.core.exceptions import AzureError as CoreError
-        from azure.core.exceptions import ClientAuthenticationError
+        from azure.core.rest import HttpRequest
 
-        try:
+        with asked(f"{method} {url.split('?', maxsplit=1)[0]}"):
             headers = {**self._headers, "Authorization": f"Bearer {self.token()}"}
-            response = self._http.request(method, url, json=body, headers=headers, timeout=TIMEOUT_S)
-        except requests.RequestException as error:
-            raise AzureError(f"{url.split('?', maxsplit=1)[0]} does not answer: {type(error).__name__}") from error
-        except ClientAuthenticationError as error:
-            reason = str(error).splitlines()[0]
-            raise AzureError(
-                f"no Azure credential works: {reason} Sign in with `az login` or set AZURE_*.", status=401
-            ) from error
-        except CoreError as error:
-            raise AzureError(
-                f"the sign-in for {url.split('?', 1)[0]} does not answer: {type(error).__name__}"
-            ) from error
-        if response.status_code >= 400:
-            raise _refusal(method, url, response)
-        return response
+            answer: HttpResponse = self._client.send_request(HttpRequest(method, url, json=body, headers=headers))
+            answer.raise_for_status()
+        return answer
 
     def token(self) -> str:
         """Return a bearer token. Raise azure-identity's own errors."""
-        return str(self._credential.get_token(self._scope).token)
+        return str(self._credential.get_token(f"{self._audience}/.default").token)
+
+
+def transport() -> RequestsTransport:
+    """Return connections of the SDK's for many threads."""
+    import requests
+    from azure.core.pipeline.transport import RequestsTransport
+
+    session = requests.Session()
+    session.mount("https://", requests.adapters.HTTPAdapter(pool_maxsize=CONNECTIONS))
+    return RequestsTransport(session=session, connection_timeout=TIMEOUT_S, read_timeout=TIMEOUT_S)
 
 
 def _default_credential() -> Any:
@@ -117,29 +105,47 @@ def _default_credential() -> Any:
     return DefaultAzureCredential()
 
 
-def _refusal(method: str, url: str, response: requests.Response) -> AzureError:
+@contextmanager
+def asked(what: str) -> Iterator[None]:
+    """Turn the SDK's errors into :class:`AzureError`, whose message says ``what`` was asked for."""
+    from azure.core.exceptions import AzureError as CoreError
+    from azure.core.exceptions import ClientAuthenticationError
+
     try:
-        error = response.json().get("error", {})
+        yield
+    except ClientAuthenticationError as error:
+        reason = str(error).splitlines()[0]
+        message = f"no Azure credential works: {reason} Sign in with `az login` or set AZURE_*."
+        raise AzureError(message, status=401) from error
+    except CoreError as error:
+        answer = getattr(error, "response", None)
+        if answer is None:
+            raise AzureError(f"{what}: no answer: {type(error).__name__}") from error
+        raise _refusal(what, answer) from None
+
+
+def _refusal(what: str, answer: Any) -> AzureError:
+    try:
+        error = answer.json().get("error", {})
     except ValueError:
         error = {}
     inner = (error.get("innererror") or {}).get("code")
-    code, said = str(inner or error.get("code") or response.status_code), str(error.get("message", response.reason))
-    message = f"{method} {url.split('?', maxsplit=1)[0]}: {code}: {said}"
-    return AzureError(message, status=response.status_code, code=code, said=said)
+    code, said = str(inner or error.get("code") or answer.status_code), str(error.get("message", answer.reason))
+    return AzureError(f"{what}: {code}: {said}", status=answer.status_code, code=code, said=said)
 
 
-def shared(audience: str) -> Session:
-    """Return one session for all callers with the same credentials. Signing in and opening connections take far longer
-    than a request, and an environment has dozens of secrets."""
-    return _shared(audience, _who())
+def shared() -> Session:
+    """Return one session with the resource manager for all callers with the same credentials. Signing in and opening
+    connections take far longer than a request, and an environment has dozens of machines."""
+    return _shared(credentials())
 
 
 @cache
-def _shared(audience: str, _credentials: tuple[str | None, ...]) -> Session:
-    return Session(audience)
+def _shared(_credentials: tuple[str | None, ...]) -> Session:
+    return Session(MANAGEMENT)
 
 
-def _who() -> tuple[str | None, ...]:
+def credentials() -> tuple[str | None, ...]:
     """Return the environment variables that determine the credentials, which may change while a program runs."""
     return tuple(os.environ.get(f"AZURE_{name}") for name in ("TENANT_ID", "CLIENT_ID", "CLIENT_SECRET"))
 
@@ -210,7 +216,7 @@ class ResourceManager:
 
     @property
     def _session(self) -> Requests:
-        return self._given or shared(MANAGEMENT)
+        return self._given or shared()
 
     def _url(self, path: str, version: str, query: Mapping[str, str]) -> str:
         more = "".join(f"&${name}={quote(value)}" for name, value in query.items())

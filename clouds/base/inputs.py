@@ -12,8 +12,9 @@ UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 MASKED = "[secret]"
 """Placeholder for a secret in the engine's output for people (pulumi, ``pkg/backend/display/json.go``)."""
 
-SIGNATURE = "4dabf18193072939515e22adb298388d"
-"""Key of the mapping that wraps a secret (pulumi, ``sdk/python/lib/pulumi/runtime/rpc.py``)."""
+SIGNATURE, SECRET = "4dabf18193072939515e22adb298388d", "1b47061264138c4ac30d75fd1eb44270"
+"""Key of the mapping that wraps a value, and its content when the value is a secret (pulumi,
+``sdk/go/common/resource/sig/sig.go``)."""
 
 
 def is_unknown(value: object) -> bool:

@@ -9,26 +9,21 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from typing import Any
 
 import pulumi
 from pulumi import Output, ResourceOptions
-from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider, UpdateResult
+from pulumi.dynamic import CreateResult, DiffResult, Resource, UpdateResult
 
 from clouds.azure.api import Vault
 from components.control_plane import issuing
-from components.control_plane.secrets import changed, one_at_a_time
+from components.control_plane.secrets import Properties, VaultEntryProvider, changed, one_at_a_time
 from components.model import Authority, Certificate
 
-Properties = dict[str, Any]
 
+class _RenewedProvider(VaultEntryProvider):
+    """Base of both providers: changed inputs make an update."""
 
-class _VaultProvider(ResourceProvider):
-    """Base of both providers: changed inputs make an update, and another vault or name makes a new resource."""
-
-    serialize_as_secret_always = False
     inputs: tuple[str, ...]
-    identity = ("vault_url", "secret")
 
     def diff(self, _id: str, olds: Properties, news: Properties) -> DiffResult:
         """Report changed inputs or an approaching expiry as an update in place; another vault or name as a
@@ -42,16 +37,12 @@ class _VaultProvider(ResourceProvider):
         """Make it anew under the same name."""
         return UpdateResult(outs=self.make(news))
 
-    def delete(self, _id: str, props: Properties) -> None:
-        """Delete it from the vault, which keeps deleted secrets for its retention period."""
-        Vault(props["vault_url"]).delete(props["secret"])
-
     def make(self, props: Properties) -> Properties:
         """Issue, write to the vault, and return what the state keeps."""
         raise NotImplementedError
 
 
-class AuthorityProvider(_VaultProvider):
+class AuthorityProvider(_RenewedProvider):
     """Makes authorities. It adopts one that a killed run left in the vault, because that may have signed
     certificates."""
 
@@ -87,7 +78,7 @@ class AuthorityProvider(_VaultProvider):
         Vault(props["vault_url"]).delete(props["trust_secret"])
 
 
-class CertificateProvider(_VaultProvider):
+class CertificateProvider(_RenewedProvider):
     """Issues certificates from an authority in the same vault."""
 
     inputs = (

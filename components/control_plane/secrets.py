@@ -86,7 +86,7 @@ class VaultAccess(Resource, module="longhaul", name="VaultAccess"):
         super().__init__(VaultAccessProvider(), name, {"vault_url": vault_url}, opts)
 
 
-class _VaultEntryProvider(ResourceProvider):
+class VaultEntryProvider(ResourceProvider):
     """Base of providers for one entry in the vault: another name or vault is another entry. The entry is deleted with
     its resource."""
 
@@ -103,7 +103,7 @@ class _VaultEntryProvider(ResourceProvider):
         Vault(props["vault_url"]).delete(props["secret"])
 
 
-class SharedSecretProvider(_VaultEntryProvider):
+class SharedSecretProvider(VaultEntryProvider):
     """Makes shared secrets. A value that is already in the vault is kept, because encrypted Secrets and valid tokens
     depend on it."""
 
@@ -132,30 +132,19 @@ class VaultSecret(Resource, module="longhaul", name="Secret"):
         super().__init__(SharedSecretProvider(), name, properties, one_at_a_time(opts))
 
 
-class _KnownSecretProvider(_VaultEntryProvider):
-    """Makes a random value that the engine must know, because a resource takes it as a property. It is in the vault,
-    and as a secret in the state. It never changes by itself."""
+class TunnelKeyProvider(VaultEntryProvider):
+    """Makes pre-shared keys, which the engine must know because resources take them as properties. A key is in the
+    vault, and as a secret in the state. It never changes by itself."""
 
     def create(self, props: Properties) -> CreateResult:
-        """Adopt the value in the vault or make one."""
+        """Adopt the key in the vault, or make one of 256 random bits: of letters and digits only, because Azure accepts
+        no hyphen in a key."""
         vault = Vault(props["vault_url"])
         value = vault.get(props["secret"])
         if value is None:
-            value = self.new_value()
+            value = secrets.token_hex(32)
             vault.set(props["secret"], value)
         return CreateResult(id_=props["secret"], outs={**props, "value": value})
-
-    def new_value(self) -> str:
-        """Return a first value."""
-        raise NotImplementedError
-
-
-class TunnelKeyProvider(_KnownSecretProvider):
-    """Makes pre-shared keys of 256 random bits."""
-
-    def new_value(self) -> str:
-        """Return a key of letters and digits only: Azure accepts no hyphen in a key."""
-        return secrets.token_hex(32)
 
 
 class TunnelKey(Resource, module="longhaul", name="TunnelKey"):
@@ -167,12 +156,6 @@ class TunnelKey(Resource, module="longhaul", name="TunnelKey"):
     def __init__(
         self, name: str, *, secret: str, vault_url: pulumi.Input[str], opts: ResourceOptions | None = None
     ) -> None:
-        super().__init__(TunnelKeyProvider(), name, _known(secret, vault_url), _with_secret_value(opts))
-
-
-def _known(secret: str, vault_url: pulumi.Input[str]) -> Properties:
-    return {"vault_url": vault_url, "secret": secret, "value": None}
-
-
-def _with_secret_value(opts: ResourceOptions | None) -> ResourceOptions:
-    return ResourceOptions.merge(one_at_a_time(opts), ResourceOptions(additional_secret_outputs=["value"]))
+        properties = {"vault_url": vault_url, "secret": secret, "value": None}
+        hidden = ResourceOptions(additional_secret_outputs=["value"])
+        super().__init__(TunnelKeyProvider(), name, properties, ResourceOptions.merge(one_at_a_time(opts), hidden))

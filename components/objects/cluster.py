@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import pulumi
@@ -21,38 +20,22 @@ from components.objects.training import TrainingPods
 from components.render.controller import pools_by_role
 
 
-@dataclass(frozen=True, kw_only=True)
-class Infrastructure:
-    """Outputs of the environment's first stack that the second needs."""
-
-    node_controller_role: Output[str | None]
-    """ARN of the AWS role that the node controller takes; ``None`` without AWS."""
-
-
-def infrastructure(environment: Environment) -> Infrastructure:
-    """Return the outputs of the environment's first stack. In a preview, outputs that do not exist yet are unknown."""
-    stack = StackReference(f"{pulumi.get_organization()}/{pulumi.get_project()}/{environment.name}")
-    return Infrastructure(
-        node_controller_role=_output(stack, "node_controller_role", needed=bool(pools_by_role(environment))),
-    )
-
-
 def declare(environment: Environment) -> None:
-    """Declare the second stack of ``environment``."""
-    ClusterObjects(environment, plan(environment), infrastructure(environment))
+    """Declare the second stack of ``environment``, with what it needs of the first stack's outputs. In a preview,
+    outputs that do not exist yet are unknown."""
+    stack = StackReference(f"{pulumi.get_organization()}/{pulumi.get_project()}/{environment.name}")
+    role = _output(stack, "node_controller_role", needed=bool(pools_by_role(environment)))
+    ClusterObjects(environment, plan(environment), node_controller_role=role)
 
 
 class ClusterObjects(ComponentResource):
     """Objects on an environment's cluster."""
 
     def __init__(
-        self,
-        environment: Environment,
-        addresses: AddressPlan,
-        made: Infrastructure,
-        opts: ResourceOptions | None = None,
+        self, environment: Environment, addresses: AddressPlan, *, node_controller_role: Output[str | None]
     ) -> None:
-        super().__init__("longhaul:ClusterObjects", f"{environment.name}-objects", None, opts)
+        """``node_controller_role``: ARN of the AWS role that the node controller takes; None without AWS."""
+        super().__init__("longhaul:ClusterObjects", f"{environment.name}-objects")
         name = environment.name
         provider = Provider(
             f"{name}-cluster",
@@ -71,9 +54,7 @@ class ClusterObjects(ComponentResource):
         NodeAccess(f"{name}-access", opts=child)
         EnvironmentDocument(
             f"{name}-environment",
-            EnvironmentDocumentArgs(
-                environment=environment, addresses=addresses, aws_role_arn=made.node_controller_role
-            ),
+            EnvironmentDocumentArgs(environment=environment, addresses=addresses, aws_role_arn=node_controller_role),
             opts=child,
         )
         PriorityClasses(f"{name}-priorities", opts=child)

@@ -45,11 +45,11 @@ class SecretFile:
         return frozenset(PLACEHOLDER.findall(self.content))
 
 
-def certificate(machine: Machine, part: str, *, user: str, restart: tuple[str, ...] = ()) -> SecretFile:
+def certificate(machine: Machine, part: str, *, user: str) -> SecretFile:
     """Return the file of the machine's certificate ``part`` and its key."""
     name = f"{machine.name}-{part}"
     content = f"${{{name}:certificate}}\n${{{name}:key}}\n"
-    return SecretFile(path=f"{PKI}/{part}.pem", content=content, user=user, restart=restart)
+    return SecretFile(path=f"{PKI}/{part}.pem", content=content, user=user)
 
 
 def trust(path: str, *authorities: str, restart: tuple[str, ...] = ()) -> SecretFile:
@@ -58,11 +58,11 @@ def trust(path: str, *authorities: str, restart: tuple[str, ...] = ()) -> Secret
     return SecretFile(path=path, content=content, mode=0o444, restart=restart)
 
 
-def authority(path: str, name: str, *, user: str, restart: tuple[str, ...] = ()) -> SecretFile:
+def authority(path: str, name: str, *, user: str) -> SecretFile:
     """Return the file of an authority with its key, for a program that signs with it."""
     secret = Authority(name=name, common_name="").secret
     content = f"${{{secret}:certificate}}\n${{{secret}:key}}\n"
-    return SecretFile(path=path, content=content, user=user, restart=restart)
+    return SecretFile(path=path, content=content, user=user)
 
 
 def document(environment: Environment, secret_files: Iterable[SecretFile]) -> dict[str, File]:

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Protocol
@@ -104,16 +104,16 @@ class Commands:
         return next((line.strip() for line in reversed(lines) if line.strip()), "").removeprefix("longhaul: ")
 
 
-def must(commands: Runs, verb: str, *words: str, limit: Limit, fine: Sequence[int] = (Exit.OK,)) -> Done:
-    """Run a command; ``NotSoError`` with the meaning of its exit code unless the code is in ``fine``."""
+def must(commands: Runs, verb: str, *words: str, limit: Limit) -> Done:
+    """Run a command; ``NotSoError`` with the meaning of its exit code unless that is 0."""
     done = commands.run(verb, *words, limit=limit)
-    require(done, verb, fine=fine)
+    require(done, verb)
     return done
 
 
-def require(done: Done, verb: str, *, fine: Sequence[int] = (Exit.OK,)) -> None:
-    """Raise ``NotSoError`` with the meaning of a command's exit code unless the code is in ``fine``."""
-    if done.code not in fine or done.late:
+def require(done: Done, verb: str) -> None:
+    """Raise ``NotSoError`` with the meaning of a command's exit code unless that is 0."""
+    if done.code != Exit.OK or done.late:
         said = {**MEANINGS, **meanings(verb)}
         meaning = said[Exit(done.code)] if done.code in set(Exit) else "it was killed"
         late = "; its time was over (--most-time)" if done.late else ""

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from longhaul.exits import CommandError, Exit
 from longhaul.invocation import Invocation
 from longhaul.project import find_project
 from longhaul.report.programs import document, line
-from longhaul.say import say
 
 if TYPE_CHECKING:
     from longhaul.review.outcome import Review
-    from longhaul.review.pull_request import PullRequest
 
 HELP = "say what a change does to each environment, for its pull request"
 TAKES_REST = False
@@ -59,38 +58,46 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--format", choices=FORMATS, default="text", help="how it is written (default: text)")
     parser.add_argument("--to", metavar="FILE", type=Path, help="write into FILE, adding to what it has, not to stdout")
-    parser.add_argument("--comment", choices=("github",), help="keep one comment on the pull request up to date")
-    parser.add_argument("--issue", choices=("github",), help="keep one issue open while something differs (--drift)")
 
 
 def run(invocation: Invocation) -> int:
-    """Review, write and post. The exit code is that of the gravest verdict."""
-    from longhaul.review.pull_request import pull_request
-
+    """Review and write. The exit code is that of the gravest verdict."""
     options = invocation.options
     if options.names:
         print(line(_read(options.names).plannable))
         return Exit.OK
-    request = pull_request(os.environ)
-    fork = options.fork or (request is not None and request.fork)
-    review = _merged(options.sources) if options.sources else _review(invocation, fork=fork)
+    review = _merged(options.sources) if options.sources else _review(invocation)
     _write(_written(review, options.format), options.to)
-    if options.comment:
-        _comment(review, request, os.environ)
-    if options.issue:
-        _issue(review, os.environ)
     return Exit.OK if options.no_verdict else review.exit_code
 
 
-def _review(invocation: Invocation, *, fork: bool) -> Review:
+def _review(invocation: Invocation) -> Review:
     from longhaul.review.planner import CommandPlanner
     from longhaul.review.reviewing import Reviewer
 
     options = invocation.options
-    project = find_project(options.project)
+    project, fork = find_project(options.project), options.fork or _from_fork(os.environ)
     planner = None if fork or options.no_plan else CommandPlanner(project=project, environ=dict(os.environ))
     reviewer = Reviewer(project=project, planner=planner, fork=fork, only=options.env)
     return reviewer.drift() if options.drift else reviewer.change(options.base)
+
+
+def _from_fork(environ: Mapping[str, str]) -> bool:
+    """Return whether this is a job of GitHub Actions for a pull request whose branch is in another repository, or in
+    one that no longer exists (docs.github.com, "Variables reference" and "Webhook events and payloads",
+    ``pull_request``). Raise ``CommandError`` when the job's event cannot be read."""
+    path = environ.get("GITHUB_EVENT_PATH")
+    if not path:
+        return False
+    try:
+        event: Any = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise CommandError(f"GITHUB_EVENT_PATH, {path}, cannot be read: {error}", code=Exit.USAGE) from error
+    request = event.get("pull_request") if isinstance(event, dict) else None
+    if not isinstance(request, dict):
+        return False
+    head = str(((request.get("head") or {}).get("repo") or {}).get("full_name", ""))
+    return head.lower() != environ.get("GITHUB_REPOSITORY", "").lower()
 
 
 def _merged(sources: list[Path]) -> Review:
@@ -130,45 +137,3 @@ def _write(text: str, to: Path | None) -> None:
         return
     with to.open("a", encoding="utf-8") as file:
         file.write(text)
-
-
-def _comment(review: Review, request: PullRequest | None, environ: Mapping[str, str]) -> None:
-    """Post the review as a comment, except for a fork's pull request: its jobs have no token that may write."""
-    from longhaul.review.github import API, GitHub
-    from longhaul.review.text import MARKERS, to_markdown
-
-    if review.fork or (request is not None and request.fork):
-        say("no comment: a job for a fork has no token that may write one")
-        return
-    if request is None:
-        raise CommandError("--comment github: this job runs for no pull request (GITHUB_EVENT_PATH)", code=Exit.USAGE)
-    github = GitHub(repository=request.repository, token=_token(environ), api=environ.get("GITHUB_API_URL", API))
-    marker, body, anew = MARKERS[review.drift], to_markdown(review), bool(review.environments)
-    where = github.comment(request.number, marker=marker, body=body, anew=anew)
-    say(f"commented: {where}" if where else "no comment: no environment is affected")
-
-
-def _issue(review: Review, environ: Mapping[str, str]) -> None:
-    from longhaul.review.github import API, GitHub
-    from longhaul.review.pull_request import repository_of
-    from longhaul.review.text import MARKERS, to_markdown
-
-    if not review.drift:
-        raise CommandError("--issue github is for what --drift finds", code=Exit.USAGE)
-    github = GitHub(repository=repository_of(environ), token=_token(environ), api=environ.get("GITHUB_API_URL", API))
-    where = github.issue(
-        marker=MARKERS[True],
-        title="What runs differs from what is declared",
-        body=to_markdown(review),
-        well=review.exit_code == Exit.OK,
-    )
-    say(f"issue: {where}" if where else "no issue: nothing differs")
-
-
-def _token(environ: Mapping[str, str]) -> str:
-    token = environ.get("GITHUB_TOKEN", "")
-    if not token:
-        raise CommandError(
-            "GITHUB_TOKEN is not set: pass the job's own, `GITHUB_TOKEN: ${{ github.token }}`", code=Exit.USAGE
-        )
-    return token

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network
 
@@ -115,13 +115,3 @@ def entry(
     yield Line(left=name, right=value, left_face=NAME, right_face=face, tag=tag, starts=True)
     if under or beside:
         yield Line(left=under, right=beside, left_face=QUIET, right_face=QUIET)
-
-
-def counted(number: int, one: str, many: str = "") -> str:
-    """Return a number with its noun: ``1 host``, ``1,000 hosts``."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
-
-
-def listed(words: Sequence[str]) -> str:
-    """Join words: ``a``, ``a, b and c``."""
-    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))

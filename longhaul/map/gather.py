@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from clouds.base.words import listed
 from clouds.registry import clouds
 from components.model import AddressPlan, Environment, plan
 from components.model.gpus import host_promise, pool_promise
 from components.model.links import LinkKind, PlannedLink, links, tunnels
 from components.model.machines import control_machines
-from longhaul.map.facts import LinkFacts, MapFacts, Part, counted, listed, part_of
+from longhaul.map.facts import LinkFacts, MapFacts, Part, part_of
 from longhaul.map.sites import site_facts
+from longhaul.report.text import counted
 
 
 def gather(environment: Environment) -> MapFacts:

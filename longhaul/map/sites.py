@@ -12,7 +12,8 @@ from components.model.nodes import api_address
 from components.model.racks import gateway_places, rack_places
 from components.model.sites import Site
 from longhaul.map.faces import CODE, TEXT
-from longhaul.map.facts import Line, Section, SiteFacts, counted, entry, part_of
+from longhaul.map.facts import Line, Section, SiteFacts, entry, part_of
+from longhaul.report.text import counted
 
 PARTS = ("infrastructure", "nodes", "pods")
 """Names of a block's parts on the map."""

@@ -1,61 +1,15 @@
-"""Monthly cost of a change. Prices come from outside: this module knows none.
-
-:class:`Prices` computes the cost of an environment, as ``longhaul.prices.cost.price_of`` does with a price book.
-"""
+"""Monthly cost of a change. Prices come from outside: this module knows none."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, Self
 
 from components.model import Environment
+from longhaul.prices.cost import EnvironmentCost
 
-
-class Amount(Protocol):
-    """An amount of money, in one currency or several."""
-
-    def __sub__(self, other: Self, /) -> Self: ...
-
-    def signed(self) -> str:
-        """Return the amount with a sign, for a difference."""
-        ...
-
-
-class Rate(Protocol):
-    """Cost of something."""
-
-    @property
-    def monthly(self) -> Amount:
-        """Cost for a month of 730 hours."""
-        ...
-
-
-class Priced(Protocol):
-    """Cost of an environment."""
-
-    @property
-    def minimum(self) -> Rate:
-        """Cost with every pool at its minimum."""
-        ...
-
-    @property
-    def maximum(self) -> Rate:
-        """Cost with every pool at its maximum."""
-        ...
-
-    @property
-    def unpriced(self) -> tuple[str, ...]:
-        """Names of the parts without a price. The sums leave them out."""
-        ...
-
-    @property
-    def assumed(self) -> tuple[str, ...]:
-        """Names of the parts that are counted at a substitute price, each with a description of that price."""
-        ...
-
-
-Prices = Callable[[Environment], Priced]
+Prices = Callable[[Environment], EnvironmentCost]
+"""Computes the cost of an environment, as ``longhaul.prices.cost.price_of`` does with a price book."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +53,7 @@ def compare_cost(before: Environment | None, after: Environment, prices: Prices 
     return Cost(summary=_with_gaps(said, new, source), before=now, after=then)
 
 
-def _with_gaps(said: str, new: Priced, source: str) -> str:
+def _with_gaps(said: str, new: EnvironmentCost, source: str) -> str:
     """Append what the sums leave out or assume, and the source of the prices."""
     parts = [said]
     if new.unpriced:

@@ -6,17 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-MASK = "[secret]"
-"""Text that the engine writes in place of a secret in a preview (pulumi v3.250.0, ``pkg/backend/display/json.go``)."""
-
-UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
-"""Text that the engine writes for a value that is not known yet (``pkg/resource/stack/deployment.go``)."""
+from clouds.base.inputs import MASKED, SECRET, SIGNATURE, UNKNOWN
 
 LATER = "[known later]"
 """Text that is shown for a value that is not known yet."""
-
-_SIGNATURE, _SECRET = "4dabf18193072939515e22adb298388d", "1b47061264138c4ac30d75fd1eb44270"
-"""Key and value that mark a secret in a state (``sdk/go/common/resource/sig/sig.go``)."""
 
 _WORDS = (
     r"pass(word|wd|phrase|code)|secrets?|tokens?|credentials?|psk|ciphertext|plaintext|kubeconfig"
@@ -50,8 +43,8 @@ def masked(value: Any, *, key: str = "") -> Any:
         return LATER
     if value is None or isinstance(value, bool):
         return value
-    if is_secret_key(key) or (isinstance(value, Mapping) and value.get(_SIGNATURE) == _SECRET):
-        return MASK
+    if is_secret_key(key) or (isinstance(value, Mapping) and value.get(SIGNATURE) == SECRET):
+        return MASKED
     if isinstance(value, Mapping):
         return {str(name): masked(inner, key=str(name)) for name, inner in value.items()}
     if isinstance(value, list):
@@ -61,14 +54,14 @@ def masked(value: Any, *, key: str = "") -> Any:
 
 def masked_text(text: str) -> str:
     """Mask private keys, tokens, and credentials in URLs and in ``bearer`` or ``basic`` authorizations."""
-    text = _PEM.sub(MASK, text)
-    text = _LOGIN.sub(MASK, _TOKEN.sub(MASK, text))
-    return _BEARER.sub(lambda found: f"{found[1]} {MASK}", text)
+    text = _PEM.sub(MASKED, text)
+    text = _LOGIN.sub(MASKED, _TOKEN.sub(MASKED, text))
+    return _BEARER.sub(lambda found: f"{found[1]} {MASKED}", text)
 
 
 def masked_file(text: str) -> str:
     """Mask a file's text, of which nothing is known. In addition to :func:`masked_text`, mask values assigned to
     secret-looking names, and opaque runs of 40 characters or more, as keys are."""
     text = masked_text(text)
-    text = _ASSIGNED.sub(lambda found: f"{found['key']}{MASK}", text)
-    return _OPAQUE.sub(MASK, text)
+    text = _ASSIGNED.sub(lambda found: f"{found['key']}{MASKED}", text)
+    return _OPAQUE.sub(MASKED, text)

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from clouds.base.inputs import MASKED, UNKNOWN
 from longhaul.plan.changes import Action, Change
-from longhaul.plan.masking import MASK, UNKNOWN, is_secret_key, masked
+from longhaul.plan.masking import is_secret_key, masked
 from longhaul.plan.texts import described, is_long, text_change
 
 NOTHING = "-"
@@ -97,8 +98,8 @@ def _property(path: str, before: Any, after: Any, differing: Mapping[str, bool])
     replaces = any(forces and (_below(path, said) or _below(said, path)) for said, forces in differing.items())
     key = _LABEL.sub("", path).rsplit(".", 1)[-1]
     secret = any(is_secret_key(part) for part in _LABEL.sub("", path).split("."))
-    if secret or MASK in (before, after):
-        shown = [NOTHING if _is_nothing(value) else MASK for value in (before, after)]
+    if secret or MASKED in (before, after):
+        shown = [NOTHING if _is_nothing(value) else MASKED for value in (before, after)]
         return Property(path=path, before=shown[0], after=shown[1], replaces=replaces)
     if is_long(before) and is_long(after):
         text = text_change(before, after, key=key)
@@ -124,9 +125,9 @@ def _unseen(change: Change, paths: list[str]) -> Iterator[Property]:
         if said.startswith("__") or _overlaps(said, dict.fromkeys(paths, False)):
             continue
         before, after = _at(change.before, said), _at(change.after, said)
-        if before == after and before != MASK:
+        if before == after and before != MASKED:
             before, after = _drift(_at(change.outputs, said), _at(change.found, said), declared=after)
-        if before == MASK or not (before == after or (_is_nothing(before) and _is_nothing(after))):
+        if before == MASKED or not (before == after or (_is_nothing(before) and _is_nothing(after))):
             yield replace(_property(said, before, after, change.differing), replaces=replaces)
 
 

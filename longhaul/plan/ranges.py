@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from clouds.base.inputs import UNKNOWN
 from clouds.base.kinds import Kind
 from clouds.registry import clouds
 from components.model import Environment, plan
 from components.model.racks import gateway_places, rack_places
 from longhaul.plan.changes import Action, Change
 from longhaul.plan.kinds import kind_of
-from longhaul.plan.masking import UNKNOWN
 from longhaul.plan.places import Places
 
 _RANGES_OF_OUR_OWN: Mapping[str, tuple[str, ...]] = {

@@ -50,7 +50,7 @@ def check(environment: Environment, book: PriceBook, *, today: date, days: int =
     stands_in: list[MachineKey] = []
     good = 0
     for key, groups in users.items():
-        price, other = _price(key, book)
+        price, other = book.applied(key)
         if price is None:
             if not isinstance(key, HostKey):
                 missing[key] = tuple(dict.fromkeys(groups))
@@ -63,11 +63,3 @@ def check(environment: Environment, book: PriceBook, *, today: date, days: int =
         else:
             old.append(OldPrice(key=key, price=price, days=age))
     return Check(missing=missing, old=tuple(old), stands_in=tuple(stands_in), good=good)
-
-
-def _price(key: Key, book: PriceBook) -> tuple[Price | None, bool]:
-    """Return the price, and whether the ordinary price was looked up in place of the spot price."""
-    price = book.find(key)
-    if price is None and isinstance(key, MachineKey) and key.spot:
-        return book.find(key.on_demand()), True
-    return price, False

@@ -9,10 +9,9 @@ from decimal import Decimal
 from pathlib import Path
 
 from clouds.base.fault import Fault, Location
-from clouds.base.prices import HostKey, Key, MachineKey, Part, PartKey, Price
+from clouds.base.prices import HostKey, Key, MachineKey, PartKey, Price
 from components.model.document import Document, read_document
 from components.model.errors import ConfigurationError, Problem
-from components.model.machine_types import CloudKind
 from components.model.validate import validate
 from longhaul.prices.entries import Entry, HostEntry, MachineEntry, PartEntry, PriceFile
 from longhaul.prices.names import name_of
@@ -51,21 +50,16 @@ class PriceBook:
         return cls({key: _price(entry) for _, key, entry in _entries(read.value)})
 
     def find(self, key: Key) -> Price | None:
-        """Return the price of ``key``; None when the book has none."""
+        """Return the price of ``key``; None when the book has none. Neither of a spot price and the ordinary price is
+        ever derived from the other."""
         return self.prices.get(key)
 
-    def hourly(self, *, cloud: CloudKind, region: str, machine_type: str, spot: bool) -> Price | None:
-        """Return the price of a machine, whose ``hourly`` is for one hour; None when the book has none. A spot price is
-        never derived from the ordinary price, nor the ordinary price from a spot price."""
-        return self.find(MachineKey(cloud=cloud, region=region, machine_type=machine_type, spot=spot))
-
-    def part(self, *, cloud: CloudKind, region: str, part: Part) -> Price | None:
-        """Return the price of a part of a network; None when the book has none."""
-        return self.find(PartKey(cloud=cloud, region=region, part=part))
-
-    def host(self, *, site: str) -> Price | None:
-        """Return the price of each host of an on-premises site; None when the book has none."""
-        return self.find(HostKey(site=site))
+    def applied(self, key: Key) -> tuple[Price | None, bool]:
+        """Return the price that counts for ``key``, and whether the ordinary price stands in for that of spot."""
+        price = self.find(key)
+        if price is None and isinstance(key, MachineKey) and key.spot:
+            return self.find(key.on_demand()), True
+        return price, False
 
     def updated(self, prices: Mapping[Key, Price]) -> PriceBook:
         """Return the same book, with ``prices`` in place of its own for the same keys."""

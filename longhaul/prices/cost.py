@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from clouds.base.prices import HostKey, MachineKey, Price
+from clouds.base.prices import HostKey, Price
 from components.model import Environment
 from longhaul.prices.book import PriceBook
 from longhaul.prices.money import Money, total
@@ -171,7 +171,7 @@ class CostDifference:
 def price_of(environment: Environment, book: PriceBook) -> EnvironmentCost:
     """Compute the cost of ``environment`` with the prices of ``book``."""
     wanted = needs(environment)
-    pools = {need.group: _priced(need, book)[0] for need in wanted if need.group.startswith(POOL)}
+    pools = {need.group: book.applied(need.key)[0] for need in wanted if need.group.startswith(POOL)}
     return EnvironmentCost(environment=environment.name, lines=tuple(_line(need, book, pools) for need in wanted))
 
 
@@ -188,22 +188,13 @@ def difference(before: EnvironmentCost, after: EnvironmentCost) -> CostDifferenc
 
 
 def _line(need: Need, book: PriceBook, pools: Mapping[str, Price | None]) -> CostLine:
-    price, assumed = _priced(need, book)
+    price, stands_in = book.applied(need.key)
     return CostLine(
         need=need,
         price=price,
-        assumed=assumed,
+        assumed=STANDS_IN if stands_in and price is not None else "",
         fallbacks=tuple((name, pools.get(f"{POOL}{name}")) for name in need.fallbacks),
     )
-
-
-def _priced(need: Need, book: PriceBook) -> tuple[Price | None, str]:
-    """Return the price, and words for it when it is a substitute."""
-    price = book.find(need.key)
-    if price is None and isinstance(need.key, MachineKey) and need.key.spot:
-        price = book.find(need.key.on_demand())
-        return price, STANDS_IN if price is not None else ""
-    return price, ""
 
 
 def _by_name(cost: EnvironmentCost) -> dict[tuple[str, str], CostLine]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from longhaul.project import OBJECTS, PROJECT_FILE, STACKS
 
@@ -21,12 +21,8 @@ SHARED = (
 """Paths that every environment is made of; a folder ends with a slash. Documentation and tests are not among them."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Side:
-    """Environment files on one side of a change."""
-
-    hosts: Mapping[str, str | None] = field(default_factory=dict)
-    """Path of the hosts file that an environment names, by environment."""
+Side = Mapping[str, str | None]
+"""Environment files on one side of a change: the path of the hosts file that each names, by environment."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,22 +51,22 @@ def side(paths: Iterable[str], read: Callable[[str], str | None]) -> Side:
         name = environment_of(path)
         if name is not None and path == f"{STACKS}/Pulumi.{name}.yaml":
             hosts[name] = _hosts_file(read(path) or "")
-    return Side(hosts=hosts)
+    return hosts
 
 
 def affected(changed: Iterable[str], *, before: Side, after: Side) -> Affected:
     """Return the environments that the files ``changed`` affect."""
     touched = tuple(changed)
-    found: set[str] = set(after.hosts) if any(map(_is_shared, touched)) else set()
+    found: set[str] = set(after) if any(map(_is_shared, touched)) else set()
     for path in touched:
         name = environment_of(path)
         if name is not None:
             found.add(name)
         for one in (before, after):
-            found.update(env for env, hosts in one.hosts.items() if hosts == path)
+            found.update(env for env, hosts in one.items() if hosts == path)
     return Affected(
-        environments=tuple(sorted(found & set(after.hosts))),
-        deleted=tuple(sorted(set(before.hosts) - set(after.hosts))),
+        environments=tuple(sorted(found & set(after))),
+        deleted=tuple(sorted(set(before) - set(after))),
     )
 
 

@@ -134,7 +134,7 @@ def _base_file(repository: Repository, commit: str, env: str, *, before: Side, f
     there was no file or it was not valid: then nothing was declared that could be compared with."""
     from components.model import ConfigurationError, load
 
-    names = [f"{STACKS}/Pulumi.{env}.yaml", before.hosts.get(env)]
+    names = [f"{STACKS}/Pulumi.{env}.yaml", before.get(env)]
     folder.mkdir(parents=True, exist_ok=True)
     for name in names:
         text = repository.text(commit, name) if name is not None else None

@@ -18,14 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from clouds.base.inputs import SECRET, SIGNATURE
 from longhaul.engine.backend import current_backend
 from longhaul.engine.locate import engine_binary
 from longhaul.engine.throwaway import throwaway_backend
 from longhaul.exits import CommandError
 from longhaul.project import PROJECT_FILE, Project
-
-SIGNATURE = ("4dabf18193072939515e22adb298388d", "1b47061264138c4ac30d75fd1eb44270")
-"""Key and value that mark a secret in a state (pulumi v3.250.0, ``sdk/go/common/resource/sig/sig.go``)."""
 
 PLACEHOLDER = '"taken out for this preview"'
 """Text in place of every secret's value. It is JSON, because a state holds the plain values of secrets as JSON."""
@@ -72,8 +70,8 @@ _NOT_PASSED = ("GITHUB_TOKEN", "LONGHAUL_ENV", "PULUMI_CONFIG_PASSPHRASE", "PULU
 def without_secrets(value: Any) -> Any:
     """Return a deployment in which every secret has the same value and nothing says how secrets are encrypted."""
     if isinstance(value, dict):
-        if value.get(SIGNATURE[0]) == SIGNATURE[1]:
-            return {SIGNATURE[0]: SIGNATURE[1], "plaintext": PLACEHOLDER}
+        if value.get(SIGNATURE) == SECRET:
+            return {SIGNATURE: SECRET, "plaintext": PLACEHOLDER}
         return {key: without_secrets(inner) for key, inner in value.items() if key != "secrets_providers"}
     if isinstance(value, list):
         return [without_secrets(inner) for inner in value]

@@ -11,12 +11,12 @@ KEPT_S = 7 * 86400.0
 """Time since the last use, seconds: long enough for a branch that is put aside for some days."""
 
 
-def prune(folder: Path, *, kept_s: float = KEPT_S) -> list[str]:
-    """Remove the folders whose last use is more than ``kept_s`` seconds ago and that no mount of this machine needs.
-    Return their names."""
+def prune(folder: Path) -> list[str]:
+    """Remove the folders whose last use is too long ago and that no mount of this machine needs. Return their
+    names."""
     if not folder.is_dir():
         return []
-    limit = time.time() - kept_s
+    limit = time.time() - KEPT_S
     old = [place for place in folder.iterdir() if not place.name.startswith(".") and place.stat().st_mtime < limit]
     needed = _mounts() if old else ""
     gone = [place for place in old if _as_mounted(place) not in needed]

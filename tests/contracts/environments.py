@@ -13,7 +13,7 @@ from pulumi import Output
 from components.cluster import Cluster
 from components.model import Environment, load, plan
 from components.model.load import parse
-from components.objects.cluster import ClusterObjects, Infrastructure
+from components.objects.cluster import ClusterObjects
 from tests.contracts.there import aws_parts, azure_parts, teller
 from tests.support.declared import Declared, Program, declare, plain
 from tests.support.hosts import STACKS
@@ -89,8 +89,7 @@ def objects(environment: Environment) -> Program:
     """Declare the second stack."""
 
     def build() -> Mapping[str, Any]:
-        made = Infrastructure(node_controller_role=Output.from_input(ROLE))
-        ClusterObjects(environment, plan(environment), made)
+        ClusterObjects(environment, plan(environment), node_controller_role=Output.from_input(ROLE))
         return {}
 
     return declare(build)

@@ -8,7 +8,7 @@ from typing import Any
 from pulumi import Output
 
 from components.model import Environment, plan
-from components.objects.cluster import ClusterObjects, Infrastructure
+from components.objects.cluster import ClusterObjects
 from tests.support.declared import Declared, declare
 from tests.support.whole import declare_whole, with_few_machines
 
@@ -32,8 +32,7 @@ def declared(environment: Environment) -> Program:
     """Declare both stacks of an environment without an engine, with one machine of each kind."""
 
     def objects() -> Mapping[str, Any]:
-        made = Infrastructure(node_controller_role=Output.from_input(ROLE))
-        ClusterObjects(environment, plan(environment), made)
+        ClusterObjects(environment, plan(environment), node_controller_role=Output.from_input(ROLE))
         return {}
 
     return (*declare_whole(with_few_machines(environment)).resources, *declare(objects).resources)

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from azure.core.exceptions import ServiceRequestError
 
-from clouds.azure.session import MANAGEMENT, AzureError, ResourceManager
+from clouds.azure.session import MANAGEMENT, AzureError, ResourceManager, asked
 
 VM = "/subscriptions/s/virtualMachines/m"
 STATUS, RESULT = f"{MANAGEMENT}/operations/1", f"{MANAGEMENT}/operations/1?monitor=true"
@@ -80,6 +81,15 @@ def test_what_is_not_there_is_none_and_any_other_refusal_an_error() -> None:
         manager.find(VM, version="1")
     with pytest.raises(AzureError, match="not JSON"):
         manager.get(VM, version="1")
+
+
+def test_a_client_that_reached_nobody_may_try_again() -> None:
+    with (
+        pytest.raises(AzureError, match="the secret a: no answer: ServiceRequestError") as raised,
+        asked("the secret a"),
+    ):
+        raise ServiceRequestError("Name or service not known")
+    assert (raised.value.status, raised.value.passing, raised.value.answered) == (0, True, False)
 
 
 @pytest.mark.parametrize(("status", "passing"), [(0, True), (409, True), (429, True), (503, True), (403, False)])

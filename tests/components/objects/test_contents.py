@@ -12,7 +12,7 @@ from clouds.base.pool import Pool
 from components.model import Environment, load, plan
 from components.model.nodes import rack_node_name
 from components.objects import dns, priorities, training
-from components.objects.cluster import ClusterObjects, Infrastructure
+from components.objects.cluster import ClusterObjects
 from components.objects.labels import FIELD_MANAGER
 from components.objects.rbac import BOOTSTRAPPERS, JOIN_SERVICE, KUBELET_CLIENTS, NODE_CONTROLLER
 from tests.support.declared import Program, declare, every, plain
@@ -23,8 +23,7 @@ ROLE = "arn:aws:iam::123456789012:role/node-controller"
 
 def objects(environment: Environment) -> Program:
     def build() -> Mapping[str, Any]:
-        made = Infrastructure(node_controller_role=Output.from_input(ROLE))
-        ClusterObjects(environment, plan(environment), made)
+        ClusterObjects(environment, plan(environment), node_controller_role=Output.from_input(ROLE))
         return {}
 
     return declare(build)

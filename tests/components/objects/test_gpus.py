@@ -13,7 +13,7 @@ from components.model import Environment, load, plan
 from components.model.gpus import has_gpus
 from components.model.nodes import GPU_LABEL
 from components.objects import gpus
-from components.objects.cluster import ClusterObjects, Infrastructure
+from components.objects.cluster import ClusterObjects
 from longhaul.depot import contents
 from longhaul.toolchain.spec import load as load_spec
 from tests.support.api_server import ApiServer
@@ -33,8 +33,7 @@ def _production() -> Environment:
 
 def objects(environment: Environment) -> Program:
     def build() -> dict[str, Any]:
-        made = Infrastructure(node_controller_role=Output.from_input("arn:aws:iam::1:role/x"))
-        ClusterObjects(environment, plan(environment), made)
+        ClusterObjects(environment, plan(environment), node_controller_role=Output.from_input("arn:aws:iam::1:role/x"))
         return {}
 
     return declare(build)

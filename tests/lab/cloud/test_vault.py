@@ -11,6 +11,8 @@ from azure.core.pipeline.transport import RequestsTransport
 from azure.identity import EnvironmentCredential
 from azure.keyvault.secrets import ApiVersion, SecretClient
 
+from clouds.azure.api import Vault
+from clouds.azure.session import AzureError
 from lab.cloud.azure.roles import SECRETS_OFFICER, SECRETS_USER
 from tests.lab.cloud import estate
 from tests.lab.cloud.conftest import GROUP, NETWORK, SUBSCRIPTION, Live, Source, resolve
@@ -85,6 +87,36 @@ def test_deleted_secrets_can_be_recovered_or_purged(vault: Live) -> None:
     secrets.purge_deleted_secret("a")
     secrets.set_secret("a", "2")
     assert secrets.get_secret("a").value == "2"
+
+
+def test_what_the_program_does_with_a_secret(vault: Live) -> None:
+    secrets = Vault(URL)
+    assert secrets.get("a") is None
+    secrets.delete("a")
+    secrets.set("a", "1", content_type="text/plain")
+    secrets.delete("a")
+    assert secrets.get("a") is None
+    secrets.set("a", "2")
+    assert secrets.get("a") == "2"
+    assert [one.version for one in client().list_properties_of_secret_versions("a")][1:], "it was recovered"
+    with pytest.raises(AzureError, match=f"the secret under_score of {URL[:-1]}: BadParameter: ") as refused:
+        secrets.set("under_score", "x")
+    assert (refused.value.status, refused.value.passing) == (400, False)
+
+
+def test_what_the_program_is_told_of_a_refusal(live: Live) -> None:
+    estate.build(live, with_machine=False)
+    live.put(estate.VAULT, estate.vault(live, **LOOPBACK))
+    with pytest.raises(AzureError, match=r"the secret a of .*: ForbiddenByRbac: Caller is not authorized") as refused:
+        Vault(URL).get("a")
+    assert (refused.value.status, refused.value.code, refused.value.answered) == (403, "ForbiddenByRbac", True)
+
+
+def test_the_program_is_told_what_is_wrong_with_its_credentials(vault: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AZURE_CLIENT_SECRET", "wrong")
+    with pytest.raises(AzureError, match=r"no Azure credential works: .* Sign in with `az login`") as refused:
+        Vault(URL).get("a")
+    assert (refused.value.status, refused.value.passing) == (401, False)
 
 
 @pytest.mark.parametrize(("name", "value"), [("under_score", "x"), ("a", "x" * 25 * 1024 + "x")])

@@ -11,10 +11,9 @@ from unittest import mock
 
 from pulumi.runtime import rpc
 
+from clouds.base.inputs import MASKED, SECRET, SIGNATURE, UNKNOWN
 from components.control_plane.issuing import new_authority, new_key
 from components.model import Environment
-from longhaul.plan.masking import MASK, UNKNOWN
-from longhaul.review.sealed import SIGNATURE
 from tests.support import whole
 from tests.support.declared import Declared, plain
 from tests.support.whole import cloud
@@ -84,9 +83,9 @@ def _id(urn: str) -> str:
 
 def _secret(value: Any) -> dict[str, Any]:
     """Return a secret as a state has it before the engine encrypts it."""
-    if isinstance(value, dict) and SIGNATURE[0] in value:
+    if isinstance(value, dict) and SIGNATURE in value:
         return value
-    return {SIGNATURE[0]: SIGNATURE[1], "plaintext": json.dumps(value)}
+    return {SIGNATURE: SECRET, "plaintext": json.dumps(value)}
 
 
 def _secrets_marked(value: Any) -> Any:
@@ -99,9 +98,9 @@ def _secrets_marked(value: Any) -> Any:
 
 def _filled(checked: Any, declared: Any) -> Any:
     """Return the plugin's inputs, with the program's values where these are unknown or masked."""
-    if checked in (UNKNOWN, MASK):
+    if checked in (UNKNOWN, MASKED):
         return declared
-    if isinstance(checked, dict) and isinstance(declared, dict) and SIGNATURE[0] not in declared:
+    if isinstance(checked, dict) and isinstance(declared, dict) and SIGNATURE not in declared:
         return {key: _filled(inner, declared.get(key, inner)) for key, inner in checked.items()}
     if isinstance(checked, list) and isinstance(declared, list) and len(checked) == len(declared):
         return [_filled(*pair) for pair in zip(checked, declared, strict=True)]

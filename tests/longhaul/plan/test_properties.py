@@ -6,7 +6,8 @@ import base64
 import json
 from typing import Any
 
-from longhaul.plan.masking import LATER, UNKNOWN
+from clouds.base.inputs import UNKNOWN
+from longhaul.plan.masking import LATER
 from longhaul.plan.properties import Property, properties
 from tests.longhaul.plan.steps import changes, step
 

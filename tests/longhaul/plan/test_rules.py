@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from clouds.base.findings import Finding
-from longhaul.plan.masking import LATER, UNKNOWN
+from clouds.base.inputs import UNKNOWN
+from longhaul.plan.masking import LATER
 from longhaul.plan.plan import Plan
 from longhaul.plan.text import to_text
 from longhaul.report.text import WIDTH

@@ -7,8 +7,9 @@ import json
 
 import pytest
 
+from clouds.base.inputs import MASKED
 from longhaul.plan.markdown import to_markdown
-from longhaul.plan.masking import MASK, is_secret_key, masked, masked_file
+from longhaul.plan.masking import is_secret_key, masked, masked_file
 from longhaul.plan.text import to_json, to_text
 from tests.longhaul.plan.steps import TEMPLATE, VM, judged, step
 
@@ -27,7 +28,7 @@ LONG = "0123456789 " * 20
 
 CHANGES = [
     ({"sharedKey": "old"}, {"sharedKey": SECRET}),
-    ({"sharedKey": SECRET}, {"sharedKey": MASK}),
+    ({"sharedKey": SECRET}, {"sharedKey": MASKED}),
     ({"tunnel1PresharedKey": SECRET}, {}),
     ({"settings": {"adminPassword": "a"}}, {"settings": {"adminPassword": SECRET}}),
     ({"list": [{"name": "a", "token": SECRET}]}, {"list": [{"name": "a", "token": "other"}]}),
@@ -54,12 +55,12 @@ def test_no_form_shows_a_secret(op: str, before_after: tuple[dict[str, object], 
 
 def test_that_a_secret_changes_is_said() -> None:
     kind = "azure-native:network:VirtualNetworkGatewayConnection"
-    masked_both = {"sharedKey": MASK}
+    masked_both = {"sharedKey": MASKED}
     plan = judged(
         step("update", kind, "lab-links-weu-rack-c", masked_both, masked_both, detailed={"sharedKey": "update"})
     )
     assert [(one.path, one.before, one.after) for one in plan.parts[0].lines[0].properties] == [
-        ("sharedKey", MASK, MASK)
+        ("sharedKey", MASKED, MASKED)
     ]
 
 
@@ -98,4 +99,4 @@ def test_what_is_no_secret_stays() -> None:
 
 
 def test_a_files_opaque_runs_are_masked() -> None:
-    assert masked_file("key = " + "Zm9v" * 12) == f"key = {MASK}"
+    assert masked_file("key = " + "Zm9v" * 12) == f"key = {MASKED}"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from clouds.base.prices import HostKey, MachineKey, plain
+from clouds.base.prices import HostKey, MachineKey, PartKey, plain
 from longhaul.prices.book import BookError, PriceBook
 from longhaul.prices.write import save, text
 from tests.longhaul.prices.conftest import price
@@ -53,26 +53,26 @@ def problems(folder: Path, content: str) -> list[str]:
 
 def test_prices_are_found_by_what_they_are_for(tmp_path: Path) -> None:
     book = PriceBook.load(written(tmp_path, GOOD))
-    found = book.hourly(cloud="azure", region="westeurope", machine_type="Standard_D8s_v5", spot=False)
+    found = book.find(MachineKey(cloud="azure", region="westeurope", machine_type="Standard_D8s_v5", spot=False))
     assert found is not None
     assert (found.amount, found.hourly, found.monthly) == (Decimal("0.4605"), Decimal("0.4605"), Decimal("336.165"))
     assert (found.currency, found.source, found.read) == ("USD", "https://prices.example/x", date(2026, 2, 1))
-    spot = book.hourly(cloud="aws", region="us-east-1", machine_type="p5.48xlarge", spot=True)
+    spot = book.find(MachineKey(cloud="aws", region="us-east-1", machine_type="p5.48xlarge", spot=True))
     assert spot is not None
     assert (spot.amount, spot.note) == (Decimal("20.1"), "agreed in January")
-    nat = book.part(cloud="aws", region="us-east-1", part="nat-gateway")
+    nat = book.find(PartKey(cloud="aws", region="us-east-1", part="nat-gateway"))
     assert nat is not None
     assert str(nat) == "0.05 USD an hour"
-    host = book.host(site="colo")
+    host = book.find(HostKey(site="colo"))
     assert host is not None
     assert (host.hourly, host.monthly, str(host)) == (Decimal(1), Decimal(730), "730 EUR a month")
 
 
 def test_spot_and_ordinary_prices_are_never_each_others(tmp_path: Path) -> None:
     book = PriceBook.load(written(tmp_path, GOOD))
-    assert book.hourly(cloud="azure", region="westeurope", machine_type="Standard_D8s_v5", spot=True) is None
-    assert book.hourly(cloud="aws", region="us-east-1", machine_type="p5.48xlarge", spot=False) is None
-    assert book.hourly(cloud="azure", region="eastus", machine_type="Standard_D8s_v5", spot=False) is None
+    assert book.find(MachineKey(cloud="azure", region="westeurope", machine_type="Standard_D8s_v5", spot=True)) is None
+    assert book.find(MachineKey(cloud="aws", region="us-east-1", machine_type="p5.48xlarge", spot=False)) is None
+    assert book.find(MachineKey(cloud="azure", region="eastus", machine_type="Standard_D8s_v5", spot=False)) is None
 
 
 def test_everything_wrong_is_one_report_with_lines(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from longhaul.exits import CommandError, Exit
-from longhaul.review.affected import SHARED, Side, affected, environment_of
+from longhaul.review.affected import SHARED, affected, environment_of
 from longhaul.review.outcome import Outcome, Review
 from longhaul.review.reviewing import Reviewer
 from tests.longhaul.review.conftest import Checkout, Plans
@@ -167,6 +167,6 @@ def test_names_of_stack_files() -> None:
 
 
 def test_a_hosts_file_that_only_one_side_names() -> None:
-    before, after = Side(hosts={"a": "stacks/old.yaml"}), Side(hosts={"a": "stacks/new.yaml", "b": None})
+    before, after = {"a": "stacks/old.yaml"}, {"a": "stacks/new.yaml", "b": None}
     for path in ("stacks/old.yaml", "stacks/new.yaml"):
         assert affected([path], before=before, after=after).environments == ("a",)

@@ -1,10 +1,9 @@
-"""``longhaul review``, from its command line to GitHub."""
+"""``longhaul review``, from its command line to what is posted."""
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +16,8 @@ from longhaul.review import planner
 from longhaul.review.outcome import Outcome, Review
 from longhaul.review.text import MARKERS
 from tests.longhaul.review.conftest import Checkout, Plans, plan
-from tests.longhaul.review.github_stand_in import REPOSITORY, TOKEN, StandIn, serving
 
-
-@pytest.fixture(name="github")
-def _github(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
-    with serving() as github:
-        monkeypatch.setenv("GITHUB_API_URL", github.url)
-        monkeypatch.setenv("GITHUB_REPOSITORY", REPOSITORY)
-        monkeypatch.setenv("GITHUB_TOKEN", TOKEN)
-        yield github
-        assert github.wrong == []
+REPOSITORY = "octo-org/octo-repo"
 
 
 @pytest.fixture(name="plans")
@@ -39,7 +29,7 @@ def _plans(monkeypatch: pytest.MonkeyPatch) -> Plans:
 
 @pytest.fixture(autouse=True)
 def _no_actions(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("GITHUB_EVENT_PATH", "GITHUB_REPOSITORY", "GITHUB_TOKEN", "LONGHAUL_ENV"):
+    for name in ("GITHUB_EVENT_PATH", "GITHUB_REPOSITORY", "LONGHAUL_ENV"):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -59,43 +49,39 @@ def event(path: Path, monkeypatch: pytest.MonkeyPatch, *, head: str | None) -> N
     content: dict[str, Any] = {"pull_request": {"number": 7, "head": {"repo": repo}}}
     path.write_text(json.dumps(content), encoding="utf-8")
     monkeypatch.setenv("GITHUB_EVENT_PATH", str(path))
+    monkeypatch.setenv("GITHUB_REPOSITORY", REPOSITORY)
 
 
-def test_a_pull_request_gets_its_comment_and_then_its_new_verdict(
-    checkout: Checkout, plans: Plans, github: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_branch_of_the_repository_is_planned(
+    checkout: Checkout,
+    plans: Plans,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     event(tmp_path / "event.json", monkeypatch, head="Octo-Org/octo-repo")
     checkout.resize("dev", 5)
     checkout.commit()
     plans.answers["dev"] = plan("refused")
-    assert run(checkout, "--base", "main", "--comment", "github") == Exit.REFUSED
-    assert github.comments[0]["body"].startswith(f"{MARKERS[False]}\n## Longhaul: refused\n")
-    plans.answers["dev"] = plan("safe")
-    assert run(checkout, "--base", "main", "--comment", "github") == Exit.OK
-    assert len(github.comments) == 1
-    assert "## Longhaul: safe" in github.comments[0]["body"]
+    assert run(checkout, "--base", "main", "--format", "markdown") == Exit.REFUSED
+    assert capsys.readouterr().out.startswith(f"{MARKERS[False]}\n## Longhaul: refused\n")
 
 
 @pytest.mark.parametrize("head", ["stranger/octo-repo", None])
-def test_for_a_fork_nothing_is_planned_and_github_is_not_asked(
+def test_for_a_fork_nothing_is_planned(
     head: str | None,
     checkout: Checkout,
     plans: Plans,
-    github: StandIn,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     event(tmp_path / "event.json", monkeypatch, head=head)
-    monkeypatch.delenv("GITHUB_TOKEN")
     checkout.resize("dev", 5)
     checkout.commit()
-    assert run(checkout, "--base", "main", "--format", "markdown", "--comment", "github") == Exit.OK
-    said = capsys.readouterr()
-    assert "A maintainer who has read it pushes the branch" in said.out
-    assert "no comment: a job for a fork" in said.err
+    assert run(checkout, "--base", "main", "--format", "markdown") == Exit.OK
+    assert "A maintainer who has read it pushes the branch" in capsys.readouterr().out
     assert plans.asked == {}
-    assert github.asked == []
 
 
 def test_a_fork_elsewhere_is_said_by_the_caller(checkout: Checkout, plans: Plans) -> None:
@@ -112,7 +98,6 @@ def test_an_invalid_file_of_a_fork_is_still_found(checkout: Checkout, plans: Pla
 def test_in_three_jobs(
     checkout: Checkout,
     plans: Plans,
-    github: StandIn,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -133,32 +118,30 @@ def test_in_three_jobs(
     summary = tmp_path / "summary.md"
     summary.write_text("before\n", encoding="utf-8")
     written = ("--format", "markdown", "--to", str(summary))
-    assert run(checkout, "--from", str(first), str(second), *written, "--comment", "github") == Exit.REFUSED
-    body = github.comments[0]["body"]
+    assert run(checkout, "--from", str(first), str(second), *written) == Exit.REFUSED
+    before, _, body = summary.read_text(encoding="utf-8").partition("\n")
+    assert before == "before"
     assert [line.split("**")[1] for line in body.splitlines() if line.startswith("- ") and "**" in line][:2] == [
         "invalid",
         "needs care",
     ]
-    assert summary.read_text(encoding="utf-8") == f"before\n{body}"
 
 
-def test_drift_opens_one_issue_and_closes_it(checkout: Checkout, plans: Plans, github: StandIn) -> None:
+def test_drift_differs_until_nothing_does(checkout: Checkout, plans: Plans, capsys: pytest.CaptureFixture[str]) -> None:
     same = plan("safe")
     same = planner.Planned(
         summary=same.summary.model_copy(update={"counts": {}}), markdown=same.markdown, has_state=True
     )
     plans.answers = {"dev": plan("care"), "two": same}
-    assert run(checkout, "--drift", "--issue", "github") == Exit.FAILED
+    assert run(checkout, "--drift", "--format", "markdown") == Exit.FAILED
     assert plans.drift
     assert plans.asked == {"dev": None, "two": None}
-    (issue,) = github.issues
-    assert issue["title"] == "What runs differs from what is declared"
-    assert issue["body"].startswith(MARKERS[True])
-    assert "**differs** `dev`" in issue["body"]
-    assert "**as declared** `two`" in issue["body"]
+    body = capsys.readouterr().out
+    assert body.startswith(MARKERS[True])
+    assert "**differs** `dev`" in body
+    assert "**as declared** `two`" in body
     plans.answers["dev"] = same
-    assert run(checkout, "--drift", "--issue", "github") == Exit.OK
-    assert issue["state"] == "closed"
+    assert run(checkout, "--drift") == Exit.OK
 
 
 def test_what_is_nowhere_yet_has_not_drifted(checkout: Checkout, plans: Plans, tmp_path: Path) -> None:
@@ -167,31 +150,6 @@ def test_what_is_nowhere_yet_has_not_drifted(checkout: Checkout, plans: Plans, t
     assert run(checkout, "--drift", "--format", "json", "--to", str(to)) == Exit.OK
     review = Review.model_validate_json(to.read_text(encoding="utf-8"))
     assert {entry.outcome for entry in review.environments} == {Outcome.ABSENT}
-
-
-def test_an_issue_is_for_drift(checkout: Checkout, plans: Plans, github: StandIn) -> None:
-    with pytest.raises(CommandError, match="--issue github is for what --drift finds"):
-        run(checkout, "--base", "main", "--issue", "github")
-
-
-@pytest.mark.parametrize(
-    ("missing", "says"),
-    [("GITHUB_TOKEN", "GITHUB_TOKEN is not set"), ("GITHUB_EVENT_PATH", "runs for no pull request")],
-)
-def test_what_a_comment_needs(
-    missing: str,
-    says: str,
-    checkout: Checkout,
-    plans: Plans,
-    github: StandIn,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    event(tmp_path / "event.json", monkeypatch, head=REPOSITORY)
-    monkeypatch.delenv(missing)
-    with pytest.raises(CommandError, match=says) as caught:
-        run(checkout, "--base", "main", "--comment", "github")
-    assert caught.value.code is Exit.USAGE
 
 
 def test_an_event_that_cannot_be_read(checkout: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,14 +11,15 @@ from typing import Any
 import pytest
 import yaml
 
+from clouds.base.inputs import SECRET, SIGNATURE
 from longhaul.exits import CommandError
 from longhaul.project import Project
 from longhaul.review.outcome import Outcome
 from longhaul.review.planner import CommandPlanner, PlanError, drift_words, summary_of
-from longhaul.review.sealed import PLACEHOLDER, SIGNATURE, sealed, without_secrets
+from longhaul.review.sealed import PLACEHOLDER, sealed, without_secrets
 from tests.longhaul.review.conftest import PLANS, Checkout
 
-CIPHER = {SIGNATURE[0]: SIGNATURE[1], "ciphertext": "v1:abc:def"}
+CIPHER = {SIGNATURE: SECRET, "ciphertext": "v1:abc:def"}
 DEPLOYMENT = {
     "manifest": {"version": "v3.250.0"},
     "secrets_providers": {"type": "passphrase", "state": {"salt": "v1:salt"}},
@@ -108,7 +109,7 @@ def test_every_secret_is_the_same_and_none_is_there() -> None:
     plain = without_secrets(DEPLOYMENT)
     assert "v1:" not in json.dumps(plain)
     resource = plain["resources"][0]
-    assert resource["inputs"] == {"key": {SIGNATURE[0]: SIGNATURE[1], "plaintext": PLACEHOLDER}, "name": "n"}
+    assert resource["inputs"] == {"key": {SIGNATURE: SECRET, "plaintext": PLACEHOLDER}, "name": "n"}
     assert resource["outputs"]["l"] == [resource["inputs"]["key"]]
     assert json.loads(PLACEHOLDER)
 

@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
+from clouds.base import inputs
 from lab import tools
 from longhaul.report.markdown import plain
 from longhaul.review.outcome import Outcome
 from longhaul.review.planner import CommandPlanner, Planned
-from longhaul.review.sealed import SIGNATURE, sealed
+from longhaul.review.sealed import sealed
 from tests.longhaul.review.conftest import SUBSCRIPTION, Checkout
 
 pytestmark = pytest.mark.engine
@@ -53,7 +54,7 @@ def put_stack(checkout: Checkout, environ: dict[str, str], *more: dict[str, Any]
     """Create a stack whose cluster has a secret output, which the engine itself encrypts."""
     engine(checkout, environ, "stack", "init", "two")
     exported: dict[str, Any] = json.loads(engine(checkout, environ, "stack", "export", "--stack", "two"))
-    secret = {SIGNATURE[0]: SIGNATURE[1], "plaintext": json.dumps(SECRET)}
+    secret = {inputs.SIGNATURE: inputs.SECRET, "plaintext": json.dumps(SECRET)}
     exported["deployment"]["resources"] = [
         {"urn": STACK, "custom": False, "type": "pulumi:pulumi:Stack", "outputs": {"secret": secret}},
         {"urn": CLUSTER, "custom": False, "type": "longhaul:Cluster", "parent": STACK, "outputs": {"secret": secret}},

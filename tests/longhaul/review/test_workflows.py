@@ -1,10 +1,14 @@
-"""The workflows: the permissions of each job, and that actionlint finds nothing."""
+"""The workflows: the permissions of each job, what is posted, and that actionlint finds nothing."""
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import shutil
 import subprocess
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +16,7 @@ import pytest
 import yaml
 
 from lab import tools
+from longhaul.review.text import MARKERS
 from longhaul.toolchain.spec import load
 
 WORKFLOWS = ("apply", "check", "drift", "drills", "preview")
@@ -105,6 +110,95 @@ def test_every_variable_is_documented(github: Path, root: Path) -> None:
     names = set(re.findall(r"(?:vars|secrets)\.(\w+)", text))
     assert len(names) > 8
     assert [name for name in sorted(names) if f"`{name}`" not in documented] == []
+
+
+GH = f"""#!{sys.executable}
+import json, subprocess, sys
+with open("asked", "a") as asked:
+    print(json.dumps(sys.argv[1:]), file=asked)
+if "--paginate" in sys.argv:
+    subprocess.run(["jq", "--raw-output", sys.argv[-1], "listed.json"], check=True)
+"""
+"""A stand-in for ``gh api``, which reads a list through its filter."""
+
+
+def posted(
+    step: dict[str, Any], folder: Path, *, listed: list[dict[str, Any]], state: str = "", affected: bool = True
+) -> list[list[str]]:
+    """Run the script that posts, where GitHub lists ``listed``. Return the requests that write."""
+    if shutil.which("jq") is None:
+        pytest.skip("jq, which is on GitHub's runners, is not here")
+    (folder / "reviews").mkdir()
+    for name, text in {
+        "gh": GH,
+        "listed.json": json.dumps(listed),
+        "comment.md": "now",
+        "issue.md": "now",
+        "reviews/one.json": json.dumps({"environments": [{"name": "dev"}] if affected else []}),
+    }.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    (folder / "gh").chmod(0o755)
+    environ = {"PATH": f"{folder}:{os.environ['PATH']}", "COMMENTS": "the/comments", "ISSUES": "the/issues"}
+    # As GitHub runs `shell: bash`.
+    command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
+    subprocess.run(command, cwd=folder, env={**environ, "STATE": state, "TITLE": "Differs"}, check=True)
+    asked = [json.loads(line) for line in (folder / "asked").read_text(encoding="utf-8").splitlines()]
+    return [words for words in asked if "--paginate" not in words]
+
+
+def entry(number: int, body: str | None, *, kind: str = "Bot", **more: object) -> dict[str, Any]:
+    return {"url": f"url/{number}", "body": body, "user": {"type": kind}, **more}
+
+
+NOT_OURS = (entry(1, f"as you said: {MARKERS[False]}"), entry(2, f"{MARKERS[False]}\nmine", kind="User"))
+
+
+@pytest.mark.parametrize(
+    ("listed", "affected", "written"),
+    [
+        (NOT_OURS, True, [["--method", "POST", "the/comments"]]),
+        (NOT_OURS, False, []),
+        ((*NOT_OURS, entry(3, MARKERS[False]), entry(4, MARKERS[False])), False, [["--method", "PATCH", "url/3"]]),
+    ],
+)
+def test_one_comment_is_begun_and_then_kept(
+    listed: Sequence[dict[str, Any]], affected: bool, written: list[list[str]], github: Path, tmp_path: Path
+) -> None:
+    step = jobs(github, "preview")["comment"]["steps"][-1]
+    requests = posted(step, tmp_path, listed=list(listed), affected=affected)
+    assert [words[1:4] for words in requests] == written
+    assert all("body=@comment.md" in words for words in requests)
+
+
+@pytest.mark.parametrize(
+    ("listed", "state", "written"),
+    [
+        ((), "open", ["POST", "the/issues"]),
+        ((), "closed", []),
+        ((entry(1, MARKERS[True]),), "open", ["PATCH", "url/1", "state=open"]),
+        ((entry(1, MARKERS[True]),), "closed", ["PATCH", "url/1", "state=closed"]),
+        ((entry(1, MARKERS[True], pull_request={}), entry(2, None)), "closed", []),
+    ],
+)
+def test_one_issue_is_open_while_something_differs(
+    listed: Sequence[dict[str, Any]], state: str, written: list[str], github: Path, tmp_path: Path
+) -> None:
+    step = jobs(github, "drift")["issue"]["steps"][-1]
+    requests = posted(step, tmp_path, listed=list(listed), state=state)
+    assert [word for words in requests for word in words if word in written] == written
+    assert len(requests) == bool(written)
+
+
+@pytest.mark.parametrize(("name", "job"), [("preview", "comment"), ("drift", "issue")])
+def test_the_token_that_writes_is_for_gh_alone(name: str, job: str, github: Path) -> None:
+    holders = [step for step in jobs(github, name)[job]["steps"] if "github.token" in str(step)]
+    assert [step["run"].count("longhaul review") for step in holders] == [0]
+    assert jobs(github, name)[job]["steps"][-1] in holders
+
+
+def test_no_comment_is_written_for_a_fork(github: Path) -> None:
+    step = jobs(github, "preview")["comment"]["steps"][-1]
+    assert "github.event.pull_request.head.repo.full_name == github.repository" in step["if"]
 
 
 @pytest.fixture(name="actionlint")
