@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from clouds.aws import session
 from clouds.aws.reader import Caller, Reader, asked
 from clouds.aws.site import AwsSite
-from clouds.base.doctor import Share
-from clouds.base.documented import NAME, document, several
+from clouds.base.doctor import PAGE, Share
 from clouds.base.findings import Finding, NotAskedError, RefusedError, ok, problem, unknown, warning
+
+POLICY = Path(__file__).with_name("operator-policy.json")
+"""The policy of who runs `longhaul up`, as IAM takes it. Each statement allows."""
 
 REGION_KEY = "aws:RequestedRegion"
 
@@ -29,7 +33,7 @@ SERVICE_ROLE = "aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAuto
 
 @dataclass(frozen=True, kw_only=True)
 class Statement:
-    """One statement of the documented policy."""
+    """One statement of the policy."""
 
     actions: tuple[str, ...]
     resources: tuple[str, ...]
@@ -38,17 +42,22 @@ class Statement:
 
 
 def statements() -> tuple[Statement, ...]:
-    """Return the statements of the policy in docs/getting-started.md."""
+    """Return the statements of the policy."""
     return tuple(
         Statement(
-            actions=several(entry["Action"]),
-            resources=several(entry["Resource"]),
+            actions=_several(entry["Action"]),
+            resources=_several(entry["Resource"]),
             conditions={
-                key: several(values) for key, values in entry.get("Condition", {}).get("StringEquals", {}).items()
+                key: _several(values) for key, values in entry.get("Condition", {}).get("StringEquals", {}).items()
             },
         )
-        for entry in document("aws-policy")["Statement"]
+        for entry in json.loads(POLICY.read_text(encoding="utf-8"))["Statement"]
     )
+
+
+def _several(value: str | list[str]) -> tuple[str, ...]:
+    """Return the values of a key that has either one value or a list."""
+    return (value,) if isinstance(value, str) else tuple(value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +72,7 @@ class _Who:
 
 
 def permissions(share: Share[AwsSite], reader: Reader) -> Iterator[Finding]:
-    """Check the actions of docs/getting-started.md by IAM's ``SimulatePrincipalPolicy``. If that is not allowed, check
+    """Check the policy's actions by IAM's ``SimulatePrincipalPolicy``. If that is not allowed, check
     one of them by EC2's ``DryRun``, which "checks whether you have the required permissions for the action, without
     actually making the request, and provides an error response" (EC2 API, ``CreateVpc``)."""
     regions, sites = list(share.regions()), share.sites(*share.places)
@@ -88,12 +97,12 @@ def _said(missing: dict[str, list[str]], sites: tuple[str, ...]) -> Iterator[Fin
     needed = {action: where for action, where in missing.items() if action != ONCE}
     for places in sorted({tuple(where) for where in needed.values()}):
         actions = ", ".join(action for action, where in needed.items() if tuple(where) == places)
-        yield problem(f"AWS, {', '.join(places)}: not allowed: {actions}", *sites, do=f"the policy of {NAME}")
+        yield problem(f"AWS, {', '.join(places)}: not allowed: {actions}", *sites, do=f"the policy of {PAGE}")
     if ONCE in missing:
-        do = f"allow it, or see that the account's Auto Scaling was used before ({NAME})"
+        do = f"allow it, or see that the account's Auto Scaling was used before ({PAGE})"
         yield warning(f"AWS: {ONCE} is not allowed, which an account's first use of Auto Scaling needs", *sites, do=do)
     if not missing:
-        yield ok(f"AWS: everything that {NAME} lists is allowed", *sites)
+        yield ok(f"AWS: everything that {PAGE} lists is allowed", *sites)
 
 
 def _principal(iam: Any, caller: Caller) -> str:
@@ -176,6 +185,6 @@ def _dry_run(reader: Reader, region: str, sites: tuple[str, ...]) -> Finding:
             if error.code == "DryRunOperation":
                 return ok(f"AWS {region}: ec2:CreateVpc is allowed, by a dry run", *sites)
             if error.code == "UnauthorizedOperation":
-                return problem(f"AWS {region}: ec2:CreateVpc is not allowed", *sites, do=f"the policy of {NAME}")
+                return problem(f"AWS {region}: ec2:CreateVpc is not allowed", *sites, do=f"the policy of {PAGE}")
             raise
     raise NotAskedError(f"AWS {region} answered a dry run as if it were none")

@@ -2,40 +2,38 @@
 
 from __future__ import annotations
 
-import re
+import json
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any
 
 from clouds.azure.reader import RESOURCES_VERSION, Reader
 from clouds.azure.site import AzureSite
 from clouds.azure.subscriptions import by_subscription
-from clouds.base.doctor import Share
-from clouds.base.documented import NAME, document, several, text
+from clouds.base.doctor import PAGE, Share
 from clouds.base.findings import Finding, ok, problem
+
+ROLE = Path(__file__).with_name("operator-role.json")
+"""The role of who runs `longhaul up`, as the Azure CLI takes it."""
+
+PROVIDERS = ("Microsoft.Compute", "Microsoft.Network", "Microsoft.KeyVault", "Microsoft.ManagedIdentity")
+"""Resource providers that must be registered in a subscription."""
+
+FEATURES = (("Microsoft.Compute", "EncryptionAtHost"),)
+"""Features that must be registered in a subscription, each after its provider."""
 
 PERMISSIONS_VERSION = "2015-07-01"
 FEATURES_VERSION = "2021-07-01"
 
 
 def actions() -> tuple[str, ...]:
-    """Return the actions of the role in docs/getting-started.md."""
-    return several(document("azure-role")["Actions"])
-
-
-def providers() -> tuple[str, ...]:
-    """Return the resource providers that must be registered in a subscription."""
-    found = re.findall(r"az provider register --namespace ([\w.]+)", text())
-    return tuple(dict.fromkeys(found))
-
-
-def features() -> tuple[tuple[str, str], ...]:
-    """Return the features that must be registered, each after its provider."""
-    return tuple(re.findall(r"az feature register --namespace ([\w.]+) --name (\w+)", text()))
+    """Return the role's actions."""
+    return tuple(json.loads(ROLE.read_text(encoding="utf-8"))["Actions"])
 
 
 def permissions(share: Share[AzureSite], reader: Reader, subscription: str) -> Iterator[Finding]:
-    """Check that the actions of docs/getting-started.md are granted at the subscription or above it:
+    """Check that the role's actions are granted at the subscription or above it:
     learn.microsoft.com, "Permissions - List" of the Authorization API, which "Resource Manager authentication API" asks
     at a subscription. An action is granted when it is among the ``actions`` of any entry and not among the
     ``notActions`` of the same entry."""
@@ -45,9 +43,9 @@ def permissions(share: Share[AzureSite], reader: Reader, subscription: str) -> I
     sites = share.sites(*by_subscription(share)[subscription])
     if missing:
         what = f"Azure, in the subscription {subscription}: not granted: {', '.join(missing)}"
-        yield problem(what, *sites, do=f"the role of {NAME}, assigned at the subscription")
+        yield problem(what, *sites, do=f"the role of {PAGE}, assigned at the subscription")
     else:
-        yield ok(f"Azure: everything that {NAME} lists is granted in the subscription {subscription}", *sites)
+        yield ok(f"Azure: everything that {PAGE} lists is granted in the subscription {subscription}", *sites)
 
 
 def _granted(action: str, permissions: Sequence[dict[str, Any]]) -> bool:
@@ -70,15 +68,15 @@ def _touches(pattern: str, action: str) -> bool:
 
 
 def registrations(share: Share[AzureSite], reader: Reader, subscription: str) -> Iterator[Finding]:
-    """Check that the resource providers and features of docs/getting-started.md are registered: learn.microsoft.com,
+    """Check that the resource providers and features are registered: learn.microsoft.com,
     "Providers - Get" (``registrationState``) and "Features - Get" (``properties.state``)."""
     root, sites = f"/subscriptions/{subscription}", share.sites(*by_subscription(share)[subscription])
     good: list[str] = []
-    for provider in providers():
+    for provider in PROVIDERS:
         state = reader.get(f"{root}/providers/{provider}", version=RESOURCES_VERSION)["registrationState"]
         do = f"az provider register --subscription {subscription} --namespace {provider}"
         yield from _registration(provider, str(state), do, sites, good)
-    for provider, feature in features():
+    for provider, feature in FEATURES:
         path = f"{root}/providers/Microsoft.Features/providers/{provider}/features/{feature}"
         state = reader.get(path, version=FEATURES_VERSION)["properties"]["state"]
         do = f"az feature register --subscription {subscription} --namespace {provider} --name {feature}"

@@ -12,6 +12,8 @@ from clouds.base.fitting import SiteRanges
 from clouds.base.outside import Outside
 from clouds.base.place import Place, SiteT_co
 
+PAGE = "docs/getting-started.md"
+"""Page that says what an account needs."""
 APART = "nothing, if the two are never to reach each other; otherwise another supernet, before anything is made"
 MAKE_IT = "make it, name another one, or leave the key out and have one made"
 FIT_IT = "have it changed, or the file (docs/existing.md, What has to fit)"

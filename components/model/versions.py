@@ -11,7 +11,8 @@ from pydantic import Field
 
 from clouds.base.section import Section
 
-PINNED = Path(__file__).parents[2] / "tools.toml"
+PINNED = Path(__file__).with_name("tools.toml")
+"""``tools.toml``: in a checkout a link to the file at the top, in a wheel a copy of it."""
 
 _EXTRA: dict[str, Any] = {
     "default_in_words": "the one `tools.toml` pins",

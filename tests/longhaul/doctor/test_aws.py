@@ -52,7 +52,7 @@ def evaluated(actions: list[str], *, denied: tuple[str, ...] = ()) -> dict[str, 
 
 
 def simulates(sdk: Sdk, *, denied: tuple[str, ...] = ()) -> list[dict[str, Any]]:
-    """Prepare IAM's answers to the page's statements; return the requests that are expected."""
+    """Prepare IAM's answers to the policy's statements; return the requests that are expected."""
     sdk.says("sts", "get_caller_identity", ROLE, {})
     role = {"Path": "/ci/", "RoleName": "longhaul", "RoleId": "AROAEXAMPLE1234567", "Arn": ROLE_ARN}
     sdk.says("iam", "get_role", {"Role": {**role, "CreateDate": "2026-01-01T00:00:00Z"}}, {"RoleName": "longhaul"})
@@ -68,7 +68,7 @@ def permissions(sdk: Sdk, raw: dict[str, Any] | None = None) -> list[Finding]:
     return list(asked(share("aws", raw), Reader(sdk)))
 
 
-def test_everything_that_the_page_lists_is_simulated(sdk: Sdk) -> None:
+def test_everything_that_the_policy_lists_is_simulated(sdk: Sdk) -> None:
     requests = simulates(sdk)
     (found,) = permissions(sdk)
     assert found.severity is Severity.OK

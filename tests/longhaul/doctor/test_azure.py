@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from clouds.azure import doctor
-from clouds.azure.permissions import actions, features, permissions, providers, registrations
+from clouds.azure.permissions import FEATURES, PROVIDERS, actions, permissions, registrations
 from clouds.azure.reader import Reader
 from clouds.azure.session import AzureError
 from clouds.base.findings import Finding, NotAskedError, Severity
@@ -68,9 +68,9 @@ def test_an_examples_subscription_is_not_asked_for() -> None:
             "Microsoft.Compute/virtualMachines/*",
         ),
     ],
-    ids=["owner", "the page's", "contributor", "and user access administrator", "a part taken away"],
+    ids=["owner", "the role's", "contributor", "and user access administrator", "a part taken away"],
 )
-def test_what_is_granted_is_compared_with_the_page(manager: Manager, granted: list[Any], missing: str) -> None:
+def test_what_is_granted_is_compared_with_the_role(manager: Manager, granted: list[Any], missing: str) -> None:
     manager.lists(PERMISSIONS, *granted, size=1)
     (found,) = permissions(share("azure"), manager.reader(), SUBSCRIPTION)
     assert found.severity is (Severity.PROBLEM if missing else Severity.OK)
@@ -79,10 +79,10 @@ def test_what_is_granted_is_compared_with_the_page(manager: Manager, granted: li
 
 
 def test_what_is_not_registered_is_told_with_the_command(manager: Manager) -> None:
-    for provider in providers():
+    for provider in PROVIDERS:
         state = "NotRegistered" if provider == "Microsoft.KeyVault" else "Registered"
         manager.has(f"{ROOT}/providers/{provider}", {"namespace": provider, "registrationState": state})
-    for provider, feature in features():
+    for provider, feature in FEATURES:
         path = f"{ROOT}/providers/Microsoft.Features/providers/{provider}/features/{feature}"
         manager.has(path, {"name": f"{provider}/{feature}", "properties": {"state": "registered"}})
     vault, well = registrations(share("azure"), manager.reader(), SUBSCRIPTION)

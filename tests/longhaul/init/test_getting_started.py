@@ -14,6 +14,8 @@ from typing import Any
 import botocore.session
 import pytest
 
+from clouds.aws import permissions as aws
+from clouds.azure import permissions as azure
 from components.azure import roles
 from components.model.machine_types import known_machine_types
 from lab.cloud.aws.actions import known_actions
@@ -77,10 +79,22 @@ def marked(page: str, name: str) -> str:
     return page.split(f"<!-- {name} -->\n")[1].partition("\n\n")[0]
 
 
-def document(page: str, name: str) -> dict[str, Any]:
-    """Return the JSON after a mark."""
-    text = marked(page, name).removeprefix("```json").removesuffix("```")
-    found: dict[str, Any] = json.loads(text)
+@pytest.fixture(name="actions")
+def _actions(page: str, root: Path) -> list[str]:
+    """The actions of the role for Azure."""
+    return list(linked(page, root, azure.ROLE)["Actions"])
+
+
+@pytest.fixture(name="policy")
+def _policy(page: str, root: Path) -> dict[str, Any]:
+    """The policy for AWS."""
+    return linked(page, root, aws.POLICY)
+
+
+def linked(page: str, root: Path, path: Path) -> dict[str, Any]:
+    """Return the JSON of a file to which the page leads."""
+    assert f"](../{path.relative_to(root)})" in page
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return found
 
 
@@ -164,12 +178,11 @@ def test_every_other_page_that_it_leads_to_is_there(page: str, root: Path) -> No
         assert target.startswith("https://") or (root / "docs" / target).is_file(), target
 
 
-def test_the_azure_role_covers_every_resource(page: str, root: Path) -> None:
+def test_the_azure_role_covers_every_resource(actions: list[str], root: Path) -> None:
     named = resources(root / "components" / "azure", sdk="pulumi_azure_native")
     assert {name for name in named if not looked_up(name)} == set(AZURE_TYPES)
     # Every kind that is only read is also made, and so is in the loop below.
     assert {read for name in named if (read := looked_up(name))} <= {name.lower() for name in AZURE_TYPES}
-    actions = document(page, "azure-role")["Actions"]
     for kind in AZURE_TYPES.values():
         for verb in ("read", "write", "delete"):
             assert covers(actions, f"{kind}/{verb}"), kind
@@ -186,13 +199,18 @@ def test_the_azure_role_covers_every_resource(page: str, root: Path) -> None:
         assert covers(actions, action), action
 
 
-def test_the_azure_role_grants_no_more_than_a_kind_each(page: str) -> None:
+def test_the_azure_role_grants_no_more_than_a_kind_each(actions: list[str]) -> None:
     """A wildcard covers one kind of resource only. Kinds that grant rights or hold keys get none."""
-    for action in document(page, "azure-role")["Actions"]:
+    for action in actions:
         service, kind, *_ = action.split("/")
         assert "*" not in (service, kind), action
         assert not (service == "Microsoft.Authorization" and "*" in action)
-    assert not covers(document(page, "azure-role")["Actions"], "Microsoft.KeyVault/vaults/accessPolicies/write")
+    assert not covers(actions, "Microsoft.KeyVault/vaults/accessPolicies/write")
+
+
+def test_what_is_registered_on_azure_is_what_the_doctor_looks_for(page: str) -> None:
+    assert set(re.findall(r"az provider register --namespace ([\w.]+)", page)) == {*azure.PROVIDERS}
+    assert re.findall(r"az feature register --namespace ([\w.]+) --name (\w+)", page) == [*azure.FEATURES]
 
 
 def test_the_azure_condition_names_the_roles_that_are_assigned(page: str) -> None:
@@ -200,10 +218,10 @@ def test_the_azure_condition_names_the_roles_that_are_assigned(page: str) -> Non
     assert named == {roles.SECRETS_OFFICER, roles.SECRETS_USER, roles.READER}
 
 
-def test_the_aws_policy_covers_every_resource(page: str, root: Path) -> None:
+def test_the_aws_policy_covers_every_resource(policy: dict[str, Any], root: Path) -> None:
     named = resources(root / "components" / "aws", sdk="pulumi_aws")
     assert {name for name in named if not looked_up(name)} == set(AWS)
-    patterns = allowed(document(page, "aws-policy"))
+    patterns = allowed(policy)
     assert all(read.startswith("ec2.") for name in named if (read := looked_up(name)))
     assert "ec2:Describe*" in patterns
     for needed in AWS.values():
@@ -211,8 +229,8 @@ def test_the_aws_policy_covers_every_resource(page: str, root: Path) -> None:
             assert covers(patterns, action), action
 
 
-def test_the_aws_policy_covers_what_the_lab_needs(page: str) -> None:
-    patterns = allowed(document(page, "aws-policy"))
+def test_the_aws_policy_covers_what_the_lab_needs(policy: dict[str, Any]) -> None:
+    patterns = allowed(policy)
     known = {f"{service}:{action}" for service, actions in known_actions().items() for action in actions}
     looks = {action for action in known if action.startswith("iam:List")}
     missing = {action for action in known - looks if not covers(patterns, action)}
@@ -223,16 +241,16 @@ IN_BOTOCORE = {"servicequotas": "service-quotas"}
 """Services with different names in IAM and in the SDK."""
 
 
-def test_the_aws_policy_names_nothing_that_there_is_not(page: str) -> None:
+def test_the_aws_policy_names_nothing_that_there_is_not(policy: dict[str, Any]) -> None:
     session = botocore.session.Session()
-    for pattern in set(allowed(document(page, "aws-policy"))) - PERMISSION_ONLY:
+    for pattern in set(allowed(policy)) - PERMISSION_ONLY:
         service, _, action = pattern.partition(":")
         model = session.get_service_model(IN_BOTOCORE.get(service, service))
         assert fnmatch.filter(model.operation_names, action), pattern
 
 
-def test_the_aws_policy_is_one_that_aws_takes(page: str) -> None:
-    text = json.dumps(document(page, "aws-policy"))
+def test_the_aws_policy_is_one_that_aws_takes(policy: dict[str, Any]) -> None:
+    text = json.dumps(policy)
     assert len(re.sub(r"\s", "", text)) <= POLICY_SIZE
 
 
