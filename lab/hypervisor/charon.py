@@ -28,7 +28,7 @@ from lab.hypervisor.container import Container
 from lab.hypervisor.namespaces import RUN, Namespace
 from lab.hypervisor.networks import ROUTER_SYSCTL, Networks
 from lab.hypervisor.settings import Settings
-from lab.hypervisor.vici import Message, Session
+from lab.hypervisor.vici import Session, Tree
 from lab.hypervisor.ways import inside_addresses
 
 PROCESS = "gateway."
@@ -186,11 +186,11 @@ class CharonParts:
             await asyncio.to_thread(shutil.rmtree, self.directory)
 
 
-def connection(tunnel: Tunnel) -> Message:
+def connection(tunnel: Tunnel) -> Tree:
     """Return a tunnel for ``load-conn`` (swanctl.conf(5)). The lab dials and gives up tunnels; charon does not by
     itself."""
     rekey = tunnel.ike_lifetime_s * 9 // 10
-    child = {
+    child: Tree = {
         "local_ts": _texts(tunnel.local_ranges),
         "remote_ts": _texts(tunnel.remote_ranges),
         "esp_proposals": [tunnel.esp_proposal],
@@ -198,7 +198,7 @@ def connection(tunnel: Tunnel) -> Message:
         "life_time": f"{tunnel.esp_lifetime_s}s",
         "dpd_action": "clear",
     }
-    body: Message = {
+    body: Tree = {
         "version": "2",
         "local_addrs": [str(tunnel.local)],
         "remote_addrs": [str(tunnel.remote)],
@@ -217,7 +217,7 @@ def connection(tunnel: Tunnel) -> Message:
     return {tunnel.name: body}
 
 
-def shared_key(tunnel: Tunnel) -> Message:
+def shared_key(tunnel: Tunnel) -> Tree:
     """Return a tunnel's key for ``load-shared``."""
     owners = [str(tunnel.local), str(tunnel.remote)]
     return {"id": tunnel.name, "type": "IKE", "data": tunnel.key, "owners": owners}

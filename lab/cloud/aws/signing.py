@@ -12,13 +12,17 @@ import hmac
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from urllib.parse import parse_qsl, quote
+
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
 
 from lab.cloud.aws.errors import AwsError
 
 ALGORITHM = "AWS4-HMAC-SHA256"
 SKEW = datetime.timedelta(minutes=15)
 """Largest difference allowed between a request's time and now."""
+_DIGEST = "x-amz-content-sha256"
 _HEADER = re.compile(rf"{ALGORITHM}\s+Credential=([^,\s]+),\s*SignedHeaders=([^,\s]+),\s*Signature=([0-9a-f]{{64}})")
 
 
@@ -113,34 +117,14 @@ def _check_time(moment: str, now: datetime.datetime, date: str) -> None:
 
 
 def _sign(request: Request, signature: _Signature, secret: str, moment: str) -> str:
-    headers = "".join(f"{name}:{_squeezed(request.headers.get(name, ''))}\n" for name in signature.headers)
-    canonical = "\n".join(
-        (
-            request.method,
-            request.path or "/",
-            _query(request.query),
-            headers,
-            ";".join(signature.headers),
-            hashlib.sha256(request.body).hexdigest(),
-        )
-    )
-    scope = f"{signature.date}/{signature.region}/{signature.service}/aws4_request"
-    text = f"{ALGORITHM}\n{moment}\n{scope}\n{hashlib.sha256(canonical.encode()).hexdigest()}"
-    key = f"AWS4{secret}".encode()
-    for part in (signature.date, signature.region, signature.service, "aws4_request"):
-        key = hmac.new(key, part.encode(), hashlib.sha256).digest()
-    return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
-
-
-def _query(text: str) -> str:
-    pairs = sorted(
-        (quote(name, safe="-_.~"), quote(value, safe="-_.~")) for name, value in parse_qsl(text, keep_blank_values=True)
-    )
-    return "&".join(f"{name}={value}" for name, value in pairs)
-
-
-def _squeezed(value: str) -> str:
-    return " ".join(value.split())
+    headers = {name: request.headers.get(name, "") for name in signature.headers}
+    if _DIGEST in headers:  # the signer would believe it
+        headers[_DIGEST] = hashlib.sha256(request.body).hexdigest()
+    url = f"https://{request.headers.get('host', '')}{request.path}?{request.query}"
+    signed = AWSRequest(request.method, url, headers, request.body)
+    signed.context["timestamp"] = moment
+    auth = SigV4Auth(Credentials(signature.key_id, secret), signature.service, signature.region)
+    return auth.signature(auth.string_to_sign(signed, auth.canonical_request(signed)), signed)
 
 
 def _unknown(service: str) -> AwsError:

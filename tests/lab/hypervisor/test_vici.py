@@ -1,4 +1,4 @@
-"""VICI's encoding, and a session with a stand-in for charon."""
+"""Session with a stand-in for charon."""
 
 from __future__ import annotations
 
@@ -6,53 +6,44 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from vici.protocol import Message, Packet  # type: ignore[import-untyped]
 
-from lab.hypervisor.vici import Packet, Session, Tree, ViciError, decode, encode
+from lab.hypervisor.vici import Session, Tree, ViciError
 
-# The example from the protocol's own description.
-MESSAGE: Tree = {"key1": "value1", "section1": {"sub-section": {"key2": "value2"}, "list1": ["item1", "item2"]}}
-ENCODED = (
-    b"\x03\x04key1\x00\x06value1\x01\x08section1\x01\x0bsub-section\x03\x04key2\x00\x06value2\x02"
-    b"\x04\x05list1\x05\x00\x05item1\x05\x00\x05item2\x06\x02"
-)
+ASSOCIATION: Tree = {"link": {"state": "ESTABLISHED", "remote-ts": ["10.1.0.0/16", "10.2.0.0/16"], "child-sas": {}}}
 
 
-def test_the_example_of_the_protocol() -> None:
-    assert encode(MESSAGE) == ENCODED
-    assert decode(ENCODED) == MESSAGE
-
-
-@pytest.mark.parametrize("damaged", [ENCODED[:-1], ENCODED[:10], b"\x02", b"\x05\x00\x01a", b"\x09"])
-def test_what_is_no_message_is_refused(damaged: bytes) -> None:
-    with pytest.raises(ViciError, match="no VICI message"):
-        decode(damaged)
-
-
-def packet(kind: Packet, body: bytes = b"") -> bytes:
+def packet(kind: int, body: bytes = b"") -> bytes:
     data = bytes([kind]) + body
     return len(data).to_bytes(4, "big") + data
 
 
 async def charon(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Send one association for list-sas, refuse initiate, answer no other command, and hang up on ``stats``."""
+    """Answer get-conns with what it was sent, send one association for list-sas, and refuse initiate. Hang up on stats,
+    and answer version with bytes that are no message. Know no other command."""
     registered = 0
     while True:
         size = int.from_bytes(await reader.readexactly(4), "big")
         data = await reader.readexactly(size)
-        name = data[2 : 2 + data[1]].decode()
+        name, sent = data[2 : 2 + data[1]].decode(), data[2 + data[1] :]
         if name == "stats":
             writer.close()
             return
-        if data[0] == Packet.REGISTER:
+        if data[0] == Packet.EVENT_REGISTER:
             registered += 1
-            answers = [packet(Packet.CONFIRMED)]
+            answers = [packet(Packet.EVENT_CONFIRM)]
+        elif name == "get-conns":
+            answers = [packet(Packet.CMD_RESPONSE, sent)]
         elif name == "list-sas":
-            event = packet(Packet.EVENT, b"\x07list-sa" + encode({"link": {"state": "ESTABLISHED"}}))
-            answers = [event * registered, packet(Packet.RESPONSE)]
+            event = packet(Packet.EVENT, b"\x07list-sa" + Message.serialize(ASSOCIATION))
+            answers = [event * registered, packet(Packet.CMD_RESPONSE)]
         elif name == "initiate":
-            answers = [packet(Packet.RESPONSE, encode({"success": "no", "errmsg": "no such child"}))]
+            refusal = Message.serialize({"success": "no", "errmsg": "no such child"})
+            answers = [packet(Packet.CMD_RESPONSE, refusal)]
+        elif name == "version":
+            answers = [packet(Packet.CMD_RESPONSE, b"\x02")]
         else:
-            answers = [packet(Packet.UNKNOWN_COMMAND)]
+            answers = [packet(Packet.CMD_UNKNOWN)]
         writer.write(b"".join(answers))
 
 
@@ -63,7 +54,8 @@ def test_a_session(tmp_path: Path) -> None:
         heard: list[Tree] = []
         await session.listen("list-sa", heard.append)
         assert await session.command("list-sas") == {}
-        assert heard == [{"link": {"state": "ESTABLISHED"}}]
+        assert heard == [ASSOCIATION]
+        assert await session.command("get-conns", ASSOCIATION) == ASSOCIATION
         # A second listener replaces the first: charon would send events twice to a client that registered twice.
         others: list[Tree] = []
         await session.listen("list-sa", others.append)
@@ -71,10 +63,21 @@ def test_a_session(tmp_path: Path) -> None:
         assert (len(heard), len(others)) == (1, 1)
         with pytest.raises(ViciError, match="initiate: no such child"):
             await session.command("initiate", {"child": "link"})
-        with pytest.raises(ViciError, match="does not know version"):
-            await session.command("version")
+        with pytest.raises(ViciError, match="does not know reload"):
+            await session.command("reload")
+        await session.close()
+        server.close()
+
+    asyncio.run(talk())
+
+
+@pytest.mark.parametrize("last", ["stats", "version"])
+def test_a_session_ends_when_charon_hangs_up_or_sends_no_message(tmp_path: Path, last: str) -> None:
+    async def talk() -> None:
+        server = await asyncio.start_unix_server(charon, str(tmp_path / "vici"))
+        session = await Session.connect(tmp_path / "vici")
         with pytest.raises(ConnectionResetError):
-            await session.command("stats")
+            await session.command(last)
         await session.close()
         server.close()
 

@@ -1,4 +1,4 @@
-"""The lab's check of signatures, compared with the SDK's own signer."""
+"""The lab's check of signatures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from lab.cloud.aws.signing import Key, Request, signer
 BODY = b"Action=DescribeVpcs&Version=2016-11-15&Filter.1.Name=tag%3AName"
 
 
-def signed(*, service: str = "ec2", secret: str = "s3cret", token: str | None = None, query: str = "") -> Request:
+def signed(
+    *, service: str = "ec2", secret: str = "s3cret", token: str | None = None, query: str = "", **headers: str
+) -> Request:
     given = AWSRequest(
         method="POST",
         url=f"https://ec2.us-east-1.amazonaws.com/{query}",
@@ -25,6 +27,7 @@ def signed(*, service: str = "ec2", secret: str = "s3cret", token: str | None = 
         headers={
             "Content-Type": "application/x-www-form-urlencoded; charset=utf-8",
             "Host": "ec2.us-east-1.amazonaws.com",
+            **headers,
         },
     )
     SigV4Auth(Credentials("AKIAOPERATOR", secret, token), service, "us-east-1").add_auth(given)
@@ -47,6 +50,28 @@ def test_the_sdks_signature_is_right(query: str) -> None:
     assert signer(signed(query=query), service="ec2", keys=keys) == "AKIAOPERATOR"
 
 
+def test_the_documented_example_is_right() -> None:
+    # docs.aws.amazon.com/IAM/latest/UserGuide, "Signature Version 4": the example of its test suite.
+    signature = "5d672d79c15b13162d9279b0855cfba6789a8edb4c82c400e06b5924a6f2b5d7"
+    scope = "AKIDEXAMPLE/20150830/us-east-1/iam/aws4_request"
+    request = Request(
+        method="GET",
+        path="/",
+        query="Action=ListUsers&Version=2010-05-08",
+        headers={
+            "content-type": "application/x-www-form-urlencoded; charset=utf-8",
+            "host": "iam.amazonaws.com",
+            "x-amz-date": "20150830T123600Z",
+            "authorization": f"AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders=content-type;host;x-amz-date, "
+            f"Signature={signature}",
+        },
+        body=b"",
+    )
+    now = datetime.datetime(2015, 8, 30, 12, 36, tzinfo=datetime.UTC)
+    key = Key(secret="wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY")
+    assert signer(request, service="iam", keys=lambda _: key, now=now) == "AKIDEXAMPLE"
+
+
 def test_a_session_has_its_token() -> None:
     def session(_: str) -> Key:
         return Key(secret="s3cret", token="t0ken", expires=datetime.datetime.now(datetime.UTC) + datetime.timedelta(1))
@@ -63,6 +88,8 @@ def test_what_was_changed_on_the_way_is_refused() -> None:
     assert code(replace(request, method="GET")) == "AuthFailure"
     assert code(replace(request, headers={**request.headers, "host": "sts.amazonaws.com"})) == "AuthFailure"
     assert code(signed(secret="other")) == "AuthFailure"
+    unsigned = signed(**{"X-Amz-Content-SHA256": "UNSIGNED-PAYLOAD"})
+    assert code(unsigned) == "AuthFailure", "a body that the signature leaves out"
 
 
 def test_a_signature_is_for_one_service_and_for_now() -> None:
