@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-
 from lab import control
 from lab.guests import host_of
 from lab.production import StepFailedError, longhaul
 from lab.state import LabError, LabState, running_init
 from lab.steps import Steps
-
-_DELETED = re.compile(r"^-\s.*\bdeleted\b")
-"""Matches the engine's line of a deleted resource: `` -  azure-native:network:Subnet … deleted (1s)``."""
-_EACH = 5
-"""Number of deleted resources between two lines of progress."""
 
 
 def leave(state: LabState) -> None:
@@ -36,32 +28,12 @@ def leave(state: LabState) -> None:
         control.request(host, "POST", "/refresh")
 
 
-@dataclass
-class Going:
-    """Counts deleted resources."""
-
-    gone: int = 0
-
-    def told(self, line: str) -> str:
-        """Return the text to show for a line of ``longhaul destroy``: its own lines, and the number of deleted
-        resources."""
-        if line.startswith("longhaul: "):
-            return line
-        if not _DELETED.match(line):
-            return ""
-        self.gone += 1
-        return f"{self.gone} resources are gone" if self.gone % _EACH == 0 else ""
-
-
 def _destroy(state: LabState, host: LabState) -> None:
-    going = Going()
     steps = Steps(log_dir=state.logs, prefix=f"{state.env}-")
     try:
         with steps.step("longhaul destroy") as step:
             step.show(f"destroying environment {state.env}, which is in the same lab as {host.env} (log: {step.log})")
-            words = ("--yes", "--", "--color=never")
-            longhaul(state.root.parent, state.env, step, "destroy", *words, shown=going.told)
-            step.note = f"{going.gone} resources"
+            longhaul(state.root.parent, state.env, step, "destroy", "--yes", shown=True)
     except StepFailedError as error:
         again = state.make("lab-down")
         raise LabError(

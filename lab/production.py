@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 from lab.steps import Step
@@ -22,11 +21,12 @@ class StepFailedError(Exception):
     """Raised when a command of a step failed; its log says why."""
 
 
-def longhaul(path: Path, env: str, step: Step, command: str, *arguments: str, shown: Callable[[str], str]) -> str:
-    """Run a command of ``longhaul`` on an environment of the project ``path``, and return its output. ``shown`` turns a
-    line into the text that is shown as it comes, empty for none; the step's log has all lines.
+def longhaul(path: Path, env: str, step: Step, command: str, *arguments: str, shown: bool) -> str:
+    """Run a command of ``longhaul`` on an environment of the project ``path``, and return its output. With ``shown``,
+    it is shown as it comes; the step's log has it anyway.
 
-    Raises :class:`StepFailedError` with the end of the output, and KeyboardInterrupt once the engine has ended.
+    Raises :class:`StepFailedError`, with the end of the output unless that was shown, and KeyboardInterrupt once the
+    engine has ended.
     """
     executable = str(Path(sys.executable).with_name("longhaul"))
     words = [executable, command, "--project", str(path), "--env", env, *arguments]
@@ -41,27 +41,27 @@ def longhaul(path: Path, env: str, step: Step, command: str, *arguments: str, sh
                 line = next(output, None)
             except KeyboardInterrupt as error:
                 interrupted = error
-                _pass_on(error, process, step)
+                _pass_on(error, process)
                 continue
             if line is None:
                 break
             lines.append(line.rstrip("\n"))
-            step.write(line.strip())
-            if told := shown(line.strip()):
-                step.show(told)
+            step.write(lines[-1])
+            if shown:
+                step.pass_on(lines[-1])
     if interrupted:
         raise interrupted
     if process.returncode == INTERRUPTED:
         raise KeyboardInterrupt
     if process.returncode != 0:
+        ended = f"longhaul {command} ended with {process.returncode}"
         tail = "\n  ".join(line for line in lines[-25:] if line.strip())
-        raise StepFailedError(f"longhaul {command} ended with {process.returncode} (all of it: {step.log}):\n  {tail}")
+        raise StepFailedError(f"{ended}, as it says above" if shown else f"{ended} (all of it: {step.log}):\n  {tail}")
     return "\n".join(lines)
 
 
-def _pass_on(interrupt: KeyboardInterrupt, process: subprocess.Popen[str], step: Step) -> None:
+def _pass_on(interrupt: KeyboardInterrupt, process: subprocess.Popen[str]) -> None:
     """Pass an interrupt on to the engine, unless it already got it. Ctrl-C reaches the engine from the terminal, and a
     second one would abort it; a signal to this process alone does not reach it."""
-    step.say("interrupted: the engine finishes what it is doing")
     if isinstance(interrupt, TerminatedError):
         process.send_signal(signal.SIGINT)

@@ -51,6 +51,10 @@ class Step:
         """Show a line of progress without writing it to the log."""
         self._screen.show(f"[{self.seconds:6.1f} s]   {line}")
 
+    def pass_on(self, line: str) -> None:
+        """Show a line of a command that tells the time itself."""
+        self._screen.show(f"  {line}")
+
     def write(self, text: str) -> None:
         """Write ``text`` to the log only."""
         self.log.parent.mkdir(parents=True, exist_ok=True)

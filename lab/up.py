@@ -83,7 +83,7 @@ def bring_up(chosen: LabProject, steps: Steps) -> None:
     status = _status_of_what_stands(chosen, steps) if last_up.is_done(chosen, read) else ""
     if not status:
         with steps.step("longhaul up") as step:
-            _longhaul(chosen, step, "up", "--yes", "--", "--skip-preview", "--color=never")
+            longhaul(chosen.path, chosen.env, step, "up", "--yes", "--", "--skip-preview", shown=True)
         with steps.step("longhaul status") as step:
             status = _well(chosen, step)
         last_up.note_done(chosen, read)
@@ -94,7 +94,7 @@ def _status_of_what_stands(chosen: LabProject, steps: Steps) -> str:
     """Return the status when all is healthy; empty when it is not, since ``longhaul up`` may repair it."""
     with steps.step("longhaul status") as step:
         try:
-            status = _longhaul(chosen, step, "status")
+            status = _status(chosen, step)
         except StepFailedError:
             step.note = "not well"
             return ""
@@ -108,23 +108,15 @@ def _well(chosen: LabProject, step: Step) -> str:
     deadline = time.monotonic() + SETTLE_S
     while True:
         try:
-            return _longhaul(chosen, step, "status")
+            return _status(chosen, step)
         except StepFailedError:
             if time.monotonic() > deadline:
                 raise
             step.say(f"waiting until `longhaul status` finds all well, {SETTLE_S:.0f} s at most")
 
 
-def _longhaul(chosen: LabProject, step: Step, command: str, *arguments: str) -> str:
-    """Run :func:`lab.production.longhaul`; show the lines that tell of a machine's progress."""
-    return longhaul(chosen.path, chosen.env, step, command, *arguments, shown=lambda line: line if _tells(line) else "")
-
-
-def _tells(line: str) -> bool:
-    """Return whether to show a line to the user: a phase begins or ends, or a machine became ready."""
-    if line.startswith("longhaul: "):
-        return True
-    return "longhaul:Readiness" in line and (" created" in line or " updated" in line)
+def _status(chosen: LabProject, step: Step) -> str:
+    return longhaul(chosen.path, chosen.env, step, "status", shown=False)
 
 
 def _try_next(chosen: LabProject) -> str:

@@ -54,6 +54,13 @@ def add_max_removed(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_verbose(parser: argparse.ArgumentParser) -> None:
+    """Add the option of commands that write what the engine and Ansible print into a log."""
+    parser.add_argument(
+        "--verbose", action="store_true", help="show all that the engine and Ansible print, instead of logging it"
+    )
+
+
 def percent(text: str) -> float:
     """Convert a percentage such as ``10`` or ``2.5%`` to a share between 0 and 1."""
     try:

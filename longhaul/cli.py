@@ -6,11 +6,11 @@ import argparse
 import logging
 import os
 import sys
-import traceback
 from collections.abc import Sequence
 from typing import Protocol
 
-from longhaul.exits import CommandError, Exit, help_text
+from longhaul.exits import Exit, help_text
+from longhaul.failure import report
 from longhaul.invocation import Invocation
 
 
@@ -158,31 +158,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.FAILED
     except Exception as error:  # noqa: BLE001 - users never see a traceback
-        return _report(error)
+        return report(error)
 
 
 def _quieten() -> None:
     """Silence Azure's library. It logs pages about each missing credential; the final error says the same in a line."""
     if os.environ.get("LONGHAUL_DEBUG") != "1":
         logging.getLogger("azure").setLevel(logging.CRITICAL)
-
-
-def _report(error: Exception) -> Exit:
-    """Print the error. The traceback is shown only with LONGHAUL_DEBUG=1: an unknown message may quote a secret."""
-    from components.model import ConfigurationError
-
-    if os.environ.get("LONGHAUL_DEBUG") == "1":
-        traceback.print_exception(error)
-    if isinstance(error, ConfigurationError):
-        print(f"longhaul: {error}", file=sys.stderr)
-        return Exit.USAGE
-    if isinstance(error, CommandError):
-        print(f"longhaul: {error}", file=sys.stderr)
-        return error.code
-    if isinstance(error, OSError) and error.strerror:
-        where = f"{error.filename}: " if error.filename else ""
-        print(f"longhaul: {where}{error.strerror}", file=sys.stderr)
-        return Exit.FAILED
-    kind = type(error).__name__
-    print(f"longhaul: internal error ({kind}); LONGHAUL_DEBUG=1 shows where, please report it", file=sys.stderr)
-    return Exit.FAILED

@@ -3,25 +3,29 @@ other: nodes need the permission to join, DNS needs nodes to run on."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+import argparse
+import json
+import signal
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
-from typing import IO, TYPE_CHECKING, TextIO
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from longhaul.cluster import GIVEN, kubeconfig_file
 from longhaul.context import Context
 from longhaul.engine.change import change_with_pending, exit_code
 from longhaul.engine.engine import Engine, engine_for, ensure_stack
 from longhaul.engine.recovery import recover
-from longhaul.engine.run import run_together
+from longhaul.engine.run import fork, run_together
 from longhaul.exits import Exit
 from longhaul.judged import is_judged, refused, seen
-from longhaul.say import say
+from longhaul.outcome import Done, Outcome, attempt, caught, of_engine
+from longhaul.output import Output
+from longhaul.progress import Progress, counts
 
 if TYPE_CHECKING:
     from components.model import Environment
@@ -29,8 +33,8 @@ if TYPE_CHECKING:
 
 REFRESH = "--refresh"
 """The engine's option that reads the clouds first."""
-DRAIN_S = 5.0
-"""Time to wait for the rest of a phase's output after the phase has ended, seconds."""
+NICE = 10
+"""Niceness of the preparation: the infrastructure is on the critical path and comes first."""
 
 
 class Phase(StrEnum):
@@ -41,125 +45,182 @@ class Phase(StrEnum):
     PREPARATION = "preparation"
     """The part of gateways and bare-metal hosts that does not depend on the infrastructure, by Ansible: packages,
     binaries, units. It runs beside the first infrastructure; hosts that are nodes already are left alone."""
-    RACKS = "hosts"
+    HOSTS = "hosts"
     """Gateways and bare-metal hosts, by Ansible."""
     OBJECTS = "objects"
     """The stack ``<env>-objects``: what runs on the cluster."""
+
+
+WITH_ENGINE = (Phase.INFRASTRUCTURE, Phase.OBJECTS)
+"""Phases whose work the engine does."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One run of ``up``. Each phase gets the whole of it, whichever process it runs in: no option can be lost."""
+
+    where: Context
+    environment: Environment
+    environ: Mapping[str, str]
+    options: argparse.Namespace
+    """The options as the user gave them."""
+    rest: tuple[str, ...]
+    """The user's own options for the engine."""
+    log: Path | None
+    """The run's log; None when everything is shown."""
+    began: float
+    """Start of the run, by ``time.monotonic``."""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """All options for the engine. By default it reads the clouds first: what vanished there is made anew."""
+        told = self.options.no_refresh or any(word.startswith(("--refresh", "-r")) for word in self.rest)
+        return (
+            "--suppress-outputs",
+            *(["--yes"] if self.options.yes else []),
+            *(["--json"] if self.options.json else []),
+            *([] if told else [REFRESH]),
+            *self.rest,
+        )
+
+    def consented(self, **variables: str) -> Job:
+        """Return the same job for phases that cannot ask, after whoever may ask has asked; with further variables."""
+        options = argparse.Namespace(**{**vars(self.options), "yes": True})
+        return replace(self, options=options, environ={**self.environ, **variables})
+
+    def progress(self, phase: Phase, *, beside: bool = False) -> Progress:
+        """Return the progress of a phase, which may run ``beside`` another. The engine asks its questions on the
+        terminal."""
+        asks = phase in WITH_ENGINE and not self.options.yes
+        prefix = f"{phase:<{max(map(len, Phase))}} | " if beside else ""
+        output = Output(log=self.log, terminal=self.log is None or asks, prefix=prefix, json=self.options.json)
+        return Progress(title=phase, output=output, began=self.began)
 
 
 def phases(environment: Environment) -> tuple[Phase, ...]:
     """Return the phases that an environment has."""
     from longhaul.racks.inventory import has_racks
 
-    return tuple(Phase) if has_racks(environment) else (Phase.INFRASTRUCTURE, Phase.OBJECTS)
+    return tuple(Phase) if has_racks(environment) else WITH_ENGINE
 
 
-def run_phase(
-    phase: Phase,
-    where: Context,
-    environment: Environment,
-    words: Sequence[str],
-    *,
-    max_removed: float,
-) -> Exit:
-    """Run one phase on this terminal; ``words`` are for the engine. ``max_removed`` is the share of the nodes that may
-    be removed at once."""
+def run_phase(job: Job, phase: Phase, *, beside: bool = False) -> Outcome:
+    """Run one phase to its end, whatever that is. With ``beside``, another runs at the same time."""
+    progress = job.progress(phase, beside=beside)
+    return attempt(progress, lambda: _work(job, phase, progress))
+
+
+def _work(job: Job, phase: Phase, progress: Progress) -> Done:
     match phase:
         case Phase.INFRASTRUCTURE:
-            engine = engine_for(where)
-            # Recovery comes first: another run that is alive may be working on the machines.
-            recover(engine)
-            if is_judged(engine, words):
-                if refused(engine, environment, words, max_removed=max_removed):
-                    return Exit.REFUSED
-                words = seen(words)
-            if REFRESH in words and engine.has_stack() is not False:
-                from longhaul.revive import revive
-
-                revive(environment)
-            return _make(engine, words)
-        case Phase.PREPARATION | Phase.RACKS:
-            from longhaul.racks.rolling import run_all
-
-            return run_all(where, environment, os.environ, early=phase is Phase.PREPARATION)
+            return _infrastructure(job, progress)
+        case Phase.PREPARATION | Phase.HOSTS:
+            return _racks(job, progress, early=phase is Phase.PREPARATION)
         case Phase.OBJECTS:
-            with kubeconfig_file(where, environment, os.environ) as kubeconfig:
-                environ = {**os.environ, "KUBECONFIG": str(kubeconfig)}
-                engine = engine_for(where, environ, objects=True)
+            with kubeconfig_file(job.where, job.environment, job.environ) as kubeconfig:
+                environ = {**job.environ, "KUBECONFIG": str(kubeconfig)}
+                engine = engine_for(job.where, environ, objects=True, progress=progress)
                 recover(engine)
-                return _make(engine, words)
+                return _make(engine, job.words)
 
 
-def _make(engine: Engine, words: Sequence[str]) -> Exit:
+def _infrastructure(job: Job, progress: Progress) -> Done:
+    engine = engine_for(job.where, job.environ, progress=progress)
+    words: Sequence[str] = job.words
+    # Recovery comes first: another run that is alive may be working on the machines.
+    recover(engine)
+    if is_judged(engine, words):
+        if refused(engine, job.environment, words, max_removed=job.options.max_removed):
+            return Done(code=Exit.REFUSED)
+        words = seen(words)
+    if REFRESH in words and engine.has_stack() is not False:
+        from longhaul.revive import revive
+
+        revive(job.environment)
+    return _make(engine, words)
+
+
+def _racks(job: Job, progress: Progress, *, early: bool) -> Done:
+    from longhaul.racks.rolling import run_all
+
+    result, account = run_all(job.where, job.environment, job.environ, progress, early=early)
+    states = Counter(str(verdict.state) for verdict in account.verdicts.values())
+    return Done(code=exit_code(result), counts=f"hosts: {counts(states)}" if states else "")
+
+
+def _make(engine: Engine, words: Sequence[str]) -> Done:
     """Create the stack if needed, and change it to what the program declares."""
     ensure_stack(engine)
-    return exit_code(change_with_pending(engine, "up", words))
+    return of_engine(change_with_pending(engine, "up", words))
 
 
-def run_side_by_side(
-    side: Sequence[Phase], where: Context, environment: Environment, words: Sequence[str]
-) -> dict[Phase, Exit]:
-    """Run several phases at once, each as its own command with the options ``words``. Every line of output begins with
-    the phase's name. Nothing is asked. With ``--json``, only the objects' engine writes to stdout."""
-    up = [sys.executable, "-m", "longhaul", "up", "--env", where.env, "--project", str(where.project.root), "--yes"]
-    commands = [[*up, "--only", phase, *words] for phase in side]
-    json = "--json" in words
+class Forked:
+    """A phase that runs in a copy of this process."""
 
-    def reading(children: Sequence[subprocess.Popen[bytes]]) -> AbstractContextManager[None]:
-        return _shown(side, children, json=json)
+    def __init__(self, job: Job, phase: Phase) -> None:
+        self._job = job
+        self._phase = phase
+        self._report = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - closed when it is read
 
-    with kubeconfig_file(where, environment, os.environ) as kubeconfig:
-        environ = {**os.environ, GIVEN: str(kubeconfig), "PYTHONUNBUFFERED": "1"}
-        results = run_together(commands, cwd=where.project.root, environ=environ, reading=reading)
-    return {phase: _as_exit(result.code, exit_code(result)) for phase, result in zip(side, results, strict=True)}
+    def run(self) -> int:
+        """Run the phase, and leave its outcome for :meth:`outcome`."""
+        outcome = run_phase(self._job, self._phase, beside=True)
+        json.dump(asdict(outcome), self._report)
+        self._report.flush()
+        return outcome.code
+
+    def outcome(self, code: Exit) -> Outcome:
+        """Return the outcome after the end of :meth:`run`; one with ``code`` when that was killed."""
+        with self._report as report:
+            report.seek(0)
+            text = report.read()
+        if not text:
+            return Outcome(title=self._phase, code=code, seconds=None)
+        found = json.loads(text)
+        return Outcome(**{**found, "code": Exit(found["code"]), "unfinished": tuple(found["unfinished"])})
 
 
-def _as_exit(code: int, otherwise: Exit) -> Exit:
-    """Return the exit code of the phase's own command, or ``otherwise`` when its code is none of ours."""
-    return Exit(code) if code in set(Exit) else otherwise
+def run_side_by_side(job: Job, side: Sequence[Phase]) -> list[Outcome]:
+    """Run several phases at once, none of which asks anything."""
+
+    def work() -> list[Outcome]:
+        with kubeconfig_file(job.where, job.environment, job.environ) as kubeconfig:
+            forked = [Forked(job.consented(**{GIVEN: str(kubeconfig)}), phase) for phase in side]
+            results = run_together([one.run for one in forked])
+        return [one.outcome(exit_code(result)) for one, result in zip(forked, results, strict=True)]
+
+    found = caught(work)
+    return not_begun(side, found) if isinstance(found, Exit) else found
+
+
+class Preparation:
+    """The preparation of the racks' hosts, at work beside the infrastructure."""
+
+    def __init__(self, job: Job) -> None:
+        self._forked = Forked(job, Phase.PREPARATION)
+        self._fork = fork(self._forked.run, nice=NICE)
+
+    def end(self) -> None:
+        """End it early."""
+        self._fork.send_signal(signal.SIGTERM)
+        self._fork.wait()
+
+    def outcome(self) -> Outcome:
+        """Wait for its end and return its outcome, which decides nothing: the racks' own phase does what is left."""
+        code = Exit.OK if self._fork.wait() == 0 else Exit.FAILED
+        return replace(self._forked.outcome(code), decides=False)
 
 
 @contextmanager
-def _shown(side: Sequence[Phase], children: Sequence[subprocess.Popen[bytes]], *, json: bool) -> Iterator[None]:
-    """Copy the children's output to ours, line by line, until it ends."""
-    width, begun, lock = max(map(len, side)), time.monotonic(), threading.Lock()
-    copies: list[tuple[IO[bytes] | None, TextIO, str, Phase | None]] = []
-
-    def copy(source: IO[bytes], target: TextIO, prefix: str, ends: Phase | None) -> None:
-        for line in source:
-            with lock:
-                target.write(prefix + line.decode(errors="replace"))
-                target.flush()
-        if ends is not None:
-            say(f"{ends}: ended after {time.monotonic() - begun:.0f} s")
-
-    for phase, child in zip(side, children, strict=True):
-        prefix = f"{phase:<{width}} | "
-        stdout = sys.stderr if json and phase is Phase.RACKS else sys.stdout
-        plain = "" if json and phase is Phase.OBJECTS else prefix
-        copies += [(child.stdout, stdout, plain, phase), (child.stderr, sys.stderr, prefix, None)]
-    threads = [threading.Thread(target=copy, args=one, daemon=True) for one in copies]
-    for thread in threads:
-        thread.start()
-    yield
-    for thread in threads:
-        # A process that a child left behind may hold its output open; it is not waited for.
-        thread.join(DRAIN_S)
+def preparing(job: Job) -> Iterator[Preparation]:
+    """Prepare the racks' hosts during the block, and no longer."""
+    preparation = Preparation(job)
+    try:
+        yield preparation
+    finally:
+        preparation.end()
 
 
-def summed_up(codes: dict[Phase, Exit]) -> Exit:
-    """Return one exit code for all phases: interrupted comes before failed, whatever the other phase did."""
-    for code in (Exit.INTERRUPTED, Exit.USAGE, Exit.UNREACHABLE, Exit.FAILED):
-        if code in codes.values():
-            return code
-    return Exit.OK
-
-
-def timed(phase: Phase, work: Callable[[], Exit]) -> Exit:
-    """Announce a phase, run it, and say how it ended."""
-    say(f"{phase}: begins")
-    begun = time.monotonic()
-    code = work()
-    took = f"{time.monotonic() - begun:.0f} s"
-    say(f"{phase}: {'done' if code is Exit.OK else 'not done'} after {took}")
-    return code
+def not_begun(side: Sequence[Phase], code: Exit) -> list[Outcome]:
+    """Return the outcomes of phases that did not begin, for a reason with the exit code ``code``."""
+    return [Outcome(title=phase, code=code, seconds=None) for phase in side]

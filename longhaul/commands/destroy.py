@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import argparse
 import os
+import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from longhaul.commands.up import require_consent
-from longhaul.context import context, enter_lab
-from longhaul.engine.change import change, exit_code
+from longhaul.arguments import add_verbose
+from longhaul.commands.up import again, is_verbose, require_consent
+from longhaul.context import Context, context, enter_lab
+from longhaul.engine.change import change
 from longhaul.engine.engine import Engine, engine_for, reason
 from longhaul.engine.pending import Pending, forget, pending_creates
 from longhaul.engine.recovery import recover
+from longhaul.engine.run import interruptible
 from longhaul.exits import CommandError, Exit
 from longhaul.invocation import Invocation
+from longhaul.outcome import Done, attempt, of_engine, summary
+from longhaul.output import Output
+from longhaul.progress import Progress
+from longhaul.run_log import new_log
 from longhaul.say import say
 
 if TYPE_CHECKING:
@@ -35,34 +43,53 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--yes", "-y", action="store_true", help="do not ask for the environment's name")
     parser.add_argument("--json", action="store_true", help="the engine's events and result as JSON")
     parser.add_argument("--remove", action="store_true", help="afterwards remove the stack, with its history, too")
+    add_verbose(parser)
 
 
 def run(invocation: Invocation) -> int:
     """Check that it may be destroyed, ask, and run the engine with the program: the program's hooks guard the etcd
     clusters."""
+    began = time.monotonic()
     where = context(invocation)
     environment = where.project.load(where.env)
+    options = invocation.options
     if not environment.destroyable:
         raise CommandError(
             f"{where.env} may not be destroyed: {where.project.stack_file(where.env)} does not say `destroyable: true`"
             f". If it is meant: write that, run `longhaul up --env {where.env}`, then this again"
         )
-    require_consent(yes=invocation.options.yes)
+    require_consent(yes=options.yes)
     enter_lab(where, environment, invocation)
     engine = engine_for(where, {**os.environ, "LONGHAUL_DESTROY": where.env})
     if engine.has_stack() is False:
         say(f"{where.env} has no stack in {engine.backend.url}: there is nothing to destroy")
         return Exit.OK
-    if not invocation.options.yes:
+    if not options.yes:
         _confirm(where.env)
+    with interruptible():
+        log = None if is_verbose(options, invocation.rest) else new_log(where, "destroy", os.environ)
+        output = Output(log=log, terminal=log is None, json=options.json)
+        progress = Progress(title="destruction", output=output, began=began)
+        engine = replace(engine, progress=progress)
+        outcome = attempt(progress, lambda: _destroy(engine, where, environment, invocation))
+    say(summary([outcome], wanted=f"{where.env} is destroyed", again=again(invocation), log=log))
+    return outcome.code
+
+
+def _destroy(engine: Engine, where: Context, environment: Environment, invocation: Invocation) -> Done:
     objects = engine_for(where, objects=True)
     recover(objects)
     recover(engine)
-    code = _destroy(engine, invocation)
-    if code == Exit.OK:
+    done = _take_down(engine, invocation)
+    if done.code is Exit.OK:
+        if invocation.options.remove:
+            # The engine deletes the environment's file unless --preserve-config is given.
+            removing = f"the stack {engine.stack} cannot be removed"
+            engine.must("stack", "rm", "--yes", "--preserve-config", doing=removing)
+            say(f"the stack {engine.stack} is removed; its file is kept")
         _forget_objects(objects)
         _free_vault(environment)
-    return code
+    return done
 
 
 def _forget_objects(engine: Engine) -> None:
@@ -75,27 +102,18 @@ def _forget_objects(engine: Engine) -> None:
         raise CommandError(f"the state of {engine.stack} cannot be removed: {reason(done)}")
 
 
-def _destroy(engine: Engine, invocation: Invocation) -> Exit:
-    code = _take_down(engine, invocation)
-    if code is Exit.OK and invocation.options.remove:
-        # The engine deletes the environment's file unless --preserve-config is given.
-        engine.must("stack", "rm", "--yes", "--preserve-config", doing=f"the stack {engine.stack} cannot be removed")
-        say(f"the stack {engine.stack} is removed; its file is kept")
-    return code
-
-
-def _take_down(engine: Engine, invocation: Invocation) -> Exit:
+def _take_down(engine: Engine, invocation: Invocation) -> Done:
     if _is_empty(engine):
         say(f"the stack {engine.stack} holds nothing: it is destroyed already")
-        return Exit.OK
+        return Done(code=Exit.OK)
     pending = pending_creates(engine)
     _refuse_unknown(engine, pending)
     json_words = ["--json"] if invocation.options.json else []
     words = ["--yes", "--run-program", "--suppress-outputs", *json_words, *invocation.rest]
-    code = exit_code(change(engine, "destroy", words))
-    if code is Exit.OK and pending:
+    done = of_engine(change(engine, "destroy", words))
+    if done.code is Exit.OK and pending:
         forget(engine)
-    return code
+    return done
 
 
 def _is_empty(engine: Engine) -> bool:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import os
+import shlex
 import sys
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
-from longhaul.arguments import add_max_removed
-from longhaul.beside import preparing
+from longhaul.arguments import add_max_removed, add_verbose
 from longhaul.context import Context, context, enter_lab
 from longhaul.engine.engine import engine_for
+from longhaul.engine.run import interruptible
 from longhaul.exits import CommandError, Exit
 from longhaul.invocation import Invocation
-from longhaul.phases import REFRESH, Phase, phases, run_phase, run_side_by_side, summed_up, timed
+from longhaul.outcome import Outcome, summary, summed_up
+from longhaul.phases import Job, Phase, Preparation, not_begun, phases, preparing, run_phase, run_side_by_side
+from longhaul.run_log import new_log
 from longhaul.say import say
 
 if TYPE_CHECKING:
@@ -26,6 +31,9 @@ TAKES_REST = True
 OF_ONE_STACK = ("--target", "--replace", "--target-replace", "--exclude", "--import-file", "--plan")
 """The engine's options that name resources of one stack."""
 
+SHOWING = ("--diff", "--show-", "--debug", "-d", "--verbose", "-v", "--logtostderr")
+"""Beginnings of the engine's options that make it show more."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``up``."""
@@ -33,11 +41,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="the engine's events and result as JSON")
     parser.add_argument("--no-refresh", action="store_true", help="do not read what is there from the clouds first")
     parser.add_argument("--only", type=Phase, choices=list(Phase), metavar="PHASE", help=f"one of {', '.join(Phase)}")
+    add_verbose(parser)
     add_max_removed(parser)
 
 
 def run(invocation: Invocation) -> int:
     """Check the file, then run every phase, or only the requested one."""
+    began = time.monotonic()
     where = context(invocation)
     environment = where.project.load(where.env)
     options = invocation.options
@@ -46,58 +56,71 @@ def run(invocation: Invocation) -> int:
     if options.only in (None, Phase.INFRASTRUCTURE):
         _require_images(where, environment)
     enter_lab(where, environment, invocation)
-    words = engine_arguments(options, invocation.rest)
+    with interruptible():
+        job = Job(
+            where=where,
+            environment=environment,
+            environ=os.environ,
+            options=options,
+            rest=invocation.rest,
+            log=None if is_verbose(options, invocation.rest) else new_log(where, "up", os.environ),
+            began=began,
+        )
+        outcomes = _run(job)
+    wanted = f"{where.env} is as its file says"
+    say(summary(outcomes, wanted=wanted, again=again(invocation), log=job.log))
+    return summed_up(outcomes)
 
-    def run_one(phase: Phase) -> Exit:
-        return run_phase(phase, where, environment, words, max_removed=options.max_removed)
 
-    if options.only is not None:
-        return run_one(options.only)
-    with _beside(where, environment, yes=options.yes) as end:
-        code = timed(Phase.INFRASTRUCTURE, lambda: run_one(Phase.INFRASTRUCTURE))
-        if code is not Exit.OK:
-            end()
-            return code
-    return _the_rest(where, environment, invocation)
+def _run(job: Job) -> list[Outcome]:
+    """Run every phase, or only the requested one. A signal between two phases ends it as one in a phase does."""
+    if job.options.only:
+        return [run_phase(job, job.options.only)]
+    side = [phase for phase in phases(job.environment) if phase in (Phase.HOSTS, Phase.OBJECTS)]
+    outcomes: list[Outcome] = []
+    try:
+        code = _first(job, outcomes)
+        if code is Exit.OK and not job.options.yes:
+            code = _consent(side)
+    except KeyboardInterrupt:
+        code = Exit.INTERRUPTED
+    outcomes += run_side_by_side(job, side) if code is Exit.OK else not_begun(side, code)
+    return outcomes
 
 
-def _beside(where: Context, environment: Environment, *, yes: bool) -> AbstractContextManager[Callable[[], None]]:
+def _first(job: Job, outcomes: list[Outcome]) -> Exit:
+    """Run the infrastructure and, for a new environment, the preparation of the racks. Add their outcomes; return the
+    code with which the run ends here, or 0."""
+    with _beside(job) as preparation:
+        outcomes.append(run_phase(job, Phase.INFRASTRUCTURE))
+        code = Exit.INTERRUPTED if outcomes[0].interrupted else outcomes[0].code
+        if preparation and code is not Exit.OK:
+            preparation.end()
+        if preparation:
+            outcomes.append(preparation.outcome())
+    return Exit.INTERRUPTED if code is Exit.OK and outcomes[-1].interrupted else code
+
+
+def _beside(job: Job) -> AbstractContextManager[Preparation | None]:
     """Return a context that prepares the racks beside the infrastructure, if the environment is new and nothing has to
-    be asked. It gives a function that ends the preparation."""
-    if yes and Phase.PREPARATION in phases(environment) and engine_for(where).is_new():
-        return preparing(where)
-    return nullcontext(lambda: None)
+    be asked."""
+    if job.options.yes and Phase.PREPARATION in phases(job.environment) and engine_for(job.where).is_new():
+        return preparing(job)
+    return nullcontext()
 
 
-def _the_rest(where: Context, environment: Environment, invocation: Invocation) -> Exit:
-    """Run the phases that come after the infrastructure."""
-    side = [phase for phase in phases(environment) if phase in (Phase.RACKS, Phase.OBJECTS)]
-    if not invocation.options.yes and not _go_on(side):
-        return Exit.FAILED
-    say(f"{' and '.join(side)}: {'begin' if len(side) > 1 else 'begins'}")
-    given = invocation.options
-    options = [*(["--json"] if given.json else []), *(["--no-refresh"] if given.no_refresh else [])]
-    codes = run_side_by_side(side, where, environment, [*options, "--", *invocation.rest])
-    for phase, code in codes.items():
-        if code is not Exit.OK:
-            say(f"{phase}: not done; `longhaul up --only {phase} --env {where.env}` runs it alone")
-    if set(codes.values()) == {Exit.OK}:
-        say(f"{' and '.join(side)}: done")
-    return summed_up(codes)
-
-
-def _go_on(side: Sequence[Phase]) -> bool:
+def _consent(side: Sequence[Phase]) -> Exit:
     """Ask whether to go on. The engine asked about the infrastructure; two phases side by side cannot ask."""
     typed = input(f"Now {' and '.join(side)}, without further questions. Go on? (yes/no) ")
     if typed.strip() == "yes":
-        return True
+        return Exit.OK
     say(f"{' and '.join(side)}: left as they are")
-    return False
+    return Exit.FAILED
 
 
 def _require_one_stack(only: Phase | None, rest: tuple[str, ...]) -> None:
     named = names_of_one_stack(rest)
-    if named and only in (None, Phase.RACKS):
+    if named and only in (None, Phase.HOSTS):
         raise CommandError(
             f"{named[0]} names resources of one stack: say of which, --only infrastructure or --only objects",
             code=Exit.USAGE,
@@ -125,16 +148,15 @@ def names_of_one_stack(rest: Sequence[str]) -> list[str]:
     return [word for word in rest if word.split("=")[0] in OF_ONE_STACK or word.split("=")[0] == "-t"]
 
 
-def engine_arguments(options: argparse.Namespace, rest: tuple[str, ...]) -> list[str]:
-    """Return the engine's options. By default it reads the clouds first: what vanished there is made anew."""
-    told = options.no_refresh or any(word.startswith(("--refresh", "-r")) for word in rest)
-    return [
-        "--suppress-outputs",
-        *(["--yes"] if options.yes else []),
-        *(["--json"] if options.json else []),
-        *([] if told else [REFRESH]),
-        *rest,
-    ]
+def is_verbose(options: argparse.Namespace, rest: Sequence[str]) -> bool:
+    """Return whether to show all that the programs print: the user wants it, or asks the engine to show more than it
+    does by default, which may be a secret that must not get into a log."""
+    return options.verbose or any(word.startswith(SHOWING) for word in rest)
+
+
+def again(invocation: Invocation) -> str:
+    """Return the command as it was typed, to run it again."""
+    return shlex.join(["longhaul", *invocation.argv])
 
 
 def require_consent(*, yes: bool) -> None:

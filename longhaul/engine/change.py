@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from longhaul.engine import processes
-from longhaul.engine.engine import Engine
-from longhaul.engine.pending import Pending, adopt, existing, forget, pending_creates, read_adopted, remember
+from longhaul.engine.engine import Engine, Ran
+from longhaul.engine.pending import adopt, existing, forget, pending_creates, read_adopted, remember
 from longhaul.engine.recovery import release_own
 from longhaul.engine.run import Result
 from longhaul.engine.runs import VARIABLE, new_run, with_engine
@@ -25,7 +23,7 @@ def exit_code(result: Result) -> Exit:
     return Exit.INTERRUPTED if result.interrupted else Exit.FAILED
 
 
-def change(engine: Engine, verb: str, arguments: Sequence[str]) -> Result:
+def change(engine: Engine, verb: str, arguments: Sequence[str]) -> Ran:
     """Run ``pulumi VERB`` as a recorded run."""
     run = new_run(verb)
     engine.records.write(run)
@@ -36,7 +34,7 @@ def change(engine: Engine, verb: str, arguments: Sequence[str]) -> Result:
         pids.append(pid)
         engine.records.write(with_engine(run, pid))
 
-    result = marked.run([*marked.argv(verb, configured=True), *arguments], started=note)
+    result = marked.follow([*marked.argv(verb, configured=True), *arguments], started=note)
     if result.code != 0 and pids:
         release_own(engine, pids[0])
     # Plugins end with their engine; an engine that was stopped half-way may leave some behind.
@@ -45,7 +43,7 @@ def change(engine: Engine, verb: str, arguments: Sequence[str]) -> Result:
     return result
 
 
-def change_with_pending(engine: Engine, verb: str, arguments: Sequence[str]) -> Result:
+def change_with_pending(engine: Engine, verb: str, arguments: Sequence[str]) -> Ran:
     """Run as :func:`change` does, for a stack whose last run may have died while it was making something."""
     pending = pending_creates(engine)
     if not pending:
@@ -53,7 +51,8 @@ def change_with_pending(engine: Engine, verb: str, arguments: Sequence[str]) -> 
     say(f"the last run died while it was making {', '.join(str(one) for one in pending)}; making sure of it")
     remember(engine, pending)
     read_adopted(engine, pending)
-    result, found = _watched(engine, verb, arguments, pending)
+    result = change(engine, verb, arguments)
+    found = existing(result.events.errors, pending)
     if result.code != 0 and not result.interrupted and found:
         adopt(engine, found)
         read_adopted(engine, pending)
@@ -61,14 +60,3 @@ def change_with_pending(engine: Engine, verb: str, arguments: Sequence[str]) -> 
     if result.code == 0:
         forget(engine)
     return result
-
-
-def _watched(
-    engine: Engine, verb: str, arguments: Sequence[str], pending: Sequence[Pending]
-) -> tuple[Result, dict[Pending, str]]:
-    """Run with an event log, which the engine offers only with its debugging commands."""
-    debugging = replace(engine, environ={**engine.environ, "PULUMI_DEBUG_COMMANDS": "true"})
-    with tempfile.TemporaryDirectory(prefix="longhaul-") as folder:
-        events = Path(folder) / "events.json"
-        result = change(debugging, verb, [*arguments, "--event-log", str(events)])
-        return result, existing(events, pending)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-_GROUPS = {
+GROUPS = {
     "create": ("create", "import"),
     "update": ("update",),
     "replace": ("replace", "import-replacement"),
@@ -42,7 +42,7 @@ class Preview:
 
     def digest(self, *, seconds: float) -> Digest:
         """Return the counts, grouped."""
-        groups = {group: sum(self.counts.get(name, 0) for name in names) for group, names in _GROUPS.items()}
+        groups = {group: sum(self.counts.get(name, 0) for name in names) for group, names in GROUPS.items()}
         remaining = sum(count for group, count in groups.items() if group != "delete")
         return Digest(**groups, resources=remaining, seconds=round(seconds, 2))
 

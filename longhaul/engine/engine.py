@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,11 +15,21 @@ from typing import IO
 
 from longhaul.context import Context, state_folder
 from longhaul.engine.backend import Backend, current_backend
+from longhaul.engine.events import Events
 from longhaul.engine.locate import engine_binary, engine_environment
 from longhaul.engine.run import Result, ask_engine, run_engine
 from longhaul.engine.runs import Records
 from longhaul.exits import CommandError, Exit
+from longhaul.output import Output
+from longhaul.progress import Progress
 from longhaul.project import OBJECTS, PROJECT_FILE, Project
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ran(Result):
+    """Result of a run whose events were followed."""
+
+    events: Events
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +46,8 @@ class Engine:
     config_file: Path | None
     """File that is read instead of the stack file, when the stack file must not be written to."""
     records: Records
+    progress: Progress | None = None
+    """Shows the progress of runs; with None, they show all of it themselves on this terminal."""
 
     def argv(self, *words: str, configured: bool = False) -> list[str]:
         """Return the command line of ``pulumi WORDS`` for this stack; ``configured`` for commands that read its
@@ -45,8 +58,42 @@ class Engine:
     def run(
         self, argv: list[str], *, stdout: IO[bytes] | None = None, started: Callable[[int], None] | None = None
     ) -> Result:
-        """Run a command on this terminal."""
+        """Run a command, on this terminal if its progress is not shown."""
+        if self.progress is not None:
+            return self.follow(argv, stdout=stdout, started=started)
         return run_engine(argv, cwd=self.project.root, environ=self.environ, stdout=stdout, started=started)
+
+    def follow(
+        self,
+        argv: list[str],
+        *,
+        stdout: IO[bytes] | None = None,
+        started: Callable[[int], None] | None = None,
+    ) -> Ran:
+        """Run a command and keep account of its events, which the engine logs only with its debugging commands. The
+        messages of a preview are left to the reader of its result."""
+        progress = self.progress or Progress(
+            title=self.stack, output=Output(log=None, terminal=True), began=time.monotonic()
+        )
+        events = Events(said=None if argv[1] == "preview" else progress.said)
+        since = progress.output.size()
+        with tempfile.TemporaryDirectory(prefix="longhaul-") as folder:
+            path = Path(folder) / "events.json"
+            with progress.following(events, path, answers=True) as followed:
+                result = run_engine(
+                    [*argv, "--event-log", str(path)],
+                    cwd=self.project.root,
+                    environ={**self.environ, "PULUMI_DEBUG_COMMANDS": "true"},
+                    stdout=stdout or followed.streams.stdout,
+                    stderr=followed.streams.stderr,
+                    started=started,
+                    interrupted=followed.interrupt,
+                    look=followed.look,
+                )
+        if result.code != 0 and not result.interrupted and not events.errors:
+            # It failed before its first event, or after its last: only its own lines say why.
+            progress.say(f"the engine ended with {result.code}\n{progress.output.tail(since)}".rstrip())
+        return Ran(code=result.code, interrupted=result.interrupted, events=events)
 
     def ask(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run a command quietly."""
@@ -77,7 +124,13 @@ def reason(done: subprocess.CompletedProcess[str]) -> str:
     return text.removeprefix("error: ") or f"the engine ended with {done.returncode} and said nothing"
 
 
-def engine_for(where: Context, environ: Mapping[str, str] | None = None, *, objects: bool = False) -> Engine:
+def engine_for(
+    where: Context,
+    environ: Mapping[str, str] | None = None,
+    *,
+    objects: bool = False,
+    progress: Progress | None = None,
+) -> Engine:
     """Return the engine for an environment, or with ``objects`` for what runs on its cluster. ``CommandError`` when it
     is not installed or no backend is chosen."""
     variables = engine_environment(os.environ if environ is None else environ)
@@ -99,6 +152,7 @@ def engine_for(where: Context, environ: Mapping[str, str] | None = None, *, obje
         backend=backend,
         config_file=_lab_config(where, stack),
         records=Records(path=_records_path(where, stack, variables)),
+        progress=progress,
     )
 
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from longhaul.engine.engine import Engine
+from longhaul.engine.events import Diagnostic
 from longhaul.exits import CommandError
 from longhaul.say import say
 
@@ -77,13 +78,13 @@ def forget(engine: Engine) -> None:
     _memory(engine).unlink(missing_ok=True)
 
 
-def existing(events: Path, pending: Iterable[Pending]) -> dict[Pending, str]:
-    """Return those of ``pending`` that exist already according to the engine's event log, with their ids."""
+def existing(errors: Iterable[Diagnostic], pending: Iterable[Pending]) -> dict[Pending, str]:
+    """Return those of ``pending`` that exist already according to the engine's errors, with their ids."""
     by_urn = {one.urn: one for one in pending}
     found: dict[Pending, str] = {}
-    for diagnostic in _diagnostics(events):
-        match = EXISTS.search(str(diagnostic.get("message", "")))
-        one = by_urn.get(str(diagnostic.get("urn", "")))
+    for error in errors:
+        match = EXISTS.search(error.message)
+        one = by_urn.get(error.urn)
         if match and one:
             found[one] = match["id"]
     return found
@@ -173,17 +174,3 @@ def _remembered(engine: Engine) -> list[Resource]:
     except (OSError, ValueError):
         return []
     return [resource for resource in content if isinstance(resource, dict) and "urn" in resource]
-
-
-def _diagnostics(events: Path) -> Iterable[dict[str, Any]]:
-    try:
-        lines = events.read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return
-    for line in lines:
-        try:
-            payload = json.loads(line).get("diagnosticEvent")
-        except (ValueError, AttributeError):
-            continue
-        if isinstance(payload, dict):
-            yield payload

@@ -6,8 +6,9 @@ import ctypes
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -16,6 +17,9 @@ SI_USER = 0
 """``si_code`` of a signal sent by a process; the terminal's own are ``SI_KERNEL`` (sigaction(2))."""
 PR_SET_PDEATHSIG = 1
 """Option of prctl(2): the signal that a child gets when its parent dies."""
+
+LOOK_S = 0.2
+"""Time between two looks at what a child does, seconds."""
 
 _WATCHED = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD}
 
@@ -34,49 +38,82 @@ def run_engine(
     *,
     cwd: Path,
     environ: Mapping[str, str],
-    stdout: IO[bytes] | None = None,
+    stdout: IO[bytes] | int | None = None,
+    stderr: IO[bytes] | int | None = None,
     started: Callable[[int], None] | None = None,
+    interrupted: Callable[[], None] | None = None,
+    look: Callable[[], None] | None = None,
     asking: signal.Signals | None = None,
 ) -> Result:
     """Run the engine on this terminal and wait for it.
 
     It stays in this process group, so it can ask questions, and gets the terminal's Ctrl-C by itself: the first makes
     it finish what is under way, the second stops it. Signals that were sent to this process alone are passed on, each
-    once. ``started`` is called with the engine's process number. ``asking`` is sent instead of any of these signals,
-    for a program that accepts no other as a request to end.
+    once. ``started`` is called with the engine's process number, ``interrupted`` after the first signal,
+    and ``look`` every now and then while the engine runs. ``asking`` is sent instead of any of these signals, for a
+    program that accepts no other as a request to end.
     """
     with _signals_held() as before:
-        child = start(argv, cwd=cwd, environ=environ, mask=before, stdout=stdout)
+        child = start(argv, cwd=cwd, environ=environ, mask=before, stdout=stdout, stderr=stderr)
         if started is not None:
             started(child.pid)
-        return _wait([child], asking)[0]
+        return _wait([child], asking, interrupted, look)[0]
 
 
-def run_together(
-    commands: Sequence[Sequence[str]],
-    *,
-    cwd: Path,
-    environ: Mapping[str, str],
-    reading: Callable[[Sequence[subprocess.Popen[bytes]]], AbstractContextManager[None]],
-) -> list[Result]:
-    """Run several commands side by side, none of which asks anything, and wait for all of them. Signals are handled as
-    in :func:`run_engine`. ``reading`` is entered when all are started. It reads their output from pipes to the end, in
-    its own threads."""
+class Fork:
+    """A copy of this process that does a part of its work. It can be waited for as a ``Popen`` can."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        """Return the exit code, or None while it runs."""
+        return self._wait(os.WNOHANG)
+
+    def wait(self) -> int | None:
+        """Wait for its end, and return the exit code."""
+        return self._wait(0)
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal, unless it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def _wait(self, how: int) -> int | None:
+        if self.returncode is None:
+            ended, status = os.waitpid(self.pid, how)
+            self.returncode = os.waitstatus_to_exitcode(status) if ended else None
+        return self.returncode
+
+
+def run_together(works: Sequence[Callable[[], int]]) -> list[Result]:
+    """Do several works side by side, each in a copy of this process and none of which asks anything, and wait for all
+    of them. Each returns its exit code. Signals are handled as in :func:`run_engine`."""
     with _signals_held() as before:
-        children = [
-            start(
-                argv,
-                cwd=cwd,
-                environ=environ,
-                mask=before,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-            )
-            for argv in commands
-        ]
-        with reading(children):
-            return _wait(children)
+        return _wait([fork(work, mask=before) for work in works])
+
+
+def fork(work: Callable[[], int], *, mask: set[signal.Signals | int] | None = None, nice: int = 0) -> Fork:
+    """Do some work in a copy of this process, which gets SIGINT when this process dies, and nothing to read. So the
+    work has all that this process knows. ``mask`` and ``nice`` as in :func:`start`."""
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, ()) if mask is None else mask
+    prctl, parent = ctypes.CDLL(None).prctl, os.getpid()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    pid = os.fork()
+    if pid:
+        return Fork(pid)
+    code = 1
+    try:
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        _in_child(prctl, mask, parent, nice)
+        code = work()
+        sys.stdout.flush()
+        sys.stderr.flush()
+    finally:
+        # Nothing that this process has yet to do at its own end is done here.
+        os._exit(code)
 
 
 def ask_engine(argv: Sequence[str], *, cwd: Path, environ: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
@@ -84,6 +121,23 @@ def ask_engine(argv: Sequence[str], *, cwd: Path, environ: Mapping[str, str]) ->
     return subprocess.run(
         argv, cwd=cwd, env=dict(environ), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Take SIGTERM and SIGHUP for an interrupt during the block. What is ignored stays so, as with nohup(1)."""
+
+    def interrupt(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    for number in (number for number, handler in before.items() if handler is not signal.SIG_IGN):
+        signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager
@@ -132,17 +186,27 @@ def _in_child(prctl: Callable[[int, int], int], mask: set[signal.Signals | int],
         os._exit(1)
 
 
-def _wait(children: Sequence[subprocess.Popen[bytes]], asking: signal.Signals | None = None) -> list[Result]:
-    """Wait for all children; pass on signals that were sent to this process alone."""
+def _wait(
+    children: Sequence[subprocess.Popen[bytes] | Fork],
+    asking: signal.Signals | None = None,
+    told: Callable[[], None] | None = None,
+    look: Callable[[], None] | None = None,
+) -> list[Result]:
+    """Wait for all children; pass on signals that were sent to this process alone. ``told`` is called after the first
+    signal, and ``look`` every now and then."""
     interrupted = False
     while running := [child for child in children if child.poll() is None]:
-        info = signal.sigwaitinfo(_WATCHED)
-        if info.si_signo == signal.SIGCHLD:
+        info = signal.sigtimedwait(_WATCHED, LOOK_S)
+        if look is not None:
+            look()
+        if info is None or info.si_signo == signal.SIGCHLD:
             continue
-        interrupted = True
         for child in running:
             if info.si_signo == signal.SIGHUP:
                 child.send_signal(asking or signal.SIGINT)
             elif info.si_code <= SI_USER:
                 child.send_signal(asking or info.si_signo)
-    return [Result(code=child.returncode, interrupted=interrupted) for child in children]
+        if told is not None and not interrupted:
+            told()
+        interrupted = True
+    return [Result(code=child.returncode or 0, interrupted=interrupted) for child in children]

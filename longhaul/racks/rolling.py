@@ -7,7 +7,6 @@ failed (executor/playbook_executor.py).
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -17,20 +16,23 @@ from typing import IO, TYPE_CHECKING, Any
 
 from longhaul.cluster import GIVEN
 from longhaul.context import Context
-from longhaul.engine.change import exit_code
 from longhaul.engine.run import Result
-from longhaul.exits import Exit
+from longhaul.progress import Progress
 from longhaul.racks.inventory import RackMachine, machines
 from longhaul.racks.run import LOOK, PREPARE, SITE, find_kubeconfig, run_playbook
+from longhaul.racks.tasks import Tasks
 from longhaul.racks.text import to_text
 from longhaul.racks.verdicts import Account, read
+from longhaul.report.text import counted
 from longhaul.say import say
 
 if TYPE_CHECKING:
     from components.model import Environment
 
 VERDICTS = "LONGHAUL_VERDICTS"
-"""Variable with the path that Ansible's callback writes to."""
+"""Variable with the path that Ansible's callback writes its account to."""
+EVENTS = "LONGHAUL_TASKS"
+"""Variable with the path that the callback writes to as tasks begin and end."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,13 +57,15 @@ def play(
     *,
     api: bool = True,
     stdout: IO[bytes] | None = None,
+    progress: Progress | None = None,
 ) -> tuple[Result, dict[str, Any] | None]:
-    """Run a playbook as :func:`run_playbook` does. Return its result, and what Ansible's callback wrote of each
-    machine."""
-    with tempfile.TemporaryDirectory(prefix="longhaul-rack-") as folder:
-        path = Path(folder) / "verdicts.json"
-        variables = {**environ, VERDICTS: str(path)}
-        result = run_playbook(where, environment, words, variables, api=api, stdout=stdout)
+    """Run a playbook as :func:`run_playbook` does, and show its progress if that is given. Return its result, and what
+    Ansible's callback wrote of each machine."""
+    with tempfile.TemporaryDirectory(prefix="longhaul-rack-") as folder, ExitStack() as stack:
+        path, events = Path(folder) / "verdicts.json", Path(folder) / "events.json"
+        variables = {**environ, VERDICTS: str(path), **({EVENTS: str(events)} if progress else {})}
+        followed = stack.enter_context(progress.following(Tasks(), events)) if progress else None
+        result = run_playbook(where, environment, words, variables, api=api, stdout=stdout, followed=followed)
         return result, read(path)
 
 
@@ -107,18 +111,27 @@ def _ends(account: Account, asked: Asked, result: Result, *, after: Sequence[Seq
     return True
 
 
-def run_all(where: Context, environment: Environment, environ: Mapping[str, str], *, early: bool) -> Exit:
-    """Play ``site.yml``, or with ``early`` the part that does not depend on the infrastructure. After Ansible's output,
-    print the verdicts of machines that are not as declared."""
+def run_all(
+    where: Context, environment: Environment, environ: Mapping[str, str], progress: Progress, *, early: bool
+) -> tuple[Result, Account]:
+    """Play ``site.yml``, or with ``early`` the part that does not depend on the infrastructure. Show the verdicts of
+    machines that are not as declared; return Ansible's result and all verdicts."""
     from components.model import plan
 
-    result, document = play(where, environment, (PREPARE if early else SITE,), environ, api=not early)
+    since = progress.output.size()
+    playbook = (PREPARE if early else SITE,)
+    result, document = play(where, environment, playbook, environ, api=not early, progress=progress)
     account = Account()
     if document is not None or result.code != 0:
         account.add(document, machines(environment, plan(environment)), code=result.code)
     unwell = {name: verdict for name, verdict in account.verdicts.items() if not verdict.state.well}
-    if unwell:
-        print(f"\n{to_text(where.env, 'run', Account(verdicts=unwell), colour=False)}")
-        print(f"`longhaul hosts --preflight --env {where.env}` looks at them, and changes nothing")
-        sys.stdout.flush()
-    return exit_code(result)
+    if unwell and early and progress.output.prefix:
+        progress.say(f"{counted(len(unwell), 'host')} not prepared; the phase hosts says why, and does what is left")
+    elif unwell:
+        text = to_text(where.env, "run", Account(verdicts=unwell), colour=False)
+        progress.say(
+            f"not all hosts are as declared\n{text}\n`longhaul hosts --preflight --env {where.env}` looks at them"
+        )
+    if (document is None or account.unexplained) and result.code != 0 and not result.interrupted:
+        progress.say(f"ansible-playbook ended with {result.code}\n{progress.output.tail(since)}".rstrip())
+    return result, account

@@ -15,6 +15,8 @@ from longhaul.engine.locate import engine_environment
 from longhaul.engine.run import Result, run_engine
 from longhaul.engine.runs import VARIABLE, new_run
 from longhaul.exits import CommandError
+from longhaul.output import Streams
+from longhaul.progress import Followed
 from longhaul.racks.script import CHECKOUT, PROJECT
 from longhaul.say import say
 
@@ -39,10 +41,11 @@ def run_playbook(
     *,
     api: bool = True,
     stdout: IO[bytes] | None = None,
+    followed: Followed | None = None,
 ) -> Result:
     """Run ``ansible-playbook ARGUMENTS`` on this terminal, with the environment's inventory and, if ``api`` is true,
     its cluster's API. Without a playbook in the arguments, run the racks' own. Connections that it leaves open are
-    closed. ``stdout`` is another destination of its output."""
+    closed. ``stdout`` is another destination of its output; what is ``followed`` writes to its own streams."""
     run = new_run("ansible")
     argv = [str(_ansible(environ)), "--inventory", str(INVENTORY), *_located(arguments, where.project.root)]
     with ExitStack() as stack:
@@ -54,7 +57,16 @@ def run_playbook(
             PROJECT: str(where.project.root),
             VARIABLE: run.id,
         }
-        result = run_engine(argv, cwd=where.project.root, environ=variables, stdout=stdout)
+        streams = followed.streams if followed else Streams(stdout=stdout, stderr=None)
+        result = run_engine(
+            argv,
+            cwd=where.project.root,
+            environ=variables,
+            stdout=streams.stdout,
+            stderr=streams.stderr,
+            look=followed.look if followed else None,
+            interrupted=followed.interrupt if followed else None,
+        )
     processes.end(run.leftovers())
     return result
 

@@ -11,6 +11,9 @@ It does nothing unless LONGHAUL_VERDICTS names a file. The document:
 A host's state is "ok", "changed", "failed", "unreachable", "unfinished" when the run ended before the host had done its
 part, or "held" when it was left as it is, for the reasons in `held` (role node, hold.yml). A failure has the keys task,
 role (or null) and messages, a list. Output that a task hides (no_log) is not quoted.
+
+Into the file that LONGHAUL_TASKS names, if any, it writes a line of JSON whenever a host begins or ends a task: host,
+task, and state, which is "begins", "ok", "changed", "failed" or "unreachable".
 """
 
 from __future__ import annotations
@@ -37,6 +40,11 @@ options:
     type: str
     env:
       - name: LONGHAUL_VERDICTS
+  events:
+    description: a file for a line of JSON whenever a host begins or ends a task
+    type: str
+    env:
+      - name: LONGHAUL_TASKS
 """
 
 LINES = 10
@@ -58,6 +66,7 @@ class CallbackModule(CallbackBase):
         super().__init__(*args, **kwargs)
         self._record = Record()
         self._path: Path | None = None
+        self._events: Path | None = None
 
     def set_options(self, task_keys: Any = None, var_options: Any = None, direct: Any = None) -> None:
         super().set_options(task_keys=task_keys, var_options=var_options, direct=direct)
@@ -65,6 +74,7 @@ class CallbackModule(CallbackBase):
         self.disabled = not path
         if path and self._path is None:
             self._path = Path(path)
+            self._events = Path(events) if (events := self.get_option("events")) else None
             # An interrupted run sends no statistics, but its process ends in the normal way.
             atexit.register(self._write, os.getpid())
 
@@ -76,26 +86,37 @@ class CallbackModule(CallbackBase):
 
     def v2_runner_on_start(self, host: Any, task: Any) -> None:
         self._record.begin(host.get_name(), task.get_name())
+        self._tell(host, task, "begins")
 
     def v2_runner_on_ok(self, result: Any) -> None:
         self._record.end(result, changed=result.is_changed())
+        self._tell(result.host, result.task, "changed" if result.is_changed() else "ok")
 
     def v2_runner_on_skipped(self, result: Any) -> None:
         self._record.end(result)
+        self._tell(result.host, result.task, "ok")
 
     def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
         self._record.end(result)
+        self._tell(result.host, result.task, "ok" if ignore_errors else "failed")
         if not ignore_errors:
             self._record.fail(result, "failed")
 
     def v2_runner_on_unreachable(self, result: Any) -> None:
         self._record.end(result)
+        self._tell(result.host, result.task, "unreachable")
         if not result.task.ignore_unreachable:
             self._record.fail(result, "unreachable")
 
     def v2_playbook_on_stats(self, stats: Any) -> None:
         self._record.settle(stats.failures)
         self._write(os.getpid())
+
+    def _tell(self, host: Any, task: Any, state: str) -> None:
+        """Write one event at once, for whoever follows the file."""
+        if self._events is not None:
+            with self._events.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"host": host.get_name(), "task": task.get_name(), "state": state}) + "\n")
 
     def _write(self, process: int) -> None:
         """Write the document whole or not at all. A worker process, which is a copy of this process, does not write

@@ -103,11 +103,16 @@ class FakeEngine:
     def fails(self, verb: str, code: int = 1, *, stack: str = "") -> None:
         (self.folder / f"{verb}{stack}").write_text(str(code))
 
-    def waits(self, stack: str = "") -> None:
-        (self.folder / f"wait{stack}").touch()
+    def waits(self, stack: str = "", verb: str = "up") -> None:
+        (self.folder / f"wait{stack}").write_text(verb)
 
     def previews(self, text: str, *, stack: str = "") -> None:
         (self.folder / f"says{stack}").write_text(text)
+
+    def logs(self, *events: dict[str, Any], stack: str = "dev") -> None:
+        """Set the events that a run of the stack logs."""
+        lines = [json.dumps({"sequence": number, **event}) for number, event in enumerate(events)]
+        (self.folder / f"events{stack}").write_text("".join(f"{line}\n" for line in lines))
 
     def has_stack(self, name: str = "dev", **latest: object) -> None:
         """Create the stack; it holds one resource unless ``resources`` says otherwise."""

@@ -14,8 +14,8 @@ KEPT = ("KUBECONFIG", "LONGHAUL_DESTROY", "LONGHAUL_RUN", "PATH", "PULUMI_BACKEN
 
 
 def main() -> int:
-    words = sys.argv[1:]
     folder = Path(os.environ["FAKE_ENGINE"])
+    words, events = without_events(sys.argv[1:])
     config = words[words.index("--config-file") + 1] if "--config-file" in words else ""
     note = {
         "words": words,
@@ -31,7 +31,11 @@ def main() -> int:
         write_state(backend, stack)
     if words[0] == "cancel":
         shutil.rmtree(backend / ".pulumi" / "locks", ignore_errors=True)
-    if words[0] == "up" and ((folder / "wait").exists() or (folder / f"wait{stack}").exists()):
+    logged = folder / f"events{stack}"
+    if events and words[0] != "preview" and logged.exists():
+        Path(events).write_text(logged.read_text(encoding="utf-8"))
+    waits = [path.read_text() for path in (folder / "wait", folder / f"wait{stack}") if path.exists()]
+    if words[0] in waits:
         return wait(folder)
     if words[0] == "preview":
         told = [path for path in (folder / f"says{stack}", folder / "says") if path.exists()]
@@ -40,6 +44,14 @@ def main() -> int:
         print(f"{stack} is made")
     found = [path for path in (folder / words[0], folder / f"{words[0]}{stack}") if path.exists()]
     return int(found[0].read_text()) if found else 0
+
+
+def without_events(words: list[str]) -> tuple[list[str], str]:
+    """Return the words without the option for the log of events, and the path of that log."""
+    if "--event-log" not in words:
+        return words, ""
+    at = words.index("--event-log")
+    return [*words[:at], *words[at + 2 :]], words[at + 1]
 
 
 def write_state(backend: Path, stack: str, **latest: object) -> None:

@@ -107,6 +107,14 @@ def engine_of(checkout: Checkout) -> int:
         time.sleep(0.05)
 
 
+def await_log(checkout: Checkout, text: str) -> None:
+    """Wait until the log of the run holds the text."""
+    deadline = time.monotonic() + LIMIT_S
+    while not any(text in path.read_text() for path in checkout.home.rglob("log/dev-up-*.log")):
+        assert time.monotonic() < deadline, f"no log holds {text!r}"
+        time.sleep(0.05)
+
+
 def locks(checkout: Checkout) -> list[Path]:
     return list((checkout.backend / ".pulumi" / "locks").rglob("*.json"))
 
@@ -172,12 +180,11 @@ def test_an_interrupt_lets_the_engine_finish_what_is_under_way(checkout: Checkou
         process = checkout.start(*UP, stdout=output, stderr=output)
     await_first(world, process)
     process.send_signal(signal.SIGINT)
-    deadline = time.monotonic() + LIMIT_S
-    while b"cancelling" not in log.read_bytes():
-        assert time.monotonic() < deadline, "the engine was not told"
-        time.sleep(0.05)
+    await_log(checkout, "cancelling")
     (world / "hold").unlink()
     assert process.wait(LIMIT_S) == Exit.INTERRUPTED, log.read_text()
+    assert "longhaul: interrupted in infrastructure" in log.read_text()
+    assert "stopped half-way" not in log.read_text(), "what was under way was finished"
     assert made(checkout) == {"first": True}
     assert locks(checkout) == []
     assert not (world / "second").exists()
@@ -189,13 +196,11 @@ def test_a_second_interrupt_stops_and_the_next_run_finishes(checkout: Checkout, 
     with log.open("wb") as output:
         process = checkout.start(*UP, stdout=output, stderr=output)
     await_first(world, process)
-    deadline = time.monotonic() + LIMIT_S
-    for told in (b"cancelling", b"terminating"):
+    for told in ("cancelling", "terminating"):
         process.send_signal(signal.SIGINT)
-        while told not in log.read_bytes():
-            assert time.monotonic() < deadline, log.read_text()
-            time.sleep(0.05)
+        await_log(checkout, told)
     assert process.wait(LIMIT_S) == Exit.INTERRUPTED, log.read_text()
+    assert "stopped half-way: first (Resource); the next run makes sure of them" in log.read_text()
     assert locks(checkout) == []
     (world / "hold").unlink()
     done = checkout.run(*UP, "--", "--skip-preview")

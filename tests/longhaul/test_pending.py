@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import pytest
 
+from longhaul.engine.events import Diagnostic
 from longhaul.engine.pending import EXISTS, Pending, existing
 
 URN = "urn:pulumi:dev::longhaul::longhaul:Cluster$azure-native:compute:VirtualMachine::dev-etcd-0"
@@ -35,20 +33,10 @@ def test_the_providers_refusal_says_the_id(message: str) -> None:
     assert match["id"] == IDENTITY
 
 
-def test_only_what_was_pending_is_found(tmp_path: Path) -> None:
+def test_only_what_was_pending_is_found() -> None:
     """A resource of the same name that somebody else made must not be adopted."""
     message = f"cannot create already existing resource '{IDENTITY}'"
     other = URN.replace("etcd-0", "etcd-1")
-    events = [
-        {"sequence": 1, "diagnosticEvent": {"urn": other, "message": message}},
-        {"sequence": 2, "diagnosticEvent": {"urn": URN, "message": "something else"}},
-        {"sequence": 3, "resourcePreEvent": {}},
-        {"sequence": 4, "diagnosticEvent": {"urn": URN, "message": message}},
-    ]
-    path = tmp_path / "events"
-    path.write_text("\n".join([*(json.dumps(event) for event in events), "half a li"]))
-    assert existing(path, [make()]) == {make(): IDENTITY}
-
-
-def test_without_a_log_nothing_is_found(tmp_path: Path) -> None:
-    assert existing(tmp_path / "none", [make()]) == {}
+    errors = [(other, message), (URN, "something else"), (URN, message)]
+    found = existing([Diagnostic(urn=urn, message=said) for urn, said in errors], [make()])
+    assert found == {make(): IDENTITY}

@@ -17,8 +17,9 @@ def test_the_first_run_prepares_the_racks_beside_the_infrastructure(
     engine.forgets_stack()
     done = checkout.run(*ALL)
     assert done.returncode == Exit.OK, done.stderr
-    assert "preparation | a task\n" in done.stderr
-    assert "preparation: done" in done.stderr
+    assert "preparation: done after" in done.stderr
+    (log,) = (checkout.home / ".local").rglob("dev-up-*.log")
+    assert "preparation    | a task\n" in log.read_text()
     assert [Path(words[-1]).name for words in ansible.all_words()] == ["prepare.yml", "site.yml"]
 
 
@@ -34,7 +35,8 @@ def test_a_preparation_that_fails_decides_nothing(checkout: Checkout, engine: Fa
     ansible.fails("prepare.yml")
     done = checkout.run(*ALL)
     assert done.returncode == Exit.OK, done.stderr
-    assert "preparation: failed on some hosts" in done.stderr
+    assert "preparation: failed after" in done.stderr
+    assert "dev is as its file says" in done.stderr
 
 
 def test_a_preparation_ends_with_a_failed_infrastructure(
@@ -44,4 +46,6 @@ def test_a_preparation_ends_with_a_failed_infrastructure(
     engine.fails("up")
     ansible.waits()
     # An Ansible that is not ended would hold the command until its limit.
-    assert checkout.run(*ALL).returncode == Exit.FAILED
+    done = checkout.run(*ALL)
+    assert done.returncode == Exit.FAILED
+    assert "failed in infrastructure, as it says above" in done.stderr

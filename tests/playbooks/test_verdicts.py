@@ -86,6 +86,20 @@ def test_what_became_of_each_host(folder: Path) -> None:
     assert all(0 < one["slowest"] <= one["seconds"] for one in found["tasks"].values())
 
 
+def test_tasks_are_told_as_they_begin_and_end(folder: Path) -> None:
+    text = PLAY + task("Change", "raw: 'true'", "changed_when: true")
+    text += task("Skip", "raw: 'true'", "when: false") + task("Stop", "fail: {msg: no}")
+    (folder / "play.yml").write_text(text)
+    variables = {**environ(folder), "LONGHAUL_TASKS": str(folder / "events.json")}
+    subprocess.run(argv(folder, "one"), env=variables, capture_output=True, check=False, cwd=folder)
+    events = [json.loads(line) for line in (folder / "events.json").read_text().splitlines()]
+    assert [(one["host"], one["task"], one["state"]) for one in events] == [
+        ("one", name, state)
+        for name, end in (("Change", "changed"), ("Skip", "ok"), ("Stop", "failed"))
+        for state in ("begins", end)
+    ]
+
+
 def test_a_command_that_failed_is_quoted(folder: Path) -> None:
     found = play(folder, PLAY + task("Do", "command: {argv: [sh, -c, 'echo why >&2; exit 3']}"), code=2)
     assert found["hosts"]["one"]["failed"]["messages"] == ["non-zero return code", "why"]

@@ -1,0 +1,175 @@
+"""Account of an engine's run, kept from the events that it logs (pulumi, ``sdk/go/common/apitype/events.go``)."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from longhaul.engine.digest import GROUPS
+from longhaul.progress import awaited, counts
+
+STACK = "pulumi:pulumi:Stack"
+"""Type of the stack's own resource."""
+PROVIDERS = "pulumi:providers:"
+"""Beginning of the types of providers, which the engine makes for itself and does not count."""
+READINESS = "Readiness"
+"""Short type of the resource that exists once a machine does its work."""
+
+LISTED = 20
+"""Number of changes that are shown by name; those beyond are counted, and the log names them."""
+WORDS = {"create": "created", "update": "changed", "replace": "replaced", "delete": "removed", "same": "unchanged"}
+"""Words for the groups of operations."""
+SHOWN = {"create": "created", "import": "imported", "update": "changed", "create-replacement": "replaced"} | {
+    "delete": "removed"
+}
+"""Words for operations that are shown by name. Of a replacement, its last part is shown."""
+
+GENERIC = re.compile(r"^(update|preview|destroy|refresh) (failed|canceled)$|^resource monitor shut ?down")
+"""Errors that only say that there was another."""
+ON_PATH = re.compile(r"^using \S+ from \$PATH at ")
+"""Warning about a plugin that was chosen by ``PATH``, as it is meant: the lab's stand-ins, a user's own build."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnostic:
+    """An error of the engine, of a provider or of the program."""
+
+    urn: str
+    message: str
+
+
+class Events:
+    """Account of one run. ``said`` holds messages that were shown before, and gets those that are shown now; with None,
+    none is shown."""
+
+    def __init__(self, *, said: set[str] | None) -> None:
+        self.errors: list[Diagnostic] = []
+        self.running: dict[str, float] = {}
+        """Begins of the operations under way, by the resource's name and type."""
+        self._said = said
+        self._operations: dict[str, str] = {}
+        self._done: Counter[str] = Counter()
+        self._summed: Mapping[str, int] | None = None
+        self._looked = 0
+        self._listed = 0
+        self._new = False
+        self._planning = False
+
+    def take(self, event: Mapping[str, Any]) -> Iterator[str]:
+        """Add an event; yield lines to show."""
+        if "preludeEvent" in event:
+            self._begin()
+        elif "resourcePreEvent" in event:
+            self._start(event["resourcePreEvent"])
+        elif "resOutputsEvent" in event:
+            yield from self._end(event["resOutputsEvent"]["metadata"])
+        elif "resOpFailedEvent" in event:
+            self.running.pop(_label(event["resOpFailedEvent"]["metadata"]), None)
+        elif "summaryEvent" in event:
+            self._summed = event["summaryEvent"].get("resourceChanges") or {}
+        elif "diagnosticEvent" in event:
+            yield from self._say(event["diagnosticEvent"])
+
+    def state(self) -> str:
+        """Return what is done so far and what is under way."""
+        done = counts(self.counts())
+        if self._planning:
+            return f"previewing, {self._looked} resources so far"
+        if not self._looked:
+            return "the engine starts, and the program is loaded"
+        if not done:
+            done = f"reading what is there, {self._looked} resources so far"
+        return f"{done}; {awaited(self.running)}" if self.running else done
+
+    def counts(self) -> dict[str, int]:
+        """Return the number of resources that were created, changed and so on. The halves of a replacement count as
+        one."""
+        found = self._done if self._summed is None else self._summed
+        return {WORDS[group]: sum(found.get(name, 0) for name in names) for group, names in GROUPS.items()}
+
+    def _begin(self) -> None:
+        """Begin another operation, as the update after its preview."""
+        self.running.clear()
+        self._operations.clear()
+        self._done.clear()
+        self._summed, self._looked, self._planning = None, 0, False
+
+    def _start(self, payload: Mapping[str, Any]) -> None:
+        found = payload["metadata"]
+        self._planning = bool(payload.get("planning"))
+        self._looked += 1
+        self._operations[found["urn"]] = found["op"]
+        if found["type"] == STACK:
+            self._new = found["op"] == "create"
+        if _is_custom(found) and found["op"] != "same":
+            self.running[_label(found)] = time.monotonic()
+
+    def _end(self, found: Mapping[str, Any]) -> Iterator[str]:
+        # A refresh ends with another operation: with what it found.
+        begun_as = self._operations.pop(found["urn"], found["op"])
+        took = time.monotonic() - self.running.pop(_label(found), time.monotonic())
+        if begun_as == "refresh" or self._planning:
+            return
+        if found.get("logical") and not found["type"].startswith(PROVIDERS):
+            self._done[found["op"]] += 1
+        if found["op"] in SHOWN and _is_custom(found):
+            yield from self._list(found, took)
+
+    def _list(self, found: Mapping[str, Any], took: float) -> Iterator[str]:
+        """Yield a line about a change. Of a new stack, only its machines are shown."""
+        if _kind(found) == READINESS and found["op"] != "delete":
+            yield f"{_name(found).removesuffix('-ready')} is ready, after {took:.0f} s"
+        elif not self._new:
+            self._listed += 1
+            if self._listed <= LISTED:
+                yield f"{_label(found)} {SHOWN[found['op']]}, {took:.0f} s"
+            elif self._listed == LISTED + 1:
+                yield "further changes are counted; the log names each"
+
+    def _say(self, found: Mapping[str, Any]) -> Iterator[str]:
+        severity, urn = found.get("severity"), str(found.get("urn", ""))
+        message = str(found.get("message", "")).strip()
+        if severity not in ("warning", "error") or GENERIC.search(message) or ON_PATH.search(message):
+            return
+        if severity == "error":
+            self.errors.append(Diagnostic(urn=urn, message=message))
+        line = _quoted(severity, _of_urn(urn), message)
+        if self._said is not None and line not in self._said:
+            self._said.add(line)
+            yield line
+
+
+def _quoted(severity: str, label: str, message: str) -> str:
+    """Return a message in full, on lines of its own where it has several."""
+    between = "\n" if "\n" in message else " "
+    return f"{severity}{f': {label}' if label else ''}:{between}{message}"
+
+
+def _of_urn(urn: str) -> str:
+    """Return the name and the short type of a resource; empty for the stack itself."""
+    parts = urn.split("::", 3)
+    if len(parts) < 4 or parts[2] == STACK:
+        return ""
+    return _label({"urn": urn, "type": parts[2].rpartition("$")[2]})
+
+
+def _label(found: Mapping[str, Any]) -> str:
+    return f"{_name(found)} ({_kind(found)})"
+
+
+def _name(found: Mapping[str, Any]) -> str:
+    return str(found["urn"].split("::", 3)[3])
+
+
+def _kind(found: Mapping[str, Any]) -> str:
+    return str(found["type"].rpartition(":")[2])
+
+
+def _is_custom(found: Mapping[str, Any]) -> bool:
+    """Return whether a provider makes the resource. Components only group others."""
+    state = found.get("new") or found.get("old") or {}
+    return bool(state.get("custom")) and not found["type"].startswith(PROVIDERS)
