@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.support.golden import Golden
+
 # No deadline: the time that an example takes on a busy machine proves nothing. The examples are the same each time, so
 # that a failure on one machine is a failure on every machine.
 settings.register_profile("longhaul", deadline=None, derandomize=True, database=None)
@@ -15,6 +17,20 @@ settings.load_profile("longhaul")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write golden files anew")
+
+
+@pytest.fixture(name="golden")
+def _golden(request: pytest.FixtureRequest) -> Golden:
+    """Function that compares a text with a golden file; with ``--update-golden`` it writes the file first."""
+
+    def compare(name: str, text: str) -> None:
+        path = request.path.parent / "golden" / name
+        if request.config.getoption("--update-golden"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        assert path.read_text(encoding="utf-8") == text
+
+    return compare
 
 
 @pytest.fixture(scope="session")

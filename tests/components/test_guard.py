@@ -21,31 +21,29 @@ def _answers(answers: Mapping[str, str | Exception]) -> guard.Ask:
     return ask
 
 
-def test_a_member_may_go_when_a_peer_says_that_quorum_survives() -> None:
-    answers = _answers({"b": json.dumps({"survives": True})})
-    guard.check_quorum(machine="a", peers=["b", "c"], ask=answers)
+SURVIVES, LOST = json.dumps({"survives": True}), json.dumps({"survives": False, "reason": "1 of 3 healthy"})
+GONE = AzureError("gone")
 
 
-def test_a_member_must_stay_when_quorum_would_be_lost() -> None:
-    answers = _answers({"b": json.dumps({"survives": False, "reason": "1 of 3 healthy"})})
-    with pytest.raises(guard.RefusedError, match=r"a must stay.*1 of 3 healthy"):
-        guard.check_quorum(machine="a", peers=["b"], ask=answers)
+@pytest.mark.parametrize(
+    "answers", [{"b": SURVIVES, "c": LOST}, {"b": GONE, "c": SURVIVES}], ids=["the first says so", "the next says so"]
+)
+def test_a_member_may_go_when_a_peer_says_that_quorum_survives(answers: dict[str, str | Exception]) -> None:
+    guard.check_quorum(machine="a", peers=list(answers), ask=_answers(answers))
 
 
-def test_a_peer_that_does_not_answer_leaves_the_question_to_the_next() -> None:
-    answers = _answers({"b": AzureError("gone"), "c": json.dumps({"survives": True})})
-    guard.check_quorum(machine="a", peers=["b", "c"], ask=answers)
-
-
-def test_a_member_must_stay_when_nobody_answers() -> None:
-    answers = _answers({"b": AzureError("gone"), "c": "no json"})
-    with pytest.raises(guard.RefusedError, match="no other member of its etcd cluster answers"):
-        guard.check_quorum(machine="a", peers=["b", "c"], ask=answers)
-
-
-def test_the_only_member_must_stay() -> None:
-    with pytest.raises(guard.RefusedError, match="only member"):
-        guard.check_quorum(machine="a", peers=[], ask=_answers({}))
+@pytest.mark.parametrize(
+    ("answers", "refusal"),
+    [
+        ({"b": LOST}, r"a must stay.*1 of 3 healthy"),
+        ({"b": GONE, "c": "no json"}, "no other member of its etcd cluster answers"),
+        ({}, "only member"),
+    ],
+    ids=["quorum would be lost", "nobody answers", "the only member"],
+)
+def test_a_member_must_stay(answers: dict[str, str | Exception], refusal: str) -> None:
+    with pytest.raises(guard.RefusedError, match=refusal):
+        guard.check_quorum(machine="a", peers=list(answers), ask=_answers(answers))
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import combinations
 
-import pytest
-
 from clouds.aws.site import AwsSite
 from clouds.base.gateway import Gateway
 from clouds.onprem.site import OnpremSite
@@ -15,16 +13,6 @@ from components.model import Environment, plan
 from components.model.environment import Link
 from tests.support import production as make
 from tests.support.declared import Program, declare, open_text, plain
-
-
-@pytest.fixture
-def production() -> Environment:
-    return make.production()
-
-
-@pytest.fixture
-def program() -> Program:
-    return make.production_program()
 
 
 def _pairs(program: Program, production: Environment) -> Iterator[tuple[str, frozenset[str]]]:

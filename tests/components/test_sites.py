@@ -8,8 +8,6 @@ from ipaddress import IPv4Network
 from itertools import combinations
 from pathlib import Path
 
-import pytest
-
 from clouds.aws.site import AwsSite
 from clouds.onprem.site import OnpremSite
 from components.aws import ranges
@@ -17,16 +15,6 @@ from components.model import Environment, load, plan
 from tests.support import production as make
 from tests.support.declared import Outputs, Program, declare, every
 from tests.support.hosts import STACKS, hosts_file, production_with
-
-
-@pytest.fixture
-def production() -> Environment:
-    return make.production()
-
-
-@pytest.fixture
-def program() -> Program:
-    return make.production_program()
 
 
 def test_the_hosts_file_in_the_tree_is_what_the_benchmarks_make() -> None:

@@ -8,22 +8,19 @@ from functools import cache
 from typing import Any
 
 import yaml
-from pulumi import Output
 
 from components.cluster import Cluster
-from components.model import Environment, load, plan
+from components.model import Environment, load
 from components.model.load import parse
-from components.objects.cluster import ClusterObjects
 from tests.contracts.there import aws_parts, azure_parts, teller
 from tests.support.declared import Declared, Program, declare, plain
 from tests.support.hosts import STACKS
-from tests.support.whole import cloud, with_few_machines, without_hooks
+from tests.support.whole import cloud, declare_objects, with_few_machines, without_hooks
 
 LONG = "a-longer-environment"
 """A name of the maximum length."""
 PREFIX = "research"
 """Prefix with which the names of nodes reach their maximum length."""
-ROLE = "arn:aws:iam::123456789012:role/node-controller"
 
 
 def everything() -> Environment:
@@ -75,7 +72,7 @@ NAMES = ("prod", "lab", "everything")
 def declared(name: str) -> tuple[Declared, ...]:
     """Return every resource of both stacks of one of :func:`environments` as the engine gets it, secrets unwrapped."""
     environment = environments()[name]
-    return tuple(map(_plain, (*infrastructure(environment).clouds(), *objects(environment).clouds())))
+    return tuple(map(_plain, (*infrastructure(environment).clouds(), *declare_objects(environment).clouds())))
 
 
 def infrastructure(environment: Environment) -> Program:
@@ -83,16 +80,6 @@ def infrastructure(environment: Environment) -> Program:
     few = with_few_machines(environment)
     with without_hooks():
         return declare(lambda: Cluster(few).outputs, answer=_answer, told=teller(few))
-
-
-def objects(environment: Environment) -> Program:
-    """Declare the second stack."""
-
-    def build() -> Mapping[str, Any]:
-        ClusterObjects(environment, plan(environment), node_controller_role=Output.from_input(ROLE))
-        return {}
-
-    return declare(build)
 
 
 def _answer(resource: Declared) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from lab.cloud.azure.attested import Attester, Facts
 from lab.cloud.azure.identity import Identity
 from lab.cloud.pki import ensure_pki
 from lab.cloud.store import Store
-from tests.images.cloud_fakes import FakeCloud
+from tests.support.loopback import Answering
 
 TENANT, SUBSCRIPTION = "00000000-0000-4000-8000-000000000002", "00000000-0000-4000-8000-000000000001"
 MACHINE = "11111111-2222-4333-8444-555555555555"
@@ -64,7 +64,7 @@ class Azure:
             200,
             json.dumps({"keys": [self.identity._jwk()]}).encode(),
         )
-        self.login = FakeCloud(lambda _: self.keys())
+        self.login = Answering(lambda _: self.keys())
         self.proofs = AzureProofs(
             roots=folder / "ca" / "ca.pem",
             tenant=lambda name: Tenant(name, login=self.login.url, clock=lambda: self.clock),

@@ -3,58 +3,36 @@
 from __future__ import annotations
 
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
-from tests.support.loopback import Handler
+from tests.support.loopback import Answering, Asked
 
 TOKEN = "a-token-that-must-not-be-logged"
 
 
-class FakeVault:
-    """Serves ``secrets``. ``refuse`` makes the vault answer with that status; ``asked`` records the requests."""
+class FakeVault(Answering):
+    """Serves ``secrets``. ``refuse`` makes the vault answer with that status."""
 
-    def __init__(self, host: str = "127.0.0.1") -> None:
+    def __init__(self) -> None:
+        super().__init__(self._answer)
         self.secrets: dict[str, str] = {}
         self.refuse = 0
-        self.asked: list[str] = []
-        self._server = ThreadingHTTPServer((host, 0), self._handler())
-        self.url = f"http://{host}:{self._server.server_port}"
         self.metadata = f"{self.url}/metadata/identity/oauth2/token"
 
-    def __enter__(self) -> FakeVault:
-        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-        return self
+    def _answer(self, asked: Asked) -> tuple[int, bytes]:
+        status, document = self._metadata(asked) if asked.path.startswith("/metadata/") else self._secret(asked)
+        return status, json.dumps(document).encode()
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+    def _metadata(self, asked: Asked) -> tuple[int, dict[str, Any]]:
+        good = asked.headers.get("metadata") == "true" and asked.query.get("resource") == ["https://vault.azure.net"]
+        named = {"client_id", "object_id", "msi_res_id"} & asked.query.keys()
+        return (200, {"access_token": TOKEN}) if good and not named else (400, {"error": "invalid_request"})
 
-    def _answer(self, path: str, query: dict[str, list[str]], headers: Any) -> tuple[int, dict[str, Any]]:
-        if path == "/metadata/identity/oauth2/token":
-            good = headers.get("Metadata") == "true" and query.get("resource") == ["https://vault.azure.net"]
-            named = {"client_id", "object_id", "msi_res_id"} & query.keys()
-            return (200, {"access_token": TOKEN}) if good and not named else (400, {"error": "invalid_request"})
-        if headers.get("Authorization") != f"Bearer {TOKEN}" or "api-version" not in query:
+    def _secret(self, asked: Asked) -> tuple[int, dict[str, Any]]:
+        if asked.headers.get("authorization") != f"Bearer {TOKEN}" or "api-version" not in asked.query:
             return 401, {"error": {"code": "Unauthorized"}}
-        name = path.removeprefix("/secrets/")
-        self.asked.append(name)
         if self.refuse:
             return self.refuse, {"error": {"code": "Refused"}}
-        if name not in self.secrets:
-            return 404, {"error": {"code": "SecretNotFound"}}
-        return 200, {"value": self.secrets[name]}
-
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        vault = self
-
-        class Answers(Handler):
-            def answer(self) -> tuple[int, bytes]:
-                parts = urlsplit(self.path)
-                status, document = vault._answer(parts.path, parse_qs(parts.query), self.headers)
-                return status, json.dumps(document).encode()
-
-        return Answers
+        name = asked.path.removeprefix("/secrets/")
+        found = self.secrets.get(name)
+        return (404, {"error": {"code": "SecretNotFound"}}) if found is None else (200, {"value": found})

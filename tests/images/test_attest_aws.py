@@ -17,7 +17,7 @@ from controller.request import Attested, RefusedError
 from node_attest import Asked, JoinError
 
 from tests.images.aws_pool import POOL, STRANGERS, AwsPool, aws_pool
-from tests.images.cloud_fakes import FakeCloud
+from tests.support.loopback import Answering
 
 ENVIRONMENT = Environment(
     name="lab",
@@ -29,6 +29,7 @@ ENVIRONMENT = Environment(
     pools={"cpu": Pool(name="cpu", site="use1", group="pool")},
     racks={},
 )
+ELSEWHERE = replace(ENVIRONMENT, aws_role="arn:aws:iam::210987654321:role/lab-node-controller")
 KEY, CHALLENGE = "ab" * 32, "0123456789"
 QUESTION = Question(environment=ENVIRONMENT, fingerprint=KEY, challenge=CHALLENGE)
 ASKED = Asked(cluster="lab", fingerprint=KEY, challenge=CHALLENGE)
@@ -73,52 +74,40 @@ def test_a_machine_proves_its_own_name(pool: AwsPool, prove: Machine) -> None:
 
 
 @pytest.mark.parametrize(
-    "other",
-    [replace(ASKED, fingerprint="cd" * 32), replace(ASKED, challenge="9876543210"), replace(ASKED, cluster="prod")],
-    ids=["key", "challenge", "cluster"],
+    ("made", "judged", "expected"),
+    [
+        ({"asked": replace(ASKED, fingerprint="cd" * 32)}, {}, "ForgedProof"),
+        ({"asked": replace(ASKED, challenge="9876543210")}, {}, "ForgedProof"),
+        ({"asked": replace(ASKED, cluster="prod")}, {}, "ForgedProof"),
+        ({}, {"question": replace(QUESTION, fingerprint="cd" * 32)}, "ForgedProof"),
+        ({}, {"later": timedelta(minutes=6)}, "StaleProof"),
+        ({}, {"later": timedelta(minutes=-6)}, "StaleProof"),
+        ({"group": STRANGERS}, {}, "ForeignProof"),
+        ({}, {"question": replace(QUESTION, environment=ELSEWHERE)}, "ForeignProof"),
+    ],
+    ids=["key", "challenge", "cluster", "asked with another key", "old", "future", "role", "account"],
 )
-def test_a_stolen_proof_is_of_another_question(prove: Machine, other: Asked) -> None:
-    assert says(prove(other)) == "ForgedProof"
-
-
-def test_a_stolen_proof_asked_with_another_key(prove: Machine) -> None:
-    assert says(prove(), question=replace(QUESTION, fingerprint="cd" * 32)) == "ForgedProof"
-
-
-@pytest.mark.parametrize("minutes", [6, -6])
-def test_a_proof_of_another_time(prove: Machine, minutes: int) -> None:
-    assert says(prove(), later=timedelta(minutes=minutes)) == "StaleProof"
+def test_a_stolen_proof(prove: Machine, made: dict[str, Any], judged: dict[str, Any], expected: str) -> None:
+    assert says(prove(**made), **judged) == expected
 
 
 def test_the_date_is_signed_too(prove: Machine) -> None:
-    proof = dict(prove())
     moved = datetime.now(UTC) + timedelta(minutes=4)
-    assert says({**proof, "date": moved.strftime("%Y%m%dT%H%M%SZ")}, later=timedelta(minutes=3)) == "ForgedProof"
+    proof = {**prove(), "date": moved.strftime("%Y%m%dT%H%M%SZ")}
+    assert says(proof, later=timedelta(minutes=3)) == "ForgedProof"
 
 
-def test_a_proof_that_is_bound_to_nothing(prove: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(node_proofs, "bound", lambda **_: {})
+@pytest.mark.parametrize("signed", [{}, {"x-longhaul-cluster": "lab", "x-longhaul-key": KEY}], ids=["nothing", "two"])
+def test_a_proof_that_is_not_bound_to_all(
+    prove: Machine, monkeypatch: pytest.MonkeyPatch, signed: dict[str, str]
+) -> None:
+    monkeypatch.setattr(node_proofs, "bound", lambda **_: signed)
     assert says(prove()) == "UnboundProof"
-    monkeypatch.setattr(node_proofs, "bound", lambda **_: {"x-longhaul-cluster": "lab", "x-longhaul-key": KEY})
-    assert says(prove()) == "UnboundProof"
 
 
-def test_a_machine_of_another_role(prove: Machine) -> None:
-    assert says(prove(group=STRANGERS)) == "ForeignProof"
-
-
-def test_a_machine_of_another_account(prove: Machine) -> None:
-    elsewhere = replace(ENVIRONMENT, aws_role="arn:aws:iam::210987654321:role/lab-node-controller")
-    assert says(prove(), question=replace(QUESTION, environment=elsewhere)) == "ForeignProof"
-
-
-def test_a_site_s_machine_at_another_site(prove: Machine) -> None:
-    """The request is signed for one site and claims to be from the other."""
-    assert says({**prove(), "region": "us-west-2"}) == "ForeignProof"
-
-
-@pytest.mark.parametrize("region", ["eu-west-1", "cn-north-1"])
-def test_a_region_that_no_site_is_in(prove: Machine, region: str) -> None:
+@pytest.mark.parametrize("region", ["us-west-2", "eu-west-1", "cn-north-1"])
+def test_a_region_of_another_site_or_of_none(prove: Machine, region: str) -> None:
+    """The request is signed for one site and claims to be from elsewhere."""
     assert says({**prove(), "region": region}) == "ForeignProof"
 
 
@@ -160,23 +149,21 @@ def caller(arn: str) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("arn", "expected"),
+    ("arn", "known"),
     [
-        (
-            "arn:aws:sts::123456789012:assumed-role/node/i-0123456789abcdef0",
-            Attested(site="use1", machine="i-0123456789abcdef0"),
-        ),
-        ("arn:aws:sts::123456789012:assumed-role/node/someone", "ForeignProof"),
-        ("arn:aws:sts::123456789012:assumed-role/node/i-0123456789abcdef0/x", "ForeignProof"),
-        ("arn:aws:sts::123456789012:assumed-role/other/i-0123456789abcdef0", "ForeignProof"),
-        ("arn:aws:iam::123456789012:user/i-0123456789abcdef0", "ForeignProof"),
-        ("arn:aws:iam::123456789012:root", "ForeignProof"),
-        ("arn:aws-cn:sts::123456789012:assumed-role/node/i-0123456789abcdef0", "ForeignProof"),
-        ("", "ForeignProof"),
+        ("arn:aws:sts::123456789012:assumed-role/node/i-0123456789abcdef0", True),
+        ("arn:aws:sts::123456789012:assumed-role/node/someone", False),
+        ("arn:aws:sts::123456789012:assumed-role/node/i-0123456789abcdef0/x", False),
+        ("arn:aws:sts::123456789012:assumed-role/other/i-0123456789abcdef0", False),
+        ("arn:aws:iam::123456789012:user/i-0123456789abcdef0", False),
+        ("arn:aws:iam::123456789012:root", False),
+        ("arn:aws-cn:sts::123456789012:assumed-role/node/i-0123456789abcdef0", False),
+        ("", False),
     ],
 )
-def test_who_the_caller_may_be(prove: Machine, arn: str, expected: Attested | str) -> None:
-    with FakeCloud(lambda _: (200, caller(arn))) as sts:
+def test_who_the_caller_may_be(prove: Machine, arn: str, known: bool) -> None:
+    expected = Attested(site="use1", machine="i-0123456789abcdef0") if known else "ForeignProof"
+    with Answering(lambda _: (200, caller(arn))) as sts:
         assert says(prove(), url=lambda _: f"{sts.url}/") == expected
 
 
@@ -186,14 +173,14 @@ def test_who_the_caller_may_be(prove: Machine, arn: str, expected: Attested | st
     + [(400, f"<Error><Code>{code}</Code>busy</Error>".encode()) for code in BUSY],
 )
 def test_when_sts_does_not_answer_nobody_is_refused(prove: Machine, answer: tuple[int, bytes]) -> None:
-    with FakeCloud(lambda _: answer) as sts, pytest.raises(SourceError) as told:
+    with Answering(lambda _: answer) as sts, pytest.raises(SourceError) as told:
         says(prove(), url=lambda _: f"{sts.url}/")
     assert "busy" not in str(told.value)
 
 
 def test_a_refusal_does_not_repeat_what_sts_says(prove: Machine) -> None:
     text = b"<Error><Code>SignatureDoesNotMatch</Code><Message>x-amz-security-token:secret</Message></Error>"
-    with FakeCloud(lambda _: (403, text)) as sts, pytest.raises(RefusedError, match=r"says SignatureDoesNotMatch$"):
+    with Answering(lambda _: (403, text)) as sts, pytest.raises(RefusedError, match=r"says SignatureDoesNotMatch$"):
         AwsProofs(url=lambda _: f"{sts.url}/").attested(prove(), QUESTION)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -34,6 +34,9 @@ from tests.images.azure_machine import (
     Azure,
     sign,
 )
+
+SERVER = ("server",)
+STRANGE = "99999999-0000-4000-8000-000000000002"
 
 
 @pytest.fixture(name="azure")
@@ -65,7 +68,7 @@ def test_an_answer_of_another_time(azure: Azure, minutes: int) -> None:
 
 
 def test_another_subscription(azure: Azure) -> None:
-    other = Facts(vm_id=MACHINE, subscription="99999999-0000-4000-8000-000000000001", size="any")
+    other = Facts(vm_id=MACHINE, subscription=STRANGE, size="any")
     assert azure.says(document=azure.document(other)) == "ForeignProof"
 
 
@@ -94,24 +97,26 @@ def test_a_signer_that_nobody_vouches_for(azure: Azure, tmp_path: Path) -> None:
         ("metadata.azure.com", ["client"], "ForgedProof"),
     ],
 )
-def test_the_signer_s_name(tmp_path: Path, azure: Azure, name: str, usages: list[str], expected: str) -> None:
-    authority = issuing.new_authority(common_name="any", days=1, key=issuing.new_key())
-    subject = issuing.Subject(common_name=name, dns_names=[name], usages=usages, days=1)
+def test_the_signer_s_name(azure: Azure, name: str, usages: list[str], expected: str) -> None:
     stamp = azure.now.strftime("%m/%d/%y %H:%M:%S -0000")
     said = {"vmId": MACHINE, "subscriptionId": SUBSCRIPTION, "nonce": NONCE, "timeStamp": {"createdOn": stamp}}
-    document = sign(tmp_path, json.dumps(said).encode(), issuing.issue(subject, authority=authority))
-    (azure.folder / "ca" / "ca.pem").write_text(authority.certificate)
-    found = azure.says(document=document)
+    found = azure.says(document=signed(azure, json.dumps(said).encode(), name=name, usages=usages))
     assert found == (Attested(site="weu", machine=MACHINE) if expected == "good" else expected)
 
 
 @pytest.mark.parametrize("content", [b"no JSON", b"{}", b'{"vmId":""}', b"[1]"])
-def test_a_document_that_lacks_something(tmp_path: Path, azure: Azure, content: bytes) -> None:
+def test_a_document_that_lacks_something(azure: Azure, content: bytes) -> None:
+    assert azure.says(document=signed(azure, content)) == "Malformed"
+
+
+def signed(
+    azure: Azure, content: bytes, *, name: str = "metadata.azure.com", usages: Sequence[str] = ("server",)
+) -> str:
+    """Sign with a certificate of the one authority that the service then trusts."""
     authority = issuing.new_authority(common_name="any", days=1, key=issuing.new_key())
-    subject = issuing.Subject(common_name="metadata.azure.com", usages=["server"], days=1)
-    document = sign(tmp_path, content, issuing.issue(subject, authority=authority))
+    subject = issuing.Subject(common_name=name, dns_names=[name], usages=usages, days=1)
     (azure.folder / "ca" / "ca.pem").write_text(authority.certificate)
-    assert azure.says(document=document) == "Malformed"
+    return sign(azure.folder, content, issuing.issue(subject, authority=authority))
 
 
 def test_a_document_of_an_older_longhaul_refuses_nobody(azure: Azure) -> None:
@@ -126,7 +131,7 @@ def test_a_document_of_an_older_longhaul_refuses_nobody(azure: Azure) -> None:
 
 def test_another_tenant_s_token(azure: Azure, tmp_path: Path) -> None:
     (tmp_path / "theirs").mkdir()
-    theirs = Identity(state=tmp_path / "theirs", store=azure.store, tenant="99999999-0000-4000-8000-000000000002")
+    theirs = Identity(state=tmp_path / "theirs", store=azure.store, tenant=STRANGE)
     foreign = theirs.token(object_id="o", app_id="a", audience=ARM, resource_id=SET)
     assert azure.says(token=foreign) == "ForgedProof", "signed with a key that is not our tenant's"
     theirs._key, theirs._kid = azure.identity._key, azure.identity._kid
@@ -134,34 +139,29 @@ def test_another_tenant_s_token(azure: Azure, tmp_path: Path) -> None:
     assert azure.says(token=foreign) == "ForeignProof", "signed with a key that Azure has for both"
 
 
-def test_a_token_for_somebody_else(azure: Azure) -> None:
-    assert azure.says(token=azure.token(audience="https://vault.azure.net")) == "ForeignProof"
-
-
-def test_a_token_that_has_ended(azure: Azure) -> None:
-    assert azure.says(token=azure.token(life_s=-301)) == "StaleProof"
-
-
 @pytest.mark.parametrize(
-    "resource",
+    ("changes", "expected"),
     [
-        "",
-        SET.replace("lab-gpu", "lab-other"),
-        SET.replace("lab-weu", "other"),
-        SET.replace(SUBSCRIPTION, "99999999-0000-4000-8000-000000000001"),
-        SET.replace("virtualMachineScaleSets", "virtualMachines"),
-        f"{SET}/virtualMachines/0",
+        ({"audience": "https://vault.azure.net"}, "ForeignProof"),
+        ({"life_s": -301}, "StaleProof"),
+        ({"resource": ""}, "ForeignProof"),
+        ({"resource": SET.replace("lab-gpu", "lab-other")}, "ForeignProof"),
+        ({"resource": SET.replace("lab-weu", "other")}, "ForeignProof"),
+        ({"resource": SET.replace(SUBSCRIPTION, STRANGE)}, "ForeignProof"),
+        ({"resource": SET.replace("virtualMachineScaleSets", "virtualMachines")}, "ForeignProof"),
+        ({"resource": f"{SET}/virtualMachines/0"}, "ForeignProof"),
     ],
+    ids=["audience", "ended", "nothing", "set", "group", "subscription", "single machine", "one of the set"],
 )
-def test_a_token_of_something_else(azure: Azure, resource: str) -> None:
-    assert azure.says(token=azure.token(resource=resource)) == "ForeignProof"
+def test_a_token_of_something_else(azure: Azure, changes: dict[str, Any], expected: str) -> None:
+    assert azure.says(token=azure.token(**changes)) == expected
 
 
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        ({"iss": "https://sts.windows.net/99999999-0000-4000-8000-000000000002/"}, "ForeignProof"),
-        ({"tid": "99999999-0000-4000-8000-000000000002"}, "ForeignProof"),
+        ({"iss": f"https://sts.windows.net/{STRANGE}/"}, "ForeignProof"),
+        ({"tid": STRANGE}, "ForeignProof"),
         ({"exp": None}, "Malformed"),
         ({"aud": [ARM]}, "ForeignProof"),
     ],

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from components.objects import gpus
+from tests.support.programs import write_program
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounts folders over the system's, which needs root")
 
@@ -31,11 +32,7 @@ def start(rootfs: Path, *, has: Path, at: str) -> subprocess.CompletedProcess[st
 @pytest.fixture(name="folder")
 def _folder(tmp_path: Path) -> Path:
     """Folder with a stand-in for NVIDIA's hook, which prints its input."""
-    hook = tmp_path / "bin" / "nvidia-cdi-hook"
-    hook.parent.mkdir()
-    hook.write_text('#!/bin/sh\nread -r state\necho "$state: $*"\n')
-    hook.chmod(0o755)
-    return hook.parent
+    return write_program(tmp_path / "bin" / "nvidia-cdi-hook", '#!/bin/sh\nread -r state\necho "$state: $*"\n').parent
 
 
 def test_it_is_called_as_nvidias_is() -> None:

@@ -17,138 +17,110 @@ from vault import AwayError
 from tests.images.fakes import TOKEN, FakeVault
 
 KEY = "-----BEGIN PRIVATE KEY-----\nmade up\n-----END PRIVATE KEY-----\n"
+UNIT = "etcd.service"
 OWNER = f"{getpass.getuser()}:{grp.getgrgid(os.getgid()).gr_name}"
 
 
-@pytest.fixture(name="restarted")
-def _restarted(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    commands: list[list[str]] = []
-    monkeypatch.setattr("fetch_secrets.subprocess.run", lambda command, check: commands.append(command))
-    return commands
+class Machine:
+    """A machine with two files of secrets, and a vault that has them."""
+
+    def __init__(self, folder: Path, vault: FakeVault, patch: pytest.MonkeyPatch) -> None:
+        self.vault, self.config, self._patch = vault, folder / "secrets.json", patch
+        self.member, self.ca = folder / "pki" / "member.pem", folder / "pki" / "ca.crt"
+        self.restarted: list[list[str]] = []
+        vault.secrets["m-member"] = json.dumps({"certificate": "CERTIFICATE\n", "key": KEY, "issuer": "ISSUER\n"})
+        vault.secrets["trust-etcd"] = "ISSUER\n"
+        content = "${m-member:certificate}${m-member:key}"
+        files: list[dict[str, Any]] = [
+            {"path": str(self.member), "content": content, "mode": "0400", "owner": OWNER},
+            {"path": str(self.ca), "content": "${trust-etcd}", "mode": "0444", "owner": OWNER, "restart": [UNIT]},
+        ]
+        self.write_config({"vault": vault.url, "metadata": vault.metadata, "files": files})
+        patch.setattr("fetch_secrets.subprocess.run", lambda command, check: self.restarted.append(command))
+        patch.setattr("fetch_secrets.RETRY_S", 0.01)
+
+    def write_config(self, raw: dict[str, Any]) -> None:
+        self.config.write_text(json.dumps(raw))
+
+    def run(self, *arguments: str) -> int:
+        self._patch.setattr(sys, "argv", ["fetch_secrets.py", "--config", str(self.config), *arguments])
+        return fetch_secrets.main()
 
 
-@pytest.fixture(name="config")
-def _config(tmp_path: Path, vault: FakeVault) -> Path:
-    vault.secrets["m-member"] = json.dumps({"certificate": "CERTIFICATE\n", "key": KEY, "issuer": "ISSUER\n"})
-    vault.secrets["trust-etcd"] = "ISSUER\n"
-    files: list[dict[str, Any]] = [
-        {
-            "path": str(tmp_path / "pki" / "member.pem"),
-            "content": "${m-member:certificate}${m-member:key}",
-            "mode": "0400",
-            "owner": OWNER,
-        },
-        {
-            "path": str(tmp_path / "pki" / "ca.crt"),
-            "content": "${trust-etcd}",
-            "mode": "0444",
-            "owner": OWNER,
-            "restart": ["etcd.service"],
-        },
-    ]
-    path = tmp_path / "secrets.json"
-    path.write_text(json.dumps({"vault": vault.url, "metadata": vault.metadata, "files": files}))
-    return path
+@pytest.fixture(name="machine")
+def _machine(tmp_path: Path, vault: FakeVault, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    return Machine(tmp_path, vault, monkeypatch)
 
 
-def run(config: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
-    monkeypatch.setattr(sys, "argv", ["fetch_secrets.py", "--config", str(config), *arguments])
-    monkeypatch.setattr("fetch_secrets.RETRY_S", 0.01)
-    return fetch_secrets.main()
-
-
-@pytest.mark.usefixtures("restarted")
-def test_files_are_made_of_secrets_with_their_mode(
-    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    assert run(config, monkeypatch) == 0
-    member = tmp_path / "pki" / "member.pem"
-    assert member.read_text() == "CERTIFICATE\n" + KEY
-    assert member.stat().st_mode & 0o777 == 0o400
-    assert (tmp_path / "pki" / "ca.crt").stat().st_mode & 0o777 == 0o444
-    assert sorted(path.name for path in (tmp_path / "pki").iterdir()) == ["ca.crt", "member.pem"]
+def test_files_are_made_of_secrets_with_their_mode(machine: Machine, capfd: pytest.CaptureFixture[str]) -> None:
+    assert machine.run() == 0
+    assert machine.member.read_text() == "CERTIFICATE\n" + KEY
+    modes = {path.name: path.stat().st_mode & 0o777 for path in machine.member.parent.iterdir()}
+    assert modes == {"member.pem": 0o400, "ca.crt": 0o444}
     said = "".join(capfd.readouterr())
     assert "member.pem" in said
     assert TOKEN not in said
     assert "made up" not in said
 
 
-def test_only_what_changed_is_written_and_restarts_its_readers(
-    config: Path, tmp_path: Path, vault: FakeVault, monkeypatch: pytest.MonkeyPatch, restarted: list[list[str]]
-) -> None:
-    assert run(config, monkeypatch) == 0
-    inode = (tmp_path / "pki" / "member.pem").stat().st_ino
-    restarted.clear()
-    assert run(config, monkeypatch) == 0
-    assert restarted == []
-    vault.secrets["trust-etcd"] = "ISSUER 2\n"
-    assert run(config, monkeypatch) == 0
-    assert restarted == [["systemctl", "--no-block", "try-restart", "etcd.service"]]
-    assert (tmp_path / "pki" / "ca.crt").read_text() == "ISSUER 2\n"
-    assert (tmp_path / "pki" / "member.pem").stat().st_ino == inode
+def test_only_what_changed_is_written_and_restarts_its_readers(machine: Machine) -> None:
+    assert machine.run() == 0
+    inode = machine.member.stat().st_ino
+    machine.restarted.clear()
+    assert machine.run() == 0
+    assert machine.restarted == []
+    machine.vault.secrets["trust-etcd"] = "ISSUER 2\n"
+    assert machine.run() == 0
+    assert machine.restarted == [["systemctl", "--no-block", "try-restart", UNIT]]
+    assert machine.ca.read_text() == "ISSUER 2\n"
+    assert machine.member.stat().st_ino == inode
 
 
-@pytest.mark.usefixtures("restarted")
 @pytest.mark.parametrize("refuse", [401, 403, 404, 429, 503])
-def test_a_vault_that_refuses_leaves_the_old_files(
-    refuse: int, config: Path, tmp_path: Path, vault: FakeVault, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert run(config, monkeypatch) == 0
-    vault.refuse = refuse
-    assert run(config, monkeypatch) == 1  # the timer's run reports it
-    assert run(config, monkeypatch, "--boot-wait", "60") == 0  # but a machine boots without the vault
-    assert (tmp_path / "pki" / "member.pem").read_text() == "CERTIFICATE\n" + KEY
+def test_a_vault_that_refuses_leaves_the_old_files(refuse: int, machine: Machine) -> None:
+    assert machine.run() == 0
+    machine.vault.refuse = refuse
+    assert machine.run() == 1  # the timer's run reports it
+    assert machine.run("--boot-wait", "60") == 0  # but a machine boots without the vault
+    assert machine.member.read_text() == "CERTIFICATE\n" + KEY
 
 
 def test_at_boot_it_waits_for_the_role_assignment(
-    config: Path, tmp_path: Path, vault: FakeVault, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    vault.refuse = 403
-
-    def admit(seconds: float) -> None:
-        vault.refuse = 0
-
-    monkeypatch.setattr("fetch_secrets.time.sleep", admit)
-    monkeypatch.setattr("fetch_secrets.restart", lambda changed: None)
-    assert run(config, monkeypatch, "--boot-wait", "60") == 0
-    assert (tmp_path / "pki" / "member.pem").exists()
+    machine.vault.refuse = 403
+    monkeypatch.setattr("fetch_secrets.time.sleep", lambda _: setattr(machine.vault, "refuse", 0))
+    assert machine.run("--boot-wait", "60") == 0
+    assert machine.member.exists()
     assert "secret m-member: the answer was 403" in capfd.readouterr().err
 
 
-@pytest.mark.usefixtures("restarted")
 def test_a_missing_secret_is_named_and_the_others_are_written(
-    config: Path, tmp_path: Path, vault: FakeVault, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    machine: Machine, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    del vault.secrets["m-member"]
-    assert run(config, monkeypatch, "--boot-wait", "0.05") == 1
-    assert (tmp_path / "pki" / "ca.crt").exists()
-    assert not (tmp_path / "pki" / "member.pem").exists()
+    del machine.vault.secrets["m-member"]
+    assert machine.run("--boot-wait", "0.05") == 1
+    assert machine.ca.exists()
+    assert not machine.member.exists()
     said = capfd.readouterr().err
     assert "secret m-member: the answer was 404" in said
     assert "missing:" in said
 
 
-@pytest.mark.usefixtures("restarted")
 @pytest.mark.parametrize("value", ["not JSON " + KEY, "[]", json.dumps({"certificate": KEY}), json.dumps({"key": 1})])
 def test_a_secret_of_another_shape_is_named_without_its_value(
-    value: str,
-    config: Path,
-    tmp_path: Path,
-    vault: FakeVault,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
+    value: str, machine: Machine, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    vault.secrets["m-member"] = value
-    assert run(config, monkeypatch) == 1
+    machine.vault.secrets["m-member"] = value
+    assert machine.run() == 1
     said = "".join(capfd.readouterr())
     assert "secret m-member: its" in said
     assert "made up" not in said
-    assert not (tmp_path / "pki" / "member.pem").exists()
+    assert not machine.member.exists()
 
 
-def test_nobody_at_the_metadata_address_is_said(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    raw = json.loads(config.read_text())
-    config.write_text(json.dumps(raw | {"metadata": "http://127.0.0.1:9/none"}))
+def test_nobody_at_the_metadata_address_is_said(machine: Machine) -> None:
+    machine.write_config(json.loads(machine.config.read_text()) | {"metadata": "http://127.0.0.1:9/none"})
     with pytest.raises(AwayError, match="token from the metadata service"):
-        fetch_secrets.Config.read(config).open().token()
-    assert run(config, monkeypatch) == 1
+        fetch_secrets.Config.read(machine.config).open().token()
+    assert machine.run() == 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import subprocess
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from image_archives import ArchiveError, images
 
 from longhaul.toolchain.cache import cache_root
 from tests.images.archives import write_archive
+from tests.support.programs import write_program
 
 STATUS = """\
 Package: curl
@@ -56,11 +56,8 @@ def _root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (root / "usr/local/bin/etcd").write_bytes(BINARY)
     (root / "usr/local/bin/longhaul-node").symlink_to("../lib/longhaul/node.py")
     write_archive(root / "usr/share/longhaul/images/pause.tar", "registry.k8s.io/pause:3.10.1")
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    (programs / "modinfo").write_text(MODINFO)
-    (programs / "modinfo").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    programs = write_program(tmp_path / "bin" / "modinfo", MODINFO).parent
+    monkeypatch.setenv("PATH", str(programs), prepend=":")
     return root
 
 

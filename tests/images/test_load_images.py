@@ -15,6 +15,7 @@ from lab import tools
 from longhaul.depot.oci import Image, write_layout
 from longhaul.toolchain.spec import machine_arch
 from tests.images.archives import write_archive
+from tests.support.programs import write_program
 
 LIMIT_S = 60.0
 
@@ -31,18 +32,16 @@ esac
 @pytest.fixture(name="ctr")
 def _ctr(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Stand-in for containerd's client. containerd has no image, and three archives wait."""
-    program = tmp_path / "ctr"
-    program.write_text(FAKE)
-    program.chmod(0o755)
+    ctr = write_program(tmp_path / "ctr", FAKE)
     (tmp_path / "ctr.has").write_text("")
-    monkeypatch.setenv("CTR", str(program))
-    monkeypatch.setattr(load_images, "CTR", (str(program), *load_images.CTR[1:]))
+    monkeypatch.setenv("CTR", str(ctr))
+    monkeypatch.setattr(load_images, "CTR", (str(ctr), *load_images.CTR[1:]))
     folder = tmp_path / "images"
     write_archive(folder / "a.tar", "example.org/a:1")
     write_archive(folder / "b.tar", "example.org/b:1", "example.org/b:2")
     archives = load_images.archives
     monkeypatch.setattr(load_images, "archives", lambda: archives(folder))
-    return program
+    return ctr
 
 
 def calls(ctr: Path) -> list[str]:

@@ -19,7 +19,7 @@ from controller.identity import AUDIENCE, EARLY_S, AssumedRole, Credentials, Man
 from controller.inventory import SourceError, State
 from moto import mock_aws
 
-from tests.images.cloud_fakes import Asked, FakeCloud
+from tests.support.loopback import Answering, Asked
 
 ROLE = "arn:aws:iam::123456789012:role/lab-node-controller"
 SITE = Site(name="use1", kind="aws", region="us-east-1")
@@ -121,7 +121,7 @@ def test_the_instances_of_the_pools_are_the_site_s_machines(ec2: Any) -> None:
     known = [each for page in ec2.describe_instances()["Reservations"] for each in page["Instances"]]
     own = {each["InstanceId"]: each for each in known if {"Key": GROUP_TAG, "Value": "lab-cpu"} in each["Tags"]}
     assert len(own) == 7
-    with FakeCloud(replay(ec2)) as cloud:
+    with Answering(replay(ec2)) as cloud:
         found = machines(cloud.url).everything()
         # Five instances in a page.
         assert len(cloud.asked) == 2
@@ -136,7 +136,7 @@ def test_the_instances_of_the_pools_are_the_site_s_machines(ec2: Any) -> None:
 
 def test_some_are_asked_for_by_their_ids(ec2: Any) -> None:
     group(ec2, "lab-cpu", desired=3)
-    with FakeCloud(replay(ec2)) as cloud:
+    with Answering(replay(ec2)) as cloud:
         first = next(iter(machines(cloud.url).everything()))
         assert set(machines(cloud.url).some([first, "i-00000000000000bad", "lab-node-0"])) == {first}
         assert machines(cloud.url).some(["lab-node-0"]) == {}
@@ -150,7 +150,7 @@ def test_of_another_environment_nothing_is_seen(ec2: Any) -> None:
         role=Held(),  # type: ignore[arg-type]
         endpoint="",
     )
-    with FakeCloud(replay(ec2)) as cloud:
+    with Answering(replay(ec2)) as cloud:
         other._url = f"{cloud.url}/"
         assert other.everything() == {}
 
@@ -178,7 +178,7 @@ def test_requests_are_signed_as_botocore_signs_them(monkeypatch: pytest.MonkeyPa
     ],
 )
 def test_an_answer_that_is_none_is_an_error_and_no_empty_list(status: int, content: bytes, says: str) -> None:
-    with FakeCloud(lambda _: (status, content)) as cloud, pytest.raises(SourceError, match=says) as caught:
+    with Answering(lambda _: (status, content)) as cloud, pytest.raises(SourceError, match=says) as caught:
         machines(cloud.url).everything()
     assert "DescribeInstances in us-east-1" in str(caught.value)
 
@@ -190,12 +190,12 @@ def test_a_second_page_that_fails_fails_the_listing(ec2: Any) -> None:
     def answer(asked: Asked) -> tuple[int, bytes]:
         return (500, b"") if "NextToken" in asked.form else good(asked)
 
-    with FakeCloud(answer) as cloud, pytest.raises(SourceError):
+    with Answering(answer) as cloud, pytest.raises(SourceError):
         machines(cloud.url).everything()
 
 
 def test_nobody_answers() -> None:
-    with FakeCloud(lambda _: (200, b"")) as cloud:
+    with Answering(lambda _: (200, b"")) as cloud:
         gone = cloud.url
     with pytest.raises(SourceError, match="refused"):
         machines(gone).everything()
@@ -227,7 +227,7 @@ def _clouds(ec2: Any) -> Clouds:
 
 def test_a_role_is_taken_with_the_machine_s_token_and_held(clouds: Clouds) -> None:
     now = 1000.0
-    with FakeCloud(clouds.answer) as cloud:
+    with Answering(clouds.answer) as cloud:
         identity = ManagedIdentity(metadata=cloud.url, wall=lambda: now)
         role = AssumedRole(
             role=ROLE,
@@ -257,7 +257,7 @@ def test_a_role_is_taken_with_the_machine_s_token_and_held(clouds: Clouds) -> No
 
 def test_a_refused_role_is_said_without_the_token(clouds: Clouds) -> None:
     clouds.refuse = 403
-    with FakeCloud(clouds.answer) as cloud:
+    with Answering(clouds.answer) as cloud:
         identity = ManagedIdentity(metadata=cloud.url, wall=lambda: 1000.0)
         role = AssumedRole(role=ROLE, region="us-east-1", session_name="a", identity=identity, endpoint=f"{cloud.url}/")
         with pytest.raises(SourceError, match=f"taking the role {ROLE}: 403") as caught:

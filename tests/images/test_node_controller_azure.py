@@ -12,7 +12,7 @@ from controller.environment import Environment, Pool, Site
 from controller.identity import ManagedIdentity
 from controller.inventory import SourceError, State
 
-from tests.images.cloud_fakes import Asked, FakeCloud
+from tests.support.loopback import Answering, Asked
 
 SITE = Site(name="weu", kind="azure", region="westeurope", subscription="sub", resource_group="lab-weu")
 ENVIRONMENT = Environment(
@@ -73,7 +73,7 @@ class Manager:
         return {"name": "primary", "properties": properties}
 
 
-def machines(manager: Manager, cloud: FakeCloud) -> AzureMachines:
+def machines(manager: Manager, cloud: Answering) -> AzureMachines:
     manager.url = cloud.url
     identity = ManagedIdentity(metadata=cloud.url)
     return AzureMachines(ENVIRONMENT, SITE, identity=identity, endpoint=cloud.url)
@@ -81,7 +81,7 @@ def machines(manager: Manager, cloud: FakeCloud) -> AzureMachines:
 
 def test_the_machines_of_every_pool_with_their_own_address() -> None:
     manager = Manager()
-    with FakeCloud(manager.answer) as cloud:
+    with Answering(manager.answer) as cloud:
         found = machines(manager, cloud).everything()
         # One request for the token, two listings for each set; one set has two pages in each of its listings.
         assert len(cloud.asked) == 1 + 4 + 2
@@ -97,13 +97,13 @@ def test_the_machines_of_every_pool_with_their_own_address() -> None:
 def test_a_machine_that_is_being_deleted_is_ending() -> None:
     manager = Manager()
     manager.state = "Deleting"
-    with FakeCloud(manager.answer) as cloud:
+    with Answering(manager.answer) as cloud:
         assert {m.state for m in machines(manager, cloud).everything().values()} == {State.ENDING}
 
 
 def test_only_the_sets_that_it_can_be_in_are_asked_for_a_name() -> None:
     manager = Manager()
-    with FakeCloud(manager.answer) as cloud:
+    with Answering(manager.answer) as cloud:
         assert set(machines(manager, cloud).some(["lab-h100-000001", "i-0"])) == {"lab-h100-000001"}
         assert not [asked for asked in cloud.asked if "lab-a100" in asked.path]
         assert machines(manager, cloud).some(["i-0"]) == {}
@@ -113,7 +113,7 @@ def test_a_pool_of_several_sets_has_the_machines_of_all() -> None:
     manager = Manager()
     manager.machines = {"lab-h100": [1], "lab-h100-s1": [1]}
     pools = {"h100": Pool(name="h100", site="weu", group="lab-h100", more_groups=("lab-h100-s1",))}
-    with FakeCloud(manager.answer) as cloud:
+    with Answering(manager.answer) as cloud:
         manager.url = cloud.url
         identity = ManagedIdentity(metadata=cloud.url)
         source = AzureMachines(replace(ENVIRONMENT, pools=pools), SITE, identity=identity, endpoint=cloud.url)
@@ -129,7 +129,7 @@ def test_a_pool_of_several_sets_has_the_machines_of_all() -> None:
 def test_a_part_that_cannot_be_had_is_an_error_and_no_shorter_list(kind: str) -> None:
     manager = Manager()
     manager.fail = kind
-    with FakeCloud(manager.answer) as cloud, pytest.raises(SourceError, match=f"{kind} of scale set lab-a100: 429"):
+    with Answering(manager.answer) as cloud, pytest.raises(SourceError, match=f"{kind} of scale set lab-a100: 429"):
         machines(manager, cloud).everything()
 
 
@@ -140,7 +140,7 @@ def test_an_answer_without_a_list_is_an_error(body: bytes) -> None:
     def answer(asked: Asked) -> tuple[int, bytes]:
         return manager.answer(asked) if "metadata" in asked.path else (200, body)
 
-    with FakeCloud(answer) as cloud, pytest.raises(SourceError):
+    with Answering(answer) as cloud, pytest.raises(SourceError):
         machines(manager, cloud).everything()
 
 
@@ -151,5 +151,5 @@ def test_the_token_goes_nowhere_else() -> None:
         elsewhere = b'{"value": [], "nextLink": "http://127.0.0.1:1/more"}'
         return manager.answer(asked) if "metadata" in asked.path else (200, elsewhere)
 
-    with FakeCloud(answer) as cloud, pytest.raises(SourceError, match="next page is elsewhere"):
+    with Answering(answer) as cloud, pytest.raises(SourceError, match="next page is elsewhere"):
         machines(manager, cloud).everything()

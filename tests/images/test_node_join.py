@@ -12,33 +12,29 @@ import pytest
 from node_join import Join
 
 from components.control_plane import issuing
-from tests.support.loopback import Handler, listening
+from tests.support.loopback import Answering, Asked
 
 TOKEN = "abcdef.0123456789abcdef"
 
 
-class FakeApi:
+class FakeApi(Answering):
     """Answers access reviews with ``status`` and ``allowed``, one pair after the other, the last forever."""
 
     def __init__(self) -> None:
+        super().__init__(self._review)
         self.answers: list[tuple[int, bool]] = []
         self.reviews: list[dict[str, Any]] = []
-        api = self
 
-        class Reviews(Handler):
-            def answer(self) -> tuple[int, bytes]:
-                review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                api.reviews.append({"path": self.path, "token": self.headers["Authorization"], **review["spec"]})
-                status, allowed = api.answers.pop(0) if len(api.answers) > 1 else api.answers[0]
-                return status, json.dumps({"status": {"allowed": allowed}}).encode()
-
-        self.url, self.handler = "", Reviews
+    def _review(self, asked: Asked) -> tuple[int, bytes]:
+        spec = json.loads(asked.body)["spec"]
+        self.reviews.append({"path": asked.path, "token": asked.headers["authorization"], **spec})
+        status, allowed = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        return status, json.dumps({"status": {"allowed": allowed}}).encode()
 
 
 @pytest.fixture(name="api")
 def _api() -> Iterator[FakeApi]:
-    api = FakeApi()
-    with listening(api.handler) as api.url:
+    with FakeApi() as api:
         yield api
 
 

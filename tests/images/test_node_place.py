@@ -16,7 +16,7 @@ import pytest
 from node_metadata import NotYetError, Place, PlaceError
 from node_place import Worker
 
-from tests.support.loopback import Handler, listening
+from tests.support.loopback import Answering, Asked
 
 MAC = "02:00:00:00:00:01"
 INTERFACE = f"/latest/meta-data/network/interfaces/macs/{MAC}/ipv4-prefix"
@@ -37,41 +37,28 @@ PLACE = Place(
 )
 
 
-class FakeMetadata:
+class FakeMetadata(Answering):
     """Serves ``documents`` to clients that ask as the real services require."""
 
     def __init__(self) -> None:
+        super().__init__(self._document)
         self.documents: dict[str, str] = {}
-        self.asked: list[str] = []
-        self.url = ""
 
-    def answer(self, method: str, path: str, headers: Any) -> tuple[int, str]:
-        self.asked.append(path)
-        if path == "/latest/api/token":
-            good = method == "PUT" and headers.get("X-aws-ec2-metadata-token-ttl-seconds", "").isdigit()
-            return (200, "token") if good else (405, "")
-        azure = path.startswith("/metadata/")
-        if headers.get("Metadata") != "true" if azure else headers.get("X-aws-ec2-metadata-token") != "token":
-            return 401, ""
-        found = self.documents.get(path.partition("?")[0])
-        return (404, "") if found is None else (200, found)
-
-    def handler(self) -> type[Handler]:
-        """Return a handler with these answers."""
-        metadata = self
-
-        class Documents(Handler):
-            def answer(self) -> tuple[int, bytes]:
-                status, text = metadata.answer(self.command, self.path, self.headers)
-                return status, text.encode()
-
-        return Documents
+    def _document(self, asked: Asked) -> tuple[int, bytes]:
+        headers = asked.headers
+        if asked.path == "/latest/api/token":
+            good = asked.method == "PUT" and headers.get("x-aws-ec2-metadata-token-ttl-seconds", "").isdigit()
+            return (200, b"token") if good else (405, b"")
+        azure = asked.path.startswith("/metadata/")
+        if headers.get("metadata") != "true" if azure else headers.get("x-aws-ec2-metadata-token") != "token":
+            return 401, b""
+        found = self.documents.get(asked.path)
+        return (404, b"") if found is None else (200, found.encode())
 
 
 @pytest.fixture(name="metadata")
 def _metadata() -> Iterator[FakeMetadata]:
-    metadata = FakeMetadata()
-    with listening(metadata.handler()) as metadata.url:
+    with FakeMetadata() as metadata:
         yield metadata
 
 

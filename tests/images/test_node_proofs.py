@@ -22,7 +22,7 @@ from node_attest import Asked, JoinError
 
 from components.control_plane import issuing
 from tests.images.azure_machine import ARM, MACHINE, NONCE, QUESTION, SUBSCRIPTION, Azure, sign
-from tests.images.cloud_fakes import FakeCloud
+from tests.support.loopback import Answering
 
 ASKED = Asked(cluster="lab", fingerprint="ab" * 32, challenge=NONCE)
 METADATA = "http://169.254.169.254"
@@ -77,7 +77,7 @@ class Machine:
 
     def __init__(self, folder: Path, azure: Azure) -> None:
         self.folder, self.azure, self.status = folder, azure, 200
-        self.issuers = FakeCloud(lambda _: (self.status, self.authorities.between.public_bytes(DER)))
+        self.issuers = Answering(lambda _: (self.status, self.authorities.between.public_bytes(DER)))
         self.authorities = Authorities(self.issuers.url)
         (folder / "root.pem").write_text(pem(self.authorities.root))
 

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.support.programs import write_program
+
 PINNED = (
     "containerd",
     "etcd",
@@ -61,10 +63,7 @@ def _tree(rootfs: Path, tmp_path: Path) -> Path:
     own = next(folder for folder in map(Path, ("/usr/lib/systemd/system", "/lib/systemd/system")) if folder.is_dir())
     shutil.copytree(own, tree / "usr/lib/systemd/system", symlinks=True, dirs_exist_ok=True)
     for path in (*(f"/usr/local/bin/{name}" for name in PINNED), *DEBIAN):
-        stand_in = tree / path.removeprefix("/")
-        stand_in.parent.mkdir(parents=True, exist_ok=True)
-        stand_in.write_text("#!/bin/sh\n")
-        stand_in.chmod(0o755)
+        write_program(tree / path.removeprefix("/"), "#!/bin/sh\n")
     return tree
 
 

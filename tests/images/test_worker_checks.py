@@ -13,7 +13,22 @@ import worker_checks
 from node_place import Worker
 from worker_checks import Paths
 
+NODE = "https://10.64.3.5:6443/api/v1/nodes/i-1"
+WORKER = Worker(
+    role="node",
+    kind="aws",
+    version="1.30.3",
+    api="https://10.64.3.5:6443",
+    labels={},
+    supernet="10.64.0.0/12",
+    pod_mtu=1400,
+)
 READY = {"type": "Ready", "status": "True", "message": "kubelet is posting ready status"}
+
+
+def status(*conditions: dict[str, str], version: str = "1.30.3") -> dict[str, Any]:
+    """Return the Node as the API has it."""
+    return {"status": {"conditions": list(conditions), "nodeInfo": {"kubeletVersion": f"v{version}"}}}
 
 
 @pytest.fixture(name="paths")
@@ -32,12 +47,7 @@ def _paths(tmp_path: Path) -> Paths:
 @pytest.fixture(name="answers")
 def _answers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
     """Answers by address. At first they are those of a healthy node's programs and API server."""
-    status = {"conditions": [READY], "nodeInfo": {"kubeletVersion": "v1.30.3"}}
-    found: dict[str, Any] = {
-        worker_checks.KUBELET: "ok",
-        worker_checks.PROXY: "ok",
-        "https://10.64.3.5:6443/api/v1/nodes/i-1": {"status": status},
-    }
+    found: dict[str, Any] = {worker_checks.KUBELET: "ok", worker_checks.PROXY: "ok", NODE: status(READY)}
 
     def get(url: str, _context: object = None) -> str:
         answer = found[url]
@@ -55,55 +65,38 @@ def _answers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
     return found
 
 
-def worker(version: str = "1.30.3") -> Worker:
-    return Worker(
-        role="node",
-        kind="aws",
-        version=version,
-        api="https://10.64.3.5:6443",
-        labels={},
-        supernet="10.64.0.0/12",
-        pod_mtu=1400,
-    )
-
-
-def failing(paths: Paths, *, version: str = "1.30.3") -> dict[str, str]:
+def failing(paths: Paths) -> dict[str, str]:
     with socket.socket(socket.AF_UNIX) as containerd:
-        worker_checks.CONTAINERD.unlink(missing_ok=True)
         containerd.bind(str(worker_checks.CONTAINERD))
         containerd.listen()
-        return {check.name: check.detail for check in worker_checks.checks(paths, worker(version)) if not check.ok}
+        return {check.name: check.detail for check in worker_checks.checks(paths, WORKER) if not check.ok}
 
 
 def test_a_well_node(paths: Paths, answers: dict[str, Any]) -> None:
     assert failing(paths) == {}
 
 
-@pytest.mark.parametrize(("url", "name"), [(worker_checks.KUBELET, "kubelet"), (worker_checks.PROXY, "kube-proxy")])
-def test_a_program_that_does_not_answer(paths: Paths, answers: dict[str, Any], url: str, name: str) -> None:
-    answers[url] = ConnectionRefusedError("refused")
-    assert list(failing(paths)) == [name]
+@pytest.mark.parametrize(
+    ("url", "answer", "says"),
+    [
+        (worker_checks.KUBELET, ConnectionRefusedError("refused"), {"kubelet": f"{worker_checks.KUBELET}: refused"}),
+        (worker_checks.PROXY, ConnectionRefusedError("refused"), {"kube-proxy": f"{worker_checks.PROXY}: refused"}),
+        (NODE, TimeoutError("timed out"), {"ready": "Node i-1: TimeoutError('timed out')"}),
+        (NODE, status({**READY, "status": "False", "message": "no network"}), {"ready": "no network"}),
+        (NODE, status(), {"ready": "no condition Ready yet"}),
+        (NODE, status(READY, version="1.31.0"), {"version": "runs v1.31.0, the environment wants v1.30.3"}),
+    ],
+    ids=["kubelet", "kube-proxy", "API server", "not ready", "no condition", "another version"],
+)
+def test_what_fails_is_named(
+    paths: Paths, answers: dict[str, Any], url: str, answer: object, says: dict[str, str]
+) -> None:
+    answers[url] = answer
+    assert failing(paths) == says
 
 
 def test_containerd_that_is_not_there(paths: Paths, answers: dict[str, Any]) -> None:
-    assert [check.name for check in worker_checks.checks(paths, worker()) if not check.ok] == ["containerd"]
-
-
-def test_a_node_that_is_not_ready(paths: Paths, answers: dict[str, Any]) -> None:
-    status = answers["https://10.64.3.5:6443/api/v1/nodes/i-1"]["status"]
-    status["conditions"] = [{"type": "Ready", "status": "False", "message": "no network"}]
-    assert failing(paths) == {"ready": "no network"}
-    status["conditions"] = []
-    assert failing(paths) == {"ready": "no condition Ready yet"}
-
-
-def test_another_version(paths: Paths, answers: dict[str, Any]) -> None:
-    assert failing(paths, version="1.31.0") == {"version": "runs v1.30.3, the environment wants v1.31.0"}
-
-
-def test_an_api_server_that_does_not_answer(paths: Paths, answers: dict[str, Any]) -> None:
-    answers["https://10.64.3.5:6443/api/v1/nodes/i-1"] = TimeoutError("timed out")
-    assert "timed out" in failing(paths)["ready"]
+    assert [check.name for check in worker_checks.checks(paths, WORKER) if not check.ok] == ["containerd"]
 
 
 def test_a_node_that_has_not_joined(paths: Paths, answers: dict[str, Any]) -> None:

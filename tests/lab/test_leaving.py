@@ -22,6 +22,7 @@ from lab.state import LabError, LabState, init_record, running_init
 from lab.teardown import down
 from lab.up import interrupted
 from tests.lab.test_guests import CONFIG, GUEST, _guest, _host  # noqa: F401 - fixtures
+from tests.support.programs import write_program
 
 REPORT: dict[str, Any] = {
     "pid": 2,
@@ -54,9 +55,7 @@ def test_what_was_interrupted_says_which_command_goes_on(env: str, lab: str, lab
 
 def _longhaul(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
     """Replace ``longhaul`` by a script during the test."""
-    program = folder / "longhaul"
-    program.write_text(f"#!/bin/sh\n{script}\n")
-    program.chmod(0o755)
+    write_program(folder / "longhaul", f"#!/bin/sh\n{script}\n")
     monkeypatch.setattr(sys, "executable", str(folder / "python"))
 
 

@@ -10,6 +10,7 @@ import pytest
 from lab import packages
 from lab.packages import Package
 from longhaul.toolchain.errors import SetupError
+from tests.support.programs import write_program
 
 THERE = Package(name="coreutils", shows="ls")
 KEYRING = Package(name="base-files", shows="/etc/os-release")
@@ -28,10 +29,8 @@ esac
 def apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """File with the calls of a stand-in for apt, which is first on PATH."""
     commands = tmp_path / "bin"
-    commands.mkdir()
     for name, text in (("apt-get", APT_GET), ("dpkg", "#!/bin/sh\n"), ("dpkg-query", "#!/bin/sh\n")):
-        (commands / name).write_text(text)
-        (commands / name).chmod(0o755)
+        write_program(commands / name, text)
     monkeypatch.setenv("PATH", f"{commands}:{os.environ['PATH']}")
     monkeypatch.setenv("APT_CALLS", str(tmp_path / "calls"))
     monkeypatch.setenv("APT_FAILS", "")

@@ -18,7 +18,8 @@ from lab import tools
 from longhaul.toolchain.download import Downloader, UnreachableError
 from longhaul.toolchain.errors import SetupError
 from longhaul.toolchain.spec import Binary, Download, Go, Spec, Tool, machine_arch
-from tests.support.loopback import Handler, listening
+from tests.support.loopback import Answering, Asked
+from tests.support.programs import write_program
 
 SCRIPT = b"#!/bin/sh\necho thing 1.0\n"
 
@@ -56,10 +57,7 @@ class Bench:
         self.go("go1.26.8")
 
     def go(self, version: str, *, fails: str = "") -> None:
-        path = self.root / "goroot" / "bin" / "go"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(FAKE_GO)
-        path.chmod(0o755)
+        path = write_program(self.root / "goroot" / "bin" / "go", FAKE_GO)
         self.monkeypatch.setenv("PATH", f"{path.parent}:{os.environ['PATH']}")
         self.monkeypatch.setenv("GO_CALLS", str(self.root / "go-calls"))
         self.monkeypatch.setenv("GO_VERSION", version)
@@ -95,34 +93,26 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     return Bench(root=tmp_path, monkeypatch=monkeypatch)
 
 
-@dataclass
-class Server:
+class Server(Answering):
     """A server of releases on loopback."""
 
-    address: str
-    files: dict[str, bytes]
-    asked: list[str]
+    def __init__(self) -> None:
+        super().__init__(self._file)
+        self.files: dict[str, bytes] = {}
+
+    def _file(self, asked: Asked) -> tuple[int, bytes]:
+        body = self.files.get(asked.target)
+        return 404 if body is None else 200, body or b""
 
     def download(self, content: bytes, *, sha256: str = "", folder: str | None = None) -> Download:
         self.files["/thing"] = content
-        return Download(
-            url=f"{self.address}/thing", sha256=sha256 or hashlib.sha256(content).hexdigest(), folder=folder
-        )
+        return Download(url=f"{self.url}/thing", sha256=sha256 or hashlib.sha256(content).hexdigest(), folder=folder)
 
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    files: dict[str, bytes] = {}
-    asked: list[str] = []
-
-    class Files(Handler):
-        def answer(self) -> tuple[int, bytes]:
-            asked.append(self.path)
-            body = files.get(self.path)
-            return 404 if body is None else 200, body or b""
-
-    with listening(Files) as address:
-        yield Server(address=address, files=files, asked=asked)
+    with Server() as server:
+        yield server
 
 
 def closed_port() -> str:
@@ -167,7 +157,7 @@ def test_without_a_checksum_nothing_is_downloaded(bench: Bench, server: Server) 
 
 @pytest.mark.parametrize("why", ["refused", "missing"])
 def test_a_release_that_cannot_be_had_is_built(bench: Bench, server: Server, why: str) -> None:
-    url = f"http://{closed_port()}/thing" if why == "refused" else f"{server.address}/not-there"
+    url = f"http://{closed_port()}/thing" if why == "refused" else f"{server.url}/not-there"
     path = bench.ensure(bench.spec(download=Download(url=url, sha256="0" * 64)))
     assert json.loads((path.parent / "tool.json").read_text())["source"] == "built"
     assert any("building it from its Go module, since 127.0.0.1" in line for line in bench.said)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import stat
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ import yaml
 from tests.longhaul import fake_engine
 from tests.longhaul.fake_ansible import FakeAnsible, install
 from tests.support.commands import run_command
+from tests.support.programs import write_program
 from tests.support.project import environment, hybrid
 
 LIMIT_S = 600.0
@@ -145,12 +145,9 @@ def _checkout(tmp_path: Path, root: Path) -> Checkout:
 @pytest.fixture(name="engine")
 def _engine(checkout: Checkout, tmp_path: Path) -> FakeEngine:
     folder = tmp_path / "engine"
-    folder.mkdir()
-    binary = folder / "pulumi"
-    binary.write_text(
-        f"#!{sys.executable}\nimport sys\nfrom tests.longhaul.fake_engine import main\nsys.exit(main())\n"
-    )
-    binary.chmod(binary.stat().st_mode | stat.S_IXUSR)
+    main = "tests.longhaul.fake_engine"
+    text = f"#!{sys.executable}\nimport sys\nfrom {main} import main\nsys.exit(main())\n"
+    binary = write_program(folder / "pulumi", text)
     checkout.environ |= {"LONGHAUL_PULUMI": str(binary), "FAKE_ENGINE": str(folder)}
     return FakeEngine(folder=folder, checkout=checkout)
 

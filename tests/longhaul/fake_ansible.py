@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import stat
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from tests.support.programs import write_program
 
 FAKE = f"""#!{sys.executable}
 import json, os, pathlib, signal, sys, time
@@ -70,7 +71,4 @@ class FakeAnsible:
 
 def install(folder: Path) -> Path:
     """Install the program into a folder, where it also leaves its records."""
-    binary = folder / "ansible-playbook"
-    binary.write_text(FAKE)
-    binary.chmod(binary.stat().st_mode | stat.S_IXUSR)
-    return binary
+    return write_program(folder / "ansible-playbook", FAKE)

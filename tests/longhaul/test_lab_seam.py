@@ -11,18 +11,15 @@ import pytest
 from lab.state import InitRecord
 from longhaul.exits import Exit
 from tests.longhaul.conftest import UP, Checkout, FakeEngine
+from tests.support.programs import write_program
 
 
 @pytest.fixture(name="lab")
 def _lab(checkout: Checkout) -> Path:
     """A lab whose process 1 is this test; each entry into it is recorded."""
     folder = checkout.path / ".lab" / "dev"
-    folder.mkdir(parents=True)
-    enter = folder / "enter"
-    enter.write_text(
-        f'#!/bin/sh\necho entered >> {folder}/entered\nPULUMI_BACKEND_URL=file://{folder}/pulumi exec "$@"\n'
-    )
-    enter.chmod(0o755)
+    enters = f'echo entered >> {folder}/entered\nPULUMI_BACKEND_URL=file://{folder}/pulumi exec "$@"'
+    write_program(folder / "enter", f"#!/bin/sh\n{enters}\n")
     record = InitRecord.of(os.getpid(), port=21001)
     (folder / "lab.json").write_text(json.dumps(vars(record)))
     return folder

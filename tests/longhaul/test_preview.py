@@ -13,6 +13,7 @@ from longhaul.engine.digest import parse_preview
 from longhaul.engine.throwaway import PLACEHOLDER, can_decrypt, copy_stack_file, unlogged_home
 from longhaul.exits import Exit
 from tests.longhaul.conftest import Checkout, FakeEngine
+from tests.support.programs import write_program
 
 ENGINE_SAYS = json.dumps(
     {
@@ -105,10 +106,7 @@ def _run_without(checkout: Checkout, variables: dict[str, str], name: str) -> in
 
 
 def test_a_stand_in_is_named_with_the_way_to_the_real_plugin(checkout: Checkout, engine: FakeEngine) -> None:
-    stand_in = checkout.path / "lab" / "providers" / "bin" / "pulumi-resource-azure-native"
-    stand_in.parent.mkdir(parents=True)
-    stand_in.write_text("#!/bin/sh\n")
-    stand_in.chmod(0o755)
+    write_program(checkout.path / "lab" / "providers" / "bin" / "pulumi-resource-azure-native", "#!/bin/sh\n")
     done = checkout.run("plan", "--raw", "--env", "dev")
     assert "previewing with the stand-in" in done.stderr
     assert "pulumi plugin install resource azure-native" in done.stderr

@@ -66,32 +66,47 @@ def steps(found: Plan) -> list[tuple[Action, str]]:
     return [(step.action, step.seen.name) for step in found.steps]
 
 
-def test_nothing_to_do_is_done() -> None:
-    found = plan(view(new("a"), new("b")), ONE)
+HOUR = timedelta(hours=1)
+
+
+@pytest.mark.parametrize("seen", [(new("a"), new("b")), ()], ids=["all are new", "an empty pool"])
+def test_nothing_to_do_is_done(seen: tuple[Seen, ...]) -> None:
+    found = plan(view(*seen), ONE)
     assert (found.steps, found.done) == ((), True)
 
 
-def test_an_empty_pool_is_done() -> None:
-    assert plan(view(), ONE).done
-
-
-def test_the_free_one_goes_first_and_nobody_else_is_touched() -> None:
-    found = plan(view(old("a", work()), old("b"), old("c")), ONE)
-    assert steps(found) == [(Action.CORDON, "b")]
-
-
-def test_one_that_takes_no_pods_goes_before_one_that_does() -> None:
-    found = plan(view(old("a"), old("b", ready=False)), ONE)
-    assert steps(found) == [(Action.CORDON, "b")]
-
-
-def test_what_was_taken_up_is_emptied_before_another_is() -> None:
-    found = plan(view(old("a"), taken("b", light())), ONE)
-    assert steps(found) == [(Action.EMPTY, "b")]
-
-
-def test_what_is_empty_is_replaced() -> None:
-    assert steps(plan(view(old("a"), taken("b")), ONE)) == [(Action.REPLACE, "b")]
+@pytest.mark.parametrize(
+    ("seen", "step"),
+    [
+        ((old("a", work()), old("b"), old("c")), (Action.CORDON, "b")),
+        ((old("a"), old("b", ready=False)), (Action.CORDON, "b")),
+        ((old("a"), taken("b", light())), (Action.EMPTY, "b")),
+        ((old("a"), taken("b")), (Action.REPLACE, "b")),
+        ((taken("a", work()), old("b")), (Action.CORDON, "b")),
+        ((old("a"), taken("b", work(at=BEGIN))), (Action.EMPTY, "b")),
+        ((taken("a", work(at=BEGIN)), taken("b", work("x", at=BEGIN), work("y", leaving=True))), (Action.EMPTY, "b")),
+        ((taken("a"), old("b", work())), (Action.REPLACE, "a")),
+        ((taken("a", stage="replacing"),), (Action.REPLACE, "a")),
+        ((new("a", cordoned=True, **OURS),), (Action.UNCORDON, "a")),
+        ((old("a"), absent("b")), (Action.REMAKE, "b")),
+    ],
+    ids=[
+        "the free one goes first",
+        "one that takes no pods goes before one that does",
+        "what was taken up is emptied before another is",
+        "what is empty is replaced",
+        "one that becomes free does not wait for those that wait",
+        "whoever is let go comes before whoever is free",
+        "what was begun keeps its place",
+        "a busy one is not closed to work while another is replaced",
+        "a replacement that was noted and not begun is begun",
+        "what was taken up and is current again takes pods again",
+        "an old machine that is no node is made anew: no work is lost",
+    ],
+)
+def test_the_next_step(seen: tuple[Seen, ...], step: tuple[Action, str]) -> None:
+    found = plan(view(*seen), ONE)
+    assert (steps(found), found.done) == ([step], False)
 
 
 def test_a_dead_nodes_pods_do_not_keep_its_machine() -> None:
@@ -106,8 +121,7 @@ def test_a_dead_nodes_pods_do_not_keep_its_machine() -> None:
 
 def test_work_that_came_before_the_cordon_took_hold_is_waited_for() -> None:
     found = plan(view(taken("a", work(), light()), old("b")), ONE)
-    assert found.states["id-a"] is State.WAITING
-    assert steps(found) == [(Action.CORDON, "b")]
+    assert (found.states["id-a"], steps(found)) == (State.WAITING, [(Action.CORDON, "b")])
 
 
 def test_busy_ones_are_cordoned_only_when_no_free_one_is_left_and_only_so_many() -> None:
@@ -119,14 +133,10 @@ def test_busy_ones_are_cordoned_only_when_no_free_one_is_left_and_only_so_many()
     assert steps(plan(view(old("a", *pods), taken("b", work())), two)) == [(Action.CORDON, "a")]
 
 
-def test_a_busy_one_is_not_closed_to_work_while_another_is_being_replaced() -> None:
+def test_while_one_is_being_replaced_no_busy_one_is_closed_to_work() -> None:
     replacing = taken("a", stage="replacing", life=Life.GOING)
+    assert steps(plan(view(replacing), ONE)) == []
     assert steps(plan(view(replacing, absent("n", current=True), old("b", work()), wanted=2), ONE)) == []
-    assert steps(plan(view(taken("a"), old("b", work())), ONE)) == [(Action.REPLACE, "a")]
-
-
-def test_one_that_becomes_free_does_not_wait_for_those_that_wait() -> None:
-    assert steps(plan(view(taken("a", work()), old("b")), ONE)) == [(Action.CORDON, "b")]
 
 
 def test_only_so_many_are_out_of_service() -> None:
@@ -169,21 +179,14 @@ def test_taints_that_the_pool_has_for_good_keep_nobody_waiting() -> None:
     assert state_of(fresh, view(fresh), ONE) is State.CURRENT
 
 
-def test_a_persons_cordon_is_respected() -> None:
-    found = plan(view(old("a", cordoned=True), new("b")), ONE)
+@pytest.mark.parametrize(
+    "kept",
+    [old("a", cordoned=True), old("a", **OURS), old("a", held="it is protected")],
+    ids=["a person's cordon", "a cordon that a person took back", "the cloud holds it"],
+)
+def test_what_is_left_alone(kept: Seen) -> None:
+    found = plan(view(kept, new("b")), ONE)
     assert (found.states["id-a"], found.steps, found.done) == (State.KEPT, (), True)
-
-
-def test_a_cordon_that_a_person_took_back_is_not_set_again() -> None:
-    found = plan(view(old("a", **OURS)), ONE)
-    assert (found.states["id-a"], found.steps) == (State.KEPT, ())
-
-
-def test_what_the_cloud_holds_back_is_left_alone() -> None:
-    assert plan(view(old("a", held="it is protected")), ONE).states["id-a"] is State.KEPT
-
-
-HOUR = timedelta(hours=1)
 
 
 @pytest.mark.parametrize(
@@ -215,27 +218,8 @@ def test_a_deadline_ends_work_and_without_one_nothing_does() -> None:
     assert steps(plan(sooner, Limits(at_once=1, deadline=6 * HOUR))) == []
 
 
-def test_whoever_is_let_go_comes_before_whoever_is_free() -> None:
-    found = plan(view(old("a"), taken("b", work(at=BEGIN))), ONE)
-    assert steps(found) == [(Action.EMPTY, "b")]
-
-
-def test_what_was_begun_keeps_its_place() -> None:
-    begun = taken("b", work("x", at=BEGIN), work("y", leaving=True), since=BEGIN)
-    found = plan(view(taken("a", work(at=BEGIN)), begun), ONE)
-    assert steps(found) == [(Action.EMPTY, "b")]
-
-
-def test_an_old_machine_that_is_no_node_is_made_anew_at_once() -> None:
-    """This helps with an image whose machines never join: no work is lost."""
-    found = plan(view(old("a"), absent("b")), ONE)
-    assert steps(found) == [(Action.REMAKE, "b")]
-    assert found.states["id-b"] is State.ABSENT
-
-
-def test_an_ended_machines_replacement_that_was_noted_and_not_begun_is_begun() -> None:
-    assert steps(plan(view(taken("a", stage="replacing")), ONE)) == [(Action.REPLACE, "a")]
-    assert steps(plan(view(taken("a", stage="replacing", life=Life.GOING)), ONE)) == []
+def test_an_old_machine_that_is_no_node_is_absent() -> None:
+    assert plan(view(old("a"), absent("b")), ONE).states["id-b"] is State.ABSENT
 
 
 def test_a_replacement_in_place_goes_on_wherever_it_was() -> None:
@@ -249,12 +233,6 @@ def test_a_replacement_in_place_goes_on_wherever_it_was() -> None:
     assert onward(current=True, stage="replacing") == [(Action.REBUILD, "a")]
     assert onward(current=True, stage="rebuilding", life=Life.CHANGING) == []
     assert onward(current=True, stage="rebuilding") == [(Action.FORGET, "a")]
-
-
-def test_what_was_taken_up_and_is_current_again_takes_pods_again() -> None:
-    found = plan(view(new("a", cordoned=True, **OURS)), ONE)
-    assert steps(found) == [(Action.UNCORDON, "a")]
-    assert not found.done
 
 
 def test_what_was_given_up_is_neither_touched_nor_waited_for() -> None:

@@ -18,57 +18,44 @@ from tests.model import make
 from tests.model.files import only, problems_of, write
 
 OTHER = "/subscriptions/00000000-0000-4000-8000-000000000009/resourceGroups/g/providers/Microsoft.Network"
-WEU, USE1 = ("sites", "weu", "existing"), ("sites", "use1", "existing")
+WEU = "sites.weu.existing"
+GATEWAY = f"{WEU}.vpn_gateway.addresses"
 
 
-def changed(*at: str, to: Any) -> dict[str, Any]:
+def changed(at: str, to: Any) -> dict[str, Any]:
+    """Return the full environment with another value at a key, or without the key."""
     raw = make.full()
     place: Any = raw
-    for part in at[:-1]:
+    *above, last = at.split(".")
+    for part in above:
         place = place[part]
     if to is None:
-        del place[at[-1]]
+        del place[last]
     else:
-        place[at[-1]] = to
+        place[last] = to
     return raw
 
 
 @pytest.mark.parametrize(
-    ("raw", "key", "wrong"),
+    ("at", "to", "key", "wrong"),
     [
-        (changed(*WEU, "network", to=f"{OTHER}/virtualNetworks/v"), "sites.weu.existing.network", "another subscr"),
-        (
-            changed(*WEU, "subnets", "api", to="snet-etcd"),
-            "sites.weu.existing.subnets.api",
-            "the subnet of etcd already",
-        ),
-        (changed(*WEU, "subnets", "gateway", to="gw"), "sites.weu.existing.subnets.gateway", "'gw'"),
-        (changed(*WEU, "dns_zone", to=None), "sites.weu.existing.dns_zone_linked", "no DNS zone is named"),
-        (changed("domain", to="other.internal"), "sites.weu.existing.dns_zone", "not the environment's domain"),
-        (changed("sites", "weu", "range", to=None), "sites.weu.existing.network", "the range that weu has of it"),
-        (changed("sites", "use1", "zones", to=["a", "c"]), "sites.use1.existing.node_subnets.b", "'b' is not a zone"),
-        (changed("sites", "use1", "account", to="12345"), "sites.use1.account", "12345"),
-        (
-            changed(*WEU, "vpn_gateway", "addresses", to=["198.51.100.10", "10.64.0.4"]),
-            "sites.weu.existing.vpn_gateway.addresses.1",
-            "10.64.0.4 is not public",
-        ),
-        (
-            changed(*WEU, "vpn_gateway", "addresses", to=["100.64.0.4"]),
-            "sites.weu.existing.vpn_gateway.addresses.0",
-            "100.64.0.4 is not public",
-        ),
-        (
-            changed(*WEU, "vpn_gateway", "addresses", to=["169.254.21.1"]),
-            "sites.weu.existing.vpn_gateway.addresses.0",
-            "169.254.21.1 is not public",
-        ),
-        (changed("naming", "prefix", to="Corp"), "naming.prefix", "'Corp'"),
-        (changed("naming", "prefix", to="eleven-long"), "naming.prefix", "11"),
+        (f"{WEU}.network", f"{OTHER}/virtualNetworks/v", f"{WEU}.network", "another subscr"),
+        (f"{WEU}.subnets.api", "snet-etcd", f"{WEU}.subnets.api", "the subnet of etcd already"),
+        (f"{WEU}.subnets.gateway", "gw", f"{WEU}.subnets.gateway", "'gw'"),
+        (f"{WEU}.dns_zone", None, f"{WEU}.dns_zone_linked", "no DNS zone is named"),
+        ("domain", "other.internal", f"{WEU}.dns_zone", "not the environment's domain"),
+        ("sites.weu.range", None, f"{WEU}.network", "the range that weu has of it"),
+        ("sites.use1.zones", ["a", "c"], "sites.use1.existing.node_subnets.b", "'b' is not a zone"),
+        ("sites.use1.account", "12345", "sites.use1.account", "12345"),
+        (GATEWAY, ["198.51.100.10", "10.64.0.4"], f"{GATEWAY}.1", "10.64.0.4 is not public"),
+        (GATEWAY, ["100.64.0.4"], f"{GATEWAY}.0", "100.64.0.4 is not public"),
+        (GATEWAY, ["169.254.21.1"], f"{GATEWAY}.0", "169.254.21.1 is not public"),
+        ("naming.prefix", "Corp", "naming.prefix", "'Corp'"),
+        ("naming.prefix", "eleven-long", "naming.prefix", "11"),
     ],
 )
-def test_what_does_not_go_together_is_said(tmp_path: Path, raw: dict[str, Any], key: str, wrong: str) -> None:
-    problem = only(write(tmp_path, raw, hosts=make.hosts()))
+def test_what_does_not_go_together_is_said(tmp_path: Path, at: str, to: Any, key: str, wrong: str) -> None:
+    problem = only(write(tmp_path, changed(at, to), hosts=make.hosts()))
     assert problem.key == key
     assert wrong in problem.wrong
 
@@ -84,7 +71,7 @@ def test_what_does_not_go_together_is_said(tmp_path: Path, raw: dict[str, Any], 
     ],
 )
 def test_an_account_without_its_quotes(tmp_path: Path, written: str, wrong: str, instead: str) -> None:
-    path = write(tmp_path, changed("sites", "use1", "account", to="ACCOUNT"), hosts=make.hosts())
+    path = write(tmp_path, changed("sites.use1.account", "ACCOUNT"), hosts=make.hosts())
     path.write_text(path.read_text(encoding="utf-8").replace("ACCOUNT", written), encoding="utf-8")
     problem = only(path)
     assert (problem.key, problem.write) == ("sites.use1.account", instead)
@@ -92,7 +79,7 @@ def test_an_account_without_its_quotes(tmp_path: Path, written: str, wrong: str,
 
 
 def test_a_version_is_three_numbers(tmp_path: Path) -> None:
-    raw = changed("versions", "kubernetes", to="v1.35")
+    raw = changed("versions.kubernetes", "v1.35")
     problem = only(write(tmp_path, raw, hosts=make.hosts()))
     assert problem.wrong == "'v1.35' is not three numbers without a leading v"
     raw["versions"]["kubernetes"] = 1.10
@@ -101,7 +88,7 @@ def test_a_version_is_three_numbers(tmp_path: Path) -> None:
 
 
 def test_parts_of_a_network_need_the_network(tmp_path: Path) -> None:
-    raw = changed(*WEU, "network", to=None)
+    raw = changed(f"{WEU}.network", None)
     del raw["sites"]["use1"]["existing"]["vpc"]
     keys = {problem.key for problem in problems_of(write(tmp_path, raw, hosts=make.hosts()))}
     assert keys == {

@@ -230,61 +230,50 @@ def test_the_services_have_the_addresses_that_kubernetes_expects(layout: Layout)
     assert addresses.dns_service != addresses.kubernetes_service
 
 
-def error_of(supernet: str, sizes: list[int], **ranges: str) -> PlanError:
-    numbered = {int(name.removeprefix("s")): IPv4Network(range_) for name, range_ in ranges.items()}
-    errors = plan_errors(with_sites(IPv4Network(supernet), sizes, ranges=numbered))
-    assert len(errors) == 1
-    return errors[0]
+def error_of(supernet: str, ranges: dict[int, str]) -> PlanError:
+    """Return the one error of sites with these ranges, or of a small site without any."""
+    numbered = {index: IPv4Network(range_) for index, range_ in ranges.items()}
+    sizes = [16] * (max(ranges) + 1) if ranges else [20]
+    (error,) = plan_errors(with_sites(IPv4Network(supernet), sizes, ranges=numbered))
+    return error
 
 
-@pytest.mark.parametrize("supernet", ["10.0.0.0/17", "192.168.1.0/24"])
-def test_a_supernet_that_is_too_small(supernet: str) -> None:
-    error = error_of(supernet, [20])
-    assert error.key == ("supernet",)
-    assert supernet in error.wrong
-    assert "/16" in error.write
+SHARED = "10.79.0.0/16 of the services and operators"
+SUPERNET, FIRST, SECOND = ("supernet",), ("sites", "s0", "range"), ("sites", "s1", "range")
 
 
 @pytest.mark.parametrize(
-    "supernet", ["8.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "0.0.0.0/4", "172.0.0.0/8", "240.0.0.0/8"]
+    ("supernet", "ranges", "key", "wrong", "write"),
+    [
+        ("10.0.0.0/17", {}, SUPERNET, "10.0.0.0/17", ["/16"]),
+        ("192.168.1.0/24", {}, SUPERNET, "192.168.1.0/24", ["/16"]),
+        *(
+            (supernet, {}, SUPERNET, "not private", list(map(str, PRIVATE)))
+            for supernet in ("8.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "0.0.0.0/4", "172.0.0.0/8", "240.0.0.0/8")
+        ),
+        ("10.64.0.0/12", {0: "10.80.0.0/16"}, FIRST, "10.80.0.0/16 of s0", []),
+        ("10.64.0.0/12", {0: "10.80.0.0/16"}, FIRST, "10.64.0.0/12", []),
+        # Over an earlier site, which does not move.
+        ("10.64.0.0/12", {1: "10.64.0.0/16"}, SECOND, "10.64.0.0/16 of s0", []),
+        ("10.64.0.0/12", {0: "10.79.0.0/16"}, FIRST, f"10.79.0.0/16 of s0 overlaps {SHARED}", []),
+        ("10.64.0.0/12", {0: "10.64.0.0/21"}, FIRST, "/8 and /20", []),
+        ("10.64.0.0/12", {0: "10.0.0.0/7"}, FIRST, "/8 and /20", []),
+    ],
 )
-def test_a_supernet_that_is_not_private(supernet: str) -> None:
-    error = error_of(supernet, [20])
-    assert error.key == ("supernet",)
-    assert "not private" in error.wrong
-    assert all(str(private) in error.write for private in PRIVATE)
-
-
-def test_a_range_outside_the_supernet_names_both() -> None:
-    error = error_of("10.64.0.0/12", [16], s0="10.80.0.0/16")
-    assert error.key == ("sites", "s0", "range")
-    assert "10.80.0.0/16 of s0" in error.wrong
-    assert "10.64.0.0/12" in error.wrong
+def test_what_does_not_fit_is_said(
+    supernet: str, ranges: dict[int, str], key: tuple[str, ...], wrong: str, write: list[str]
+) -> None:
+    error = error_of(supernet, ranges)
+    assert error.key == key
+    assert wrong in error.wrong
+    assert all(part in error.write for part in write)
 
 
 def test_two_ranges_that_overlap_name_both_and_one_that_is_free() -> None:
-    error = error_of("10.64.0.0/12", [16, 16], s0="10.64.0.0/14", s1="10.65.0.0/16")
-    assert error.key == ("sites", "s1", "range")
+    error = error_of("10.64.0.0/12", {0: "10.64.0.0/14", 1: "10.65.0.0/16"})
+    assert error.key == SECOND
     assert error.wrong == "10.65.0.0/16 of s1 overlaps 10.64.0.0/14 of s0"
     assert "10.68.0.0/16" in error.write
-
-
-def test_a_range_over_an_earlier_site_is_refused_rather_than_moving_it() -> None:
-    error = error_of("10.64.0.0/12", [16, 16], s1="10.64.0.0/16")
-    assert error.key == ("sites", "s1", "range")
-    assert "10.64.0.0/16 of s0" in error.wrong
-
-
-def test_a_range_over_the_services_says_so() -> None:
-    error = error_of("10.64.0.0/12", [16], s0="10.79.0.0/16")
-    assert "10.79.0.0/16 of s0 overlaps 10.79.0.0/16 of the services and operators" in error.wrong
-
-
-@pytest.mark.parametrize("range_", ["10.64.0.0/21", "10.0.0.0/7"])
-def test_a_range_of_an_impossible_size(range_: str) -> None:
-    error = error_of("10.64.0.0/12", [16], s0=range_)
-    assert error.key == ("sites", "s0", "range")
-    assert "/8 and /20" in error.wrong
 
 
 def test_every_range_that_does_not_fit_is_named() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import stat
 import subprocess
 import sys
 from collections.abc import Callable
@@ -24,6 +23,7 @@ from lab.ssh import public_text
 from tests.lab.hypervisor.conftest import Lab, eventually, make_lab, rootfs  # noqa: F401 - fixtures
 from tests.longhaul.fake_engine import write_state
 from tests.model.make import AZURE, minimal
+from tests.support.programs import write_program
 
 pytestmark = pytest.mark.lab
 
@@ -113,9 +113,7 @@ def _racks(
             f"{ENV}-{own}": [tunnel(own, other, blocks)] for own, other in (("gw-one", "gw-two"), ("gw-two", "gw-one"))
         },
     }
-    engine = project / "pulumi"
-    engine.write_text(f"#!/bin/sh\ncat <<'OUTPUTS'\n{json.dumps(outputs)}\nOUTPUTS\n")
-    engine.chmod(engine.stat().st_mode | stat.S_IXUSR)
+    write_program(project / "pulumi", f"#!/bin/sh\ncat <<'OUTPUTS'\n{json.dumps(outputs)}\nOUTPUTS\n")
     write_state(project / "backend", ENV)
     lab = make_lab(ENV)
     logs = tmp_path_factory.mktemp("log")

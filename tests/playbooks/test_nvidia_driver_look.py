@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.playbooks.test_scripts import program
 from tests.support.modules import module_at
 
 FILES = Path(__file__).resolve().parents[2] / "playbooks" / "roles" / "nvidia_driver" / "files"
@@ -19,11 +20,6 @@ LOOK = module_at(FILES / "look.py")
 def write(root: Path, name: str, text: str) -> None:
     (root / name).parent.mkdir(parents=True, exist_ok=True)
     (root / name).write_text(text)
-
-
-def program(folder: Path, name: str, text: str) -> None:
-    write(folder, name, f"#!/bin/sh\n{text}\n")
-    (folder / name).chmod(0o755)
 
 
 @pytest.fixture(name="machine")

@@ -7,7 +7,6 @@ import json
 import socket
 import tarfile
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ from longhaul.depot.oci import Image, write_layout
 from longhaul.depot.serving import served
 from longhaul.images.sources import left_out
 from longhaul.toolchain.spec import load, machine_arch, repository
-from tests.support.loopback import Handler, listening
+from tests.support.loopback import Answering, Asked
 from tests.support.modules import module_at
 
 PLAYBOOKS = repository() / "playbooks"
@@ -33,17 +32,14 @@ def sha(content: bytes) -> str:
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
-@dataclass
-class Registry:
+class Registry(Answering):
     """One image for two architectures, served by a registry on loopback."""
 
-    address: str = ""
-    closed: bool = False
-    """True when it requires a sign-in."""
-    files: dict[str, bytes] = field(default_factory=dict)
-    asked: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
+    def __init__(self) -> None:
+        super().__init__(self._file)
+        self.closed = False
+        """True when it requires a sign-in."""
+        self.files: dict[str, bytes] = {}
         self.config, self.layer = b'{"architecture": "amd64"}', b"a layer"
         blobs = [{"digest": sha(blob), "size": len(blob)} for blob in (self.config, self.layer)]
         manifest = {"mediaType": PULL.MANIFESTS[0], "config": blobs[0], "layers": [blobs[1], blobs[1]]}
@@ -59,23 +55,19 @@ class Registry:
         for blob in (self.config, self.layer):
             self.files[f"blobs/{sha(blob)}"] = blob
 
+    def _file(self, asked: Asked) -> tuple[int, bytes]:
+        body = self.files.get(asked.path.removeprefix("/v2/tools/thing/"))
+        return 401 if self.closed else 404 if body is None else 200, body or b""
+
 
 @pytest.fixture(name="registry")
 def _registry() -> Iterator[Registry]:
-    registry = Registry()
-
-    class Files(Handler):
-        def answer(self) -> tuple[int, bytes]:
-            registry.asked.append(self.path)
-            body = registry.files.get(self.path.partition("?")[0].removeprefix("/v2/tools/thing/"))
-            return 401 if registry.closed else 404 if body is None else 200, body or b""
-
-    with listening(Files) as registry.address:
+    with Registry() as registry:
         yield registry
 
 
 def pull(registry: Registry, into: Path, *names: str) -> int:
-    return int(PULL.main(["--depot", registry.address, "--into", str(into), *(names or (NAME,))]))
+    return int(PULL.main(["--depot", registry.url, "--into", str(into), *(names or (NAME,))]))
 
 
 def test_one_architecture_s_image_is_archived_by_its_name(registry: Registry, tmp_path: Path) -> None:
@@ -88,7 +80,7 @@ def test_one_architecture_s_image_is_archived_by_its_name(registry: Registry, tm
     assert entry["digest"] == sha(registry.manifest)
     for blob in (registry.manifest, registry.config, registry.layer):
         assert found[f"blobs/sha256/{sha(blob).removeprefix('sha256:')}"] == blob
-    assert all(path.endswith("?ns=registry.example") for path in registry.asked)
+    assert all(asked.target.endswith("?ns=registry.example") for asked in registry.asked)
 
 
 def test_a_second_run_fetches_no_blob_and_changes_nothing(
@@ -97,7 +89,7 @@ def test_a_second_run_fetches_no_blob_and_changes_nothing(
     pull(registry, tmp_path)
     registry.asked.clear()
     assert pull(registry, tmp_path) == 0
-    assert [path for path in registry.asked if "/blobs/" in path] == []
+    assert [asked for asked in registry.asked if "/blobs/" in asked.path] == []
     assert capsys.readouterr().out == "changed\nthe same\n"
 
 
@@ -109,7 +101,7 @@ def test_what_is_wanted_no_more_is_removed(registry: Registry, tmp_path: Path) -
 
 def test_a_digest_is_asked_for_in_place_of_the_tag(registry: Registry, tmp_path: Path) -> None:
     assert pull(registry, tmp_path, f"{NAME}@{sha(registry.index)}") == 0
-    assert not any("/manifests/1.0" in path for path in registry.asked)
+    assert not any("/manifests/1.0" in asked.path for asked in registry.asked)
     assert PULL.archived(tmp_path / "registry.example_tools_thing_1.0.tar") == sha(registry.manifest)
 
 

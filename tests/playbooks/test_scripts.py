@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.support.modules import module_at
+from tests.support.programs import write_program
 
 ROLES = Path(__file__).resolve().parents[2] / "playbooks" / "roles"
 
@@ -23,8 +24,7 @@ def sh(script: str, *arguments: str, path: Path | None = None) -> subprocess.Com
 
 
 def program(folder: Path, name: str, text: str) -> None:
-    (folder / name).write_text(f"#!/bin/sh\n{text}\n")
-    (folder / name).chmod(0o755)
+    write_program(folder / name, f"#!/bin/sh\n{text}\n")
 
 
 @pytest.fixture(name="wanted")

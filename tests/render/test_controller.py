@@ -10,9 +10,8 @@ import pytest
 from components.model import Environment, load, plan
 from components.render.controller import environment_document
 from tests.render.conftest import STACKS, cases
+from tests.support.golden import Golden
 from tests.support.hosts import production_with
-
-GOLDEN = Path(__file__).parent / "golden"
 
 LARGEST = 1024 * 1024
 """Maximum size of a ConfigMap in bytes (kubernetes.io, "ConfigMaps")."""
@@ -28,13 +27,9 @@ def role(environment: Environment) -> str:
 
 
 @pytest.mark.parametrize("environment", environments(), ids=lambda environment: environment.name)
-def test_it_is_as_it_was(environment: Environment, request: pytest.FixtureRequest) -> None:
+def test_it_is_as_it_was(environment: Environment, golden: Golden) -> None:
     text = environment_document(environment, plan(environment), aws_role_arn=role(environment))
-    path = GOLDEN / environment.name / "environment.json"
-    if request.config.getoption("--update-golden", default=False):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    assert path.read_text() == text
+    golden(f"{environment.name}/environment.json", text)
 
 
 def test_it_is_json_with_a_line_for_each_host(tmp_path: Path) -> None:

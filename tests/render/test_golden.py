@@ -1,11 +1,13 @@
 """Golden copies of every machine's files. After an intended change: ``pytest tests/render --update-golden``.
 
-The golden files have no duplicates: the first machine of each role file by file, every other machine as its difference
-from the first.
+The golden files have no duplicates: the first machine of each role file by file, the first of each further environment
+as its difference from that one, and every other machine as its difference from the first of its environment. Files that
+user-data carries stand in it by their paths.
 """
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -36,16 +38,35 @@ class Rendered:
 def documents(machines: Iterable[Rendered]) -> dict[str, str]:
     """Return the golden files: whole machines as ``<environment>/<machine>/…``, others as
     ``<environment>/<machine>.diff``."""
-    wholes: dict[tuple[str, str], Rendered] = {}
+    first: dict[tuple[str, ...], Rendered] = {}
     found = {}
-    for machine in machines:
+    for each in machines:
+        machine = replace(each, texts=_by_path(each.texts))
         place = f"{machine.environment}/{machine.name}"
-        whole = wholes.setdefault((machine.environment, machine.role), machine)
-        if whole is machine:
+        whole = first.setdefault((machine.role,), machine)
+        own = first.setdefault((machine.role, machine.environment), machine)
+        model = whole if own is machine else own
+        if model is machine:
             found |= {f"{place}/{path}": text for path, text in machine.texts.items()}
         else:
-            found[f"{place}.diff"] = differences(whole, machine)
+            found[f"{place}.diff"] = differences(model, machine)
     return found
+
+
+def _by_path(texts: dict[str, str]) -> dict[str, str]:
+    """Return the files with the path of each in the place of its content in the user-data, where that is the same to
+    the byte."""
+    if (told := texts.get("user-data")) is None:
+        return texts
+    for path, text in texts.items():
+        head = rf"(?m)^  - path: /{re.escape(path)}\n    owner: .*\n    permissions: .*\n    content: \|\n"
+        if (entry := re.search(head + re.escape(_block(text)), told)) is not None:
+            told = told[: entry.end() - len(_block(text))] + f"      [{path}]\n" + told[entry.end() :]
+    return {**texts, "user-data": told}
+
+
+def _block(text: str) -> str:
+    return "".join(f"      {line}" if line.strip("\n") else line for line in StringIO(text))
 
 
 def differences(whole: Rendered, other: Rendered) -> str:

@@ -7,11 +7,15 @@ from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
-from components.cluster import Cluster
-from components.model import Environment
-from tests.support import production
-from tests.support.declared import Declared, Program, Told, declare
+from pulumi import Output
 
+from components.cluster import Cluster
+from components.model import Environment, plan
+from components.objects.cluster import ClusterObjects
+from tests.support import production
+from tests.support.declared import Declared, Outputs, Program, Told, declare
+
+ROLE = "arn:aws:iam::123456789012:role/node-controller"
 CA = "-----BEGIN CERTIFICATE-----\nthe authority's\n-----END CERTIFICATE-----\n"
 
 
@@ -31,6 +35,16 @@ def declare_whole(environment: Environment, *, told: Told | None = None) -> Prog
     build = lambda: Cluster(environment).outputs  # noqa: E731
     with without_hooks():
         return declare(build, answer=cloud, told=told) if told else declare(build, answer=cloud)
+
+
+def declare_objects(environment: Environment) -> Program:
+    """Declare what runs on the cluster."""
+
+    def build() -> Outputs:
+        ClusterObjects(environment, plan(environment), node_controller_role=Output.from_input(ROLE))
+        return {}
+
+    return declare(build)
 
 
 @contextmanager

@@ -2,41 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from pulumi import Output
 
 from clouds.base.pool import Pool
 from components.model import Environment, load, plan
 from components.model.nodes import rack_node_name
 from components.objects import dns, priorities, training
-from components.objects.cluster import ClusterObjects
 from components.objects.labels import FIELD_MANAGER
 from components.objects.rbac import BOOTSTRAPPERS, JOIN_SERVICE, KUBELET_CLIENTS, NODE_CONTROLLER
-from tests.support.declared import Program, declare, every, plain
+from tests.support.declared import Program, every, plain
 from tests.support.hosts import STACKS
-
-ROLE = "arn:aws:iam::123456789012:role/node-controller"
-
-
-def objects(environment: Environment) -> Program:
-    def build() -> Mapping[str, Any]:
-        ClusterObjects(environment, plan(environment), node_controller_role=Output.from_input(ROLE))
-        return {}
-
-    return declare(build)
-
-
-@pytest.fixture(scope="module", name="production")
-def _production() -> Environment:
-    return load(STACKS / "Pulumi.prod.yaml")
+from tests.support.whole import ROLE, declare_objects
 
 
 @pytest.fixture(scope="module", name="program")
 def _program(production: Environment) -> Program:
-    return objects(production)
+    return declare_objects(production)
 
 
 def kinds(program: Program, kind: str) -> dict[str, dict[str, Any]]:
@@ -59,7 +42,7 @@ def test_the_provider_keeps_nothing_of_the_machine_that_it_ran_on(
     monkeypatch: pytest.MonkeyPatch, production: Environment
 ) -> None:
     monkeypatch.setenv("KUBECONFIG", "/somewhere/kubeconfig")
-    (provider,) = objects(production).of("pulumi:providers:kubernetes")
+    (provider,) = declare_objects(production).of("pulumi:providers:kubernetes")
     assert provider.inputs["kubeconfig"] == ""
     assert provider.inputs["clusterIdentifier"] == "prod"
     assert provider.inputs["upsertExistingObjects"] == provider.inputs["enablePatchForce"] == "true"
@@ -148,7 +131,7 @@ def test_dns_is_waited_for_where_machines_always_run(
     environment = production.model_copy(update={"pools": pools, "hosts": production.hosts if hosts else ()})
     expected = 1 + len(production.hosts) if standing is None else standing
     assert dns.standing_nodes(environment) == expected
-    deployment = kinds(objects(environment), "Deployment")["coredns"]
+    deployment = kinds(declare_objects(environment), "Deployment")["coredns"]
     assert deployment["spec"]["replicas"] == (1 if expected == 1 else 2)
     assert (dns.SKIP_AWAIT in deployment["metadata"]["annotations"]) is (expected == 0)
 

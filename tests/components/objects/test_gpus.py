@@ -7,18 +7,17 @@ import json
 from typing import Any
 
 import pytest
-from pulumi import Output
 
-from components.model import Environment, load, plan
+from components.model import Environment
 from components.model.gpus import has_gpus
 from components.model.nodes import GPU_LABEL
 from components.objects import gpus
-from components.objects.cluster import ClusterObjects
 from longhaul.depot import contents
 from longhaul.toolchain.spec import load as load_spec
 from tests.support.api_server import ApiServer
-from tests.support.declared import Program, declare, plain
+from tests.support.declared import plain
 from tests.support.hosts import STACKS
+from tests.support.whole import declare_objects
 
 PROGRAMS = STACKS.parent / "images" / "rootfs" / "usr" / "local" / "lib" / "longhaul"
 NAME_LABEL = "app.kubernetes.io/name"
@@ -26,23 +25,10 @@ OF_APPLICATIONS = {13, 31, 43, 45, 68}
 """Xids that the plugin ignores by itself (``getDisabledHealthCheckXids``), besides 109."""
 
 
-@pytest.fixture(scope="module", name="production")
-def _production() -> Environment:
-    return load(STACKS / "Pulumi.prod.yaml")
-
-
-def objects(environment: Environment) -> Program:
-    def build() -> dict[str, Any]:
-        ClusterObjects(environment, plan(environment), node_controller_role=Output.from_input("arn:aws:iam::1:role/x"))
-        return {}
-
-    return declare(build)
-
-
 @pytest.fixture(scope="module", name="declared")
 def _declared(production: Environment) -> dict[str, Any]:
     """Inputs of the objects for GPUs, by kind."""
-    found = [plain(one.inputs) for one in objects(production).clouds()]
+    found = [plain(one.inputs) for one in declare_objects(production).clouds()]
     return {one["kind"]: one for one in found if one.get("metadata", {}).get("labels", {}).get(NAME_LABEL) == gpus.PART}
 
 
@@ -63,7 +49,7 @@ def test_only_environments_with_gpus_have_it(production: Environment) -> None:
     ):
         environment = production.model_copy(update={"pools": pools, "hosts": hosts})
         assert has_gpus(environment) is has
-        kinds = {one.inputs.get("kind") for one in objects(environment).clouds()}
+        kinds = {one.inputs.get("kind") for one in declare_objects(environment).clouds()}
         assert ({"DaemonSet", "RuntimeClass"} <= kinds) is has
 
 

@@ -14,6 +14,7 @@ from gpu.preflight import CANNOT_LOOK, HEALTHY
 
 from tests.images.gpu.conftest import KERNEL, RUNNING, Preflight
 from tests.support.nvml.machine import DRIVER, MISMATCH, Machine
+from tests.support.programs import write_program
 
 MODINFO = f"""\
 filename:       /lib/modules/{KERNEL}/updates/dkms/nvidia-current.ko
@@ -79,9 +80,7 @@ def test_modinfo_that_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_modinfo_is_asked_for_the_kernel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    program = tmp_path / "modinfo"
-    program.write_text('#!/bin/sh\n[ "$*" = "-k 6.1 nvidia-current" ] && echo "vermagic: 6.1 SMP"\n')
-    program.chmod(0o755)
+    write_program(tmp_path / "modinfo", '#!/bin/sh\n[ "$*" = "-k 6.1 nvidia-current" ] && echo "vermagic: 6.1 SMP"\n')
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     assert driver.modinfo("nvidia-current", "6.1") == "vermagic: 6.1 SMP\n"
     assert driver.modinfo("nvidia", "6.1") == ""

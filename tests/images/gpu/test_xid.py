@@ -11,6 +11,7 @@ from gpu.preflight import CANNOT_LOOK, FINDINGS
 
 from tests.images.gpu.conftest import Preflight
 from tests.support.nvml.machine import Machine, gpu
+from tests.support.programs import write_program
 
 GONE = "GPU-0b11d014-1685-04bd-26ed-5fc0bc1c44ae"
 LOG = f"""\
@@ -73,9 +74,7 @@ def test_they_are_found_without_a_driver_that_answers(preflight: Preflight) -> N
 
 
 def journalctl(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = folder / "journalctl"
-    program.write_text(f"#!/bin/sh\n{script}\n")
-    program.chmod(0o755)
+    write_program(folder / "journalctl", f"#!/bin/sh\n{script}\n")
     monkeypatch.setenv("PATH", str(folder), prepend=":")
 
 

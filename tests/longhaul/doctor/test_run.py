@@ -14,7 +14,8 @@ from longhaul.doctor.run import run_checks
 from longhaul.doctor.text import exit_code, to_json, to_text
 from longhaul.exits import Exit
 from longhaul.report.text import WIDTH
-from tests.longhaul.doctor.world import GOLDEN, severities
+from tests.longhaul.doctor.world import severities
+from tests.support.golden import Golden
 
 
 def check(name: str, *found: Finding | Exception) -> Question:
@@ -130,13 +131,9 @@ def sample() -> tuple[Finding, ...]:
     )
 
 
-def test_the_text(pytestconfig: pytest.Config) -> None:
+def test_the_text(golden: Golden) -> None:
     text = to_text("prod", sample()) + "\n"
-    path = GOLDEN / "report.txt"
-    if pytestconfig.getoption("--update-golden"):
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    assert text == path.read_text(encoding="utf-8")
+    golden("report.txt", text)
     assert max(map(len, text.splitlines())) <= WIDTH
 
 

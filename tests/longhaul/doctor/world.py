@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 import boto3
 from botocore.stub import Stubber
@@ -23,7 +23,7 @@ from clouds.base.outside import Outside
 from components.model import parse
 from longhaul.doctor.subject import Subject
 from longhaul.engine.backend import Backend
-from tests.support.loopback import Handler, listening
+from tests.support.loopback import Answering, Asked
 from tests.support.project import REPOSITORY, hybrid
 
 SUBSCRIPTION = "11111111-2222-4333-8444-555555555551"
@@ -132,11 +132,15 @@ class Manager:
         """Add a document."""
         self.documents[path.lower()] = document
 
-    def answer(self, target: str, method: str) -> tuple[int, Any]:
+    def serve(self, asked: Asked) -> tuple[int, bytes]:
         """Return status and body."""
-        parts = urlsplit(target)
-        path, query = unquote(parts.path).lower(), parse_qs(parts.query)
-        self.asked.append((method, unquote(parts.path), query))
+        status, document = self._document(asked)
+        return status, json.dumps(document).encode()
+
+    def _document(self, asked: Asked) -> tuple[int, Any]:
+        parts, query = urlsplit(asked.target), asked.query
+        path = unquote(parts.path).lower()
+        self.asked.append((asked.method, unquote(parts.path), query))
         if path in self.refused:
             status, code = self.refused[path]
             return status, {"error": {"code": code, "message": f"{code}, it says"}}
@@ -156,13 +160,8 @@ class Manager:
 def manager() -> Iterator[Manager]:
     """Serve the manager until the block ends."""
     state = Manager()
-
-    class Answers(Handler):
-        def answer(self) -> tuple[int, bytes]:
-            status, document = state.answer(self.path, self.command)
-            return status, json.dumps(document).encode()
-
-    with listening(Answers) as state.address:
+    with Answering(state.serve) as server:
+        state.address = server.url
         yield state
 
 

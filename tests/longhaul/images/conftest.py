@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import stat
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.longhaul.conftest import SUBSCRIPTION, Checkout
+from tests.support.programs import write_program
 from tests.support.project import hybrid
 
 GALLERY = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/pictures/providers/Microsoft.Compute/galleries/longhaul/images"
@@ -46,12 +46,9 @@ def _packer(checkout: Checkout, tmp_path: Path) -> FakePacker:
     (checkout.path / "stacks" / raw["bare_metal"]).write_text("hosts: []\n")
     checkout.write(raw)
     folder = tmp_path / "packer"
-    folder.mkdir()
-    binary = folder / "packer"
-    binary.write_text(
-        f"#!{sys.executable}\nimport sys\nfrom tests.longhaul.images.fake_packer import main\nsys.exit(main())\n"
-    )
-    binary.chmod(binary.stat().st_mode | stat.S_IXUSR)
+    main = "tests.longhaul.images.fake_packer"
+    text = f"#!{sys.executable}\nimport sys\nfrom {main} import main\nsys.exit(main())\n"
+    binary = write_program(folder / "packer", text)
     checkout.environ |= {
         "LONGHAUL_PACKER": str(binary),
         "FAKE_PACKER": str(folder),

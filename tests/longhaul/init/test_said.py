@@ -5,8 +5,6 @@ After an intended change: ``pytest tests/longhaul/init --update-golden``.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 import yaml
 
@@ -15,8 +13,7 @@ from longhaul.exits import Exit
 from longhaul.init.answers import SIZES
 from longhaul.init.document import SCHEMA
 from tests.longhaul.init.asked import AWS, LEAST, RACK, Here
-
-GOLDEN = Path(__file__).with_name("golden")
+from tests.support.golden import Golden
 
 CASES: dict[str, tuple[str, ...]] = {
     "trial": ("--size", "trial"),
@@ -29,16 +26,12 @@ CASES: dict[str, tuple[str, ...]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_init_writes_and_says(request: pytest.FixtureRequest, here: Here, case: str) -> None:
+def test_init_writes_and_says(here: Here, case: str, golden: Golden) -> None:
     done = here.init(*LEAST, *CASES[case])
     assert done.code == Exit.OK, done.err
     found = {name: (here.stacks / name).read_text(encoding="utf-8") for name in here.names()}
     for name, text in {**found, "stdout": done.out}.items():
-        path = GOLDEN / f"{case}.{name}"
-        if request.config.getoption("--update-golden", default=False):
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        assert text == path.read_text(encoding="utf-8")
+        golden(f"{case}.{name}", text)
 
 
 def test_json_is_what_was_written(here: Here) -> None:

@@ -21,9 +21,8 @@ from longhaul.map.style import inks
 from tests.longhaul.map import worlds
 from tests.longhaul.map.picture import Card, Picture
 from tests.model import make
+from tests.support.golden import Golden
 from tests.support.production import production, production_program
-
-GOLDEN = Path(__file__).parent / "golden" / "three.svg"
 
 
 def drawn(environment: Environment) -> Picture:
@@ -192,13 +191,9 @@ def luminance(colour: str) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def test_the_picture_is_as_it_was(request: pytest.FixtureRequest) -> None:
+def test_the_picture_is_as_it_was(golden: Golden) -> None:
     """After an intended change: ``pytest tests/longhaul/map --update-golden``."""
-    content = svg(worlds.three())
-    if request.config.getoption("--update-golden", default=False):
-        GOLDEN.parent.mkdir(exist_ok=True)
-        GOLDEN.write_text(content, encoding="utf-8")
-    assert GOLDEN.read_text(encoding="utf-8") == content
+    golden("three.svg", svg(worlds.three()))
 
 
 ELSEWHERE = """\

@@ -6,7 +6,6 @@ After an intended change of words: ``pytest tests/longhaul/plan --update-golden`
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,11 +16,11 @@ from longhaul.plan.markdown import to_markdown
 from longhaul.plan.plan import Plan, Terms, make_plan
 from longhaul.plan.text import to_text
 from tests.longhaul.plan.steps import Step, changes, lab, said
+from tests.support.golden import Golden
 
 Raw = dict[str, Any]
 Change = Callable[[Raw], None]
 
-HERE = Path(__file__).parent
 STACK: Step = {
     "op": "create",
     "urn": "urn:pulumi:lab::longhaul::pulumi:pulumi:Stack::longhaul-lab",
@@ -98,15 +97,11 @@ CASES: dict[str, tuple[Change, Change | None, Severity]] = {
 
 @pytest.mark.parametrize("form", ["txt", "md"])
 @pytest.mark.parametrize("name", CASES)
-def test_a_change_of_the_file_alone_reads_as_it_did(name: str, form: str, request: pytest.FixtureRequest) -> None:
+def test_a_change_of_the_file_alone_reads_as_it_did(name: str, form: str, golden: Golden) -> None:
     change, before, verdict = CASES[name]
     plan = compared(change, before=before)
     assert plan.verdict is verdict
-    written = (to_text if form == "txt" else to_markdown)(plan)
-    golden = HERE / "golden" / f"files-{name}.{form}"
-    if request.config.getoption("--update-golden", default=False):
-        golden.write_text(written, encoding="utf-8")
-    assert written == golden.read_text(encoding="utf-8")
+    golden(f"files-{name}.{form}", (to_text if form == "txt" else to_markdown)(plan))
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from longhaul.plan.plan import Plan, Terms, make_plan
 from longhaul.plan.text import to_json, to_text
 from longhaul.report.text import WIDTH
 from tests.longhaul.plan.steps import lab
+from tests.support.golden import Golden
 
 HERE = Path(__file__).parent
 FORMS: dict[str, Callable[[Plan], str]] = {"txt": to_text, "md": to_markdown, "json": to_json}
@@ -52,16 +53,11 @@ def planned(name: str, environment: Environment) -> Plan:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", CASES)
-def test_a_plan_reads_as_it_did(name: str, form: str, request: pytest.FixtureRequest) -> None:
+def test_a_plan_reads_as_it_did(name: str, form: str, golden: Golden) -> None:
     change, verdict = CASES[name]
     plan = planned(name, lab(change))
     assert plan.verdict is verdict
-    written = FORMS[form](plan)
-    golden = HERE / "golden" / f"{name}.{form}"
-    if request.config.getoption("--update-golden", default=False):
-        golden.parent.mkdir(exist_ok=True)
-        golden.write_text(written, encoding="utf-8")
-    assert written == golden.read_text(encoding="utf-8")
+    golden(f"{name}.{form}", FORMS[form](plan))
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -7,12 +7,11 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from tests.support.loopback import listening
+from tests.support.loopback import Answering, Asked, Response
 
 SAMPLES = Path(__file__).parent / "samples"
 FILES = {
@@ -48,8 +47,15 @@ class PriceServer:
     def azure_url(self) -> str:
         return f"{self.address}{RETAIL}"
 
-    def answer(self, target: str) -> tuple[int, bytes]:
-        """Return status and body."""
+    def answer(self, asked: Asked) -> Response:
+        """Return status and body, which may break off."""
+        status, body = self._whole(asked.target)
+        if status == 200 and self.broken_off and asked.path.endswith(".csv"):
+            self.broken_off -= 1
+            return status, body[: len(body) // 2], {"Content-Length": str(len(body))}
+        return status, body
+
+    def _whole(self, target: str) -> tuple[int, bytes]:
         self.asked.append(unquote(target))
         if self.busy:
             return self.busy.pop(0), b"try later"
@@ -103,20 +109,6 @@ def _holds(pair: tuple[str, str], item: dict[str, Any]) -> bool:
 def serving() -> Iterator[PriceServer]:
     """Serve the interfaces until the block ends."""
     state = PriceServer()
-
-    class Answers(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            status, body = state.answer(self.path)
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            if status == 200 and state.broken_off and self.path.endswith(".csv"):
-                state.broken_off -= 1
-                body = body[: len(body) // 2]
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Log nothing."""
-
-    with listening(Answers) as state.address:
+    with Answering(state.answer) as server:
+        state.address = server.url
         yield state

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,8 +18,7 @@ from longhaul.prices.needs import wanted
 from longhaul.prices.text import cost_json, cost_text
 from tests.longhaul.prices.conftest import hybrid_with_pools, price
 from tests.longhaul.prices.sample_book import AMOUNTS, CPU, P5_SPOT, book
-
-GOLDEN = Path(__file__).parent / "golden"
+from tests.support.golden import Golden
 
 
 def usd(amount: str) -> Money:
@@ -164,14 +162,10 @@ def shown(cost: EnvironmentCost) -> str:
     return cost_text(cost) + "\n\n" + json.dumps(cost_json(cost), indent=1) + "\n"
 
 
-def test_what_people_and_programs_see(environment: Environment, pytestconfig: pytest.Config) -> None:
+def test_what_people_and_programs_see(environment: Environment, golden: Golden) -> None:
     prices = book(P5_SPOT, PartKey(cloud="aws", region="us-east-1", part="vpn-connection"))
     found = shown(
         price_of(environment, prices.updated({HostKey(site="rack"): price("900", currency="EUR", unit="month")}))
     )
-    golden = GOLDEN / "cost.txt"
-    if pytestconfig.getoption("--update-golden", default=False):
-        golden.parent.mkdir(exist_ok=True)
-        golden.write_text(found, encoding="utf-8")
-    assert found == golden.read_text(encoding="utf-8")
+    golden("cost.txt", found)
     assert max(map(len, cost_text(price_of(environment, prices)).splitlines())) <= 100

@@ -18,8 +18,11 @@ from longhaul.review.reviewing import Reviewer
 from tests.support.project import Project as Files
 from tests.support.project import environment, hybrid
 
-PLANS = Path(__file__).parent / "plans"
+PLANS = Path(__file__).parents[1] / "plan" / "golden"
 """Folder with outputs of ``longhaul plan`` for the engine's own documents, as JSON and as Markdown."""
+
+AGAINST = "compared with the state, secrets left out"
+"""What a plan for a review says that it was compared with."""
 
 SUBSCRIPTION = "11111111-0000-4000-8000-000000000001"
 
@@ -33,11 +36,16 @@ IDENTITY = {
 }
 
 
+def plan_text(verdict: str, form: str) -> str:
+    """Return a plan with a verdict, ``safe``, ``care`` or ``refused``, in one form, ``json`` or ``md``."""
+    text = (PLANS / f"{verdict}.{form}").read_text(encoding="utf-8")
+    return text.replace(f"as previewed in {verdict}.json", AGAINST)
+
+
 def plan(verdict: str, *, has_state: bool = True) -> Planned:
-    """Return the stored plan for a verdict: ``safe``, ``care`` or ``refused``."""
-    summary = summary_of((PLANS / f"{verdict}.json").read_text(encoding="utf-8"))
-    markdown = (PLANS / f"{verdict}.md").read_text(encoding="utf-8")
-    return Planned(summary=summary, markdown=markdown, has_state=has_state)
+    """Return that plan as a planner returns it."""
+    summary = summary_of(plan_text(verdict, "json"))
+    return Planned(summary=summary, markdown=plan_text(verdict, "md"), has_state=has_state)
 
 
 @dataclass(kw_only=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -15,8 +14,7 @@ from longhaul.report.text import WIDTH
 from longhaul.review.outcome import Entry, Outcome, Review, in_order, merged
 from longhaul.review.text import MARKERS, to_markdown, to_text
 from tests.longhaul.review.conftest import Checkout, Plans, plan
-
-GOLDEN = Path(__file__).parent / "golden"
+from tests.support.golden import Golden
 
 
 def good(checkout: Checkout) -> Review:
@@ -75,15 +73,11 @@ CASES: dict[Callable[[Checkout], Review], int] = {
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
-def test_body(case: Callable[[Checkout], Review], checkout: Checkout, request: pytest.FixtureRequest) -> None:
+def test_body(case: Callable[[Checkout], Review], checkout: Checkout, golden: Golden) -> None:
     review = case(checkout)
     assert review.exit_code == CASES[case]
     for ending, written in (("md", to_markdown(review)), ("txt", to_text(review))):
-        text = re.sub(r"\b[0-9a-f]{12}\b", "0123456789ab", written)
-        path = GOLDEN / f"{case.__name__}.{ending}"
-        if request.config.getoption("update_golden"):
-            path.write_text(text, encoding="utf-8")
-        assert text == path.read_text(encoding="utf-8")
+        golden(f"{case.__name__}.{ending}", re.sub(r"\b[0-9a-f]{12}\b", "0123456789ab", written))
 
 
 def test_the_paths_of_this_machine_are_not_in_it(checkout: Checkout) -> None:

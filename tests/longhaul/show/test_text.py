@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from components.model import Environment
@@ -13,8 +11,8 @@ from longhaul.show.text import LISTED, to_text
 from tests.longhaul.show.environments import NAMES, environment
 from tests.longhaul.show.large import POOLS
 from tests.model import make
+from tests.support.golden import Golden
 
-GOLDEN = Path(__file__).parent / "golden"
 NO_PRICES = "no prices are known; `longhaul prices --env E` reads those of your machine types"
 
 
@@ -37,14 +35,8 @@ def section(whole: str, title: str) -> str:
     ("file", "everything", "unicode"),
     [("hybrid.txt", False, True), ("hybrid-all.txt", True, True), ("hybrid-ascii.txt", False, False)],
 )
-def test_the_example_reads_as_it_did(
-    file: str, everything: bool, unicode: bool, request: pytest.FixtureRequest
-) -> None:
-    shown = text(environment("hybrid"), everything=everything, unicode=unicode)
-    if request.config.getoption("--update-golden", default=False):
-        GOLDEN.mkdir(exist_ok=True)
-        (GOLDEN / file).write_text(shown, encoding="utf-8")
-    assert shown == (GOLDEN / file).read_text(encoding="utf-8")
+def test_the_example_reads_as_it_did(file: str, everything: bool, unicode: bool, golden: Golden) -> None:
+    golden(file, text(environment("hybrid"), everything=everything, unicode=unicode))
 
 
 @pytest.mark.parametrize("everything", [False, True])
