@@ -9,7 +9,7 @@ from pulumi import ComponentResource, Output, ResourceOptions
 
 from components.control_plane.plane import ControlPlane
 from components.control_plane.secrets import TunnelKey
-from components.held import holding
+from components.immutable_guard import holding
 from components.links import Links, LinksArgs
 from components.model import Environment, plan
 from components.registry import resources_of

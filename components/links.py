@@ -16,12 +16,12 @@ import pulumi
 from pulumi import ComponentResource, Output, ResourceOptions
 
 from components.model import AddressPlan, Environment
-from components.model.groups import cloud_name
+from components.model.cloud_names import cloud_name
 from components.model.links import LinkKind, PlannedLink, links
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class EndContext:
     """Place in the program where a site's end of its links is made."""
 
     environment: Environment
@@ -120,7 +120,7 @@ class LinksArgs:
 
     environment: Environment
     addresses: AddressPlan
-    ends: Mapping[str, Callable[[Place], End]]
+    ends: Mapping[str, Callable[[EndContext], End]]
     """Function that makes the end of a site, by site."""
     tunnel_key: Callable[[str], pulumi.Input[str]]
     """Function that makes the pre-shared key of a connection between two ends with gateways, given its name in the
@@ -143,8 +143,8 @@ class Links(ComponentResource):
         self.onprem_tunnels = {host: held for end in exporting for host, held in end.exported().items()}
         self.register_outputs({})
 
-    def _place(self, site: str) -> Place:
-        return Place(
+    def _place(self, site: str) -> EndContext:
+        return EndContext(
             environment=self._args.environment,
             addresses=self._args.addresses,
             site=site,

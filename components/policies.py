@@ -28,8 +28,8 @@ from pulumi.output import Unknown
 from clouds.base.findings import Finding
 from clouds.base.inputs import SIGNATURE, UNKNOWN
 from clouds.base.policy import Resource
-from clouds.base.rules import RULES
-from components.control_plane.turn import RefusedError
+from clouds.base.policy_rules import RULES
+from components.control_plane.replacement import RefusedError
 from components.model import Environment
 from components.model.policy import PREVIEW_JUDGED, Policies, policies
 

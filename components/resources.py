@@ -9,7 +9,7 @@ import pulumi
 from pulumi import Output
 
 from components.control_plane.plane import ControlPlane
-from components.links import End, Place
+from components.links import End, EndContext
 
 
 class UserData(Protocol):
@@ -36,7 +36,7 @@ class CloudResources(Protocol):
         """Let the node controller ask about the cloud's machines. ``principal_ids`` has the object id of each API
         server machine's identity in Azure's directory. Return the resulting outputs of the stack."""
 
-    def link_end(self, place: Place) -> End:
+    def link_end(self, place: EndContext) -> End:
         """Make a site's end of its links."""
 
 

@@ -13,12 +13,12 @@ from typing import Any, NoReturn
 from lab import capture, control
 from lab.cgroups import Group
 from lab.config import LabConfig
-from lab.guests import guests_of, host_of, part_of
 from lab.hypervisor import nspawn
 from lab.production import INTERRUPTED
 from lab.start import start
 from lab.state import InitRecord, LabError, LabState, init_record, lock, loopback_port, running_init
 from lab.teardown import down
+from lab.tenants import host_of, part_of, tenants_of
 
 _DOWN = 3
 """Exit code of ``status`` when the lab is not running, as the LSB defines it for services."""
@@ -33,7 +33,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_start(verbs.add_parser("start", parents=[common], help="have the lab running, without any cloud resource"))
     verb = verbs.add_parser("down", parents=[common], help="end the lab and remove its state")
     verb.add_argument("--all", action="store_true", help="remove its logs too")
-    verb = verbs.add_parser("status", parents=[common], help="what there is; exit code 0 up, 1 not well, 3 down")
+    verb = verbs.add_parser("status", parents=[common], help="what there is; exit code 0 up, 1 not healthy, 3 down")
     verb.add_argument("--json", action="store_true")
     verb = verbs.add_parser("shell", parents=[common], help="a shell, or a command, as root in a machine")
     verb.add_argument("machine")
@@ -163,7 +163,7 @@ def status(state: LabState) -> dict[str, Any]:
     found: dict[str, Any] = {
         "env": state.env,
         "lab": host.env,
-        "beside": [guest.env for guest in guests_of(state)],
+        "beside": [tenant.env for tenant in tenants_of(state)],
         "init": {"pid": record.pid if record else None, "running": alive},
         "daemon": {"running": False},
         "port": record.port if record else None,
@@ -187,8 +187,8 @@ def _status(state: LabState, *, as_json: bool) -> int:
         sys.stdout.write(_told(found, make=state.make("lab")))
     if not found["init"]["running"]:
         return _DOWN
-    well = found["daemon"]["running"] and all(machine["phase"] == "running" for machine in found["machines"])
-    return 0 if well and not any(gateway["trouble"] for gateway in found.get("gateways", ())) else 1
+    healthy = found["daemon"]["running"] and all(machine["phase"] == "running" for machine in found["machines"])
+    return 0 if healthy and not any(gateway["trouble"] for gateway in found.get("gateways", ())) else 1
 
 
 def _which(found: dict[str, Any]) -> str:

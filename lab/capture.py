@@ -49,7 +49,7 @@ class Flow:
 
 
 @dataclass(frozen=True)
-class Place:
+class CapturePoint:
     """Holder of an address."""
 
     name: str
@@ -86,27 +86,27 @@ def _encapsulated(content: bytes) -> str:
     return "ike" if content[:4] == bytes(4) else "esp-in-udp"
 
 
-def places(status: Mapping[str, Any]) -> dict[str, Place]:
+def places(status: Mapping[str, Any]) -> dict[str, CapturePoint]:
     """Return the holder of each address, from the daemon's status."""
     found = {
-        str(addresses.OPERATOR_PUBLIC): Place("the operator", ""),
-        str(addresses.SERVICES): Place("the clouds", ""),
-        str(addresses.DEPOT): Place("the depot", ""),
-        str(addresses.INTERNET_DNS): Place("the name server", ""),
+        str(addresses.OPERATOR_PUBLIC): CapturePoint("the operator", ""),
+        str(addresses.SERVICES): CapturePoint("the clouds", ""),
+        str(addresses.DEPOT): CapturePoint("the depot", ""),
+        str(addresses.INTERNET_DNS): CapturePoint("the name server", ""),
     }
     for network in status.get("networks", ()):
         for address in network["egress"]:
-            found[address] = Place(f"NAT of {network['name']}", network["id"])
+            found[address] = CapturePoint(f"NAT of {network['name']}", network["id"])
     for gateway in status.get("gateways", ()):
         for address in gateway["addresses"]:
-            found[address] = Place(gateway["name"], gateway["network"])
+            found[address] = CapturePoint(gateway["name"], gateway["network"])
     for machine in status.get("machines", ()):
         if machine.get("public"):
-            found[machine["public"]] = Place(machine["name"], machine["network"])
+            found[machine["public"]] = CapturePoint(machine["name"], machine["network"])
     return found
 
 
-def in_the_clear(flow: Flow, known: Mapping[str, Place]) -> bool:
+def in_the_clear(flow: Flow, known: Mapping[str, CapturePoint]) -> bool:
     """Return whether a flow passes between sites unencrypted, or shows a private address."""
     ends = (flow.source, flow.destination)
     if any(IPv4Address(end) in range_ for end in ends for range_ in PRIVATE):
@@ -121,8 +121,8 @@ def summary(counts: Mapping[Flow, Sequence[int]], status: Mapping[str, Any], *, 
     rows = [
         {
             **asdict(flow),
-            "from": known.get(flow.source, Place(flow.source, "")).name,
-            "to": known.get(flow.destination, Place(flow.destination, "")).name,
+            "from": known.get(flow.source, CapturePoint(flow.source, "")).name,
+            "to": known.get(flow.destination, CapturePoint(flow.destination, "")).name,
             "packets": packets,
             "bytes": size,
             "in_the_clear": in_the_clear(flow, known),

@@ -20,7 +20,7 @@ class LabConfig:
     rootfs: str
     """Root file system of machines whose image is not in ``images``; an absolute path."""
     bare_rootfs: str = ""
-    """Root file system of the racks' hosts; empty for ``rootfs``."""
+    """Root file system of the hosts; empty for ``rootfs``."""
     gateway_rootfs: str = ""
     """Root file system of the clouds' VPN gateways; empty for none, and then there are no tunnels to them."""
     depot: str = ""
@@ -48,8 +48,8 @@ class LabConfig:
     """``module:class`` of the clouds; tests use their own."""
     boot_timeout_s: float = 600.0
 
-    def plan(self, guest: str = "") -> Plan:
-        """Return the environment's ranges; ``guest`` is its name when it is a tenant. Raises :class:`LabError` for an
+    def plan(self, tenant: str = "") -> Plan:
+        """Return the environment's ranges; ``tenant`` is its name when it is a tenant. Raises :class:`LabError` for an
         invalid range or address."""
         public = next((known for known in OPERATORS_PUBLIC if str(known) == self.operator_public), None)
         if public is None:
@@ -59,7 +59,7 @@ class LabConfig:
             supernet=_range("--supernet", self.supernet),
             operators=_range("--operators", self.operators),
             public=public,
-            guest=guest,
+            tenant=tenant,
         )
         if plan.operators.num_addresses < 4:
             raise LabError(f"--operators {self.operators}: at least a /30 is needed")

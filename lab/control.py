@@ -14,9 +14,9 @@ from typing import Any
 from aiohttp import web
 
 from components.model import ConfigurationError
-from lab.guests import host_of
 from lab.hypervisor import LabHypervisor
 from lab.state import LabError, LabState
+from lab.tenants import host_of
 
 _ANSWER_S = 10.0
 """Seconds that the daemon may take to answer a GET."""

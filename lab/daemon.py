@@ -18,15 +18,15 @@ from typing import Protocol
 from aiohttp import web
 
 from components.model import load, plan
-from lab import control, operator, racks
+from lab import control, hosts, operator
 from lab.config import LabConfig
 from lab.desired import Hypervisor, Network, World
 from lab.hypervisor import LabHypervisor, Settings
 from lab.hypervisor.addresses import DEPOT, METADATA, SERVICES, SITE_SERVICES
 from lab.hypervisor.namespaces import Namespace, listening
 from lab.hypervisor.networks import operator_of
-from lab.reception import Reception, open_port
 from lab.state import LabState
+from lab.tenant_ports import TenantPorts, open_port
 
 _LOG = logging.getLogger("lab.daemon")
 
@@ -128,7 +128,7 @@ class Daemon:
         cloud = self._make_cloud(hypervisor)
         sites.attach(cloud)
         await hypervisor.start()
-        await hypervisor.stand(self._racks())
+        await hypervisor.stand(self._hosts())
         credentials = cloud.operator_environment()
         operator.write_files(state, config, credentials, place=operator_of(config.plan()))
         internet = [await serve(cloud.internet_app(), listening(str(SERVICES), 443), tls=cloud.ssl_context())]
@@ -136,12 +136,12 @@ class Daemon:
             internet.append(await serve(depot_app(depot), listening(str(DEPOT), 80)))
         host = Path(f"/proc/self/fd/{self._host_net_fd}")
         loopback = await open_port(config, host)
-        reception = Reception(state=state, hypervisor=hypervisor, host_net=host, cloud_environment=credentials)
-        await reception.follow()
+        tenant_ports = TenantPorts(state=state, hypervisor=hypervisor, host_net=host, cloud_environment=credentials)
+        await tenant_ports.follow()
 
         async def refresh() -> None:
-            await hypervisor.stand(self._racks())
-            await reception.follow()
+            await hypervisor.stand(self._hosts())
+            await tenant_ports.follow()
 
         answers = await serve(control.application(hypervisor, env=state.env, refresh=refresh), control.listener(state))
         _LOG.info("ready")
@@ -149,7 +149,7 @@ class Daemon:
             await cloud.run()
         finally:
             loopback.close()
-            reception.close()
+            tenant_ports.close()
             await answers.cleanup()
             for runner in internet:
                 await runner.cleanup()
@@ -170,19 +170,19 @@ class Daemon:
     def _depot(self) -> Path | None:
         return Path(self._config.depot) if self._config.depot else None
 
-    def _racks(self) -> World:
+    def _hosts(self) -> World:
         """Return the world of the environment's racks, as its file says now."""
         if not self._config.stack:
             return World()
         environment = load(Path(self._config.stack))
-        return racks.racks_world(environment, plan(environment), authorized_key=operator.authorized_key(self._state))
+        return hosts.hosts_world(environment, plan(environment), authorized_key=operator.authorized_key(self._state))
 
     def _settings(self, ca: Callable[[], bytes]) -> Settings:
         return Settings(
             state=self._state,
             plan=self._config.plan(),
             rootfs=Path(self._config.rootfs),
-            images={racks.IMAGE: Path(self._config.bare_rootfs or self._config.rootfs)},
+            images={hosts.IMAGE: Path(self._config.bare_rootfs or self._config.rootfs)},
             gateway_rootfs=Path(self._config.gateway_rootfs) if self._config.gateway_rootfs else None,
             ca=ca,
             boot_timeout_s=self._config.boot_timeout_s,

@@ -1,6 +1,6 @@
 """Images of the lab: read-only root file systems; every machine's root lies over one of them.
 
-``bare`` is Debian as a provisioner leaves it on a rack's host. ``node`` is the same after ``playbooks/image.yml``;
+``bare`` is Debian as a provisioner leaves it on a host. ``node`` is the same after ``playbooks/image.yml``;
 cloud machines boot it. ``gateway`` stands in for the clouds' own VPN gateways. Images are made in layers, each cached
 under a digest of its sources, so a changed unit file costs neither a new system nor its packages. ``manifest.json``
 beside the node's root lists its content.

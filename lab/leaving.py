@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from lab import control
-from lab.guests import host_of
 from lab.production import StepFailedError, longhaul
 from lab.state import LabError, LabState, running_init
 from lab.steps import Steps
+from lab.tenants import host_of
 
 
 def leave(state: LabState) -> None:

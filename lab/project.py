@@ -9,13 +9,13 @@ from pathlib import Path
 
 from clouds.registry import cloud_of
 from components.model import Environment, load, plan
+from components.model.address_plan import FRONTEND
 from components.model.load import check_neighbours
-from components.model.network import FRONTEND
 from lab.cloud.aws.regions import regions_of
 from lab.config import LabConfig
-from lab.guests import lab_to_join
 from lab.hypervisor.addresses import OPERATOR_PUBLIC, OPERATORS_PUBLIC
 from lab.state import DEFAULT_ENV, LabError, LabState, loopback_port, running_init
+from lab.tenants import lab_to_join
 
 PROJECT = Path(__file__).resolve().parents[1]
 
@@ -68,7 +68,7 @@ class Parts:
     node: Path
     """Root file system of every image that a cloud site names."""
     bare: Path | None = None
-    """Root file system of the racks' hosts; ``node`` when left out."""
+    """Root file system of the hosts; ``node`` when left out."""
     gateway: Path | None = None
     """Root file system of the clouds' VPN gateways; without one there are no tunnels."""
     depot: Path | None = None
@@ -86,10 +86,10 @@ def config(environment: Environment, chosen: LabProject, parts: Parts) -> LabCon
     state = chosen.state
     beside = lab_to_join(state)
     if beside and len(clouds) < len(environment.sites):
-        racks = ", ".join(name for name, site in environment.sites.items() if site not in clouds)
+        onprem = ", ".join(name for name, site in environment.sites.items() if site not in clouds)
         raise LabError(
             f"{chosen.env} cannot be beside {beside} in its lab, which has racks for {beside} alone, and not for "
-            f"{racks}: `make lab-down ENV={beside}` first"
+            f"{onprem}: `make lab-down ENV={beside}` first"
         )
     return LabConfig(
         rootfs=str(parts.node),

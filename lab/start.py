@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from lab import cgroups, control, guests
+from lab import cgroups, control, tenants
 from lab.config import LabConfig
 from lab.state import InitRecord, LabError, LabState, check_port_free, running_init
 
@@ -72,8 +72,8 @@ def start(
     state.machines.mkdir(mode=0o700, exist_ok=True)
     config.write(state)
     record = _launch(state, config)
-    for guest, its in guests.configs(guests.guests_of(state)).items():
-        guests.renew(LabState(root=state.root, env=guest), record, port=its.port)
+    for tenant, its in tenants.configs(tenants.tenants_of(state)).items():
+        tenants.renew(LabState(root=state.root, env=tenant), record, port=its.port)
     _await_ready(state, record)
     say(f"the lab of environment {state.env} is up (process {record.pid}, port {config.port})")
     return record
@@ -81,13 +81,13 @@ def start(
 
 def _join(state: LabState, config: LabConfig, say: Callable[[str], None]) -> InitRecord:
     """Make the environment a tenant in another's lab."""
-    host, running = guests.host_record(config, state)
+    host, running = tenants.host_record(config, state)
     own = LabConfig.read(host)
-    guests.check_fits(config, own, env=state.env)
-    others = tuple(one for one in guests.guests_of(host) if one != state)
-    guests.check_apart(config, {host.env: own, **guests.configs(others)}, env=state.env)
+    tenants.check_fits(config, own, env=state.env)
+    others = tuple(one for one in tenants.tenants_of(host) if one != state)
+    tenants.check_apart(config, {host.env: own, **tenants.configs(others)}, env=state.env)
     # Not under the other's lock, which is held until its whole environment is up: its clouds are up long before.
-    record = guests.take_in(state, config, running)
+    record = tenants.take_in(state, config, running)
     _await_ready(host, running)
     control.request(host, "POST", "/refresh")
     say(f"environment {state.env} is in the same lab as environment {host.env} (port {config.port})")
@@ -147,10 +147,11 @@ def _check_inotify(wanted: int) -> None:
 def _inotify_instances() -> int:
     """Return the number of inotify instances that root has on this machine."""
     count = 0
-    for folder in Path("/proc").glob("[0-9]*/fd"):
+    # A pattern that looks into these folders would raise an error when a process ends just then.
+    for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             if folder.stat().st_uid == 0:
-                count += sum(link.readlink() == Path("anon_inode:inotify") for link in folder.iterdir())
+                count += sum(link.readlink() == Path("anon_inode:inotify") for link in (folder / "fd").iterdir())
     return count
 
 

@@ -19,9 +19,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from lab.cgroups import OPERATOR, Group
-from lab.guests import guests_of
 from lab.leaving import leave
 from lab.state import InitRecord, LabError, LabState, init_record, lock
+from lab.tenants import tenants_of
 
 _ORDERLY_S = 10.0
 """Seconds that process 1 gets after SIGTERM; its daemon gets half of them."""
@@ -39,7 +39,7 @@ def down(state: LabState, *, logs: bool = False, say: Callable[[str], None] = pr
 
     Raises :class:`LabError` when something cannot be removed, saying what to do; a second run continues from there.
     """
-    beside = guests_of(state)
+    beside = tenants_of(state)
     for one in (state, *beside):
         _end_operators(one)
     leave(state)
@@ -47,10 +47,10 @@ def down(state: LabState, *, logs: bool = False, say: Callable[[str], None] = pr
     if record is not None and record.alive():
         say(f"ending the lab of environment {state.env} (process {record.pid})")
         _end(record)
-    for guest in beside:
-        with lock(guest):
-            _clear(guest, logs=logs)
-        say(f"environment {guest.env}, which was in it, is gone")
+    for tenant in beside:
+        with lock(tenant):
+            _clear(tenant, logs=logs)
+        say(f"environment {tenant.env}, which was in it, is gone")
     _clear(state, logs=logs)
     say(f"environment {state.env} is gone")
     for other in sorted(state.root.glob("*/lab.json")) if state.root.exists() else ():

@@ -14,7 +14,7 @@ import time
 from types import FrameType
 
 from components.model import ConfigurationError
-from components.model.gpus import has_gpus
+from components.model.gpu_promises import has_gpus
 from lab import depot, image, last_up, packages, project, tools
 from lab.production import INTERRUPTED, StepFailedError, TerminatedError, longhaul
 from lab.project import LabProject
@@ -85,7 +85,7 @@ def bring_up(chosen: LabProject, steps: Steps) -> None:
         with steps.step("longhaul up") as step:
             longhaul(chosen.path, chosen.env, step, "up", "--yes", "--", "--skip-preview", shown=True)
         with steps.step("longhaul status") as step:
-            status = _well(chosen, step)
+            status = _healthy(chosen, step)
         last_up.note_done(chosen, read)
     print(f"\n{status}\n{steps.table()}\n\n{_try_next(chosen)}")
 
@@ -96,13 +96,13 @@ def _status_of_what_stands(chosen: LabProject, steps: Steps) -> str:
         try:
             status = _status(chosen, step)
         except StepFailedError:
-            step.note = "not well"
+            step.note = "not healthy"
             return ""
         step.note = "nothing was changed since the last `longhaul up`"
         return status
 
 
-def _well(chosen: LabProject, step: Step) -> str:
+def _healthy(chosen: LabProject, step: Step) -> str:
     """Wait until all is healthy, and return the status. A load balancer sends nothing to a new server before its probes
     have found it."""
     deadline = time.monotonic() + SETTLE_S
@@ -112,7 +112,7 @@ def _well(chosen: LabProject, step: Step) -> str:
         except StepFailedError:
             if time.monotonic() > deadline:
                 raise
-            step.say(f"waiting until `longhaul status` finds all well, {SETTLE_S:.0f} s at most")
+            step.say(f"waiting until `longhaul status` finds everything healthy, {SETTLE_S:.0f} s at most")
 
 
 def _status(chosen: LabProject, step: Step) -> str:

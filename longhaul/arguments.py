@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from longhaul.racks.selection import Share
+    from longhaul.hosts.selection import Share
 
 MAX_REMOVED = 0.1
 """Default share of the nodes that may be removed at once. A tenth is our own choice."""
@@ -26,7 +26,7 @@ def duration(text: str) -> timedelta:
 
 def share(text: str) -> Share:
     """Parse ``N`` or ``N%`` of the machines; an argument error for anything else."""
-    from longhaul.racks.selection import share as parse
+    from longhaul.hosts.selection import share as parse
 
     try:
         return parse(text)

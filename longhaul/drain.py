@@ -145,7 +145,7 @@ def evict(api: Api, pod: Pod) -> str:
     return ""
 
 
-def let_go(api: Api, pods: Iterable[Pod]) -> dict[Pod, str]:
+def evict_all(api: Api, pods: Iterable[Pod]) -> dict[Pod, str]:
     """Make one step of a drain: evict every pod that is not leaving yet. Return the pods that are still there, each
     with the reason why it may not leave. Call it again with the current pods until it returns nothing."""
     there = [pod for pod in pods if not pod.stays]
@@ -165,7 +165,7 @@ def drain(
     while True:
         selector = f"spec.nodeName={node}"
         listed = api.get(PODS, fieldSelector=selector)
-        left = let_go(api, [pod_of(item) for item in listed.get("items") or []])
+        left = evict_all(api, [pod_of(item) for item in listed.get("items") or []])
         if not left:
             return
         remaining = until - clock()

@@ -17,8 +17,8 @@ class Exit(IntEnum):
 
 
 MEANINGS = {
-    Exit.OK: "done, and all is well",
-    Exit.FAILED: "the operation failed or was refused, or the environment is not well",
+    Exit.OK: "done, and all is healthy",
+    Exit.FAILED: "the operation failed or was refused, or the environment is not healthy",
     Exit.USAGE: "wrong usage, or an environment file that cannot be used; nothing was done",
     Exit.UNREACHABLE: "the environment cannot be reached, or its lab is down",
     Exit.REFUSED: "refused (plan, review, up, acceptance): the change must not go in, or nothing was done",

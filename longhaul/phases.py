@@ -99,9 +99,9 @@ class Job:
 
 def phases(environment: Environment) -> tuple[Phase, ...]:
     """Return the phases that an environment has."""
-    from longhaul.racks.inventory import has_racks
+    from longhaul.hosts.inventory import has_hosts
 
-    return tuple(Phase) if has_racks(environment) else WITH_ENGINE
+    return tuple(Phase) if has_hosts(environment) else WITH_ENGINE
 
 
 def run_phase(job: Job, phase: Phase, *, beside: bool = False) -> Outcome:
@@ -115,7 +115,7 @@ def _work(job: Job, phase: Phase, progress: Progress) -> Done:
         case Phase.INFRASTRUCTURE:
             return _infrastructure(job, progress)
         case Phase.PREPARATION | Phase.HOSTS:
-            return _racks(job, progress, early=phase is Phase.PREPARATION)
+            return _hosts(job, progress, early=phase is Phase.PREPARATION)
         case Phase.OBJECTS:
             with kubeconfig_file(job.where, job.environment, job.environ) as kubeconfig:
                 environ = {**job.environ, "KUBECONFIG": str(kubeconfig)}
@@ -134,14 +134,14 @@ def _infrastructure(job: Job, progress: Progress) -> Done:
             return Done(code=Exit.REFUSED)
         words = seen(words)
     if REFRESH in words and engine.has_stack() is not False:
-        from longhaul.revive import revive
+        from longhaul.power_on import power_on
 
-        revive(job.environment)
+        power_on(job.environment)
     return _make(engine, words)
 
 
-def _racks(job: Job, progress: Progress, *, early: bool) -> Done:
-    from longhaul.racks.rolling import run_all
+def _hosts(job: Job, progress: Progress, *, early: bool) -> Done:
+    from longhaul.hosts.rolling import run_all
 
     result, account = run_all(job.where, job.environment, job.environ, progress, early=early)
     states = Counter(str(verdict.state) for verdict in account.verdicts.values())
@@ -194,7 +194,7 @@ def run_side_by_side(job: Job, side: Sequence[Phase]) -> list[Outcome]:
 
 
 class Preparation:
-    """The preparation of the racks' hosts, at work beside the infrastructure."""
+    """The preparation of the hosts, at work beside the infrastructure."""
 
     def __init__(self, job: Job) -> None:
         self._forked = Forked(job, Phase.PREPARATION)
@@ -206,14 +206,14 @@ class Preparation:
         self._fork.wait()
 
     def outcome(self) -> Outcome:
-        """Wait for its end and return its outcome, which decides nothing: the racks' own phase does what is left."""
+        """Wait for its end and return its outcome, which decides nothing: the hosts' own phase does what is left."""
         code = Exit.OK if self._fork.wait() == 0 else Exit.FAILED
         return replace(self._forked.outcome(code), decides=False)
 
 
 @contextmanager
 def preparing(job: Job) -> Iterator[Preparation]:
-    """Prepare the racks' hosts during the block, and no longer."""
+    """Prepare the hosts during the block, and no longer."""
     preparation = Preparation(job)
     try:
         yield preparation

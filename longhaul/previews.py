@@ -21,7 +21,7 @@ from longhaul.engine.engine import Engine, objects_file
 from longhaul.engine.locate import engine_binary, engine_environment
 from longhaul.engine.plugins import Plugin, held, left_out, needed, of_cluster, of_existing, stand_in
 from longhaul.engine.runs import VARIABLE, Records, new_run
-from longhaul.engine.throwaway import can_decrypt, copy_stack_file, make_stack, throwaway_backend, unlogged_home
+from longhaul.engine.throwaway import can_decrypt, copy_stack_file, throwaway_backend, unlogged_home
 from longhaul.exits import CommandError
 from longhaul.kubernetes.api import Api
 from longhaul.kubernetes.connection import ApiError
@@ -78,7 +78,7 @@ def _engine(where: Context, environment: Environment, folder: Path) -> Engine:
     source = where.project.stack_file(where.env)
     real = _is_real(where, name, backend, environ)
     if not real:
-        environ |= throwaway_backend(folder / "state")
+        environ |= throwaway_backend(folder / "state", project=name, stack=where.env)
         backend = Backend(url=environ["PULUMI_BACKEND_URL"])
     config = folder / source.name
     copy_stack_file(source, config, decrypts=real)
@@ -94,10 +94,7 @@ def _engine(where: Context, environment: Environment, folder: Path) -> Engine:
     )
     plugins = (*needed(environment), *(_held(engine, environment) if real else ()))
     environ |= _plugins(plugins, environ, folder / "plugins") | {PREVIEW_JUDGED: "1"}
-    environ |= unlogged_home(folder / "home", environ)
-    if not real:
-        make_stack(where.env, project=name, environ=environ)
-    return replace(engine, environ=environ)
+    return replace(engine, environ={**environ, **unlogged_home(folder / "home", environ)})
 
 
 def not_looked_up(environment: Environment) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ def main() -> None:
         return
     from components.cluster import Cluster
     from components.control_plane.guard import confirmed, guards
-    from components.held import keeps
+    from components.immutable_guard import keeps
 
     source = STACKS / f"Pulumi.{stack}.yaml"
     # Loaded from the file: the engine's configuration sorts keys, and sites get their blocks in the file's order.

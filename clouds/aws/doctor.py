@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from functools import partial
 
 from clouds.aws import session
-from clouds.aws.images import stands_for_none
+from clouds.aws.images import is_placeholder
 from clouds.aws.looked_up import named_parts
-from clouds.aws.made import there_already
+from clouds.aws.made import existing_parts
 from clouds.aws.offers import offers
 from clouds.aws.permissions import permissions
 from clouds.aws.quotas import quotas
@@ -50,7 +50,7 @@ def questions(share: Share[AwsSite], reader: Reader | None = None) -> Iterator[Q
         where = share.sites(name)
         yield Question(name="machine-types", where=where, run=partial(offers, share, reader, name))
         yield Question(name="images", where=where, run=partial(image, share, reader, name))
-        if there_already(place.site):
+        if existing_parts(place.site):
             yield Question(name="existing", where=where, run=partial(named_parts, share, reader, name))
 
 
@@ -95,7 +95,7 @@ def addresses(share: Share[AwsSite], reader: Reader, region: str) -> Iterator[Fi
 def image(share: Share[AwsSite], reader: Reader, name: str) -> Iterator[Finding]:
     """Check a site's AMI in its region: EC2's ``DescribeImages`` (``State``)."""
     site, key = share.places[name].site, share.at("sites", name, "image")
-    if stands_for_none(site):
+    if is_placeholder(site):
         yield unbaked(share, name)
         return
     ec2 = reader.client("ec2", site.region)

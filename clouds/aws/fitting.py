@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator
 from ipaddress import IPv4Network
 
 from clouds.aws.site import AwsSite
-from clouds.base.fitting import FoundSubnet, listed
+from clouds.base.fitting import FoundSubnet, ranges_text
 
 
 def subnet_faults(found: FoundSubnet, wanted: IPv4Network, site: AwsSite, *, zone: str) -> Iterator[str]:
     """Yield the reasons why a subnet cannot be the subnet of a zone's nodes."""
     if found.ranges != (wanted,):
-        yield f"it has {listed(found.ranges)}, and the address plan {wanted}; they are to be equal"
+        yield f"it has {ranges_text(found.ranges)}, and the address plan {wanted}; they are to be equal"
     if found.network != site.existing.vpc:
         yield f"it is in {found.network}, not in {site.existing.vpc}; name one of this VPC"
     if found.zone != f"{site.region}{zone}":

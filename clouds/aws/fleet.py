@@ -18,7 +18,7 @@ from clouds.base.errors import CloudError
 from clouds.base.fleet import Group, Life, Machine
 from clouds.base.place import Place
 
-LIVES = {"Terminat": Life.GOING, "Pending": Life.CHANGING, "ReplacingRootVolume": Life.CHANGING}
+LIVES = {"Terminat": Life.LEAVING, "Pending": Life.CHANGING, "ReplacingRootVolume": Life.CHANGING}
 """Life of a machine by the first letters of its lifecycle state."""
 
 
@@ -108,6 +108,6 @@ def machines(group: Mapping[str, Any], template: str, version: str) -> Iterator[
             id=str(item["InstanceId"]),
             node=str(item["InstanceId"]),
             current=(made_from.get("LaunchTemplateId"), str(made_from.get("Version"))) == (template, version),
-            life=next((life for start, life in LIVES.items() if state.startswith(start)), Life.THERE),
-            held=f"AWS has it as {state}" if aside else "",
+            life=next((life for start, life in LIVES.items() if state.startswith(start)), Life.PRESENT),
+            keep_reason=f"AWS has it as {state}" if aside else "",
         )

@@ -20,7 +20,7 @@ def may_name(_place: Place[AwsSite], _pool: str, machine: str, /) -> bool:
     return re.fullmatch(r"i-[0-9a-f]{8,17}", machine) is not None
 
 
-def nobody(_place: Place[AwsSite], _pool: str, /) -> str:
+def unused_name(_place: Place[AwsSite], _pool: str, /) -> str:
     """Return an id that no instance has."""
     return "i-00000000000000000"
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from clouds.base import rules
+from clouds.base import policy_rules
 from clouds.base.inputs import is_unknown, sections, texts
 from clouds.base.policy import Breach, Check, Declared, Resource
 
@@ -185,12 +185,12 @@ _ATTACHMENTS = frozenset(
 )
 
 CHECKS = (
-    Check(rule=rules.IAM_ACTIONS, kinds=GRANTS | {ROLE}, look=_actions),
-    Check(rule=rules.IAM_RESOURCES, kinds=GRANTS | {ROLE}, look=_resources),
-    Check(rule=rules.IAM_PRINCIPALS, kinds=ADMITS | {ROLE}, look=_principals),
-    Check(rule=rules.IAM_MANAGED_POLICIES, kinds=_ATTACHMENTS, look=_managed),
+    Check(rule=policy_rules.IAM_ACTIONS, kinds=GRANTS | {ROLE}, look=_actions),
+    Check(rule=policy_rules.IAM_RESOURCES, kinds=GRANTS | {ROLE}, look=_resources),
+    Check(rule=policy_rules.IAM_PRINCIPALS, kinds=ADMITS | {ROLE}, look=_principals),
+    Check(rule=policy_rules.IAM_MANAGED_POLICIES, kinds=_ATTACHMENTS, look=_managed),
     Check(
-        rule=rules.STANDING_KEYS,
+        rule=policy_rules.STANDING_KEYS,
         kinds=frozenset({"aws:iam/accessKey:AccessKey", "aws:iam/user:User"}),
         look=_long_lived,
     ),

@@ -8,7 +8,7 @@ from typing import Any
 
 from clouds.aws import session
 from clouds.aws.site import AwsSite
-from clouds.base.baking import Asked, Recipe
+from clouds.base.baking import BakeOptions, Recipe
 from clouds.base.errors import CloudError
 
 PLACEHOLDER = "ami-" + 17 * "0"
@@ -17,7 +17,7 @@ PLACEHOLDER = "ami-" + 17 * "0"
 _SUBNET = re.compile(r"subnet-[0-9a-f]{8,17}")
 
 
-def stands_for_none(site: AwsSite) -> bool:
+def is_placeholder(site: AwsSite) -> bool:
     """Return whether the image id in a site's section is the placeholder."""
     return site.image == PLACEHOLDER
 
@@ -27,7 +27,7 @@ def placeholder(_account: str, *, kind: str) -> str:  # noqa: ARG001 - one for a
     return PLACEHOLDER
 
 
-def recipe(_site: AwsSite, asked: Asked, _version: str, /) -> Recipe:
+def recipe(_site: AwsSite, asked: BakeOptions, _version: str, /) -> Recipe:
     """Return the settings with which Packer bakes the image. Raise ``ValueError`` when an option cannot be used."""
     if asked.subnet and not _SUBNET.fullmatch(asked.subnet):
         raise ValueError(f"--subnet {asked.subnet}: on AWS the subnet's id, subnet-…")

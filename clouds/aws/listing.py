@@ -50,7 +50,7 @@ def public_addresses(place: Place[AwsSite]) -> Iterator[PublicAddress]:
             yield PublicAddress(address=str(own_address), holder=str(instance["InstanceId"]), allowed=False)
 
 
-def left(place: Place[AwsSite]) -> list[str]:
+def remaining(place: Place[AwsSite]) -> list[str]:
     """Return all resources in the region that have the environment's tag and are not being deleted."""
     ec2, wanted, region = _asked_of(place)
     found = []

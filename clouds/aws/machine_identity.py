@@ -1,4 +1,4 @@
-"""Identities of machines in AWS. Nothing outside AWS verifies them."""
+"""Identities of machines in AWS. No party outside AWS verifies them, so there is no issuer."""
 
 from __future__ import annotations
 

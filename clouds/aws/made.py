@@ -16,7 +16,7 @@ def made_zones(site: AwsSite) -> tuple[str, ...]:
     return tuple(zone for zone in site.zones if zone not in site.existing.node_subnets)
 
 
-def charged(place: Place[AwsSite], remote: int, /) -> Iterator[tuple[Part, int]]:
+def hourly_parts(place: Place[AwsSite], remote: int, /) -> Iterator[tuple[Part, int]]:
     """Yield the parts that AWS charges for by the hour. These are a NAT gateway with an address in each zone
     (``components/aws/network.py``), and one VPN connection for each address of remote gateways
     (``components/links.py``), with an address for each tunnel. AWS charges for every public IPv4 address except those
@@ -28,7 +28,7 @@ def charged(place: Place[AwsSite], remote: int, /) -> Iterator[tuple[Part, int]]
     yield "vpn-connection", remote
 
 
-def there_already(site: AwsSite) -> tuple[str, ...]:
+def existing_parts(site: AwsSite) -> tuple[str, ...]:
     """Return a phrase for each existing part that the site names."""
     existing, zones = site.existing, list(site.existing.node_subnets)
     said = (

@@ -1,5 +1,5 @@
-"""Access of the node controller to machines in AWS. It lists them in EC2, with a role that it assumes by its own
-machine's identity."""
+"""Access of the node controller to machines in AWS. The controller lists them in EC2, using a role that it
+assumes with its machine's identity."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ def takes_role() -> bool:
     return True
 
 
-def source(place: Place[AwsSite]) -> dict[str, str]:
+def settings(place: Place[AwsSite]) -> dict[str, str]:
     """Return the region in which it lists machines, and the role by which machines prove their identity."""
     return {"region": place.site.region, "node_role": node_role(place)}

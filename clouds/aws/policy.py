@@ -11,7 +11,7 @@ from clouds.aws import identity
 from clouds.aws.identity import ROLE
 from clouds.aws.made import made_zones
 from clouds.aws.site import AwsSite
-from clouds.base import rules
+from clouds.base import policy_rules
 from clouds.base.ingress import Ingress, ingress_breaches
 from clouds.base.inputs import at, is_true, is_unknown, sections, shown, texts
 from clouds.base.place import Place
@@ -285,18 +285,18 @@ def public(place: Place[AwsSite], /) -> frozenset[str]:
 def checks() -> tuple[Check, ...]:
     """Return every check of AWS's resources."""
     return (
-        Check(rule=rules.PUBLIC_ADDRESS, kinds=frozenset({"aws:ec2/eip:Eip"}), look=unaccounted_address),
-        Check(rule=rules.PUBLIC_INTERFACE, kinds=_MACHINES, look=_interface),
-        Check(rule=rules.PUBLIC_LOAD_BALANCER, kinds=_BALANCERS, look=_balancer),
-        Check(rule=rules.PUBLIC_ROUTE, kinds=_ROUTES, look=_route),
-        Check(rule=rules.PUBLIC_SUBNET, kinds=frozenset({"aws:ec2/subnet:Subnet"}), look=_subnet),
-        Check(rule=rules.INGRESS, kinds=frozenset({_GROUP_RULE, _OLD_GROUP_RULE, *_GROUPS}), look=_ingress),
-        Check(rule=rules.STORE_ANONYMOUS, kinds=_BUCKETS, look=_anonymous),
-        Check(rule=rules.DISK_ENCRYPTED, kinds=_MACHINES | set(WHOLE), look=_disk),
-        Check(rule=rules.TLS, kinds=frozenset({LISTENER}), look=_tls),
-        Check(rule=rules.IMDSV2, kinds=_MACHINES, look=_tokens),
-        Check(rule=rules.METADATA_HOP_LIMIT, kinds=_MACHINES, look=_hops),
+        Check(rule=policy_rules.PUBLIC_ADDRESS, kinds=frozenset({"aws:ec2/eip:Eip"}), look=unaccounted_address),
+        Check(rule=policy_rules.PUBLIC_INTERFACE, kinds=_MACHINES, look=_interface),
+        Check(rule=policy_rules.PUBLIC_LOAD_BALANCER, kinds=_BALANCERS, look=_balancer),
+        Check(rule=policy_rules.PUBLIC_ROUTE, kinds=_ROUTES, look=_route),
+        Check(rule=policy_rules.PUBLIC_SUBNET, kinds=frozenset({"aws:ec2/subnet:Subnet"}), look=_subnet),
+        Check(rule=policy_rules.INGRESS, kinds=frozenset({_GROUP_RULE, _OLD_GROUP_RULE, *_GROUPS}), look=_ingress),
+        Check(rule=policy_rules.STORE_ANONYMOUS, kinds=_BUCKETS, look=_anonymous),
+        Check(rule=policy_rules.DISK_ENCRYPTED, kinds=_MACHINES | set(WHOLE), look=_disk),
+        Check(rule=policy_rules.TLS, kinds=frozenset({LISTENER}), look=_tls),
+        Check(rule=policy_rules.IMDSV2, kinds=_MACHINES, look=_tokens),
+        Check(rule=policy_rules.METADATA_HOP_LIMIT, kinds=_MACHINES, look=_hops),
         *identity.CHECKS,
         user_data_check(USER_DATA),
-        Check(rule=rules.TAGS, kinds=frozenset(TAGGED), look=_tags),
+        Check(rule=policy_rules.TAGS, kinds=frozenset(TAGGED), look=_tags),
     )

@@ -111,7 +111,7 @@ def _address(offer: str, region: str, *, web: Web, url: str) -> str:
     entry = regions.get(region) if isinstance(regions, dict) else None
     path = entry.get("currentVersionUrl") if isinstance(entry, dict) else None
     if not isinstance(path, str) or not path.endswith(".json") or not path.startswith("/"):
-        raise WebError(f"{index}: has no file for {region}")
+        raise WebError(f"{index} has no price file for {region}")
     return urljoin(url, path.removesuffix(".json") + ".csv")
 
 

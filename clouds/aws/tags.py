@@ -32,7 +32,7 @@ def fault(key: str, value: str, _places: Sequence[Place[AwsSite]], /) -> tuple[s
     return None
 
 
-def most(_places: Sequence[Place[AwsSite]], /) -> Most:
+def limit(_places: Sequence[Place[AwsSite]], /) -> Most:
     """Return the limit of a resource."""
     return OF_A_RESOURCE
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -151,15 +151,21 @@ class Vault:
             raise
 
     def set(self, name: str, value: str, *, content_type: str = "") -> None:
-        """Write a new version of a secret. A deleted secret is recovered first."""
+        """Write a new version of a secret. A deleted secret is recovered first; one that is just being deleted can be
+        neither written nor recovered for some seconds, and is awaited for :data:`SOFT_DELETE_S` at most."""
+        deadline = time.monotonic() + SOFT_DELETE_S
         with self._asked(name) as client:
             from azure.core.exceptions import ResourceExistsError
 
-            try:
-                client.set_secret(name, value, content_type=content_type)
-            except ResourceExistsError:
-                client.begin_recover_deleted_secret(name).wait(SOFT_DELETE_S)
-                client.set_secret(name, value, content_type=content_type)
+            while True:
+                try:
+                    client.set_secret(name, value, content_type=content_type)
+                    return
+                except ResourceExistsError:
+                    if time.monotonic() > deadline:
+                        raise
+                _recover(client, name)
+                time.sleep(BUSY_S)
 
     def delete(self, name: str) -> None:
         """Delete a secret, and return when its name can be written again. Do nothing when it does not exist."""
@@ -174,6 +180,14 @@ class Vault:
     def _asked(self, name: str) -> Iterator[SecretClient]:
         with asked(f"the secret {name} of {self._url}"):
             yield _client(self._url, credentials())
+
+
+def _recover(client: SecretClient, name: str) -> None:
+    """Recover a deleted secret. Do nothing when that is not possible yet, or not needed any more."""
+    from azure.core.exceptions import ResourceExistsError, ResourceNotFoundError
+
+    with suppress(ResourceExistsError, ResourceNotFoundError):
+        client.begin_recover_deleted_secret(name).wait(SOFT_DELETE_S)
 
 
 @cache

@@ -67,8 +67,8 @@ def _subnets(place: Place[AzureSite], named: dict[str, str], at: Location) -> It
             wrong = f"{subnet!r} is the subnet of {earlier} already"
             yield Fault(at=where, wrong=wrong, write="a subnet for each", basis=((*at, "subnets", earlier),))
         if part in CONTROL_PLANE_SUBNETS and _is_elsewhere(place):
-            wrong = f"{place.name} has no {part} subnet: the control plane is in {place.control}"
-            yield Fault(at=where, wrong=wrong, write="nothing here", basis=(("control_plane", "site"),))
+            wrong = f"the subnet {part} belongs in {place.control}, the control plane's site"
+            yield Fault(at=where, wrong=wrong, write="no entry here", basis=(("control_plane", "site"),))
 
 
 def _zone(place: Place[AzureSite], at: Location) -> Iterator[Fault]:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
-from clouds.azure.images import stands_for_none
+from clouds.azure.images import is_placeholder
 from clouds.azure.looked_up import named_parts
-from clouds.azure.made import there_already
+from clouds.azure.made import existing_parts
 from clouds.azure.names import resource_group
 from clouds.azure.offers import offers
 from clouds.azure.permissions import permissions, registrations
@@ -16,7 +16,7 @@ from clouds.azure.quotas import quotas
 from clouds.azure.reader import NETWORK_VERSION, RESOURCES_VERSION, Reader, region_name
 from clouds.azure.session import MANAGEMENT
 from clouds.azure.site import AzureSite
-from clouds.azure.subscriptions import by_region, by_subscription, is_imaginary
+from clouds.azure.subscriptions import by_region, by_subscription, is_example
 from clouds.base.doctor import Question, Share, bake, compared, unbaked
 from clouds.base.findings import Finding, ok, problem, warning
 from clouds.base.outside import clock
@@ -55,13 +55,13 @@ def questions(share: Share[AzureSite], reader: Reader | None = None) -> Iterator
         where = share.sites(name)
         yield Question(name="machine-types", where=where, run=partial(offers, share, reader, name))
         yield Question(name="images", where=where, run=partial(image, share, reader, name))
-        if there_already(place.site):
+        if existing_parts(place.site):
             yield Question(name="existing", where=where, run=partial(named_parts, share, reader, name))
 
 
 def real(share: Share[AzureSite]) -> Share[AzureSite]:
     """Return the share with only the sites whose subscription may exist."""
-    kept = {name: place for name, place in share.places.items() if share.lab or not is_imaginary(place.site)}
+    kept = {name: place for name, place in share.places.items() if share.lab or not is_example(place.site)}
     return replace(share, places=kept)
 
 
@@ -123,7 +123,7 @@ def image(share: Share[AzureSite], reader: Reader, name: str) -> Iterator[Findin
     """Check an image version in a gallery: learn.microsoft.com, "Gallery Image Versions - Get"
     (``properties.provisioningState``, ``properties.publishingProfile.targetRegions``)."""
     site, key = share.places[name].site, share.at("sites", name, "image")
-    if stands_for_none(site):
+    if is_placeholder(site):
         yield unbaked(share, name)
         return
     found = reader.find(site.image, version=GALLERY_VERSION)

@@ -11,7 +11,7 @@ from clouds.azure.made import makes_vpn_gateway
 from clouds.azure.names import subnet_name
 from clouds.azure.site import AzureSite
 from clouds.base import fitting
-from clouds.base.fitting import FoundNetwork, FoundSubnet, SiteRanges, listed
+from clouds.base.fitting import FoundNetwork, FoundSubnet, SiteRanges, ranges_text
 from clouds.base.place import Place
 
 VAULT_ENDPOINT = "Microsoft.KeyVault"
@@ -63,7 +63,7 @@ def made_parts(place: Place[AzureSite]) -> tuple[str, ...]:
 
 def _subnet(found: FoundSubnet, part: str, wanted: IPv4Network) -> Iterator[str]:
     if found.ranges != (wanted,):
-        yield f"has {listed(found.ranges)}, and the address plan {wanted}; they are to be equal"
+        yield f"has {ranges_text(found.ranges)}, and the address plan {wanted}; they are to be equal"
     if found.delegated:
         yield f"is delegated to {found.delegated}; end that"
     if part in CONTROL_PLANE_SUBNETS and VAULT_ENDPOINT not in found.endpoints:

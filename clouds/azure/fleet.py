@@ -27,7 +27,7 @@ LOOK_S = 5.0
 """Pause between two looks at a machine that is being updated to a model, in seconds."""
 TAKES_OVER_S = 900.0
 """Time limit of that update, in seconds."""
-LIVES = {"deleting": Life.GOING, "creating": Life.CHANGING, "updating": Life.CHANGING, "migrating": Life.CHANGING}
+LIVES = {"deleting": Life.LEAVING, "creating": Life.CHANGING, "updating": Life.CHANGING, "migrating": Life.CHANGING}
 
 
 class AzureGroup:
@@ -75,7 +75,7 @@ class AzureGroup:
         while True:
             item = self._manager.get(f"{self._path}/virtualMachines/{machine.id}", version=COMPUTE_VERSION)
             seen = machine_of(item)
-            if seen is not None and seen.current and seen.life is Life.THERE:
+            if seen is not None and seen.current and seen.life is Life.PRESENT:
                 break
             if self._clock() > until:
                 raise CloudError(
@@ -126,6 +126,8 @@ def machine_of(item: Mapping[str, Any]) -> Machine | None:
         id=str(item["instanceId"]),
         node=name,
         current=bool(properties.get("latestModelApplied")),
-        life=LIVES.get(str(properties.get("provisioningState", "")).lower(), Life.THERE),
-        held="it is protected from the scale set's actions" if protection.get("protectFromScaleSetActions") else "",
+        life=LIVES.get(str(properties.get("provisioningState", "")).lower(), Life.PRESENT),
+        keep_reason="it is protected from the scale set's actions"
+        if protection.get("protectFromScaleSetActions")
+        else "",
     )

@@ -57,7 +57,7 @@ def may_name(place: Place[AzureSite], pool: str, machine: str) -> bool:
     return machine.startswith(place.cloud_name(place.pool_resource(pool)))
 
 
-def nobody(place: Place[AzureSite], pool: str) -> str:
+def unused_name(place: Place[AzureSite], pool: str) -> str:
     """Return the first scale set's name with six letters after it. Uniform scale sets add six characters to their name
     (learn.microsoft.com, "osProfile.computerNamePrefix")."""
     return f"{of_pool(place, pool)[0].name}zzzzzz"

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from clouds.azure.site import AzureSite
-from clouds.base.baking import Asked, Recipe
+from clouds.base.baking import BakeOptions, Recipe
 from clouds.base.errors import CloudError
 
 PLACEHOLDER_VERSION = "0.0.0"
@@ -30,7 +30,7 @@ _SECRET = "PKR_VAR_azure_client_secret"  # noqa: S105 - a variable's name
 _CLIENT = "PKR_VAR_azure_client_id"
 
 
-def stands_for_none(site: AzureSite) -> bool:
+def is_placeholder(site: AzureSite) -> bool:
     """Return whether the image id in a site's section is a placeholder."""
     return site.image.endswith(f"/versions/{PLACEHOLDER_VERSION}")
 
@@ -45,7 +45,7 @@ def placeholder(subscription: str, *, kind: str) -> str:
     )
 
 
-def recipe(site: AzureSite, asked: Asked, version: str) -> Recipe:
+def recipe(site: AzureSite, asked: BakeOptions, version: str) -> Recipe:
     """Return the settings with which Packer bakes the image, in the gallery of the site's present image id. Raise
     ``ValueError`` when an option or that id cannot be used."""
     found = _GALLERY.match(site.image)

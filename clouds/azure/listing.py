@@ -41,7 +41,7 @@ def public_addresses(place: Place[AzureSite]) -> Iterator[PublicAddress]:
         )
 
 
-def left(place: Place[AzureSite]) -> list[str]:
+def remaining(place: Place[AzureSite]) -> list[str]:
     """Return the resource group, or the environment's resources in a group that is not its own."""
     manager, group = ResourceManager(), resource_group_path(place)
     found = manager.find(group, version=GROUPS_VERSION)

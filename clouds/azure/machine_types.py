@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from clouds.base.machine_type import A100_BOARD, ALONE, H100_BOARD, MachineType, built_in
+from clouds.base.machine_type import A100_BOARD, H100_BOARD, NVLINKS_UNCHECKED, MachineType, built_in
 
 _type = partial(built_in, "azure")
 
@@ -24,7 +24,7 @@ def known() -> dict[str, MachineType]:
         "Standard_L8s_v3": _type(8, 64, ssd=1920),
         "Standard_L16s_v3": _type(16, 128, ssd=3840),
         "Standard_L32s_v3": _type(32, 256, ssd=7680),
-        "Standard_NC24ads_A100_v4": _type(24, 220, ssd=960, gpus=(1, "A100 80GB", ALONE)),
+        "Standard_NC24ads_A100_v4": _type(24, 220, ssd=960, gpus=(1, "A100 80GB", NVLINKS_UNCHECKED)),
         "Standard_ND96amsr_A100_v4": _type(96, 1900, ssd=7680, gpus=(8, "A100 80GB", A100_BOARD)),
         "Standard_ND96isr_H100_v5": _type(96, 1900, ssd=28000, gpus=(8, "H100", H100_BOARD)),
     }

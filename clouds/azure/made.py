@@ -29,7 +29,7 @@ def public_addresses(place: Place[AzureSite]) -> int:
     return int(makes_egress(place)) + (ADDRESSES if gateway else 0)
 
 
-def charged(place: Place[AzureSite], _remote: int, /) -> Iterator[tuple[Part, int]]:
+def hourly_parts(place: Place[AzureSite], _remote: int, /) -> Iterator[tuple[Part, int]]:
     """Yield the parts that Azure charges for by the hour: one NAT gateway with one address
     (``components/azure/network.py``), and a VPN gateway with two active instances where there is a tunnel
     (``components/azure/vpn.py``)."""
@@ -38,7 +38,7 @@ def charged(place: Place[AzureSite], _remote: int, /) -> Iterator[tuple[Part, in
     yield "vpn-gateway", int(place.has_tunnels and makes_vpn_gateway(place.site))
 
 
-def there_already(site: AzureSite) -> tuple[str, ...]:
+def existing_parts(site: AzureSite) -> tuple[str, ...]:
     """Return a phrase for each existing part that the site names."""
     existing, named = site.existing, list(site.existing.subnets.named())
     said = (

@@ -13,7 +13,7 @@ def takes_role() -> bool:
     return False
 
 
-def source(place: Place[AzureSite]) -> dict[str, str]:
+def settings(place: Place[AzureSite]) -> dict[str, str]:
     """Return the resource group in which it lists machines, and the tenant whose tokens prove the machines'
     identity."""
     site = place.site

@@ -50,7 +50,7 @@ def _judged(share: Share[AzureSite], one: Machines, sku: dict[str, Any] | None) 
         have = ", ".join(sorted(zones)) or "none"
         return problem(what, key, share.at("sites", one.site, "zones"), do=f"another type, or of the zones: {have}")
     where = f"zones {', '.join(site.zones)} of {site.region}" if zonal else site.region
-    return _disks(one, sku, key) if one.store else ok(f"{one.machine_type} is offered in {where}", key)
+    return _disks(one, sku, key) if one.etcd else ok(f"{one.machine_type} is offered in {where}", key)
 
 
 def _disks(one: Machines, sku: dict[str, Any], key: str) -> Finding:

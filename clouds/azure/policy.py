@@ -10,7 +10,7 @@ from clouds.azure.groups import SCALE_SET
 from clouds.azure.made import makes_egress, makes_vpn_gateway
 from clouds.azure.site import AzureSite
 from clouds.azure.tunnels import ADDRESSES
-from clouds.base import rules
+from clouds.base import policy_rules
 from clouds.base.ingress import Ingress, ingress_breaches
 from clouds.base.inputs import at, is_true, is_unknown, sections, shown, texts, walk
 from clouds.base.place import Place
@@ -244,23 +244,25 @@ def public(place: Place[AzureSite], /) -> frozenset[str]:
 def checks() -> tuple[Check, ...]:
     """Return every check of Azure's resources."""
     return (
-        Check(rule=rules.PUBLIC_ADDRESS, kinds=_ADDRESSES, look=unaccounted_address),
-        Check(rule=rules.PUBLIC_INTERFACE, kinds=_MACHINES | {INTERFACE}, look=_addresses),
-        Check(rule=rules.PUBLIC_LOAD_BALANCER, kinds=frozenset({BALANCER}), look=_addresses),
-        Check(rule=rules.INGRESS, kinds=frozenset({RULES_GROUP, RULE}), look=_ingress),
-        Check(rule=rules.SUBNET_WITHOUT_RULES, kinds=frozenset({"azure-native:network:Subnet"}), look=_subnet),
-        Check(rule=rules.STORE_NETWORK, kinds=frozenset({VAULT, STORAGE_ACCOUNT}), look=_network),
-        Check(rule=rules.STORE_ANONYMOUS, kinds=frozenset({STORAGE_ACCOUNT}), look=_anonymous),
-        Check(rule=rules.VAULT_RECOVERABLE, kinds=frozenset({VAULT}), look=_recoverable),
-        Check(rule=rules.ENCRYPTION_AT_HOST, kinds=_MACHINES, look=_host),
-        Check(rule=rules.TLS, kinds=frozenset({STORAGE_ACCOUNT}), look=_tls),
-        Check(rule=rules.VAULT_ROLES, kinds=frozenset({VAULT}), look=_vault_roles),
-        Check(rule=rules.PASSWORD_LOGIN, kinds=_MACHINES, look=_password),
-        Check(rule=rules.AZURE_PRIVILEGED_ROLE, kinds=_ASSIGNMENT, look=_privileged),
-        Check(rule=rules.AZURE_SCOPE, kinds=_ASSIGNMENT, look=_scope),
+        Check(rule=policy_rules.PUBLIC_ADDRESS, kinds=_ADDRESSES, look=unaccounted_address),
+        Check(rule=policy_rules.PUBLIC_INTERFACE, kinds=_MACHINES | {INTERFACE}, look=_addresses),
+        Check(rule=policy_rules.PUBLIC_LOAD_BALANCER, kinds=frozenset({BALANCER}), look=_addresses),
+        Check(rule=policy_rules.INGRESS, kinds=frozenset({RULES_GROUP, RULE}), look=_ingress),
+        Check(rule=policy_rules.SUBNET_WITHOUT_RULES, kinds=frozenset({"azure-native:network:Subnet"}), look=_subnet),
+        Check(rule=policy_rules.STORE_NETWORK, kinds=frozenset({VAULT, STORAGE_ACCOUNT}), look=_network),
+        Check(rule=policy_rules.STORE_ANONYMOUS, kinds=frozenset({STORAGE_ACCOUNT}), look=_anonymous),
+        Check(rule=policy_rules.VAULT_RECOVERABLE, kinds=frozenset({VAULT}), look=_recoverable),
+        Check(rule=policy_rules.ENCRYPTION_AT_HOST, kinds=_MACHINES, look=_host),
+        Check(rule=policy_rules.TLS, kinds=frozenset({STORAGE_ACCOUNT}), look=_tls),
+        Check(rule=policy_rules.VAULT_ROLES, kinds=frozenset({VAULT}), look=_vault_roles),
+        Check(rule=policy_rules.PASSWORD_LOGIN, kinds=_MACHINES, look=_password),
+        Check(rule=policy_rules.AZURE_PRIVILEGED_ROLE, kinds=_ASSIGNMENT, look=_privileged),
+        Check(rule=policy_rules.AZURE_SCOPE, kinds=_ASSIGNMENT, look=_scope),
         Check(
-            rule=rules.AZURE_ACTIONS, kinds=frozenset({"azure-native:authorization:RoleDefinition"}), look=_definition
+            rule=policy_rules.AZURE_ACTIONS,
+            kinds=frozenset({"azure-native:authorization:RoleDefinition"}),
+            look=_definition,
         ),
         user_data_check(USER_DATA),
-        Check(rule=rules.TAGS, kinds=TAGGED, look=_tags),
+        Check(rule=policy_rules.TAGS, kinds=TAGGED, look=_tags),
     )

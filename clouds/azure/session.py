@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 MANAGEMENT = "https://management.azure.com"
 TIMEOUT_S = 60.0
 """Time limit of one request, in seconds."""
+METHODS = frozenset(("GET", "PUT", "DELETE", "PATCH", "POST"))
+"""Methods whose requests are repeated after an error that passes."""
+TRIES = 5
+"""Number of repeats of one request; the pauses between them double."""
 PASSING = (0, 408, 409, 429, 500, 502, 503, 504)
 """Status codes after which a later try may succeed: those of azure-core's ``RetryPolicy``, and 409, which means another
 operation on the same resource."""
@@ -68,7 +72,11 @@ class Session:
         from azure.core import PipelineClient
         from azure.core.pipeline.policies import RetryPolicy
 
-        return PipelineClient(self._audience, policies=[RetryPolicy()], transport=transport())
+        # Half a minute in all, so that what is awaited for ten minutes is not given up for a connection that fails.
+        retry = RetryPolicy(
+            retry_total=TRIES, retry_connect=TRIES, retry_read=TRIES, retry_status=TRIES, retry_backoff_factor=1
+        )
+        return PipelineClient(self._audience, policies=[retry], transport=transport())
 
     @cached_property
     def _credential(self) -> Any:
@@ -80,7 +88,9 @@ class Session:
 
         with asked(f"{method} {url.split('?', maxsplit=1)[0]}"):
             headers = {**self._headers, "Authorization": f"Bearer {self.token()}"}
-            answer: HttpResponse = self._client.send_request(HttpRequest(method, url, json=body, headers=headers))
+            request = HttpRequest(method, url, json=body, headers=headers)
+            # What is posted here may be done twice: starts, restarts, sizes, and commands that only look.
+            answer: HttpResponse = self._client.send_request(request, retry_on_methods=METHODS)
             answer.raise_for_status()
         return answer
 

@@ -7,7 +7,7 @@ from clouds.base.doctor import Share
 from clouds.base.section import IMAGINARY
 
 
-def is_imaginary(site: AzureSite) -> bool:
+def is_example(site: AzureSite) -> bool:
     """Return whether a site is in an example's subscription, which exists only in a lab."""
     return site.subscription.startswith(IMAGINARY)
 

@@ -40,7 +40,7 @@ def fault(key: str, _value: str, places: Sequence[Place[AzureSite]], /) -> tuple
     return None
 
 
-def most(places: Sequence[Place[AzureSite]]) -> Most:
+def limit(places: Sequence[Place[AzureSite]]) -> Most:
     """Return the limit of a resource, or the lower limit of a DNS zone when Longhaul makes one."""
     if _makes_zone(places):
         return Most(count=MOST_OF_A_ZONE - ZONES_OWN, whose="a private DNS zone of Azure")

@@ -10,7 +10,7 @@ KINDS = ("node", "gpu")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class BakeOptions:
     """Options of `longhaul image build`. An empty option means the default."""
 
     site: str

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
-from clouds.base.baking import Asked, Recipe
+from clouds.base.baking import BakeOptions, Recipe
 from clouds.base.control import CommandOutput, MachineView
 from clouds.base.doctor import Question, Share
 from clouds.base.fault import Fault
@@ -108,14 +108,14 @@ class Groups(Protocol[SiteT_contra]):
     def may_name(self, place: Place[SiteT_contra], pool: str, machine: str, /) -> bool:
         """Return whether a machine of the pool may have this name."""
 
-    def nobody(self, place: Place[SiteT_contra], pool: str, /) -> str:
+    def unused_name(self, place: Place[SiteT_contra], pool: str, /) -> str:
         """Return a name in the form of the pool's machine names that no machine has."""
 
 
-class Held(Protocol[SiteT_contra]):
+class Immutable(Protocol[SiteT_contra]):
     """Immutable settings of a site."""
 
-    def facts(self, site: SiteT_contra, ranges: SiteRanges, /) -> dict[str, str]:
+    def settings(self, site: SiteT_contra, ranges: SiteRanges, /) -> dict[str, str]:
         """Return a site's immutable settings besides its kind and its range: key below the site's own in the file, and
         value as text."""
 
@@ -123,14 +123,14 @@ class Held(Protocol[SiteT_contra]):
 class Images(Protocol[SiteT_contra]):
     """Images that machines boot."""
 
-    def stands_for_none(self, site: SiteT_contra, /) -> bool:
+    def is_placeholder(self, site: SiteT_contra, /) -> bool:
         """Return whether the image id in a site's section is the placeholder of an image that is still to be baked."""
 
     def placeholder(self, account: str, /, *, kind: str) -> str:
         """Return the id to write until the first image of a kind (``node`` or ``gpu``) is baked. ``account`` is the
         account that will hold the image; a cloud whose image ids name no account ignores it."""
 
-    def recipe(self, site: SiteT_contra, asked: Asked, version: str, /) -> Recipe:
+    def recipe(self, site: SiteT_contra, asked: BakeOptions, version: str, /) -> Recipe:
         """Return the settings with which Packer bakes the requested image. Raise ``ValueError`` when an option cannot
         be used; the message names the option and says what is wrong."""
 
@@ -150,7 +150,7 @@ class Listing(Protocol[SiteT_contra]):
     def public_addresses(self, place: Place[SiteT_contra], /) -> Iterable[PublicAddress]:
         """Return the public addresses of the environment. Two sites of one region may return the same address."""
 
-    def left(self, place: Place[SiteT_contra], /) -> list[str]:
+    def remaining(self, place: Place[SiteT_contra], /) -> list[str]:
         """Return one text for each resource of the environment that is still there, such as ``vpc-… in us-east-1``; an
         empty list when nothing is left."""
 
@@ -177,12 +177,12 @@ class MachineTypes(Protocol):
 class Made(Protocol[SiteT_contra]):
     """Parts of a site that Longhaul makes, and parts that exist already."""
 
-    def charged(self, place: Place[SiteT_contra], remote: int, /) -> Iterator[tuple[Part, int]]:
+    def hourly_parts(self, place: Place[SiteT_contra], remote: int, /) -> Iterator[tuple[Part, int]]:
         """Yield the parts of the site's network that the cloud charges for by the hour, each with its number. The
         number may be 0. ``remote`` is the number of public addresses of the gateways at the other ends of its
         tunnels."""
 
-    def there_already(self, site: SiteT_contra, /) -> tuple[str, ...]:
+    def existing_parts(self, site: SiteT_contra, /) -> tuple[str, ...]:
         """Return a phrase for each existing part that the site names, such as ``VPC``; empty when it names none."""
 
 
@@ -212,7 +212,7 @@ class NodeController(Protocol[SiteT_contra]):
     def takes_role(self) -> bool:
         """Return whether the node controller needs a role in the cloud that the program makes."""
 
-    def source(self, place: Place[SiteT_contra], /) -> dict[str, str]:
+    def settings(self, place: Place[SiteT_contra], /) -> dict[str, str]:
         """Return the site's settings in the node controller's document: key and value (images/rootfs,
         controller/environment.py). The caller adds ``kind``."""
 
@@ -269,7 +269,7 @@ class Tags(Protocol[SiteT_contra]):
         None when it accepts the tag. ``places`` holds all sites of the environment in this cloud. The first phrase
         follows the tag's name in a sentence, such as ``has 130 characters``."""
 
-    def most(self, places: Sequence[Place[SiteT_contra]], /) -> Most | None:
+    def limit(self, places: Sequence[Place[SiteT_contra]], /) -> Most | None:
         """Return the largest number of tags that an environment may declare; None when there is no limit."""
 
 
@@ -330,7 +330,7 @@ class Cloud(Protocol[SiteT_contra]):
     def groups(self) -> Groups[SiteT_contra]: ...
 
     @property
-    def held(self) -> Held[SiteT_contra]: ...
+    def immutable(self) -> Immutable[SiteT_contra]: ...
 
     @property
     def images(self) -> Images[SiteT_contra]: ...

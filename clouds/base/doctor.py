@@ -43,7 +43,7 @@ class Machines:
     least: int
     most: int
     spot: bool = False
-    store: bool = False
+    etcd: bool = False
     """True when they are members of an etcd cluster, which write to local SSD."""
     pooled: bool = False
     """True when they belong to a pool, and so to a group."""

@@ -62,13 +62,13 @@ def network_faults(found: FoundNetwork, ranges: SiteRanges, *, region: str) -> I
         yield f"it is in {found.region}, and the site in {region}; name one in the site's region"
     if not any(block.subnet_of(one) for one in collapse_addresses(found.ranges)):
         yield (
-            f"its ranges, {listed(found.ranges)}, do not hold {block}, the site's; add that to the network, or write "
-            "a `range` that it has"
+            f"its ranges, {ranges_text(found.ranges)}, do not hold {block}, the site's; add that to the network, or "
+            "write a `range` that it has"
         )
     strange = [one for held in found.ranges for one in _without(held, block) if one.overlaps(ranges.supernet)]
     if strange:
         yield (
-            f"it has {listed(strange)} besides, in {ranges.supernet}, where the other sites are: what is sent to "
+            f"it has {ranges_text(strange)} besides, in {ranges.supernet}, where the other sites are: what is sent to "
             "them would stay in the network; choose another supernet, or a network of which only the site's range "
             "lies in it"
         )
@@ -81,6 +81,6 @@ def _without(held: IPv4Network, block: IPv4Network) -> list[IPv4Network]:
     return [] if held.subnet_of(block) else list(held.address_exclude(block))
 
 
-def listed(ranges: Sequence[IPv4Network]) -> str:
+def ranges_text(ranges: Sequence[IPv4Network]) -> str:
     """Return ranges as text for a sentence."""
     return ", ".join(map(str, ranges)) or "none"

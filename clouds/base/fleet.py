@@ -10,10 +10,10 @@ from typing import Protocol
 class Life(StrEnum):
     """Stage of a machine's life, as the cloud reports it."""
 
-    THERE = "there"
+    PRESENT = "present"
     CHANGING = "changing"
     """The cloud is making the machine, or replacing it in place."""
-    GOING = "going"
+    LEAVING = "leaving"
     """The machine is being removed. Its replacement is another machine."""
 
 
@@ -27,8 +27,8 @@ class Machine:
     """Name of its Node."""
     current: bool
     """True when the machine was made from the group's present model or template."""
-    life: Life = Life.THERE
-    held: str = ""
+    life: Life = Life.PRESENT
+    keep_reason: str = ""
     """Reason why the machine must be left alone; empty when the cloud records none."""
 
 

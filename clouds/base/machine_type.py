@@ -47,6 +47,6 @@ def built_in(
 A100_BOARD, H100_BOARD = 12, 18
 """Number of NVLinks of each GPU on NVIDIA's boards with NVSwitches (docs/gpus.md)."""
 
-ALONE = 0
+NVLINKS_UNCHECKED = 0
 """Value of ``gpu_nvlinks`` for a type with one GPU of a larger board. Its NVLinks lead to GPUs of other machines, so
 they are not checked."""

@@ -8,7 +8,7 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 
-from clouds.base import rules
+from clouds.base import policy_rules
 from clouds.base.inputs import at, is_hidden, is_secret, is_unknown, walk
 from clouds.base.policy import Breach, Check, Declared, Resource
 
@@ -105,7 +105,7 @@ def user_data_check(places: Mapping[str, tuple[str, ...]]) -> Check:
     def look(resource: Resource, _: Declared) -> Iterator[Breach]:
         yield from _user_data(resource, places[resource.kind])
 
-    return Check(rule=rules.SECRET_IN_USER_DATA, kinds=frozenset(places), look=look)
+    return Check(rule=policy_rules.SECRET_IN_USER_DATA, kinds=frozenset(places), look=look)
 
 
 def _user_data(resource: Resource, places: Iterable[str]) -> Iterator[Breach]:
@@ -126,4 +126,4 @@ def _plain(resource: Resource, _: Declared) -> Iterator[Breach]:
             yield Breach(what=f"{place} is in plain in the engine's state", write="an output marked as secret")
 
 
-CHECKS = (Check(rule=rules.SECRET_IN_PLAIN, kinds=frozenset(), look=_plain),)
+CHECKS = (Check(rule=policy_rules.SECRET_IN_PLAIN, kinds=frozenset(), look=_plain),)

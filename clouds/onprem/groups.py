@@ -17,7 +17,7 @@ def may_name(_place: Place[OnpremSite], _pool: str, _machine: str, /) -> bool:
     return False
 
 
-def nobody(place: Place[OnpremSite], pool: str) -> str:
+def unused_name(place: Place[OnpremSite], pool: str) -> str:
     """Return any name, because there are no pools."""
     return place.pool_resource(pool)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from clouds.base.baking import Asked, Recipe
+from clouds.base.baking import BakeOptions, Recipe
 from clouds.onprem.site import OnpremSite
 
 
-def stands_for_none(_site: OnpremSite, /) -> bool:
+def is_placeholder(_site: OnpremSite, /) -> bool:
     """Return false: there is nothing to bake."""
     return False
 
@@ -19,7 +19,7 @@ def placeholder(_account: str, *, kind: str) -> str:  # noqa: ARG001 - there is 
     return ""
 
 
-def recipe(_site: OnpremSite, asked: Asked, _version: str, /) -> Recipe:
+def recipe(_site: OnpremSite, asked: BakeOptions, _version: str, /) -> Recipe:
     """Raise ``ValueError``: hosts have no image."""
     raise ValueError(f"{asked.site} is on-prem: its hosts have no image, `longhaul hosts` makes them what they are")
 

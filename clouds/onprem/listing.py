@@ -12,6 +12,6 @@ def public_addresses(_place: Place[OnpremSite], /) -> tuple[PublicAddress, ...]:
     return ()
 
 
-def left(_place: Place[OnpremSite], /) -> list[str]:
+def remaining(_place: Place[OnpremSite], /) -> list[str]:
     """Return an empty list: hosts are not deleted."""
     return []

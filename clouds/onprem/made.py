@@ -9,11 +9,11 @@ from clouds.base.prices import Part
 from clouds.onprem.site import OnpremSite
 
 
-def charged(_place: Place[OnpremSite], _remote: int, /) -> Iterator[tuple[Part, int]]:
+def hourly_parts(_place: Place[OnpremSite], _remote: int, /) -> Iterator[tuple[Part, int]]:
     """Yield nothing, because no cloud charges for the site's network."""
     return iter(())
 
 
-def there_already(_site: OnpremSite, /) -> tuple[str, ...]:
+def existing_parts(_site: OnpremSite, /) -> tuple[str, ...]:
     """Return an empty tuple."""
     return ()

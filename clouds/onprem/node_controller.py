@@ -11,6 +11,6 @@ def takes_role() -> bool:
     return False
 
 
-def source(_place: Place[OnpremSite], /) -> dict[str, str]:
+def settings(_place: Place[OnpremSite], /) -> dict[str, str]:
     """Return an empty mapping."""
     return {}

@@ -14,6 +14,6 @@ def fault(_key: str, _value: str, _places: Sequence[Place[OnpremSite]], /) -> tu
     return None
 
 
-def most(_places: Sequence[Place[OnpremSite]], /) -> Most | None:
+def limit(_places: Sequence[Place[OnpremSite]], /) -> Most | None:
     """Return None: there is no limit."""
     return None

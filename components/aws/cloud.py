@@ -11,7 +11,7 @@ from components.aws.account import account_provider, aws_site
 from components.aws.controller import NodeControllerAccess, NodeControllerAccessArgs
 from components.aws.links import AwsEnd, AwsLinked
 from components.aws.site import AwsWorkerSite, AwsWorkerSiteArgs
-from components.links import Place
+from components.links import EndContext
 from components.model import AddressPlan, Environment
 from components.resources import UserData
 from components.tags import environment_tags
@@ -53,7 +53,7 @@ class AwsCloud:
         )
         return {"node_controller_role": access.role_arn}
 
-    def link_end(self, place: Place) -> AwsEnd:
+    def link_end(self, place: EndContext) -> AwsEnd:
         """Make a site's end of its links."""
         network = self._sites[place.site].network
         linked = AwsLinked(

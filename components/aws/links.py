@@ -20,7 +20,7 @@ from components.aws.vpn import (
     AwsVpnPeer,
     AwsVpnPeerArgs,
 )
-from components.links import Place, Remote, Tunnel
+from components.links import EndContext, Remote, Tunnel
 from components.tags import environment_tags, site_tags
 
 
@@ -37,7 +37,7 @@ class AwsLinked:
 class AwsEnd:
     """The end of an AWS site."""
 
-    def __init__(self, linked: AwsLinked, place: Place) -> None:
+    def __init__(self, linked: AwsLinked, place: EndContext) -> None:
         self._linked, self._place = linked, place
 
     @property

@@ -14,7 +14,7 @@ from components.aws.account import aws_site
 from components.aws.ranges import node_subnet, pod_reservations, public_subnet
 from components.aws.rules import node_rules
 from components.model import AddressPlan, Environment
-from components.model.groups import cloud_name
+from components.model.cloud_names import cloud_name
 
 LARGEST_BLOCK = 16
 """Prefix length of the largest range of a VPC (docs.aws.amazon.com, "VPC CIDR blocks"). A larger site takes several

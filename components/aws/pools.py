@@ -15,7 +15,7 @@ from clouds.aws.names import node_role
 from clouds.base.tagging import POOL
 from components.aws.account import aws_site
 from components.model import Environment
-from components.model.groups import pool_group
+from components.model.cloud_names import pool_group
 from components.model.places import place_of
 
 ROOT_DEVICE = "/dev/sda1"

@@ -8,7 +8,7 @@ import pulumi_aws as aws
 from pulumi import Output, ResourceOptions
 
 from components.model import AddressPlan, Environment
-from components.model.groups import cloud_name
+from components.model.cloud_names import cloud_name
 from components.model.traffic import Direction, Peer, Protocol, flows
 
 PROTOCOLS = {Protocol.TCP: "tcp", Protocol.UDP: "udp", Protocol.ANY: "-1"}

@@ -9,7 +9,7 @@ from pulumi import ComponentResource, ResourceOptions
 from components.aws.network import AwsSiteNetwork, AwsSiteNetworkArgs
 from components.aws.pools import AwsNodeIdentity, AwsNodeIdentityArgs, AwsPool, AwsPoolArgs
 from components.model import AddressPlan, Environment
-from components.model.groups import pool_resource
+from components.model.cloud_names import pool_resource
 from components.resources import UserData
 from components.tags import site_tags
 

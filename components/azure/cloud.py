@@ -13,9 +13,9 @@ from components.azure.links import AzureEnd, AzureLinked
 from components.azure.network import SiteNetwork, SiteNetworkArgs
 from components.azure.pools import AzurePool, AzurePoolArgs
 from components.control_plane.plane import ControlPlane, ControlPlaneArgs
-from components.links import Place
+from components.links import EndContext
 from components.model import AddressPlan, Environment
-from components.model.groups import pool_groups, pool_resource
+from components.model.cloud_names import pool_groups, pool_resource
 from components.resources import UserData
 from components.tags import site_tags
 
@@ -84,7 +84,7 @@ class AzureCloud:
         )
         return {}
 
-    def link_end(self, place: Place) -> AzureEnd:
+    def link_end(self, place: EndContext) -> AzureEnd:
         """Make a site's end of its links."""
         network, site = self._networks[place.site], azure_site(self._environment, place.site)
         linked = AzureLinked(

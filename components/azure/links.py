@@ -13,7 +13,7 @@ from components.azure.account import azure_site
 from components.azure.existing import existing_gateway
 from components.azure.peering import AzurePeering, AzurePeeringArgs, AzurePeeringSide
 from components.azure.vpn import AzureVpnGateway, AzureVpnGatewayArgs, AzureVpnPeer, AzureVpnPeerArgs
-from components.links import Gateway, Place, Tunnel
+from components.links import EndContext, Gateway, Tunnel
 from components.tags import site_tags
 
 
@@ -36,7 +36,7 @@ class AzureLinked:
 class AzureEnd:
     """The end of an Azure site."""
 
-    def __init__(self, linked: AzureLinked, place: Place) -> None:
+    def __init__(self, linked: AzureLinked, place: EndContext) -> None:
         self._linked, self._place = linked, place
 
     @property

@@ -15,7 +15,7 @@ from components import render
 from components.azure.account import ADMINISTRATOR, azure_site
 from components.azure.roles import SECRETS_USER, role_assignment_name, role_definition_id
 from components.model import AddressPlan, Environment, Machine, vault_name
-from components.model.groups import cloud_name
+from components.model.cloud_names import cloud_name
 from components.tags import site_tags
 
 REPLACED_BY = [

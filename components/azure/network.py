@@ -17,7 +17,7 @@ from components.azure import existing
 from components.azure.account import azure_site
 from components.azure.rules import part_rules
 from components.model import AddressPlan, Environment
-from components.model.groups import cloud_name
+from components.model.cloud_names import cloud_name
 from components.model.places import place_of
 from components.tags import site_tags
 

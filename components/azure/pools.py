@@ -15,7 +15,7 @@ from clouds.base.groups import PoolGroup
 from clouds.base.tagging import POOL
 from components.azure.account import ADMINISTRATOR, azure_site
 from components.model import Environment
-from components.model.groups import pool_groups
+from components.model.cloud_names import pool_groups
 from components.model.nodes import POD_ADDRESSES
 
 
@@ -33,7 +33,7 @@ class AzurePoolArgs:
     """Security group of the machines' interfaces, where their subnet has none of ours."""
     custom_data: Mapping[str, pulumi.Input[str]]
     """Input of cloud-init as plain text, within Azure's limit, for each of the pool's scale sets
-    (:func:`components.model.groups.pool_groups`)."""
+    (:func:`components.model.cloud_names.pool_groups`)."""
     tags: Mapping[str, str]
 
 

@@ -5,6 +5,6 @@
 3. The machines themselves belong to the cloud: ``components/azure/machines.py`` and ``load_balancer.py``.
 4. ``readiness.py``: a machine counts as made once it does its work.
 5. ``founding.py``: once an etcd cluster's first members are ready, the record that forbids a second bootstrap.
-6. ``turn.py`` and ``guard.py``: from then on one machine of a role is replaced at a time, and all of them are destroyed
-   only after a confirmation.
+6. ``replacement.py`` and ``guard.py``: from then on one machine of a role is replaced at a time, and all of them are
+   destroyed only after a confirmation.
 """

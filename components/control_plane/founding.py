@@ -27,7 +27,7 @@ class FoundedProvider(ResourceProvider):
 
     def create(self, props: Properties) -> CreateResult:
         """Record that the etcd cluster exists."""
-        record_founded(Vault(props["vault_url"]), props["secret"], cluster=str(props.get("cluster") or ""))
+        record_bootstrap(Vault(props["vault_url"]), props["secret"], cluster=str(props.get("cluster") or ""))
         return CreateResult(id_=props["secret"], outs=props)
 
     def diff(self, _id: str, _olds: Properties, _news: Properties) -> DiffResult:
@@ -35,7 +35,7 @@ class FoundedProvider(ResourceProvider):
         return DiffResult(changes=False, replaces=[])
 
 
-def founded(state: str | None) -> bool:
+def is_bootstrapped(state: str | None) -> bool:
     """Return whether the recorded state says that the etcd cluster exists. A state that is missing or cannot be read
     counts as existing."""
     try:
@@ -44,7 +44,7 @@ def founded(state: str | None) -> bool:
         return True
 
 
-def record_founded(vault: Vault, secret: str, *, cluster: str) -> None:
+def record_bootstrap(vault: Vault, secret: str, *, cluster: str) -> None:
     """Record that an etcd cluster exists: from now on a member with an empty disk joins it and never bootstraps
     another."""
     state = json.loads(vault.get(secret) or "{}")
@@ -52,7 +52,7 @@ def record_founded(vault: Vault, secret: str, *, cluster: str) -> None:
         vault.set(secret, json.dumps({"state": "existing", "cluster": cluster}), content_type="application/json")
 
 
-class Founded(Resource, module="longhaul", name="Founded"):
+class Bootstrapped(Resource, module="longhaul", name="Founded"):
     """Exists once all first members of an etcd cluster were ready and the vault says so."""
 
     def __init__(

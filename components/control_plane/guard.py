@@ -1,10 +1,11 @@
 """Guards against accidental deletion.
 
-Two guards, both in the engine itself, regardless of who runs it (``components/held.py`` guards what is in use):
+Two guards, both in the engine itself, regardless of who runs it (``components/immutable_guard.py`` guards what is in
+use):
 
-- a control-plane machine is deleted only when all others of its role are healthy, one at a time (``turn.py``). Also, an
-  etcd member is deleted only when its etcd cluster keeps quorum without it, an API server after it has left the load
-  balancer;
+- a control-plane machine is deleted only when all others of its role are healthy, one at a time (``replacement.py``).
+  Also, an etcd member is deleted only when its etcd cluster keeps quorum without it, an API server after it has left
+  the load balancer;
 - the whole environment is destroyed only when its file says ``destroyable: true`` and the operator confirmed it.
 """
 
@@ -24,15 +25,15 @@ from clouds.azure.api import BUSY, AzureApi, Vault
 from clouds.azure.names import resource_group
 from clouds.azure.session import AzureError
 from components.azure.account import azure_site
-from components.control_plane.founding import founded
+from components.control_plane.founding import is_bootstrapped
 from components.control_plane.readiness import ASK_S, DEADLINE_S, RoleMachines
-from components.control_plane.turn import Patience, RefusedError, Turn
+from components.control_plane.replacement import Patience, RefusedError, ReplacementLock
 from components.model import AddressPlan, Environment, Role, control_machines
+from components.model.address_plan import FRONTEND
 from components.model.machines import members
-from components.model.network import FRONTEND
 from components.model.places import name_prefix, place_of
-from components.model.vault import store_state_secret, vault_url
-from components.render.stores import MOST_MEMBERS
+from components.model.vault import etcd_state_secret, vault_url
+from components.render.etcd_members import MOST_MEMBERS
 
 DESTROY_VARIABLE = "LONGHAUL_DESTROY"
 """Environment variable that ``longhaul destroy`` sets to the environment's name once the operator confirmed."""
@@ -40,7 +41,7 @@ DESTROY_VARIABLE = "LONGHAUL_DESTROY"
 MOST_SERVERS = 15
 """Largest number of API servers that an environment may ever have: the model's limit."""
 
-STORES_PART = "etcd-client"
+ETCD_CLIENT_PART = "etcd-client"
 """The part of an API server's certificates that gives access to the etcd clusters."""
 
 PATIENCE = Patience(replaced=DEADLINE_S, other=30.0, look=2.0)
@@ -75,7 +76,7 @@ class Guarded:
     """Prefix of machines' names in the cloud."""
     machine: str
     vault_url: str
-    turn: Turn
+    lock: ReplacementLock
     """Replacement lock of the machine's role."""
 
     @property
@@ -104,8 +105,8 @@ def member_hook(member: Guarded, *, peers: Sequence[str], state_secret: str) -> 
     async def before_delete(_args: ResourceHookArgs) -> None:
         if member.goes_with_all:
             return
-        if founded(await asyncio.to_thread(Vault(member.vault_url).get, state_secret)):
-            await member.turn.take(member.machine, check=check)
+        if is_bootstrapped(await asyncio.to_thread(Vault(member.vault_url).get, state_secret)):
+            await member.lock.take(member.machine, check=check)
 
     hook = ResourceHook(f"{member.machine}-keeps-quorum", before_delete)
     return ResourceHookBinding(before_delete=[hook])
@@ -145,7 +146,7 @@ def server_hook(server: Guarded, *, others: bool, frontend: str, opened_by: str)
         if server.goes_with_all:
             return
         if await asyncio.to_thread(Vault(server.vault_url).get, opened_by) is not None:
-            await server.turn.take(server.machine, check=leave)
+            await server.lock.take(server.machine, check=leave)
 
     hook = ResourceHook(f"{server.machine}-leaves", before_delete)
     return ResourceHookBinding(before_delete=[hook])
@@ -167,10 +168,10 @@ def _of_role(environment: Environment, addresses: AddressPlan, role: Role) -> di
     today = [machine.name for machine in members(control_machines(environment, addresses), role)]
     prefix = name_prefix(environment)
     asked = RoleMachines(subscription=site.subscription, group=group, prefix=prefix)
-    turn = Turn(asked, today=today, patience=PATIENCE)
+    lock = ReplacementLock(asked, today=today, patience=PATIENCE)
     frontend = f"{addresses.sites[name].subnet('api')[FRONTEND]}:{environment.control_plane.api.port}"
     found: dict[str, ResourceHookBinding] = {}
-    for index in range(MOST_MEMBERS if role.is_store else MOST_SERVERS):
+    for index in range(MOST_MEMBERS if role.is_etcd else MOST_SERVERS):
         machine = f"{environment.name}-{role}-{index}"
         others = tuple(other for other in today if other != machine)
         guarded = Guarded(
@@ -181,12 +182,12 @@ def _of_role(environment: Environment, addresses: AddressPlan, role: Role) -> di
             prefix=prefix,
             machine=machine,
             vault_url=vault_url(environment),
-            turn=turn,
+            lock=lock,
         )
-        if role.is_store:
-            found[machine] = member_hook(guarded, peers=others, state_secret=store_state_secret(role))
+        if role.is_etcd:
+            found[machine] = member_hook(guarded, peers=others, state_secret=etcd_state_secret(role))
         else:
-            opened_by = f"{machine}-{STORES_PART}"
+            opened_by = f"{machine}-{ETCD_CLIENT_PART}"
             found[machine] = server_hook(guarded, others=bool(others), frontend=frontend, opened_by=opened_by)
     return found
 
@@ -194,7 +195,7 @@ def _of_role(environment: Environment, addresses: AddressPlan, role: Role) -> di
 def check_quorum(*, machine: str, peers: Sequence[str], ask: Ask) -> None:
     """Raise ``RefusedError`` unless one of ``peers`` says that its etcd cluster keeps quorum without ``machine``."""
     only = (
-        f"{machine} is the only member of its store: deleting it loses the store. Take the change back, run "
+        f"{machine} is the only member of its etcd cluster: deleting it loses the cluster. Take the change back, run "
         "`longhaul up` with three members, then make the change."
     )
     silent: list[str] = []

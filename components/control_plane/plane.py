@@ -15,8 +15,8 @@ from components.azure.machines import ControlMachine, ControlMachineArgs
 from components.azure.network import SiteNetwork
 from components.azure.vault import EnvironmentVault, EnvironmentVaultArgs
 from components.control_plane.certificates import CertificateAuthority, IssuedCertificate
-from components.control_plane.founding import Founded
-from components.control_plane.guard import STORES_PART, DestructionGuard, guards
+from components.control_plane.founding import Bootstrapped
+from components.control_plane.guard import ETCD_CLIENT_PART, DestructionGuard, guards
 from components.control_plane.readiness import Readiness, ReadinessArgs
 from components.control_plane.secrets import VaultSecret
 from components.model import (
@@ -32,7 +32,7 @@ from components.model import (
 )
 from components.model.machines import members
 from components.model.places import name_prefix
-from components.model.vault import store_state_secret
+from components.model.vault import etcd_state_secret
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +83,7 @@ class ControlPlane(ComponentResource):
         self.certificates = {
             certificate.name: self._certificate(certificate, opts=self._child)
             for certificate in self._planned
-            if not self._opens_stores(certificate)
+            if not self._opens_etcd(certificate)
         }
         self._secrets = {
             secret.name: VaultSecret(
@@ -93,12 +93,12 @@ class ControlPlane(ComponentResource):
         }
         self._hooks = guards(args.environment, args.addresses)
         self.api_principal_ids = {}
-        ready, founded = self._stores()
+        ready, bootstrapped = self._etcd_clusters()
         # Access to the etcd clusters is given only once they are known to exist, so that no second one is bootstrapped.
         self.certificates |= {
-            certificate.name: self._certificate(certificate, opts=ResourceOptions(parent=self, depends_on=founded))
+            certificate.name: self._certificate(certificate, opts=ResourceOptions(parent=self, depends_on=bootstrapped))
             for certificate in self._planned
-            if self._opens_stores(certificate)
+            if self._opens_etcd(certificate)
         }
         ready += self._api_servers()
         DestructionGuard(
@@ -131,29 +131,29 @@ class ControlPlane(ComponentResource):
             opts=opts,
         )
 
-    def _opens_stores(self, certificate: Certificate) -> bool:
+    def _opens_etcd(self, certificate: Certificate) -> bool:
         """Return whether it is an API server's credential for the etcd clusters."""
         servers = {machine.name for machine in members(self._machines, Role.API)}
-        return certificate.part == STORES_PART and certificate.holder in servers
+        return certificate.part == ETCD_CLIENT_PART and certificate.holder in servers
 
-    def _stores(self) -> tuple[list[Readiness], list[pulumi.Resource]]:
+    def _etcd_clusters(self) -> tuple[list[Readiness], list[pulumi.Resource]]:
         """Make all members of both etcd clusters at once. Return their readiness, and the records that the etcd
         clusters exist."""
         ready: list[Readiness] = []
-        founded: list[pulumi.Resource] = []
+        bootstrapped: list[pulumi.Resource] = []
         for role in (Role.ETCD, Role.EVENTS):
             own = self._made(role)
-            note = Founded(
+            note = Bootstrapped(
                 f"{self._args.environment.name}-{role}-founded",
                 vault_url=self.vault_url,
-                secret=store_state_secret(role),
+                secret=etcd_state_secret(role),
                 cluster=own[0].cluster,
                 members=own,
                 opts=self._child,
             )
             ready += own
-            founded.append(note)
-        return ready, founded
+            bootstrapped.append(note)
+        return ready, bootstrapped
 
     def _api_servers(self) -> list[Readiness]:
         balancer = ApiLoadBalancer(
@@ -188,7 +188,7 @@ class ControlPlane(ComponentResource):
             for certificate in self._planned
             # The machine does not wait for the credential for the etcd clusters: it starts, and fetches that once it
             # exists.
-            if certificate.holder == machine.name and not self._opens_stores(certificate)
+            if certificate.holder == machine.name and not self._opens_etcd(certificate)
         ]
         return ControlMachine(
             machine.name,

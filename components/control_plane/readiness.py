@@ -17,7 +17,7 @@ from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider,
 
 from clouds.azure.api import AzureApi
 from clouds.azure.session import AzureError
-from components.control_plane.turn import Seen
+from components.control_plane.replacement import Seen
 
 Properties = dict[str, Any]
 
@@ -71,7 +71,7 @@ class ReadinessProvider(ResourceProvider):
 
 
 class RoleMachines:
-    """The machines of a role, as guards ask about them (``components/control_plane/turn.py``)."""
+    """The machines of a role, as guards ask about them (``components/control_plane/replacement.py``)."""
 
     def __init__(self, *, subscription: str, group: str, prefix: str = "") -> None:
         self._subscription, self._group, self._prefix = subscription, group, prefix

@@ -3,12 +3,12 @@
 Nothing here imports Pulumi or touches a network.
 """
 
+from components.model.address_plan import AddressPlan, SitePlan, plan
 from components.model.certificates import Authority, Certificate, Usage, authorities, certificates
 from components.model.environment import Environment
 from components.model.errors import ConfigurationError, Problem
 from components.model.load import load, load_directory, parse
 from components.model.machines import Machine, Role, control_machines
-from components.model.network import AddressPlan, SitePlan, plan
 from components.model.vault import SharedSecret, shared_secrets, vault_name
 
 __all__ = [

@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from ipaddress import IPv4Network
 
+from components.model.address_plan import (
+    FRONTEND,
+    INFRA_SUBNETS,
+    AddressPlan,
+    SitePlan,
+    machine_capacity,
+    plan,
+    site_plan,
+)
 from components.model.environment import Environment
+from components.model.host_places import host_places
 from components.model.machines import Role, control_machines
-from components.model.network import FRONTEND, INFRA_SUBNETS, AddressPlan, SitePlan, machine_capacity, plan, site_plan
-from components.model.racks import rack_places
 
 
 def environment_table(environment: Environment) -> str:
@@ -64,7 +72,7 @@ def _machines(environment: Environment, addresses: AddressPlan) -> Iterator[tupl
 
 
 def _hosts(environment: Environment, addresses: AddressPlan, name: str) -> Iterator[tuple[str, str, str]]:
-    places = [place for place in rack_places(environment, addresses) if place.site == name]
+    places = [place for place in host_places(environment, addresses) if place.site == name]
     for place in dict.fromkeys((*places[:2], *places[-1:])):
         yield f"`{place.name}`", f"`{place.address}`", f"its pods {place.pods}"
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from ipaddress import IPv4Address
 
+from components.model.address_plan import FRONTEND, AddressPlan
 from components.model.environment import Environment
 from components.model.joining import join_name
 from components.model.machines import Machine, Role, control_machines
-from components.model.network import FRONTEND, AddressPlan
 
 OPERATOR = "operator"
 """Holder of the break-glass administrator's certificate."""
@@ -96,7 +96,7 @@ def authorities(environment: Environment) -> tuple[Authority, ...]:
 def certificates(environment: Environment, addresses: AddressPlan) -> tuple[Certificate, ...]:
     """Return every certificate of the control plane and its administrator."""
     machines = control_machines(environment, addresses)
-    members = (certificate for machine in machines for certificate in _member(machine) if machine.role.is_store)
+    members = (certificate for machine in machines for certificate in _member(machine) if machine.role.is_etcd)
     servers = (
         certificate
         for machine in machines
@@ -172,11 +172,11 @@ def _api_server(environment: Environment, addresses: AddressPlan, machine: Machi
         _leaf(machine, "controller-manager", "kubernetes", "system:kube-controller-manager", Usage.CLIENT),
         _leaf(machine, "scheduler", "kubernetes", "system:kube-scheduler", Usage.CLIENT),
         _leaf(machine, "node-controller", "kubernetes", "longhaul:node-controller", Usage.CLIENT),
-        _join_service(environment, machine),
+        _join_endpoint(environment, machine),
     )
 
 
-def _join_service(environment: Environment, machine: Machine) -> Certificate:
+def _join_endpoint(environment: Environment, machine: Machine) -> Certificate:
     """Return the join service's certificate: server for machines that have no certificate yet, client of the API on
     their behalf."""
     return Certificate(

@@ -12,19 +12,19 @@ from clouds.base.names import NODE
 from clouds.base.pool import Pool
 from clouds.base.words import choices
 from clouds.registry import cloud_of, clouds
+from components.model.address_plan import PlanError, machine_capacity, plan, plan_errors
+from components.model.cloud_names import check_sets
 from components.model.environment import Environment
 from components.model.existing_checks import check_existing
-from components.model.gpus import check_gpus
-from components.model.groups import check_sets
+from components.model.gpu_promises import check_gpus
+from components.model.host_places import host_errors
 from components.model.identity import check_identity
 from components.model.joining import JOIN_PORT
 from components.model.links import links
 from components.model.machine_types import known_machine_types
 from components.model.machines import Role
 from components.model.naming import check_lengths
-from components.model.network import PlanError, machine_capacity, plan, plan_errors
-from components.model.nodes import BARE_METAL_POOL, HOSTS, label_fault, rack_node_name
-from components.model.racks import rack_errors
+from components.model.nodes import HOSTS, HOSTS_POOL_LABEL, host_node_name, label_fault
 from components.model.tags import check_tags
 
 if TYPE_CHECKING:
@@ -199,14 +199,14 @@ def _check_machine_type(types: dict[str, MachineType], *, wanted: _Wanted, cloud
 
 
 def _check_hosts(environment: Environment) -> Iterator[Fault]:
-    racks = [name for name, site in environment.sites.items() if not cloud_of(site).rents]
+    onprem = [name for name, site in environment.sites.items() if not cloud_of(site).rents]
     first: dict[str, int] = {}
     for index, host in enumerate(environment.hosts):
-        if host.site not in racks:
+        if host.site not in onprem:
             yield Fault(
                 at=("hosts", index, "site"),
                 wrong=f"{host.site!r} is not an on-prem site",
-                write=choices(racks, host.site),
+                write=choices(onprem, host.site),
                 basis=(("sites",), ("sites", host.site, "kind")),
             )
         earlier = first.setdefault(host.name, index)
@@ -225,7 +225,7 @@ def _check_names(environment: Environment) -> Iterator[Fault]:
     reserved = tuple(str(role) for role in Role)
     not_pools = {
         **dict.fromkeys(reserved, "a control-plane role"),
-        **dict.fromkeys((BARE_METAL_POOL, HOSTS), "the pool of all hosts"),
+        **dict.fromkeys((HOSTS_POOL_LABEL, HOSTS), "the pool of all hosts"),
     }
     for pool in environment.pools:
         if pool in not_pools:
@@ -243,7 +243,7 @@ def _check_names(environment: Environment) -> Iterator[Fault]:
             yield Fault(at=at, wrong=wrong, write=f"another name, such as {site}-{gateway}")
     prefixes = tuple(f"{part}-" for part in (*reserved, *environment.pools))
     for index, host in enumerate(environment.hosts):
-        name, at = rack_node_name(environment, host.name), ("hosts", index, "name")
+        name, at = host_node_name(environment, host.name), ("hosts", index, "name")
         if host.name in taken or host.name.startswith(prefixes):
             wrong = f"{name!r}, as its machine is called, is a name that Longhaul gives a machine of its own"
             yield Fault(at=at, wrong=wrong, write="another name", basis=(("name",), ("pools",)))
@@ -292,7 +292,7 @@ def _check_plan(environment: Environment) -> Iterator[Fault]:
     if errors:
         return
     addresses = plan(environment)
-    yield from _findings(rack_errors(environment, addresses), basis)
+    yield from _findings(host_errors(environment, addresses), basis)
     control = environment.control_plane
     site = addresses.sites.get(control.site)
     if site is None:

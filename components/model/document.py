@@ -150,7 +150,7 @@ class _Builder:
         elif isinstance(event, yaml.AliasEvent):
             if event.anchor not in self.anchors:
                 raise DocumentError(
-                    f"*{event.anchor} stands for nothing above it", f"&{event.anchor} first", _line(event)
+                    f"*{event.anchor} has no anchor &{event.anchor} above it", f"&{event.anchor} first", _line(event)
                 )
             return self.anchors[event.anchor]
         elif isinstance(event, yaml.MappingStartEvent):

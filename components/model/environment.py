@@ -9,7 +9,7 @@ from pydantic import Field
 from clouds.base import machine_type
 from clouds.base.pool import Pool
 from clouds.base.section import Name, Principal, Range, Section
-from components.model.hosts import BareMetalHost
+from components.model.hosts import Host
 from components.model.machine_types import MachineType, known_machine_types
 from components.model.sites import Site
 from components.model.versions import Versions
@@ -19,7 +19,7 @@ FORMAT = 1
 """Version of the environment's format that this code reads without migration."""
 
 
-class EtcdStore(Section):
+class EtcdCluster(Section):
     """One etcd cluster: dedicated machines with local SSD."""
 
     members: Literal[1, 3, 5, 7]
@@ -47,9 +47,9 @@ class ControlPlane(Section):
 
     site: Name = Field(examples=["weu"])
     """Site of the control plane. It must be on Azure; AWS is not supported yet."""
-    etcd: EtcdStore
+    etcd: EtcdCluster
     """The main etcd cluster."""
-    events: EtcdStore
+    events: EtcdCluster
     """The etcd cluster for events only, so that a storm of events cannot stall the main one."""
     api: ApiServers
     """The API servers."""
@@ -153,7 +153,7 @@ class Environment(Section):
     """Names of the resources in the clouds."""
     waivers: tuple[Waiver, ...] = ()
     """Exceptions to the rules of docs/policy.md."""
-    hosts: tuple[BareMetalHost, ...] = Field(default=(), exclude=True, json_schema_extra={"internal": True})
+    hosts: tuple[Host, ...] = Field(default=(), exclude=True, json_schema_extra={"internal": True})
     """Bare-metal hosts, read from the `bare_metal` file; they are not written in the stack file."""
 
     def machine_type(self, name: str) -> machine_type.MachineType:

@@ -10,7 +10,7 @@ from pydantic import Field
 from clouds.base.section import GpuCheck, GpuModel, GpuNvlinks, HostKey, Name, Section
 
 
-class BareMetalHost(Section):
+class Host(Section):
     """One bare-metal host."""
 
     name: str = Field(
@@ -49,5 +49,5 @@ class Hosts(Section):
     """The hosts file. Addresses follow from the order of the hosts: append new ones, and keep the entry of a host that
     is gone."""
 
-    hosts: tuple[BareMetalHost, ...] = ()
+    hosts: tuple[Host, ...] = ()
     """Bare-metal hosts, in the order that gives their addresses."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from ipaddress import IPv4Network
 
+from components.model.address_plan import AddressPlan
 from components.model.environment import Environment
-from components.model.network import AddressPlan
 from components.model.nodes import api_address
 
 JOIN_PORT = 6444

@@ -15,9 +15,9 @@ from components.model.checks import OBJECTS, check
 from components.model.document import Document, read_document
 from components.model.environment import Environment
 from components.model.errors import ConfigurationError, Problem
+from components.model.free_range import free
 from components.model.hosts import Hosts
 from components.model.migrate import FormatError, Raw, migrate, steps
-from components.model.ranges import free
 from components.model.schema import CONFIG_KEY
 from components.model.validate import Validated, validate
 

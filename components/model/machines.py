@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from ipaddress import IPv4Address
 
+from components.model.address_plan import AddressPlan, role_addresses
 from components.model.environment import Environment
-from components.model.network import AddressPlan, role_addresses
 
 
 class Role(StrEnum):
@@ -18,7 +18,7 @@ class Role(StrEnum):
     API = "api"
 
     @property
-    def is_store(self) -> bool:
+    def is_etcd(self) -> bool:
         """Return whether machines of this role are etcd members."""
         return self is not Role.API
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from clouds.base.fault import Fault
 from components.model.environment import FORMAT
-from components.model.words import show
+from components.model.validation_messages import show
 
 Raw = dict[str, Any]
 Steps = Mapping[int, Callable[[Raw], Raw]]

@@ -12,10 +12,10 @@ from ipaddress import IPv4Address
 
 from clouds.base.pool import Taint
 from clouds.registry import cloud_of
+from components.model.address_plan import FRONTEND, POD_PREFIX, AddressPlan
 from components.model.environment import Environment
+from components.model.host_places import HostPlace, host_places
 from components.model.links import LinkKind, links
-from components.model.network import FRONTEND, POD_PREFIX, AddressPlan
-from components.model.racks import RackPlace, rack_places
 
 POD_ADDRESSES = 2 ** (32 - POD_PREFIX)
 """Number of addresses for pods on one node, in every cloud and rack."""
@@ -42,7 +42,7 @@ TUNNEL_MSS = 1350
 """Size in bytes to which gateways clamp TCP segments, for machines whose interface allows larger packets than a tunnel.
 It is Azure's number (same page); AWS asks for 1,398 at most."""
 
-BARE_METAL_POOL = "bare-metal"
+HOSTS_POOL_LABEL = "bare-metal"
 """Label of every host's Node for its pool."""
 HOSTS = "hosts"
 """Name of that pool in commands and messages."""
@@ -65,7 +65,7 @@ PREFLIGHT_TAINT = "longhaul.dev/preflight"
 """Key of the taint with which a node with GPUs registers. The node controller removes it once the GPUs passed their
 test."""
 
-RACK_VCPUS = 64
+HOST_VCPUS = 64
 """Number of cores assumed for every host; only its reserved resources depend on it."""
 
 _OWN_LABELS = frozenset(
@@ -86,13 +86,13 @@ _KUBELETS = re.compile(r"^([a-z0-9.-]+\.)?(node|kubelet)\.kubernetes\.io/")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rack:
+class HostNode:
     """A bare-metal host as a node."""
 
     node_name: str
     """``<env>-<host>``, also the machine's name."""
     provider_id: str
-    place: RackPlace
+    place: HostPlace
 
 
 def api_address(environment: Environment, addresses: AddressPlan) -> IPv4Address:
@@ -130,13 +130,13 @@ def pool_labels(environment: Environment, pool_name: str, *, group: str | None =
     }
 
 
-def rack_labels(place: RackPlace, *, gpus: int = 0) -> dict[str, str]:
+def host_labels(place: HostPlace, *, gpus: int = 0) -> dict[str, str]:
     """Return the labels of a host without the zone, which its place gives."""
     return {
         REGION_LABEL: place.site,
         SITE_LABEL: place.site,
-        POOL_LABEL: BARE_METAL_POOL,
-        TYPE_LABEL: BARE_METAL_POOL,
+        POOL_LABEL: HOSTS_POOL_LABEL,
+        TYPE_LABEL: HOSTS_POOL_LABEL,
         **gpu_labels(gpus),
     }
 
@@ -151,26 +151,26 @@ def gpu_taints(gpus: int) -> tuple[Taint, ...]:
     return (Taint(key=PREFLIGHT_TAINT, value="pending", effect="NoSchedule"),) if gpus else ()
 
 
-def rack_node_name(environment: Environment, host_name: str) -> str:
+def host_node_name(environment: Environment, host_name: str) -> str:
     """Return the name of a host's machine and node."""
     return f"{environment.name}-{host_name}"
 
 
-def racks(environment: Environment, addresses: AddressPlan) -> dict[str, Rack]:
+def host_nodes(environment: Environment, addresses: AddressPlan) -> dict[str, HostNode]:
     """Return every host as a node, by its name in the hosts file."""
     return {
-        place.name: Rack(
-            node_name=rack_node_name(environment, place.name),
+        place.name: HostNode(
+            node_name=host_node_name(environment, place.name),
             provider_id=f"longhaul://{environment.name}/{place.site}/{place.name}",
             place=place,
         )
-        for place in rack_places(environment, addresses)
+        for place in host_places(environment, addresses)
     }
 
 
 def on_nodes(pool_name: str) -> str:
     """Return what Nodes call a pool."""
-    return BARE_METAL_POOL if pool_name == HOSTS else pool_name
+    return HOSTS_POOL_LABEL if pool_name == HOSTS else pool_name
 
 
 def pool_taints(environment: Environment, pool_name: str) -> tuple[Taint, ...]:

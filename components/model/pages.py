@@ -13,7 +13,7 @@ from components.model.environment import Environment
 from components.model.hosts import Hosts
 from components.model.machine_types import known_machine_types
 from components.model.schema import CONFIG_KEY, Node, Schema, resolve, schema_of, values_of
-from components.model.words import between, entries
+from components.model.validation_messages import between, entries
 
 NAME = "<name>"
 """Stands for a key that the reader chooses."""
@@ -41,7 +41,7 @@ What the ranges become is in [the address plan](../address-plan.md).
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class SectionPlace:
     """A place in a file where a section can be written."""
 
     path: tuple[str, ...]
@@ -58,7 +58,7 @@ class PageSection:
     """A section and every place where it can be written."""
 
     node: Node
-    places: list[Place] = field(default_factory=list)
+    places: list[SectionPlace] = field(default_factory=list)
 
     @property
     def anchor(self) -> str:
@@ -82,26 +82,26 @@ def environment_page(stacks: Mapping[str, str], hosts_files: Mapping[str, str]) 
 def sections(schema: Schema) -> dict[str, PageSection]:
     """Return every section that can be reached, by its title, from the top down."""
     found: dict[str, PageSection] = {}
-    _visit(schema, schema, Place(path=()), found)
+    _visit(schema, schema, SectionPlace(path=()), found)
     return found
 
 
-def _visit(schema: Schema, node: Node, place: Place, found: dict[str, PageSection]) -> None:
+def _visit(schema: Schema, node: Node, place: SectionPlace, found: dict[str, PageSection]) -> None:
     node = resolve(schema, node)
     values = values_of(node)
     if "oneOf" in node:
         for kind, reference in node["discriminator"]["mapping"].items():
-            _visit(schema, {"$ref": reference}, Place(path=place.path, kind=kind), found)
+            _visit(schema, {"$ref": reference}, SectionPlace(path=place.path, kind=kind), found)
     elif "properties" in node:
         known = node["title"] in found
         own = schema.get("$defs", {}).get(node["title"], node)
         found.setdefault(node["title"], PageSection(node=own)).places.append(place)
         for key, child in () if known else node["properties"].items():
-            _visit(schema, child, Place(path=(*place.path, key)), found)
+            _visit(schema, child, SectionPlace(path=(*place.path, key)), found)
     elif "items" in node:
-        _visit(schema, node["items"], Place(path=(*place.path, ITEM)), found)
+        _visit(schema, node["items"], SectionPlace(path=(*place.path, ITEM)), found)
     elif values is not None:
-        _visit(schema, values, Place(path=(*place.path, NAME)), found)
+        _visit(schema, values, SectionPlace(path=(*place.path, NAME)), found)
 
 
 def _section(schema: Schema, section: PageSection, example: str) -> str:
@@ -206,7 +206,7 @@ def _hosts_part(hosts_files: Mapping[str, str]) -> str:
     return "\n".join(parts)
 
 
-def _example(name: str, text: str, places: list[Place]) -> str:
+def _example(name: str, text: str, places: list[SectionPlace]) -> str:
     """Render, as an example, the first of ``places`` that the stack file has; empty when it has none."""
     document = parse_document(text)
     for place in places:
@@ -216,7 +216,7 @@ def _example(name: str, text: str, places: list[Place]) -> str:
     return ""
 
 
-def _found(document: Document, place: Place) -> Iterator[Location]:
+def _found(document: Document, place: SectionPlace) -> Iterator[Location]:
     """Yield the locations of ``place`` in the document. Lists and the whole environment are left out, because they are
     poor examples."""
     if ITEM in place.path or not place.path:

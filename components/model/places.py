@@ -8,9 +8,9 @@ from clouds.base.fitting import SiteRanges
 from clouds.base.place import Place
 from clouds.base.site import ZONES
 from clouds.registry import cloud_of
+from components.model.address_plan import AddressPlan
 from components.model.environment import Environment
 from components.model.links import has_tunnels
-from components.model.network import AddressPlan
 
 
 def name_prefix(environment: Environment) -> str:

@@ -15,7 +15,7 @@ from fnmatch import fnmatchcase
 from clouds.base import secrets
 from clouds.base.findings import Finding, Severity
 from clouds.base.policy import Check, Declared, Resource
-from clouds.base.rules import RULES, THEMES
+from clouds.base.policy_rules import RULES, THEMES
 from clouds.registry import cloud_of, clouds
 from components.model.environment import Environment
 from components.model.places import place_of

@@ -19,8 +19,8 @@ from pathlib import Path
 from components.model.address_tables import environment_table, site_table, sizes_table
 from components.model.environment import Environment
 from components.model.load import environment_files, load
+from components.model.mermaid import topology
 from components.model.pages import environment_page
-from components.model.picture import topology
 from components.model.policy import rules_tables
 from components.model.schema import Schema, hosts_schema, stack_schema
 

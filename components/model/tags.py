@@ -20,7 +20,7 @@ def check_tags(environment: Environment) -> Iterator[Fault]:
     """Yield a fault for each tag that a cloud of the environment does not accept, the first one only, and one for too
     many tags."""
     asked = [(cloud.tags, places) for kind, cloud in clouds().items() if (places := _places(environment, kind))]
-    limits = [most for tags, places in asked if (most := tags.most(places)) is not None]
+    limits = [most for tags, places in asked if (most := tags.limit(places)) is not None]
     if not limits:
         return
     basis: tuple[Location, ...] = tuple(

@@ -75,14 +75,14 @@ class Flow:
 API = "api"
 """Placeholder for the API servers' port, which the file sets."""
 
-STORES = ("etcd", "events")
-CONTROL_PLANE = (*STORES, "api")
+ETCD_ROLES = ("etcd", "events")
+CONTROL_PLANE = (*ETCD_ROLES, "api")
 HTTPS = ("443",)
 
 FLOWS = (
     Flow(
         name="peers",
-        parts=STORES,
+        parts=ETCD_ROLES,
         direction=Direction.IN,
         peer=Peer.MEMBERS,
         ports=("2379-2380",),
@@ -91,12 +91,12 @@ FLOWS = (
     ),
     Flow(
         name="api-servers",
-        parts=STORES,
+        parts=ETCD_ROLES,
         direction=Direction.IN,
         peer=Peer.API_SERVERS,
         ports=("2379",),
         rank=110,
-        why="the stores are theirs alone",
+        why="the etcd clusters are theirs alone",
     ),
     Flow(
         name="api",
@@ -165,7 +165,7 @@ FLOWS = (
     ),
     Flow(
         name="peers-out",
-        parts=STORES,
+        parts=ETCD_ROLES,
         direction=Direction.OUT,
         peer=Peer.MEMBERS,
         ports=("2379-2380",),
@@ -179,7 +179,7 @@ FLOWS = (
         peer=Peer.ENVIRONMENT,
         protocol=Protocol.ANY,
         rank=100,
-        why="stores, kubelets, and pods, of which any may be a webhook on any port",
+        why="etcd, kubelets, and pods, of which any may be a webhook on any port",
     ),
     Flow(
         name="vault",

@@ -18,7 +18,7 @@ from pydantic_core import ErrorDetails
 from clouds.base.fault import Fault, Location
 from clouds.base.section import Section
 from components.model.schema import Schema, sample, schema_of, walk
-from components.model.words import describe
+from components.model.validation_messages import describe
 
 SectionT = TypeVar("SectionT", bound=Section)
 

@@ -18,7 +18,7 @@ class SecretKind(StrEnum):
     """An ECDSA P-256 key pair, PEM (PKCS#8): signs service account tokens."""
     ENCRYPTION_KEY = "encryption-key"
     """32 random bytes, base64: encrypts Secrets at rest."""
-    STORE_STATE = "store-state"
+    ETCD_STATE = "store-state"
     """State of an etcd cluster: ``new`` until its first members were ready, then ``existing``. It decides whether a
     member without data may bootstrap the etcd cluster."""
 
@@ -40,13 +40,13 @@ def shared_secrets(machines: tuple[Machine, ...]) -> tuple[SharedSecret, ...]:
         SharedSecret(name="service-account", kind=SecretKind.SIGNING_KEY, holders=by_role[Role.API]),
         SharedSecret(name="encryption", kind=SecretKind.ENCRYPTION_KEY, holders=by_role[Role.API]),
         *(
-            SharedSecret(name=store_state_secret(role), kind=SecretKind.STORE_STATE, holders=by_role[role])
+            SharedSecret(name=etcd_state_secret(role), kind=SecretKind.ETCD_STATE, holders=by_role[role])
             for role in (Role.ETCD, Role.EVENTS)
         ),
     )
 
 
-def store_state_secret(role: Role) -> str:
+def etcd_state_secret(role: Role) -> str:
     """Return the name of the secret that says whether an etcd cluster was ever bootstrapped."""
     return f"{role}-state"
 

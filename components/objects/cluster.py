@@ -9,7 +9,7 @@ from pulumi import ComponentResource, Output, ResourceOptions, StackReference
 from pulumi_kubernetes import Provider
 
 from components.model import AddressPlan, Environment, plan
-from components.model.gpus import has_gpus
+from components.model.gpu_promises import has_gpus
 from components.objects.dns import Dns, DnsArgs
 from components.objects.environment import EnvironmentDocument, EnvironmentDocumentArgs
 from components.objects.gpus import Gpus

@@ -26,7 +26,7 @@ KUBELET_CLIENTS = "longhaul:kubelet-clients"
 """Group in the API servers' certificate for kubelets. Kubelets ask the API what this group may do."""
 NODE_CONTROLLER = "longhaul:node-controller"
 """User of the controller that admits nodes and removes them."""
-JOIN_SERVICE = "longhaul:join"
+JOIN_USER = "longhaul:join"
 """User of the join service, to which cloud machines prove their identity. The node controller decides on its
 requests."""
 LEASE = "longhaul-node-controller"
@@ -115,7 +115,7 @@ class NodeAccess(ComponentResource):
         self._bind_group("longhaul:node-proxiers", NODES, "system:node-proxier")
         self._bind_group("longhaul:kubelet-clients", KUBELET_CLIENTS, "system:kubelet-api-admin")
         self._program(NODE_CONTROLLER, CLUSTER_RULES, NAMESPACE_RULES)
-        self._program(JOIN_SERVICE, JOIN_CLUSTER_RULES, JOIN_NAMESPACE_RULES)
+        self._program(JOIN_USER, JOIN_CLUSTER_RULES, JOIN_NAMESPACE_RULES)
         self.register_outputs({})
 
     def _program(

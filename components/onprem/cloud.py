@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pulumi
 
 from clouds.onprem.site import OnpremSite
-from components.links import Place
+from components.links import EndContext
 from components.model import AddressPlan, Environment
 from components.onprem.links import OnpremEnd
 from components.resources import UserData
@@ -31,6 +31,6 @@ class OnpremCloud:
         """Grant nothing: hosts have tokens, and no cloud is asked about them."""
         return {}
 
-    def link_end(self, place: Place) -> OnpremEnd:
+    def link_end(self, place: EndContext) -> OnpremEnd:
         """Return a site's end of its links."""
         return OnpremEnd(self._sites[place.site], place)

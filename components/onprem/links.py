@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from pulumi import Output
 
 from clouds.onprem.site import OnpremSite
-from components.links import Gateway, Place, Tunnel
+from components.links import EndContext, Gateway, Tunnel
 from components.onprem.vpn import Held, tunnel
 
 
 class OnpremEnd:
     """The end of an on-premises site."""
 
-    def __init__(self, site: OnpremSite, place: Place) -> None:
+    def __init__(self, site: OnpremSite, place: EndContext) -> None:
         self._place = place
         self._addresses = {gateway.name: str(gateway.public_address) for gateway in site.gateways}
         self._held: dict[str, list[Held]] = {name: [] for name in self._addresses}

@@ -2,26 +2,27 @@
 
 A machine's files, and so its user-data, contain only what that machine uses, and nothing that changes when something
 else does: a change of user-data replaces a control-plane machine. They contain neither certificates and keys, nor the
-current members of an etcd cluster (see :mod:`components.render.stores`). What is the same everywhere is in the image.
+current members of an etcd cluster (see :mod:`components.render.etcd_members`). What is the same everywhere is in the
+image.
 """
 
 from __future__ import annotations
 
 from components.model import AddressPlan, Environment, Machine
-from components.model.vault import store_state_secret
-from components.render import etcd, kubernetes, nodes, secrets
+from components.model.vault import etcd_state_secret
+from components.render import api_server, etcd, node_files, secrets
 from components.render.cloud_init import UserData, UserDataError, cloud_config
 from components.render.file import File
-from components.render.nodes import join_kubeconfig, pool_files, rack_files
+from components.render.node_files import host_files, join_kubeconfig, pool_files
 
 __all__ = [
     "File",
     "UserDataError",
     "files",
+    "host_files",
     "join_kubeconfig",
     "pool_files",
     "pool_user_data",
-    "rack_files",
     "user_data",
     "vault_secrets",
 ]
@@ -29,7 +30,7 @@ __all__ = [
 
 def files(environment: Environment, addresses: AddressPlan, machine: Machine) -> dict[str, File]:
     """Return every file of a control-plane machine, by path, sorted."""
-    role = etcd if machine.role.is_store else kubernetes
+    role = etcd if machine.role.is_etcd else api_server
     found = role.files(environment, addresses, machine) | secrets.document(environment, role.secret_files(machine))
     return dict(sorted(found.items()))
 
@@ -41,7 +42,7 @@ def user_data(environment: Environment, addresses: AddressPlan, machine: Machine
             name=machine.name,
             site=environment.sites[machine.site],
             files=files(environment, addresses, machine),
-            start=f"longhaul-{'etcd' if machine.role.is_store else 'api'}.target",
+            start=f"longhaul-{'etcd' if machine.role.is_etcd else 'api'}.target",
         )
     )
 
@@ -51,9 +52,9 @@ def pool_user_data(
 ) -> str:
     """Return the ``#cloud-config`` of a pool's machines; with ``group``, of the machines of that scale set. Raise
     ``UserDataError`` when the cloud would not accept it. Nothing in it is secret. The last file that is written,
-    :data:`nodes.COMPLETE`, starts the node's units, long before cloud-init itself is done."""
+    :data:`node_files.COMPLETE`, starts the node's units, long before cloud-init itself is done."""
     found = pool_files(environment, addresses, pool_name, kubernetes_ca=kubernetes_ca, group=group)
-    found[nodes.COMPLETE] = File(content="")
+    found[node_files.COMPLETE] = File(content="")
     return cloud_config(
         UserData(
             name=f"{environment.name}-{pool_name}",
@@ -71,8 +72,8 @@ def vault_secrets(
 ) -> tuple[str, ...]:
     """Return the names of the vault's secrets that ``machine`` reads, sorted. It must be allowed to read exactly
     these."""
-    role = etcd if machine.role.is_store else kubernetes
+    role = etcd if machine.role.is_etcd else api_server
     names = {name for file in role.secret_files(machine) for name in file.secrets}
-    if machine.role.is_store:
-        names.add(store_state_secret(machine.role))
+    if machine.role.is_etcd:
+        names.add(etcd_state_secret(machine.role))
     return tuple(sorted(names))

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from clouds.registry import cloud_of
 from components.model import AddressPlan, Environment
-from components.model.groups import pool_groups
-from components.model.nodes import racks
+from components.model.cloud_names import pool_groups
+from components.model.nodes import host_nodes
 from components.model.places import place_of
 from components.model.sites import Site
 
@@ -46,12 +46,12 @@ def environment_document(environment: Environment, addresses: AddressPlan, *, aw
         "sites": {name: _site(environment, name, site) for name, site in environment.sites.items()},
         "pools": {name: {"site": pool.site, **_groups(environment, name)} for name, pool in environment.pools.items()},
         "racks": {
-            rack.node_name: {
-                "site": rack.place.site,
-                "address": str(rack.place.address),
-                "pods": str(rack.place.pods),
+            host.node_name: {
+                "site": host.place.site,
+                "address": str(host.place.address),
+                "pods": str(host.place.pods),
             }
-            for rack in racks(environment, addresses).values()
+            for host in host_nodes(environment, addresses).values()
         },
     }
     return _text(value)
@@ -69,7 +69,7 @@ def _groups(environment: Environment, pool: str) -> dict[str, Any]:
 
 
 def _site(environment: Environment, name: str, site: Site) -> dict[str, str]:
-    return {"kind": site.kind, **cloud_of(site).node_controller.source(place_of(environment, name))}
+    return {"kind": site.kind, **cloud_of(site).node_controller.settings(place_of(environment, name))}
 
 
 def _text(value: Mapping[str, Any]) -> str:

@@ -4,11 +4,11 @@ images/rootfs/etc/systemd/system/etcd.service."""
 from __future__ import annotations
 
 from components.model import AddressPlan, Environment, Machine, Role
-from components.model.vault import store_state_secret
+from components.model.vault import etcd_state_secret
 from components.render.documents import environment_file, json_document
+from components.render.etcd_members import CLIENT_PORT, PEER_PORT, places
 from components.render.file import File
 from components.render.secrets import PKI, SecretFile, certificate, trust
-from components.render.stores import CLIENT_PORT, PEER_PORT, places
 
 USER = "etcd"
 GIB = 2**30
@@ -22,7 +22,7 @@ def files(environment: Environment, addresses: AddressPlan, machine: Machine) ->
         "index": machine.index,
         "address": str(machine.address),
         "version": environment.versions.etcd,
-        "state_secret": store_state_secret(machine.role),
+        "state_secret": etcd_state_secret(machine.role),
         "stores": {str(machine.role): places(environment, addresses, machine.role)},
     }
     return {
@@ -47,7 +47,7 @@ def _settings(environment: Environment, machine: Machine) -> dict[str, str]:
     """Return the settings that differ between members or etcd clusters. All others are etcd's defaults (heartbeat 100
     ms and election 1 s are meant for members within a region)."""
     control = environment.control_plane
-    store = control.etcd if machine.role is Role.ETCD else control.events
+    settings = control.etcd if machine.role is Role.ETCD else control.events
     client = f"https://{machine.address}:{CLIENT_PORT}"
     peer = f"https://{machine.address}:{PEER_PORT}"
     return {
@@ -57,5 +57,5 @@ def _settings(environment: Environment, machine: Machine) -> dict[str, str]:
         "ETCD_ADVERTISE_CLIENT_URLS": client,
         "ETCD_LISTEN_PEER_URLS": peer,
         "ETCD_INITIAL_ADVERTISE_PEER_URLS": peer,
-        "ETCD_QUOTA_BACKEND_BYTES": str(store.quota_gib * GIB),
+        "ETCD_QUOTA_BACKEND_BYTES": str(settings.quota_gib * GIB),
     }

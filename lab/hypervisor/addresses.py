@@ -18,7 +18,7 @@ SERVICES = IPv4Address("198.51.100.10")
 DEPOT = IPv4Address("198.51.100.11")
 """Address of the depot, on the internet and on every router."""
 DEPOT_NAME = "depot.longhaul.internal"
-RACKS_EGRESS = IPv4Address("198.51.100.128")
+HOSTS_EGRESS = IPv4Address("198.51.100.128")
 """Address of the first rack site's NAT; those of the others follow."""
 INTERNET_DNS = IPv4Address("198.51.100.53")
 PLATFORM = IPv4Address("168.63.129.16")
@@ -56,7 +56,7 @@ class Plan:
     operators: IPv4Network
     public: IPv4Address = OPERATOR_PUBLIC
     """Address of the operator on the internet."""
-    guest: str = ""
+    tenant: str = ""
     """Name of the environment when it is a tenant; empty for the lab's own."""
 
     @property
@@ -67,7 +67,7 @@ class Plan:
     @property
     def place(self) -> str:
         """Name of the operator's namespace, and of the internet's interface to it."""
-        return short("o", self.guest) if self.guest else OPERATOR_LINK
+        return short("o", self.tenant) if self.tenant else OPERATOR_LINK
 
 
 def short(prefix: str, name: str) -> str:

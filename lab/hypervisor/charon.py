@@ -27,9 +27,9 @@ from lab.hypervisor.commands import command
 from lab.hypervisor.container import Container
 from lab.hypervisor.namespaces import RUN, Namespace
 from lab.hypervisor.networks import ROUTER_SYSCTL, Networks
+from lab.hypervisor.router_links import inside_addresses
 from lab.hypervisor.settings import Settings
 from lab.hypervisor.vici import Session, Tree
-from lab.hypervisor.ways import inside_addresses
 
 PROCESS = "gateway."
 """Prefix of the names of gateways' containers; no machine's name has a dot."""

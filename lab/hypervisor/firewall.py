@@ -25,7 +25,7 @@ from ipaddress import IPv4Address, IPv4Network, collapse_addresses
 from lab.desired import LoadBalancer, Machine, Network, Rule
 from lab.hypervisor import addresses
 from lab.hypervisor.addresses import Plan
-from lab.hypervisor.ways import Way, held
+from lab.hypervisor.router_links import RouterLink, sending_ranges
 
 TABLE = "longhaul"
 _EVERYWHERE = IPv4Network("0.0.0.0/0")
@@ -45,16 +45,16 @@ def render(
     machines: Sequence[Machine],
     balancers: Sequence[Healthy],
     plan: Plan,
-    ways: Sequence[Way] = (),
+    router_links: Sequence[RouterLink] = (),
 ) -> str:
     """Return the document for ``nft -f -`` that replaces the router's whole table."""
     here = sorted((machine for machine in machines if machine.network == network.id), key=lambda machine: machine.name)
     chains = [chain for machine in here for chain in _machine_chains(machine)]
     hooks = [
-        _source_check(here, ways, plan),
+        _source_check(here, router_links, plan),
         _egress_hook(here),
         _translation(network, here, [item for item in balancers if item.balancer.network == network.id]),
-        _forwarding(network, here, ways, plan),
+        _forwarding(network, here, router_links, plan),
         _input(here if network.metadata else []),
         _ingress_hook(here),
         _leaving(network, here),
@@ -71,9 +71,9 @@ def _hook(name: str, kind: str, place: str, lines: Iterable[str], *, policy: str
     return _chain(name, [f"type {kind} hook {place}; policy {policy};", *lines])
 
 
-def _source_check(machines: Sequence[Machine], ways: Sequence[Way], plan: Plan) -> str:
+def _source_check(machines: Sequence[Machine], router_links: Sequence[RouterLink], plan: Plan) -> str:
     lines = [f'iifname "{_link(machine)}" ip saddr != {_own(machine)} drop' for machine in machines]
-    lines += [f'iifname "{way.link}" {_not_from(way.origins)}drop' for way in ways]
+    lines += [f'iifname "{router_link.link}" {_not_from(router_link.origins)}drop' for router_link in router_links]
     lines.append(f'iifname "{addresses.OPERATOR_LINK}" ip saddr != {plan.operators} drop')
     return _hook("source_check", "filter", "prerouting priority raw", lines)
 
@@ -108,7 +108,9 @@ def _not_from(ranges: Sequence[IPv4Network]) -> str:
 
 def _translation(network: Network, machines: Sequence[Machine], balancers: Sequence[Healthy]) -> str:
     lines = []
-    near = [range_ for subnet in network.subnets if subnet.service_endpoint for range_ in held(subnet, machines)]
+    near = [
+        range_ for subnet in network.subnets if subnet.service_endpoint for range_ in sending_ranges(subnet, machines)
+    ]
     if near:
         lines.append(
             f"ip saddr {_set(near)} ip daddr {addresses.SERVICES} tcp dport 443 dnat to {addresses.SITE_SERVICES}"
@@ -129,7 +131,7 @@ def _balance(item: Healthy) -> str:
     )
 
 
-def _forwarding(network: Network, machines: Sequence[Machine], ways: Sequence[Way], plan: Plan) -> str:
+def _forwarding(network: Network, machines: Sequence[Machine], router_links: Sequence[RouterLink], plan: Plan) -> str:
     lines = [
         "ct state established,related accept",
         f'iifname "{addresses.UPLINK}" drop',
@@ -137,12 +139,12 @@ def _forwarding(network: Network, machines: Sequence[Machine], ways: Sequence[Wa
     ]
     for subnet in network.subnets:
         if subnet.egress is not None:
-            sources, inside = _set(held(subnet, machines)), _inside(network, plan)
+            sources, inside = _set(sending_ranges(subnet, machines)), _inside(network, plan)
             lines.append(f'iifname "m-*" oifname "{addresses.UPLINK}" ip saddr {sources} ip daddr != {inside} accept')
-    for way in ways:
-        for passage in way.passages:
-            between = f"ip saddr {_set(passage.sources)} ip daddr {passage.destination}"
-            lines.append(f'iifname "m-*" oifname "{way.link}" {between} accept')
+    for router_link in router_links:
+        for permit in router_link.permits:
+            between = f"ip saddr {_set(permit.sources)} ip daddr {permit.destination}"
+            lines.append(f'iifname "m-*" oifname "{router_link.link}" {between} accept')
     return _hook("forwarding", "filter", "forward priority filter", lines, policy="drop")
 
 
@@ -167,7 +169,7 @@ def _input(known: Sequence[Machine]) -> str:
 
 def _leaving(network: Network, machines: Sequence[Machine]) -> str:
     lines = [
-        f'oifname "{addresses.UPLINK}" ip saddr {_set(held(subnet, machines))} snat to {subnet.egress}'
+        f'oifname "{addresses.UPLINK}" ip saddr {_set(sending_ranges(subnet, machines))} snat to {subnet.egress}'
         for subnet in network.subnets
         if subnet.egress is not None
     ]

@@ -55,7 +55,7 @@ class Keeper:
     def spec(self) -> Machine | None:
         return self._spec
 
-    def told(self) -> dict[str, Any]:
+    def report(self) -> dict[str, Any]:
         """Return the machine for ``lab status``; a machine that is being removed has no specification."""
         spec, state = self._spec, self._state
         return {
@@ -178,7 +178,7 @@ class Keeper:
         process = self._parts.process()
         if process is not None:
             return await self._attend(spec, process)
-        return await self._revive(spec)
+        return await self._power_on(spec)
 
     async def _attend(self, spec: Machine, process: nspawn.Process) -> float | None:
         """Attend to a machine that runs."""
@@ -212,7 +212,7 @@ class Keeper:
             self._tell(report.phase, report.reason)
         return None
 
-    async def _revive(self, spec: Machine) -> float | None:
+    async def _power_on(self, spec: Machine) -> float | None:
         """Start a machine that does not run, or set the reason why it stays off."""
         self._cut = None
         code = await self._exit_code()

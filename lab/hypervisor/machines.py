@@ -82,9 +82,9 @@ class MachineParts:
 
     def console_log(self) -> Path:
         """Return the console log, which belongs to the machine's environment: the lab's own, or a tenant."""
-        guest = self.networks.plan_at(IPv4Interface(self.record()["address"]).ip).guest
+        tenant = self.networks.plan_at(IPv4Interface(self.record()["address"]).ip).tenant
         state = self.settings.state
-        return (replace(state, env=guest) if guest else state).console_log(self.name)
+        return (replace(state, env=tenant) if tenant else state).console_log(self.name)
 
     def powered_off(self) -> bool:
         """Return whether the machine was switched off at its power switch."""

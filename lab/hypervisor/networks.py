@@ -15,7 +15,7 @@ from lab.desired import Machine, Network, Peering
 from lab.hypervisor import addresses
 from lab.hypervisor.addresses import Plan
 from lab.hypervisor.namespaces import RUN, Namespace
-from lab.hypervisor.ways import Way
+from lab.hypervisor.router_links import RouterLink
 
 INTERNET = Namespace(RUN / "netns" / "internet")
 """The lab's own network namespace, which process 1 binds here."""
@@ -57,22 +57,22 @@ class Networks:
 
     own_plan: Plan
     """Plan of the lab's own environment."""
-    guests: dict[str, Plan] = field(default_factory=dict)
+    tenants: dict[str, Plan] = field(default_factory=dict)
     """Plans of its tenants, by name."""
 
     def plans(self) -> tuple[Plan, ...]:
         """Return the plans of all environments, the lab's own first."""
-        return (self.own_plan, *self.guests.values())
+        return (self.own_plan, *self.tenants.values())
 
     def plan_of(self, network: Network) -> Plan:
         """Return the plan of the environment to which a network belongs. Supernets are disjoint; a network in no
         tenant's supernet belongs to the lab's own environment."""
-        found = (plan for plan in self.guests.values() if network.ranges[0].subnet_of(plan.supernet))
+        found = (plan for plan in self.tenants.values() if network.ranges[0].subnet_of(plan.supernet))
         return next(found, self.own_plan)
 
     def plan_at(self, address: IPv4Address) -> Plan:
         """Return the plan of the environment to which an address belongs."""
-        found = (plan for plan in self.guests.values() if address in plan.supernet)
+        found = (plan for plan in self.tenants.values() if address in plan.supernet)
         return next(found, self.own_plan)
 
     async def ensure(self, network: Network) -> None:
@@ -145,13 +145,17 @@ class Networks:
         """Route to an attached machine the ranges that it is delivered besides its address. When two machines are
         delivered one range, as a rack's two gateways are, the machine with the lower address gets it while it runs."""
         link, metric = addresses.machine_link(machine.name), int(machine.address.ip) - int(machine.address.network[0])
-        ways = {str(range_): f"via {machine.address.ip} dev {link} onlink metric {metric}" for range_ in machine.routed}
-        await self._route(router_of(machine.network), link, ways, protocol=_DELIVERED)
+        router_links = {
+            str(range_): f"via {machine.address.ip} dev {link} onlink metric {metric}" for range_ in machine.routed
+        }
+        await self._route(router_of(machine.network), link, router_links, protocol=_DELIVERED)
 
     async def _route(self, router: Namespace, link: str, wanted: Mapping[str, str], *, protocol: str) -> None:
         """Make exactly these routes of a protocol on ``link``."""
         shown = json.loads(await router.query("-4", "route", "show", "dev", link, "protocol", protocol))
-        await router.ip([f"route replace {target} {way} proto {protocol}" for target, way in wanted.items()])
+        await router.ip(
+            [f"route replace {target} {router_link} proto {protocol}" for target, router_link in wanted.items()]
+        )
         gone = {str(IPv4Network(route["dst"])) for route in shown} - set(wanted)
         await router.ip([f"route del {target} dev {link} proto {protocol}" for target in sorted(gone)])
 
@@ -191,13 +195,19 @@ class Networks:
             if first.exists() and second.exists():
                 await self._pair(first, link, second, link)
 
-    async def ensure_ways(self, network: Network, ways: Sequence[Way], chosen: Mapping[IPv4Network, Way]) -> None:
+    async def ensure_ways(
+        self, network: Network, router_links: Sequence[RouterLink], chosen: Mapping[IPv4Network, RouterLink]
+    ) -> None:
         """Make the routes of ``chosen`` to other networks, over the links of ``ways``."""
         router = router_of(network.id)
-        for way in ways:
-            await self.own(router, way.link, [way.near])
-            routes = {str(target): f"via {way.hop} dev {way.link} onlink" for target, by in chosen.items() if by is way}
-            await self._route(router, way.link, routes, protocol=_WAYS)
+        for router_link in router_links:
+            await self.own(router, router_link.link, [router_link.near])
+            routes = {
+                str(target): f"via {router_link.hop} dev {router_link.link} onlink"
+                for target, by in chosen.items()
+                if by is router_link
+            }
+            await self._route(router, router_link.link, routes, protocol=_WAYS)
 
     async def ensure_operator(self, plan: Plan) -> None:
         """Make the namespace of an environment's operator, with a link to the internet."""
@@ -205,7 +215,7 @@ class Networks:
         await inside.create()
         await inside.set_sysctl({"net/ipv4/conf/all/rp_filter": "0", "net/ipv4/conf/default/rp_filter": "0"})
         # Names belong to an environment, so a tenant's operator has a name server of its own.
-        await self.own(inside, "lo", [plan.operator, *([addresses.INTERNET_DNS] if plan.guest else [])])
+        await self.own(inside, "lo", [plan.operator, *([addresses.INTERNET_DNS] if plan.tenant else [])])
         await self._pair(INTERNET, plan.place, inside, addresses.UPLINK)
         await self.own(inside, addresses.UPLINK, [plan.public])
         await inside.ip([f"route replace default via {addresses.INTERNET_GATEWAY} dev {addresses.UPLINK} onlink"])

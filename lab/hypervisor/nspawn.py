@@ -1,8 +1,7 @@
 """Machines as processes: starts systemd-nspawn, finds it again, and reaches inside.
 
 A machine is a child of process 1, not of the daemon, so it outlives the daemon. It is found by the ``--machine=``
-argument of its systemd-nspawn, in our own PID namespace. Its leader is the child that is process 1 of a namespace
-below.
+argument of its systemd-nspawn, in our own PID namespace. Its leader is process 1 of the machine's PID namespace.
 """
 
 from __future__ import annotations

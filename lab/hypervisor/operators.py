@@ -25,14 +25,14 @@ class Operators:
 
     async def admit(self, plan: Plan, networks: Sequence[Network]) -> None:
         """Make the namespace of a tenant's operator."""
-        if self._networks.guests.get(plan.guest) != plan:
-            self._networks.guests[plan.guest] = plan
+        if self._networks.tenants.get(plan.tenant) != plan:
+            self._networks.tenants[plan.tenant] = plan
             await self._networks.ensure_operator(plan)
             await self.serve_names(networks)
 
-    async def dismiss(self, guest: str) -> None:
+    async def dismiss(self, tenant: str) -> None:
         """Remove the namespace of a tenant's operator; the tenant's networks are gone by then."""
-        if (plan := self._networks.guests.pop(guest, None)) is not None:
+        if (plan := self._networks.tenants.pop(tenant, None)) is not None:
             await NameServer(operator_of(plan), addresses.INTERNET_DNS).stop()
             await self._networks.remove_operator(plan)
 
@@ -42,5 +42,5 @@ class Operators:
         for plan in self._networks.plans():
             mine = (network for network in networks if self._networks.plan_of(network) == plan)
             names = {name: address for network in mine for name, address in network.names.items()}
-            place = operator_of(plan) if plan.guest else INTERNET
+            place = operator_of(plan) if plan.tenant else INTERNET
             await NameServer(place, addresses.INTERNET_DNS).serve(names)

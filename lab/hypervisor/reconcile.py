@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, Protocol
 
 from lab.desired import CommandResult, Machine, MachineState, Network, Peering, TunnelState, World
-from lab.hypervisor import addresses, firewall, nspawn, ways
+from lab.hypervisor import addresses, firewall, nspawn, router_links
 from lab.hypervisor.addresses import Plan
 from lab.hypervisor.balancer import Balancers
 from lab.hypervisor.charon import PROCESS
@@ -23,8 +23,8 @@ from lab.hypervisor.machines import MachineParts
 from lab.hypervisor.namespaces import Namespace
 from lab.hypervisor.networks import Networks, router_of
 from lab.hypervisor.operators import Operators
+from lab.hypervisor.router_links import RouterLink
 from lab.hypervisor.settings import Settings
-from lab.hypervisor.ways import Way
 
 _LOG = logging.getLogger(__name__)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,62}")
@@ -58,7 +58,7 @@ class LabHypervisor:
         """Keepers by machine name; a machine that is replaced keeps its keeper."""
         self._made: dict[str, Network] = {}
         self._peered: tuple[tuple[Peering, ...], frozenset[str]] | None = None
-        self._ways: dict[str, tuple[Way, ...]] = {}
+        self._ways: dict[str, tuple[RouterLink, ...]] = {}
         """Links out of each network, as its router has them."""
         self._rules: dict[str, str] = {}
         """Document of nftables that each router has."""
@@ -111,9 +111,9 @@ class LabHypervisor:
         async with self._lock:
             await self._operators.admit(plan, self._world.networks)
 
-    async def dismiss(self, guest: str) -> None:
+    async def dismiss(self, tenant: str) -> None:
         async with self._lock:
-            await self._operators.dismiss(guest)
+            await self._operators.dismiss(tenant)
 
     def machine_state(self, machine_id: str) -> MachineState:
         """See :meth:`lab.desired.Hypervisor.machine_state`."""
@@ -163,7 +163,7 @@ class LabHypervisor:
     def report(self) -> dict[str, Any]:
         """Return everything for ``lab status``."""
         return {
-            "machines": [keeper.told() for _, keeper in sorted(self._keepers.items())],
+            "machines": [keeper.report() for _, keeper in sorted(self._keepers.items())],
             "networks": [_told(network) for network in self._made.values()],
             "load_balancers": self._balancers.verdicts(),
             "gateways": self._gateways.report(),
@@ -188,10 +188,10 @@ class LabHypervisor:
         self._made[network.id] = network
 
     async def _ensure_ways(self, network: Network) -> None:
-        found = ways.ways(network, self._world)
+        found = router_links.router_links(network, self._world)
         if found != self._ways.get(network.id, ()):
             self._ways.pop(network.id, None)
-            await self._networks.ensure_ways(network, found, ways.routes(found))
+            await self._networks.ensure_ways(network, found, router_links.routes(found))
             self._ways[network.id] = found
 
     async def _ensure_peerings(self, peerings: tuple[Peering, ...]) -> None:
@@ -217,7 +217,7 @@ class LabHypervisor:
             machines=self._world.machines,
             balancers=chosen,
             plan=self._networks.plan_of(network),
-            ways=ways.ways(network, self._world),
+            router_links=router_links.router_links(network, self._world),
         )
         if self._rules.get(network.id) != text:
             await command(router_of(network.id).inside(["nft", "-f", "-"]), stdin=text)

@@ -6,7 +6,7 @@ import json
 from functools import partial
 from typing import Any
 
-from lab.providers.aws_kinds import Call, Kind, absent_is_none, given, gone_is_fine, listed, tag_outputs
+from lab.providers.aws_kinds import Call, Kind, absent_is_none, given, gone_is_fine, tag_list, tag_outputs
 
 CONFLICT = ("DeleteConflict",)
 
@@ -78,7 +78,7 @@ def _create_role(call: Call) -> str:
     call.iam.create_role(
         RoleName=call.inputs["name"],
         AssumeRolePolicyDocument=call.inputs["assumeRolePolicy"],
-        Tags=listed(call.tags),
+        Tags=tag_list(call.tags),
         **given(call, Path="path", Description="description", MaxSessionDuration="maxSessionDuration"),
     )
     call.id = str(call.inputs["name"])
@@ -108,7 +108,7 @@ def _change_tags(call: Call, kind: str, **where: str) -> None:
     if before - call.tags.keys():
         getattr(call.iam, f"untag_{kind}")(TagKeys=sorted(before - call.tags.keys()), **where)
     if call.tags and call.changed("tags"):
-        getattr(call.iam, f"tag_{kind}")(Tags=listed(call.tags), **where)
+        getattr(call.iam, f"tag_{kind}")(Tags=tag_list(call.tags), **where)
 
 
 def _role(call: Call, name: str) -> dict[str, Any] | None:
@@ -182,7 +182,7 @@ def _delete_policy(call: Call) -> None:
 
 def _create_profile(call: Call) -> str:
     call.iam.create_instance_profile(
-        InstanceProfileName=call.inputs["name"], Tags=listed(call.tags), **given(call, Path="path")
+        InstanceProfileName=call.inputs["name"], Tags=tag_list(call.tags), **given(call, Path="path")
     )
     call.id = str(call.inputs["name"])
     _set_role(call)
@@ -233,7 +233,7 @@ def _create_provider(call: Call) -> str:
         Url=call.inputs["url"],
         ClientIDList=call.inputs.get("clientIdLists", []),
         ThumbprintList=call.inputs.get("thumbprintLists", []),
-        Tags=listed(call.tags),
+        Tags=tag_list(call.tags),
     )
     return str(made["OpenIDConnectProviderArn"])
 

@@ -189,10 +189,10 @@ def specification(kind: str, call: Call) -> list[dict[str, Any]]:
     """Return tags in the form that EC2 takes at creation."""
     if not call.tags:
         return []
-    return [{"ResourceType": kind, "Tags": listed(call.tags)}]
+    return [{"ResourceType": kind, "Tags": tag_list(call.tags)}]
 
 
-def listed(tags: Mapping[str, str]) -> list[dict[str, str]]:
+def tag_list(tags: Mapping[str, str]) -> list[dict[str, str]]:
     """Return tags in the API's form, a list."""
     return [{"Key": key, "Value": value} for key, value in sorted(tags.items())]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lab.providers.aws_kinds import Call, Described, Kind, code_of, given, gone_is_fine, listed, specification
+from lab.providers.aws_kinds import Call, Described, Kind, code_of, given, gone_is_fine, specification, tag_list
 
 OPEN = ("initiating-request", "pending-acceptance", "provisioning", "active")
 
@@ -82,7 +82,7 @@ def _accept_peering(call: Call) -> str:
         call.ec2.accept_vpc_peering_connection(VpcPeeringConnectionId=call.id)
         call.until(lambda: (PEERINGS.one(call) or {}).get("Status", {}).get("Code") == "active" or None, f"{call.id}")
     if call.tags:
-        call.ec2.create_tags(Resources=[call.id], Tags=listed(call.tags))
+        call.ec2.create_tags(Resources=[call.id], Tags=tag_list(call.tags))
     return call.id
 
 

@@ -17,7 +17,7 @@ from clouds.aws.session import Session
 from lab.providers.aws_egress import egress_kinds
 from lab.providers.aws_groups import group_kinds
 from lab.providers.aws_iam import iam_kinds
-from lab.providers.aws_kinds import AwsRefusedError, Call, Kind, listed
+from lab.providers.aws_kinds import AwsRefusedError, Call, Kind, tag_list
 from lab.providers.aws_lookups import known_lookups, look_up
 from lab.providers.aws_peering import peering_kinds
 from lab.providers.aws_routes import route_kinds
@@ -242,7 +242,7 @@ class AwsProvider(BaseProvider):
             if gone:
                 call.ec2.delete_tags(Resources=[call.id], Tags=[{"Key": key} for key in sorted(gone)])
             if call.tags:
-                call.ec2.create_tags(Resources=[call.id], Tags=listed(call.tags))
+                call.ec2.create_tags(Resources=[call.id], Tags=tag_list(call.tags))
         if kind.update is not None:
             kind.update(call)
             return

@@ -13,8 +13,8 @@ from lab.providers.aws_kinds import (
     arn,
     deletes,
     given,
-    listed,
     specification,
+    tag_list,
 )
 
 _TEMPLATE_DATA = (
@@ -64,7 +64,7 @@ def template_data(inputs: dict[str, Any]) -> dict[str, Any]:
     data["NetworkInterfaces"] = [_interface(item) for item in inputs.get("networkInterfaces", [])]
     data["BlockDeviceMappings"] = [_disk(item) for item in inputs.get("blockDeviceMappings", [])]
     data["TagSpecifications"] = [
-        {"ResourceType": item["resourceType"], "Tags": listed(item.get("tags", {}))}
+        {"ResourceType": item["resourceType"], "Tags": tag_list(item.get("tags", {}))}
         for item in inputs.get("tagSpecifications", [])
     ]
     return {key: value for key, value in data.items() if value not in ([], {})}

@@ -14,13 +14,14 @@ import grpc
 from google.protobuf import any_pb2, empty_pb2
 from pulumi.runtime.proto import provider_pb2, status_pb2
 
+from clouds.base.inputs import UNKNOWN
 from lab.providers.azure_lookups import look_up, lookup_of
 from lab.providers.base import BaseProvider, type_of
 from lab.providers.client import ApiError, CancelledError, Client
 from lab.providers.protocol import log_to_engine
 from lab.providers.shapes import imported_inputs, refreshed_inputs, to_body, to_outputs
 from lab.providers.tokens import Token, known_tokens
-from lab.providers.values import UNKNOWN, from_struct, keep_secrets, plain, preview_outputs, to_struct
+from lab.providers.values import from_struct, keep_secrets, plain, preview_outputs, to_struct
 
 TIMEOUT_S = 7200.0
 """Default of the real plugin, in seconds."""

@@ -6,7 +6,8 @@ from __future__ import annotations
 import re
 from typing import Any, Literal
 
-from lab.providers.values import UNKNOWN, plain
+from clouds.base.inputs import UNKNOWN
+from lab.providers.values import plain
 
 Kind = Literal["add", "delete", "update"]
 

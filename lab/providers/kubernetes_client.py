@@ -68,14 +68,14 @@ class Client(connection.Client):
     def _discover(self, api_version: str) -> dict[str, Resource]:
         base = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
         try:
-            listed = self.send("GET", base)["resources"]
+            tag_list = self.send("GET", base)["resources"]
         except ApiError as problem:
             if problem.status == 404:
                 return {}
             raise
         return {
             one["kind"]: Resource(base=base, plural=one["name"], namespaced=one["namespaced"])
-            for one in listed
+            for one in tag_list
             if "/" not in one["name"]
         }
 
@@ -105,18 +105,18 @@ class Client(connection.Client):
         only = {"fieldSelector": f"metadata.name={name}"}
         while True:
             try:
-                listed = self.send("GET", resource.path(namespace), query=only)
+                tag_list = self.send("GET", resource.path(namespace), query=only)
             except ApiError as problem:
                 # A server that is being replaced is away for a moment; its successor has the same objects.
                 if 0 < problem.status < 500 or time.monotonic() >= deadline:
                     raise
                 self.wait(RECONNECT_S)
                 continue
-            yield next(iter(listed.get("items") or []), None)
+            yield next(iter(tag_list.get("items") or []), None)
             left = deadline - time.monotonic()
             if left <= 0:
                 return
-            query = {**only, "watch": "true", "resourceVersion": listed["metadata"]["resourceVersion"]}
+            query = {**only, "watch": "true", "resourceVersion": tag_list["metadata"]["resourceVersion"]}
             yield from self._watch(resource.path(namespace), query, seconds=min(left, WATCH_S))
             self.wait(0)
 

@@ -65,11 +65,11 @@ def load_access(given: str, *, context: str = "", cluster: str = "", namespace: 
 
 def _ambient() -> dict[str, Any]:
     """Merge the files of ``KUBECONFIG``, or read ``~/.kube/config``; of several equal entries the first one counts."""
-    listed = os.environ.get("KUBECONFIG", "")
-    paths = [Path(one) for one in listed.split(os.pathsep) if one] or [Path.home() / ".kube" / "config"]
+    tag_list = os.environ.get("KUBECONFIG", "")
+    paths = [Path(one) for one in tag_list.split(os.pathsep) if one] or [Path.home() / ".kube" / "config"]
     found = [_parsed(path.read_text(encoding="utf-8"), path=path) for path in paths if path.is_file()]
     if not found:
-        raise ConfigError(f"there is no kubeconfig: KUBECONFIG is {listed!r} and leads to no file")
+        raise ConfigError(f"there is no kubeconfig: KUBECONFIG is {tag_list!r} and leads to no file")
     merged: dict[str, Any] = {}
     for config in found:
         merged["current-context"] = merged.get("current-context") or config.get("current-context", "")

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from clouds.base.inputs import UNKNOWN
 from lab.providers.kubernetes_objects import Object, is_kind
-from lab.providers.values import UNKNOWN
 
 Path = tuple[str | int, ...]
 _SELECTOR = ("spec.selector",)

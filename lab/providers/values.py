@@ -9,9 +9,7 @@ from typing import Any
 
 from google.protobuf import json_format, struct_pb2
 
-SIGNATURE = "4dabf18193072939515e22adb298388d"
-SECRET = "1b47061264138c4ac30d75fd1eb44270"  # noqa: S105 - the protocol's marker, not a secret
-UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
+from clouds.base.inputs import SECRET, SIGNATURE, UNKNOWN
 
 
 def from_struct(struct: struct_pb2.Struct) -> dict[str, Any]:

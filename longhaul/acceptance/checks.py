@@ -8,35 +8,37 @@ from contextlib import contextmanager, suppress
 from longhaul.acceptance import cluster, disruption, gpus, joining, scaling
 from longhaul.acceptance.check import TOLD, Check
 from longhaul.acceptance.clouds import nothing_public
-from longhaul.acceptance.subject import Subject
+from longhaul.acceptance.target import Target
 from longhaul.acceptance.traffic import Traffic
 
 
 @contextmanager
-def checks(subject: Subject, *, disrupt: bool) -> Iterator[tuple[Check, ...]]:
+def checks(target: Target, *, disrupt: bool) -> Iterator[tuple[Check, ...]]:
     """Yield the checks of an environment. What they share on its cluster is removed at the end of the block."""
-    traffic = Traffic(subject)
+    traffic = Traffic(target)
     try:
         yield (
-            _check("components", "the API answers, and status finds all well", lambda: cluster.components(subject)),
-            _check("nodes", "every node is ready and of the declared version", lambda: cluster.nodes(subject)),
+            _check(
+                "components", "the API answers, and status finds everything healthy", lambda: cluster.components(target)
+            ),
+            _check("nodes", "every node is ready and of the declared version", lambda: cluster.nodes(target)),
             _check("pods by address", "pods of every two sites reach each other by address", traffic.addresses),
             _check("pods by name", "pods of every two sites reach each other by a Service's name", traffic.names),
             _check("dns", "full names are found on every site, and none is made up", traffic.dns),
             _check("metadata", "pods in clouds do not reach the machine's metadata", traffic.metadata),
-            _check("gpus", "nodes offer the declared GPUs, and pods get them", lambda: gpus.gpu_pods(subject)),
-            _check("unknown machine", "one that does not exist cannot join", lambda: joining.unknown_machine(subject)),
-            _check("live node", "nobody gets a certificate in a live node's name", lambda: joining.live_node(subject)),
-            _check("nothing public", "only gateways have public addresses", lambda: nothing_public(subject)),
-            _check("no keys", "the engine's state holds no private key", lambda: cluster.no_keys(subject)),
+            _check("gpus", "nodes offer the declared GPUs, and pods get them", lambda: gpus.gpu_pods(target)),
+            _check("unknown machine", "one that does not exist cannot join", lambda: joining.unknown_machine(target)),
+            _check("live node", "nobody gets a certificate in a live node's name", lambda: joining.live_node(target)),
+            _check("nothing public", "only gateways have public addresses", lambda: nothing_public(target)),
+            _check("no keys", "the engine's state holds no private key", lambda: cluster.no_keys(target)),
             _check("removal", "what these checks made on the cluster is gone", traffic.removed),
             _check(
                 "scaling",
                 "a machine more by the cloud's interface joins, a machine fewer leaves",
-                lambda: scaling.one_more_and_back(subject),
+                lambda: scaling.one_more_and_back(target),
             ),
-            *([_disruption(subject)] if disrupt else []),
-            _check("second up", "`up` again changes nothing", lambda: cluster.unchanged(subject)),
+            *([_disruption(target)] if disrupt else []),
+            _check("second up", "`up` again changes nothing", lambda: cluster.unchanged(target)),
         )
     finally:
         # Needed when the check "removal" did not run. Deletion is requested first; a timeout after that does no harm.
@@ -44,9 +46,9 @@ def checks(subject: Subject, *, disrupt: bool) -> Iterator[tuple[Check, ...]]:
             traffic.removed()
 
 
-def _disruption(subject: Subject) -> Check:
-    shows = "the API goes on while a store's machine, then an API server is restarted"
-    return Check(name="restarts", shows=shows, run=lambda: disruption.restarts(subject))
+def _disruption(target: Target) -> Check:
+    shows = "the API goes on while an etcd machine, then an API server is restarted"
+    return Check(name="restarts", shows=shows, run=lambda: disruption.restarts(target))
 
 
 def _check(name: str, shows: str, run: Callable[[], str]) -> Check:

@@ -6,12 +6,12 @@ from clouds.registry import cloud_of
 from components.model import Environment
 from components.model.places import place_of
 from longhaul.acceptance.check import NotApplicableError, NotSoError
-from longhaul.acceptance.subject import Subject
+from longhaul.acceptance.target import Target
 
 
-def nothing_public(subject: Subject) -> str:
+def nothing_public(target: Target) -> str:
     """Check that every public address belongs to a gateway, and that no instance has one."""
-    places = [place_of(subject.environment, name) for name in subject.environment.sites]
+    places = [place_of(target.environment, name) for name in target.environment.sites]
     # Sites of one region list the same addresses; each address is counted once.
     held = {one.address: one for place in places for one in cloud_of(place.site).listing.public_addresses(place)}
     if not held:
@@ -24,4 +24,4 @@ def nothing_public(subject: Subject) -> str:
 def left(environment: Environment) -> list[str]:
     """Return the resources that the clouds still list of an environment."""
     places = [place_of(environment, name) for name in environment.sites]
-    return list(dict.fromkeys(one for place in places for one in cloud_of(place.site).listing.left(place)))
+    return list(dict.fromkeys(one for place in places for one in cloud_of(place.site).listing.remaining(place)))

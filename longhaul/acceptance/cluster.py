@@ -10,11 +10,11 @@ from components.model.nodes import SITE_LABEL
 from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.limit import Limit
 from longhaul.acceptance.steps import must
-from longhaul.acceptance.subject import Subject
+from longhaul.acceptance.target import Target
 from longhaul.drain import NODES
 from longhaul.exits import Exit
+from longhaul.hosts.inventory import has_hosts
 from longhaul.kubernetes.connection import Object
-from longhaul.racks.inventory import has_racks
 from longhaul.status.cluster import node as node_view
 from longhaul.status.fleet import Verdict
 
@@ -27,19 +27,19 @@ UNASKED = (Exit.USAGE, Exit.UNREACHABLE)
 errors that pass by themselves (clouds/azure/session.py), so asking again is useless."""
 
 
-def components(subject: Subject) -> str:
+def components(target: Target) -> str:
     """Wait until ``longhaul status`` finds everything healthy: load balancer probes and tunnels need some time."""
-    return await_well(subject, subject.soon())
+    return await_healthy(target, target.soon())
 
 
-def await_well(subject: Subject, limit: Limit) -> str:
+def await_healthy(target: Target, limit: Limit) -> str:
     """Wait until ``longhaul status`` finds everything healthy, and return its counts as text. ``LateError`` with its
     last findings when that takes too long; ``NotSoError`` at once when it cannot ask, or no control-plane machine
     exists."""
     found: dict[str, Any] = {}
 
     def why_not() -> str:
-        done = subject.commands.run("status", "--json", limit=limit)
+        done = target.commands.run("status", "--json", limit=limit)
         said = f"`longhaul status` ended with {done.code}{f': {done.said}' if done.said else ''}"
         if done.code in UNASKED:
             raise NotSoError(said)
@@ -52,25 +52,31 @@ def await_well(subject: Subject, limit: Limit) -> str:
             raise NotSoError("no machine of the control plane is in its cloud: `longhaul up` makes them")
         return "" if done.code == Exit.OK else "; ".join(_unwell(found)) or "it says no more than that"
 
-    limit.eventually(why_not, what="`longhaul status` finds all well")
-    counted = (("machines", "machine"), ("stores", "store"), ("links", "link"), ("nodes", "node"), ("addons", "add-on"))
+    limit.eventually(why_not, what="`longhaul status` finds everything healthy")
+    counted = (
+        ("machines", "machine"),
+        ("etcd_clusters", "etcd cluster"),
+        ("links", "link"),
+        ("nodes", "node"),
+        ("addons", "add-on"),
+    )
     parts = [f"{len(found[key])} {word}{'' if len(found[key]) == 1 else 's'}" for key, word in counted]
-    return f"the API ({found['api']['reason']}), {', '.join(parts)}: all well"
+    return f"the API ({found['api']['reason']}), {', '.join(parts)}: all healthy"
 
 
 def _unwell(status: Mapping[str, Any]) -> Iterator[str]:
     """Yield the parts whose verdict is neither ok nor unknown, each with its reason."""
-    stores = [{"name": f"{name} store", **store} for name, store in status.get("stores", {}).items()]
+    clusters = [{"name": f"{name} cluster", **etcd} for name, etcd in status.get("etcd_clusters", {}).items()]
     groups = (status.get(part, ()) for part in ("machines", "links", "nodes", "pools", "addons"))
-    for one in (*stores, {"name": "API", **status.get("api", {})}, *(item for group in groups for item in group)):
+    for one in (*clusters, {"name": "API", **status.get("api", {})}, *(item for group in groups for item in group)):
         if one.get("verdict") not in ("ok", "unknown"):
             yield f"{one.get('name')} is {one.get('verdict')}: {one.get('reason')}"
 
 
-def nodes(subject: Subject) -> str:
+def nodes(target: Target) -> str:
     """Check that all nodes are ready, and that API servers and kubelets have one version: the file sets the API
     servers' version, this release the kubelets'."""
-    environment, api = subject.environment, subject.api("")
+    environment, api = target.environment, target.api("")
     wanted = f"v{environment.versions.kubernetes}"
     served = str(api.get("/version").get("gitVersion"))
     if served != wanted:
@@ -86,40 +92,40 @@ def nodes(subject: Subject) -> str:
         few = [f"{len(items)} nodes of {least}"] if len(items) < least else []
         return "; ".join((*few, *unready, *others))
 
-    subject.soon().await_items(api, NODES, why_not, what="every node is ready and of the declared version")
+    target.soon().await_items(api, NODES, why_not, what="every node is ready and of the declared version")
     sites = ", ".join(sorted({item["metadata"]["labels"].get(SITE_LABEL, "no site") for item in seen}))
     return f"{len(seen)} nodes ready on {sites or 'no site'}, API servers and kubelets {wanted}"
 
 
-def unchanged(subject: Subject) -> str:
+def unchanged(target: Target) -> str:
     """Run ``up`` again, and check that previews before and after it, and the racks, report no change."""
-    before = _changes(subject)
+    before = _changes(target)
     if before:
         raise NotSoError(f"before a second `up` its preview would change: {before}")
-    must(subject.commands, "up", "--yes", limit=subject.limit)
-    after = _changes(subject)
+    must(target.commands, "up", "--yes", limit=target.limit)
+    after = _changes(target)
     if after:
         raise NotSoError(f"after a second `up` its preview would change: {after}")
-    if not has_racks(subject.environment):
-        return "a second `up` ended well, previews before and after it change nothing"
-    hosts = json.loads(must(subject.commands, "hosts", "--json", limit=subject.limit).stdout)["hosts"]
+    if not has_hosts(target.environment):
+        return "a second `up` succeeded, previews before and after it change nothing"
+    hosts = json.loads(must(target.commands, "hosts", "--json", limit=target.limit).stdout)["hosts"]
     changed = {name: host["changed"] for name, host in hosts.items() if host["changed"]}
     if changed:
         raise NotSoError(f"racks were changed again: {changed}")
-    return f"a second `up` ended well, previews before and after it and {len(hosts)} rack machines change nothing"
+    return f"a second `up` succeeded, previews before and after it and {len(hosts)} rack machines change nothing"
 
 
-def _changes(subject: Subject) -> str:
-    counts = json.loads(must(subject.commands, "plan", "--raw", "--format", "json", limit=subject.limit).stdout)
+def _changes(target: Target) -> str:
+    counts = json.loads(must(target.commands, "plan", "--raw", "--format", "json", limit=target.limit).stdout)
     stacks = {"infrastructure": counts, "objects": counts.get("objects", {})}
     return ", ".join(
         f"{stack}: {counts[key]} to {key}" for stack, counts in stacks.items() for key in COUNTS if counts.get(key)
     )
 
 
-def no_keys(subject: Subject) -> str:
+def no_keys(target: Target) -> str:
     """Check that the engine's state, decrypted in memory, holds no private key."""
-    exported = subject.exported()
+    exported = target.exported()
     if not exported:
         raise NotApplicableError("the engine keeps no state of it")
     counts = {stack: len(json.loads(text)["deployment"].get("resources") or ()) for stack, text in exported.items()}

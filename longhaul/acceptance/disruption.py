@@ -12,8 +12,8 @@ from clouds.registry import cloud_of
 from components.model import Environment
 from components.model.places import place_of
 from longhaul.acceptance.check import NotApplicableError, NotSoError
-from longhaul.acceptance.cluster import await_well
-from longhaul.acceptance.subject import Subject
+from longhaul.acceptance.cluster import await_healthy
+from longhaul.acceptance.target import Target
 from longhaul.acceptance.waiting import Clock
 from longhaul.kubernetes.api import Api
 from longhaul.kubernetes.connection import ApiError
@@ -55,9 +55,9 @@ class Calls:
             self._last = now
 
 
-def restarts(subject: Subject) -> str:
+def restarts(target: Target) -> str:
     """Restart one etcd machine and one API server, one after the other, and wait in between until all is healthy."""
-    environment = subject.environment
+    environment = target.environment
     control = environment.control_plane
     if control.etcd.members < LEAST_MEMBERS or control.api.servers < LEAST_SERVERS:
         raise NotApplicableError(
@@ -66,9 +66,9 @@ def restarts(subject: Subject) -> str:
         )
     said = []
     for machine in (f"{environment.name}-etcd-0", f"{environment.name}-api-0"):
-        with calling(subject.api("")) as calls:
+        with calling(target.api("")) as calls:
             restart(environment, machine)
-            await_well(subject, subject.soon())
+            await_healthy(target, target.soon())
         said.append(f"{machine}: {calls.made} calls, {calls.failed} failed, {calls.longest_s:.1f} s without an answer")
         if calls.longest_s > GAP_S:
             raise NotSoError(f"{said[-1]}, more than {GAP_S:.0f} s")

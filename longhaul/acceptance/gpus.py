@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from components.model.nodes import BARE_METAL_POOL, POOL_LABEL, rack_node_name
+from components.model.nodes import HOSTS_POOL_LABEL, POOL_LABEL, host_node_name
 from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.pods import NAMESPACES, await_pods, namespace, ready
-from longhaul.acceptance.subject import Subject
+from longhaul.acceptance.target import Target
 from longhaul.drain import NODES
 from longhaul.kubernetes.api import path_of
 from longhaul.kubernetes.connection import Object
@@ -17,11 +17,11 @@ RESOURCE = "nvidia.com/gpu"
 SPACE = "longhaul-acceptance-gpus"
 
 
-def gpu_pods(subject: Subject) -> str:
+def gpu_pods(target: Target) -> str:
     """Run one pod on each node with GPUs. It requests one GPU and does nothing with it."""
-    environment, api = subject.environment, subject.api("")
+    environment, api = target.environment, target.api("")
     declared = {name: environment.machine_type(pool.machine_type).gpus for name, pool in environment.pools.items()}
-    hosts = {rack_node_name(environment, host.name): host.gpus for host in environment.hosts}
+    hosts = {host_node_name(environment, host.name): host.gpus for host in environment.hosts}
     nodes = {str(item["metadata"]["name"]): item for item in api.items(NODES) if ready(item)}
     wanted = {name: count for name, item in nodes.items() if (count := _declared(item, declared, hosts))}
     if not wanted:
@@ -30,10 +30,10 @@ def gpu_pods(subject: Subject) -> str:
         offered = int(nodes[name]["status"].get("allocatable", {}).get(RESOURCE, 0))
         if offered != count:
             raise NotSoError(f"{name} offers {offered} GPUs, the file says {count}")
-    with namespace(api, subject.soon, SPACE) as space:
+    with namespace(api, target.soon, SPACE) as space:
         for name in wanted:
-            api.post(f"{NAMESPACES}{path_of(space)}/pods", _pod(name, subject.image))
-        await_pods(api, subject.soon(), space, len(wanted))
+            api.post(f"{NAMESPACES}{path_of(space)}/pods", _pod(name, target.image))
+        await_pods(api, target.soon(), space, len(wanted))
     counts = Counter(wanted.values())
     said = ", ".join(f"{number} with {gpus}" for gpus, number in sorted(counts.items()))
     return f"nodes offer their GPUs ({said}); a pod on each was given one"
@@ -41,7 +41,7 @@ def gpu_pods(subject: Subject) -> str:
 
 def _declared(item: Object, pools: dict[str, int], hosts: dict[str, int]) -> int:
     pool = item["metadata"]["labels"].get(POOL_LABEL, "")
-    return hosts.get(item["metadata"]["name"], 0) if pool == BARE_METAL_POOL else pools.get(pool, 0)
+    return hosts.get(item["metadata"]["name"], 0) if pool == HOSTS_POOL_LABEL else pools.get(pool, 0)
 
 
 def _pod(node: str, image: str) -> Object:

@@ -17,7 +17,7 @@ from components.model.nodes import POOL_LABEL
 from components.model.places import place_of
 from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.pods import ready
-from longhaul.acceptance.subject import Subject
+from longhaul.acceptance.target import Target
 from longhaul.drain import NODES
 from longhaul.kubernetes.api import path_of
 from longhaul.kubernetes.connection import Object
@@ -25,36 +25,36 @@ from longhaul.kubernetes.connection import Object
 CLIENT = "kubernetes.io/kube-apiserver-client-kubelet"
 SERVING = "kubernetes.io/kubelet-serving"
 REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
-JOIN_SERVICE = "longhaul:join"
+JOIN_USER = "longhaul:join"
 """User whose statement of what a machine proved is trusted by the node controller (images/rootfs,
 ``longhaul-join``)."""
 
 
-def unknown_machine(subject: Subject) -> str:
+def unknown_machine(target: Target) -> str:
     """Check that a request in the join endpoint's form is refused for a machine that does not exist."""
-    pool = _pool(subject)
-    place = place_of(subject.environment, subject.environment.pools[pool].site)
-    return _refused(subject, cloud_of(place.site).groups.nobody(place, pool), site=place.name)
+    pool = _pool(target)
+    place = place_of(target.environment, target.environment.pools[pool].site)
+    return _refused(target, cloud_of(place.site).groups.unused_name(place, pool), site=place.name)
 
 
-def live_node(subject: Subject) -> str:
+def live_node(target: Target) -> str:
     """Check that a request for the name of a node that exists is refused."""
-    pool = _pool(subject)
-    nodes = subject.api("").items(NODES, labelSelector=f"{POOL_LABEL}={pool}")
+    pool = _pool(target)
+    nodes = target.api("").items(NODES, labelSelector=f"{POOL_LABEL}={pool}")
     name = next((str(item["metadata"]["name"]) for item in nodes if ready(item)), "")
     if not name:
         raise NotApplicableError(f"pool {pool} has no node that is ready")
-    return _refused(subject, name, site=subject.environment.pools[pool].site)
+    return _refused(target, name, site=target.environment.pools[pool].site)
 
 
 def signed(node: str, addresses: Sequence[str] = ()) -> bytes:
     """Return a node's certificate signing request in PEM. Its key is thrown away."""
     key = ec.generate_private_key(ec.SECP256R1())
-    subject = [
+    target = [
         x509.NameAttribute(NameOID.ORGANIZATION_NAME, "system:nodes"),
         x509.NameAttribute(NameOID.COMMON_NAME, f"system:node:{node}"),
     ]
-    builder = x509.CertificateSigningRequestBuilder().subject_name(x509.Name(subject))
+    builder = x509.CertificateSigningRequestBuilder().subject_name(x509.Name(target))
     if addresses:
         names = [x509.DNSName(node), *(x509.IPAddress(ip_address(address)) for address in addresses)]
         builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
@@ -82,18 +82,18 @@ def request_for(
     }
 
 
-def _pool(subject: Subject) -> str:
-    for name in subject.environment.pools:
+def _pool(target: Target) -> str:
+    for name in target.environment.pools:
         return name
-    raise NotApplicableError("the environment has no pool: rack hosts join with a token each")
+    raise NotApplicableError("the environment has no pool: hosts join with a token each")
 
 
-def _refused(subject: Subject, name: str, *, site: str) -> str:
+def _refused(target: Target, name: str, *, site: str) -> str:
     """Make the request, wait for its refusal, and delete it."""
-    api = subject.api("")
+    api = target.api("")
     wanted = request_for(name, annotations=proof(name, site=site))
     path = REQUESTS + path_of(wanted["metadata"]["name"])
-    made = subject.api(JOIN_SERVICE).post(REQUESTS, wanted)
+    made = target.api(JOIN_USER).post(REQUESTS, wanted)
     said: list[str] = []
 
     def why_not(items: list[Object]) -> str:
@@ -104,7 +104,7 @@ def _refused(subject: Subject, name: str, *, site: str) -> str:
         return "" if said else "nobody has decided yet"
 
     try:
-        subject.soon().await_items(
+        target.soon().await_items(
             api,
             REQUESTS,
             why_not,

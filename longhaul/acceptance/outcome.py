@@ -52,7 +52,7 @@ class Report:
     stays: Stay
     begun: datetime
     seconds: float
-    terms: str
+    budget: str
     """Limits of the run, and its expected maximum of machines, time and cost."""
     log: str
     """Path of the log of its steps."""

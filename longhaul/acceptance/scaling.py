@@ -12,7 +12,7 @@ from components.model.places import place_of
 from longhaul.acceptance.check import NotApplicableError
 from longhaul.acceptance.limit import Limit
 from longhaul.acceptance.pods import ready
-from longhaul.acceptance.subject import Subject
+from longhaul.acceptance.target import Target
 from longhaul.drain import NODES
 from longhaul.kubernetes.connection import Object
 
@@ -32,33 +32,33 @@ def scaled_pool(environment: Environment) -> str | None:
     return min(growing, key=lambda name: (types[name].gpus, types[name].vcpus, name), default=None)
 
 
-def one_more_and_back(subject: Subject, grown: Callable[[Environment, str], Scaled] = group_of) -> str:
+def one_more_and_back(target: Target, grown: Callable[[Environment, str], Scaled] = group_of) -> str:
     """Add one machine and remove it again. The size is set back whatever happens in between."""
-    environment = subject.environment
+    environment = target.environment
     pool = scaled_pool(environment)
     if pool is None:
-        raise NotApplicableError("no pool may grow beyond its `min`")
+        raise NotApplicableError("no pool has a `max` above its `min`")
     group = grown(environment, pool)
     before = group.size()
     if before >= environment.pools[pool].max:
         raise NotApplicableError(f"pool {pool} has its {before} machines, as many as it may have")
-    _await(subject, pool, before, subject.soon())
+    _await(target, pool, before, target.soon())
     try:
         group.resize(before + 1)
-        limit = subject.soon()
+        limit = target.soon()
         given = limit.left()
-        _await(subject, pool, before + 1, limit)
+        _await(target, pool, before + 1, limit)
         joined = given - limit.left()
     finally:
         group.resize(before)
-    limit = subject.soon()
+    limit = target.soon()
     given = limit.left()
-    _await(subject, pool, before, limit)
+    _await(target, pool, before, limit)
     gone = given - limit.left()
     return f"pool {pool} from {before} to {before + 1}: ready after {joined:.0f} s; back: gone after {gone:.0f} s"
 
 
-def _await(subject: Subject, pool: str, count: int, limit: Limit) -> None:
+def _await(target: Target, pool: str, count: int, limit: Limit) -> None:
     """Wait until the pool has exactly that many nodes, all ready."""
 
     def why_not(items: list[Object]) -> str:
@@ -66,7 +66,7 @@ def _await(subject: Subject, pool: str, count: int, limit: Limit) -> None:
         return "" if well == len(items) == count else f"{well} of {len(items)} nodes ready"
 
     limit.await_items(
-        subject.api(""),
+        target.api(""),
         NODES,
         why_not,
         what=f"pool {pool} has {count} nodes, all ready",

@@ -31,7 +31,7 @@ def to_markdown(report: Report) -> str:
     parts = [f"# {_title(report)}", _summary(report)]
     parts += [report.note] if report.note else []
     begun = report.begun.isoformat(timespec="seconds")
-    parts.append("\n".join((f"- Begun: {begun}", f"- Terms: {report.terms}", f"- Log: `{report.log}`")))
+    parts.append("\n".join((f"- Begun: {begun}", f"- Terms: {report.budget}", f"- Log: `{report.log}`")))
     for title, outcomes in (("Steps", report.steps), ("Checks", report.checks)):
         if outcomes:
             parts += [f"## {title}", "\n".join((*head, *map(_row, outcomes)))]
@@ -49,7 +49,7 @@ def to_json(report: Report) -> dict[str, Any]:
         "interrupted": report.interrupted,
         "begun": report.begun.isoformat(timespec="seconds"),
         "seconds": round(report.seconds, 1),
-        "terms": report.terms,
+        "terms": report.budget,
         "log": report.log,
         "note": report.note,
         "steps": _listed(report.steps),

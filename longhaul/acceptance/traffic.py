@@ -13,7 +13,7 @@ from components.model import Environment, plan
 from components.model.nodes import SITE_LABEL, pool_taints
 from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.pods import NAMESPACE, Talker, namespace, ready, talkers
-from longhaul.acceptance.subject import Subject
+from longhaul.acceptance.target import Target
 from longhaul.drain import NODES
 from longhaul.kubernetes.connection import Object
 
@@ -25,8 +25,8 @@ METADATA = "169.254.169.254"
 class Traffic:
     """Pods on all sites. The first of these checks creates them, and the last removes them."""
 
-    def __init__(self, subject: Subject) -> None:
-        self._subject, self._talkers = subject, dict[str, Talker]()
+    def __init__(self, target: Target) -> None:
+        self._subject, self._talkers = target, dict[str, Talker]()
         self._stack = ExitStack()
 
     def addresses(self) -> str:
@@ -78,17 +78,17 @@ class Traffic:
         return f"the namespace {NAMESPACE} and its pods are gone"
 
     def _make(self) -> None:
-        subject = self._subject
-        api = subject.api("")
+        target = self._subject
+        api = target.api("")
         listed = [item for item in api.items(NODES) if ready(item)]
         sites = sorted({item["metadata"]["labels"].get(SITE_LABEL, "") for item in listed} - {""})
         if not sites:
             raise NotApplicableError("the environment has no nodes")
-        space = self._stack.enter_context(namespace(api, subject.soon))
-        taken = tolerations(subject.environment)
+        space = self._stack.enter_context(namespace(api, target.soon))
+        taken = tolerations(target.environment)
         # The prefix keeps pod names unique: a site may have the name of one of the cluster's own Services.
         wanted = {f"on-{site}": site for site in sites}
-        made = talkers(api, subject.soon(), subject.image, wanted, tolerations=taken, space=space)
+        made = talkers(api, target.soon(), target.image, wanted, tolerations=taken, space=space)
         self._talkers = {site: made[name] for name, site in wanted.items()}
 
     def _require(self) -> None:

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from components.model import Environment
-    from longhaul.acceptance.course import Checking, Course
+    from longhaul.acceptance.budget import Budget
     from longhaul.acceptance.limit import Limit
     from longhaul.acceptance.outcome import Report
-    from longhaul.acceptance.terms import Terms
+    from longhaul.acceptance.runner import Checking, Runner
     from longhaul.kubernetes.api import Api
 
 HELP = "make a small environment, check it from end to end, and take it down; or check one as it is"
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--reuse", action="store_true", help="check an environment that is there, as it is, and do not take it down"
     )
-    parser.add_argument("--disrupt", action="store_true", help="also restart a store's machine and an API server")
+    parser.add_argument("--disrupt", action="store_true", help="also restart an etcd machine and an API server")
     parser.add_argument("--prices", metavar="FILE", type=Path, help="what `longhaul prices` wrote")
     parser.add_argument(
         "--most-cost", metavar="AMOUNT", type=_amount, help="in the prices' currency, for the whole run"
@@ -80,10 +80,10 @@ def run(invocation: Invocation) -> int:
     options = invocation.options
     where = context(invocation)
     environment = where.project.load(where.env)
-    terms = _terms(environment, options)
+    budget = _terms(environment, options)
     if options.report is not None and not options.report.absolute().parent.is_dir():
         raise CommandError(f"--report {options.report}: there is no such folder", code=Exit.USAGE)
-    said = _said(environment, terms, reuse=options.reuse)
+    said = _said(environment, budget, reuse=options.reuse)
     require_consent(yes=options.yes)
     enter_lab(where, environment, invocation)
     if not options.yes:
@@ -93,17 +93,17 @@ def run(invocation: Invocation) -> int:
 
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
-    course = _course(where, environment, terms, said)
-    checking = partial(_checking, where, environment, course, options, checks)
+    runner = _course(where, environment, budget, said)
+    checking = partial(_checking, where, environment, runner, options, checks)
     say(f"{where.env}: {said}")
-    report = course.reuse(checking) if options.reuse else course.make_and_destroy(checking)
+    report = runner.reuse(checking) if options.reuse else runner.make_and_destroy(checking)
     _show(report, options)
     return report.exit_code()
 
 
-def _terms(environment: Environment, options: argparse.Namespace) -> Terms:
+def _terms(environment: Environment, options: argparse.Namespace) -> Budget:
     """Return the declared limits; ``CommandError`` when they are incomplete."""
-    from longhaul.acceptance.terms import Terms
+    from longhaul.acceptance.budget import Budget
     from longhaul.prices.known import KnownPrices
 
     limits = {"most_minutes": options.most_time.total_seconds() / 60, "most_machines": options.most_machines}
@@ -111,7 +111,7 @@ def _terms(environment: Environment, options: argparse.Namespace) -> Terms:
         if options.prices or options.most_cost is not None:
             alone = "--reuse" if options.reuse else "--without-prices"
             raise CommandError(f"{alone} looks at no prices: leave --prices and --most-cost out", code=Exit.USAGE)
-        return Terms(**limits)
+        return Budget(**limits)
     if options.prices is not None and not options.prices.is_file():
         raise CommandError(
             f"--prices {options.prices}: there is no such file; `longhaul prices --env {environment.name} --to "
@@ -127,21 +127,21 @@ def _terms(environment: Environment, options: argparse.Namespace) -> Terms:
     prices = KnownPrices.of_file(options.prices)
     if prices is None:
         raise CommandError(f"--prices {options.prices}: there is no price in it", code=Exit.USAGE)
-    return Terms(**limits, most_cost=options.most_cost, prices=prices)
+    return Budget(**limits, most_cost=options.most_cost, prices=prices)
 
 
-def _said(environment: Environment, terms: Terms, *, reuse: bool) -> str:
+def _said(environment: Environment, budget: Budget, *, reuse: bool) -> str:
     """Return the terms in words; ``CommandError`` with every reason why the run may not begin."""
-    from longhaul.acceptance.terms import expected, refusals
+    from longhaul.acceptance.budget import expected, refusals
 
     if reuse:
-        return f"checked as it is, within {terms.most_minutes:g} minutes"
-    found = expected(environment, terms)
-    reasons = list(refusals(environment, terms, found))
+        return f"checked as it is, within {budget.most_minutes:g} minutes"
+    found = expected(environment, budget)
+    reasons = list(refusals(environment, budget, found))
     if reasons:
         raise CommandError(f"{environment.name} is not made: {'; '.join(reasons)}", code=Exit.REFUSED)
-    allowed = "" if terms.most_cost is None else f" and {terms.most_cost}"
-    return f"{found}; allowed are {terms.most_machines} machines, {terms.most_minutes:g} minutes{allowed}"
+    allowed = "" if budget.most_cost is None else f" and {budget.most_cost}"
+    return f"{found}; allowed are {budget.most_machines} machines, {budget.most_minutes:g} minutes{allowed}"
 
 
 def _confirm(env: str, *, reuse: bool) -> None:
@@ -151,9 +151,9 @@ def _confirm(env: str, *, reuse: bool) -> None:
         raise CommandError(f"that is not {env!r}; nothing was done")
 
 
-def _course(where: Context, environment: Environment, terms: Terms, said: str) -> Course:
+def _course(where: Context, environment: Environment, budget: Budget, said: str) -> Runner:
     from longhaul.acceptance.clouds import left
-    from longhaul.acceptance.course import Course
+    from longhaul.acceptance.runner import Runner
     from longhaul.acceptance.stacks import Stacks
     from longhaul.acceptance.steps import Commands
     from longhaul.engine.runs import Records
@@ -161,10 +161,10 @@ def _course(where: Context, environment: Environment, terms: Terms, said: str) -
     folder = state_folder(where, os.environ)
     log = folder / f"{where.env}.acceptance.log"
     stacks = Stacks(where, os.environ)
-    return Course(
+    return Runner(
         env=where.env,
-        most_s=terms.most_minutes * 60,
-        terms=said,
+        most_s=budget.most_minutes * 60,
+        budget=said,
         commands=Commands(where=where, log=log, environ=os.environ),
         log=str(log),
         records=Records(path=folder / f"{where.env}.acceptance.json"),
@@ -176,23 +176,23 @@ def _course(where: Context, environment: Environment, terms: Terms, said: str) -
 
 
 def _checking(
-    where: Context, environment: Environment, course: Course, options: argparse.Namespace, checks: Any, limit: Limit
+    where: Context, environment: Environment, runner: Runner, options: argparse.Namespace, checks: Any, limit: Limit
 ) -> Checking:
     from components.model.versions import pinned
     from longhaul.acceptance.pods import IMAGE
     from longhaul.acceptance.stacks import Stacks
-    from longhaul.acceptance.subject import Subject
+    from longhaul.acceptance.target import Target
 
-    subject = Subject(
+    target = Target(
         environment=environment,
-        commands=course.commands,
+        commands=runner.commands,
         api=_apis(environment),
         exported=Stacks(where, os.environ).exported,
         limit=limit,
         within_s=options.within.total_seconds(),
         image=options.image or f"{IMAGE}:{pinned('agnhost')}",
     )
-    made: Checking = checks(subject, disrupt=options.disrupt)
+    made: Checking = checks(target, disrupt=options.disrupt)
     return made
 
 

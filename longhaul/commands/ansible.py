@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(invocation: Invocation) -> int:
     """Run Ansible with the environment's inventory."""
-    from longhaul.racks.run import run_playbook
+    from longhaul.hosts.run import run_playbook
 
     where = context(invocation)
     environment = where.project.load(where.env)

@@ -17,7 +17,7 @@ from longhaul.report.programs import document
 from longhaul.say import say
 
 if TYPE_CHECKING:
-    from longhaul.depot.drivers import Asked
+    from longhaul.depot.drivers import DriverRequest
     from longhaul.depot.gather import Sources
     from longhaul.depot.manifest import Report
     from longhaul.depot.wanted import Wanted
@@ -179,7 +179,7 @@ def _asked(invocation: Invocation) -> tuple[Wanted, Sources]:
     )
 
 
-def _of_drivers(asked: Iterable[Asked]) -> list[tuple[str, str]]:
+def _of_drivers(asked: Iterable[DriverRequest]) -> list[tuple[str, str]]:
     from longhaul.depot.drivers import driver_packages, drivers
     from longhaul.toolchain.errors import SetupError
 

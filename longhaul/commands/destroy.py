@@ -155,6 +155,8 @@ def _refuse_unknown(engine: Engine, pending: tuple[Pending, ...]) -> None:
 
 
 def _confirm(env: str) -> None:
-    typed = input(f"This destroys everything of {env}, its stores and their data too. Type the environment's name: ")
+    typed = input(
+        f"This destroys everything of {env}, its etcd clusters and their data too. Type the environment's name: "
+    )
     if typed.strip() != env:
         raise CommandError(f"that is not {env!r}; nothing was done")

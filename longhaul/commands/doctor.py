@@ -12,7 +12,7 @@ from longhaul.invocation import Invocation
 
 if TYPE_CHECKING:
     from components.model import Environment
-    from longhaul.doctor.subject import Subject
+    from longhaul.doctor.target import Target
 
 HELP = "look whether all that an environment needs is there and allowed; changes nothing"
 TAKES_REST = False
@@ -60,17 +60,17 @@ def run(invocation: Invocation) -> int:
     return exit_code(findings)
 
 
-def _subject(where: Context, environment: Environment) -> Subject:
+def _subject(where: Context, environment: Environment) -> Target:
     import yaml
 
-    from longhaul.doctor.subject import Subject
+    from longhaul.doctor.target import Target
     from longhaul.engine.backend import current_backend
     from longhaul.report.text import seen_from
 
     path = where.project.stack_file(where.env)
     stack: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
     hosts = path.with_name(environment.bare_metal) if environment.bare_metal else None
-    return Subject(
+    return Target(
         environment=environment,
         file=str(seen_from(where.project.root, path)),
         hosts_file=str(seen_from(where.project.root, hosts)) if hosts else "",

@@ -14,7 +14,7 @@ from longhaul.invocation import Invocation
 from longhaul.say import say
 
 if TYPE_CHECKING:
-    from longhaul.racks.verdicts import Account
+    from longhaul.hosts.verdicts import Account
 
 HELP = "take gateways and hosts from a bare system to Ready nodes; each gets a verdict"
 TAKES_REST = True
@@ -43,9 +43,9 @@ def run(invocation: Invocation) -> int:
     environment = where.project.load(where.env)
 
     from components.model import plan
-    from longhaul.racks.inventory import machines
-    from longhaul.racks.rolling import Asked, roll
-    from longhaul.racks.selection import batches, select
+    from longhaul.hosts.inventory import machines
+    from longhaul.hosts.rolling import RunOptions, roll
+    from longhaul.hosts.selection import batches, select
 
     there = list(machines(environment, plan(environment)))
     if not there:
@@ -54,7 +54,7 @@ def run(invocation: Invocation) -> int:
     turns = batches(chosen, options.batch) if options.batch else [chosen]
     enter_lab(where, environment, invocation)
     words = [f"--{name}" for name in ("check", "diff") if getattr(options, name)]
-    asked = Asked(
+    asked = RunOptions(
         words=[*words, *invocation.rest],
         look=options.preflight,
         budget=options.budget.of(len(chosen)) if options.budget else 0,
@@ -77,7 +77,7 @@ def _require_sense(options: argparse.Namespace) -> None:
 
 
 def _show(env: str, account: Account, options: argparse.Namespace) -> None:
-    from longhaul.racks.text import profile, to_json, to_text
+    from longhaul.hosts.text import profile, to_json, to_text
     from longhaul.report.text import wants_colour
 
     mode = "preflight" if options.preflight else "check" if options.check else "run"

@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(invocation: Invocation) -> int:
     """Bake, and print the image's id; exit code 0 only when there is an image."""
     options = invocation.options
-    from clouds.base.baking import Asked
+    from clouds.base.baking import BakeOptions
     from longhaul.images.bake import cloud_site, plan_bake
     from longhaul.images.sources import left_out
 
@@ -53,7 +53,7 @@ def run(invocation: Invocation) -> int:
     cloud_site(environment, options.site)
     if where.lab is not None and not options.validate:
         return _of_lab(where.env, where.lab, options)
-    asked = Asked(
+    asked = BakeOptions(
         site=options.site,
         kind=options.kind,
         version=options.version,

@@ -42,8 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(invocation: Invocation) -> int:
     """Ask, check, write, and print the next steps."""
+    from components.model.free_range import free
     from components.model.load import taken_ranges
-    from components.model.ranges import free
     from longhaul.init import document
     from longhaul.init.gather import gather
     from longhaul.init.interview import Interview, ask_on_stderr, nobody

@@ -73,7 +73,7 @@ def _check(environment: Environment, path: Path, invocation: Invocation, now: da
         print(line(check_json(found, path=path, days=days)))
     else:
         print(check_text(found, path=path, days=days))
-    return Exit.OK if found.well else Exit.FAILED
+    return Exit.OK if found.healthy else Exit.FAILED
 
 
 def _read(environment: Environment, path: Path, invocation: Invocation, now: datetime) -> Exit:

@@ -97,7 +97,7 @@ def _from_fork(environ: Mapping[str, str]) -> bool:
     if not isinstance(request, dict):
         return False
     head = str(((request.get("head") or {}).get("repo") or {}).get("full_name", ""))
-    return head.lower() != environ.get("GITHUB_REPOSITORY", "").lower()
+    return not head or head.lower() != environ.get("GITHUB_REPOSITORY", "").lower()
 
 
 def _merged(sources: list[Path]) -> Review:

@@ -84,11 +84,11 @@ def _group(where: Context, environment: Environment, pool: str) -> Callable[[Api
     """Return a function that gives the pool's group, given the cluster's API; ``CommandError`` when there is no such
     pool."""
     from components.model.nodes import HOSTS
+    from longhaul.rolling.hosts import host_group
     from longhaul.rolling.pools import rolled_of
-    from longhaul.rolling.racks import rack_hosts
 
     if pool == HOSTS:
-        return rack_hosts(where, environment, os.environ)
+        return host_group(where, environment, os.environ)
     cloud = rolled_of(environment, pool)
     return lambda _api: cloud
 
@@ -123,14 +123,14 @@ def _api(where: Context, environment: Environment) -> Iterator[Any]:
 
 
 def _do(env: str, roll: Roll, options: argparse.Namespace) -> int:
+    from longhaul.rolling.pool_lock import pool_lock
     from longhaul.rolling.run import StoppedError
-    from longhaul.rolling.turn import turn
 
     if options.dry_run:
         return _dry_run(env, roll, options)
     stopped, interrupted = "", False
     try:
-        with turn(roll.api, options.pool) as held:
+        with pool_lock(roll.api, options.pool) as held:
             roll.held = held
             if options.give_up:
                 roll.give_back(roll.look().seen, "the roll was given up")

@@ -27,13 +27,13 @@ def run(invocation: Invocation) -> int:
     """Hand over to the lab, or to SSH for gateways and hosts. Other machines of a real environment cannot be
     reached."""
     from components.model import control_machines, plan
-    from longhaul.racks.inventory import machines
+    from longhaul.hosts.inventory import machines
 
     where = context(invocation)
     environment = where.project.load(where.env)
     addresses = plan(environment)
-    racks = {machine.name: machine for machine in machines(environment, addresses)}
-    names = [*(machine.name for machine in control_machines(environment, addresses)), *racks]
+    reached = {machine.name: machine for machine in machines(environment, addresses)}
+    names = [*(machine.name for machine in control_machines(environment, addresses)), *reached]
     machine = invocation.options.machine
     if machine not in names and not _of_a_pool(machine, environment):
         raise CommandError(f"{where.env} has no machine {machine!r}; it has: {', '.join(names)}", code=Exit.USAGE)
@@ -42,10 +42,10 @@ def run(invocation: Invocation) -> int:
             raise lab_down(where.env)
         where.lab.shell(machine, invocation.rest)
     require_cloud(environment)
-    if machine in racks:
-        from longhaul.racks.reach import prepare, ssh
+    if machine in reached:
+        from longhaul.hosts.reach import prepare, ssh
 
-        ssh(racks[machine], prepare(where, environment, os.environ), invocation.rest)
+        ssh(reached[machine], prepare(where, environment, os.environ), invocation.rest)
     raise CommandError(
         f"{where.env} is no lab of this machine, and its machines have no public address: go through the cloud's "
         f"bastion, `az network bastion ssh` to {machine}.",

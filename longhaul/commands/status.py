@@ -42,7 +42,7 @@ def run(invocation: Invocation) -> int:
         return Exit.FAILED
     status = judge(environment, machines, observed, inside=where.lab is not None)
     print(to_json(status) if invocation.options.json else to_text(status, colour=wants_colour()))
-    return Exit.OK if status.well else Exit.FAILED
+    return Exit.OK if status.healthy else Exit.FAILED
 
 
 def _identity(environment: Environment) -> dict[str, str] | None:

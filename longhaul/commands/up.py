@@ -89,7 +89,7 @@ def _run(job: Job) -> list[Outcome]:
 
 
 def _first(job: Job, outcomes: list[Outcome]) -> Exit:
-    """Run the infrastructure and, for a new environment, the preparation of the racks. Add their outcomes; return the
+    """Run the infrastructure and, for a new environment, the preparation of the hosts. Add their outcomes; return the
     code with which the run ends here, or 0."""
     with _beside(job) as preparation:
         outcomes.append(run_phase(job, Phase.INFRASTRUCTURE))
@@ -102,7 +102,7 @@ def _first(job: Job, outcomes: list[Outcome]) -> Exit:
 
 
 def _beside(job: Job) -> AbstractContextManager[Preparation | None]:
-    """Return a context that prepares the racks beside the infrastructure, if the environment is new and nothing has to
+    """Return a context that prepares the hosts beside the infrastructure, if the environment is new and nothing has to
     be asked."""
     if job.options.yes and Phase.PREPARATION in phases(job.environment) and engine_for(job.where).is_new():
         return preparing(job)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from longhaul.depot.drivers import Asked
+    from longhaul.depot.drivers import DriverRequest
     from longhaul.depot.wanted import Pull
 
 
@@ -28,12 +28,12 @@ def package(text: str) -> tuple[str, str]:
     return suite, name
 
 
-def driver(text: str) -> Asked:
+def driver(text: str) -> DriverRequest:
     """Parse ``SUITE=KERNEL`` or ``SUITE=KERNEL=KIND``."""
-    from longhaul.depot.drivers import parse_asked
+    from longhaul.depot.drivers import parse_request
 
     try:
-        return parse_asked(text)
+        return parse_request(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
 

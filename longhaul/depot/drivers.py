@@ -44,7 +44,7 @@ class Driver:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class DriverRequest:
     """A driver that a depot is to contain."""
 
     suite: str
@@ -54,14 +54,14 @@ class Asked:
     """Kind of modules; empty for the first kind that exists."""
 
 
-def parse_asked(text: str) -> Asked:
+def parse_request(text: str) -> DriverRequest:
     """Parse ``SUITE=KERNEL`` or ``SUITE=KERNEL=KIND``; ValueError for anything else."""
     match = _ASKED.fullmatch(text)
     if match is None:
         raise ValueError(
             f"{text!r}: write SUITE=KERNEL, the kernel as `uname -r` says it, or SUITE=KERNEL=KIND ({', '.join(KINDS)})"
         )
-    return Asked(suite=match["suite"], kernel=match["kernel"], kind=match["kind"] or "")
+    return DriverRequest(suite=match["suite"], kernel=match["kernel"], kind=match["kind"] or "")
 
 
 def drivers(root: Path | None = None) -> dict[str, Driver]:
@@ -70,7 +70,7 @@ def drivers(root: Path | None = None) -> dict[str, Driver]:
         return {system: _driver(pin) for system, pin in raw["nvidia"].items()}
 
 
-def driver_packages(asked: Asked, known: Mapping[str, Driver]) -> list[tuple[str, str]]:
+def driver_packages(asked: DriverRequest, known: Mapping[str, Driver]) -> list[tuple[str, str]]:
     """Return each package with its suite. Raise :class:`SetupError` when no driver is pinned for the suite."""
     found = [driver for driver in known.values() if driver.suite == asked.suite]
     if not found:

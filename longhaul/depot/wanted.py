@@ -105,14 +105,14 @@ def _require_pins(environment: Environment, spec: Spec) -> None:
 
 def _of_machines(environment: Environment, contents: Contents, sites: Iterable[str]) -> tuple[set[str], set[str]]:
     """Return packages and tools of the machines in the sites."""
-    racked = {host.site for host in environment.hosts}
+    with_hosts = {host.site for host in environment.hosts}
     packages: set[str] = set()
     tools: set[str] = set()
     for name in sites:
         rented = cloud_of(environment.sites[name]).rents
         if not rented:
             packages |= set(contents.gateway)
-        if name in racked or rented:
+        if name in with_hosts or rented:
             packages |= set(contents.node)
             # A cloud's image must serve as any kind of node.
             tools |= set(contents.node_tools if rented else contents.host_tools)

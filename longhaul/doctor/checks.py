@@ -9,8 +9,8 @@ from clouds.base.doctor import Question
 from clouds.base.findings import Finding, unknown
 from clouds.base.outside import Outside
 from clouds.registry import clouds
-from longhaul.doctor import NAMES, machine, racks, state
-from longhaul.doctor.subject import Subject
+from longhaul.doctor import NAMES, hosts, machine, state
+from longhaul.doctor.target import Target
 
 NOT_IN_A_LAB = ("permissions", "registrations", "quotas", "machine-types", "images")
 """Checks that a lab's stand-ins for the clouds do not answer, or not as the clouds would (docs/lab-differences.md)."""
@@ -19,10 +19,10 @@ ASKING = ("dns", "clock", "credentials", "addresses", "existing", *NOT_IN_A_LAB)
 """Checks that ask something outside this machine."""
 
 
-def checks(subject: Subject, here: Outside, *, only: tuple[str, ...] = ()) -> tuple[Question, ...]:
+def checks(target: Target, here: Outside, *, only: tuple[str, ...] = ()) -> tuple[Question, ...]:
     """All of them, or those of these names, in the order of the report; those that a package's cloud adds come last."""
-    found = (*_of_clouds(subject, here), *_here(subject, here))
-    chosen = [_of_a_lab(check) if subject.lab else check for check in found if not only or check.name in only]
+    found = (*_of_clouds(target, here), *_here(target, here))
+    chosen = [_of_a_lab(check) if target.lab else check for check in found if not only or check.name in only]
     return tuple(sorted(chosen, key=lambda check: NAMES.index(check.name) if check.name in NAMES else len(NAMES)))
 
 
@@ -33,21 +33,21 @@ def _of_a_lab(check: Question) -> Question:
     return Question(name=check.name, where=check.where, run=lambda: (said,))
 
 
-def _of_clouds(subject: Subject, here: Outside) -> Iterator[Question]:
+def _of_clouds(target: Target, here: Outside) -> Iterator[Question]:
     """Yield the questions of each cloud's doctor."""
     for kind, cloud in clouds().items():
-        share = subject.share(kind, here)
+        share = target.share(kind, here)
         if share.places:
             yield from cloud.doctor.questions(share)
 
 
-def _here(subject: Subject, here: Outside) -> Iterator[Question]:
+def _here(target: Target, here: Outside) -> Iterator[Question]:
     """Yield the checks that belong to no cloud."""
-    local: tuple[tuple[str, Callable[[Subject], Iterable[Finding]]], ...] = (
+    local: tuple[tuple[str, Callable[[Target], Iterable[Finding]]], ...] = (
         ("state", state.backend),
         ("state", state.encryption),
-        ("hosts", racks.hosts),
+        ("hosts", hosts.hosts),
     )
     for name, look in local:
-        yield Question(name=name, where=(subject.file,), run=partial(look, subject))
-    yield Question(name="dns", where=("this machine",), run=partial(machine.dns, subject, here))
+        yield Question(name=name, where=(target.file,), run=partial(look, target))
+    yield Question(name="dns", where=("this machine",), run=partial(machine.dns, target, here))

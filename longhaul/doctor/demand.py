@@ -29,7 +29,7 @@ def _control_plane(environment: Environment) -> Iterator[Machines]:
             vcpus=environment.machine_type(machine_type).vcpus,
             least=count,
             most=count,
-            store=role.is_store,
+            etcd=role.is_etcd,
         )
 
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from clouds.base.findings import Finding, NotAskedError, ok, problem, unknown
 from clouds.base.outside import Outside
 from clouds.registry import clouds
-from longhaul.doctor.subject import Subject
+from longhaul.doctor.target import Target
 
 ANSWER_S = 10.0
 """Time limit for a cloud to tell the time, seconds."""
@@ -45,20 +45,20 @@ def _proxied(url: str) -> bool:
     return bool(found.get(urlsplit(url).scheme) or found.get("all"))
 
 
-def addresses(subject: Subject, here: Outside) -> dict[str, tuple[str, ...]]:
+def addresses(target: Target, here: Outside) -> dict[str, tuple[str, ...]]:
     """Return the addresses of the clouds that are needed, each with the sites that need it."""
     found: dict[str, tuple[str, ...]] = {}
     for kind, cloud in clouds().items():
-        for url, sites in cloud.doctor.services(subject.share(kind, here)).items():
+        for url, sites in cloud.doctor.services(target.share(kind, here)).items():
             found[url] = (*found.get(url, ()), *sites)
     return found
 
 
-def dns(subject: Subject, here: Outside) -> Iterator[Finding]:
+def dns(target: Target, here: Outside) -> Iterator[Finding]:
     """Check that the clouds' names have addresses."""
     good = 0
-    for url, sites in addresses(subject, here).items():
-        name, where = str(urlsplit(url).hostname), (subject.at("sites", site) for site in sites)
+    for url, sites in addresses(target, here).items():
+        name, where = str(urlsplit(url).hostname), (target.at("sites", site) for site in sites)
         if here.proxied(url):
             what = "names of the clouds were not looked up: a proxy is set, and it does that"
             yield unknown(what, "HTTPS_PROXY and NO_PROXY of this machine")

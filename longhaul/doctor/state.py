@@ -6,22 +6,22 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from clouds.base.findings import Finding, ok, problem, warning
-from longhaul.doctor.subject import Subject
+from longhaul.doctor.target import Target
 
 BACKEND = "PULUMI_BACKEND_URL"
 PASSPHRASE = ("PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE")
 
 
-def backend(subject: Subject) -> Iterator[Finding]:
+def backend(target: Target) -> Iterator[Finding]:
     """Check the backend by the engine's own order: variable, project file, login; or Pulumi's own service, by a
     token."""
-    url = subject.backend.url
-    if not url and subject.environ.get("PULUMI_ACCESS_TOKEN"):
+    url = target.backend.url
+    if not url and target.environ.get("PULUMI_ACCESS_TOKEN"):
         yield ok("the state is kept by Pulumi's service", "PULUMI_ACCESS_TOKEN")
     elif not url:
         do = f"set {BACKEND} (docs/getting-started.md, 4), or `pulumi login`"
         yield problem("nothing says where the state is to be kept", BACKEND, do=do)
-    elif subject.backend.folder is not None and not subject.lab:
+    elif target.backend.folder is not None and not target.lab:
         what = "the state is kept in a folder of this machine: nobody else can run `up`, and it is lost with the disk"
         yield warning(what, BACKEND, do="Azure Blob or S3, for anything that is to stay (docs/getting-started.md, 4)")
     else:
@@ -29,16 +29,16 @@ def backend(subject: Subject) -> Iterator[Finding]:
         yield ok(f"the state is kept in {parts.scheme}://{parts.hostname or ''}{parts.path}", BACKEND)
 
 
-def encryption(subject: Subject) -> Iterator[Finding]:
+def encryption(target: Target) -> Iterator[Finding]:
     """Check that secrets are encrypted by a cloud's key, named in the stack file, or by a passphrase in the
     environment."""
-    key = f"secretsprovider in {subject.file}"
-    provider = str(subject.stack.get("secretsprovider") or "")
+    key = f"secretsprovider in {target.file}"
+    provider = str(target.stack.get("secretsprovider") or "")
     if provider and provider != "passphrase":
         yield ok(f"secrets in the state are encrypted with {provider.partition('?')[0]}", key)
         return
-    chosen = next((name for name in PASSPHRASE if subject.environ.get(name) is not None), None)
-    begun = bool(subject.stack.get("encryptionsalt"))
+    chosen = next((name for name in PASSPHRASE if target.environ.get(name) is not None), None)
+    begun = bool(target.stack.get("encryptionsalt"))
     if chosen is None:
         what = (
             "the state is encrypted with a passphrase, which is not set here"

@@ -7,8 +7,7 @@ import os
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -182,17 +181,10 @@ def _encrypted_with(engine: Engine) -> tuple[str, ...]:
 
 
 def _init_elsewhere(engine: Engine, words: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    with bare_project(engine.name) as folder:
-        return ask_engine(engine.argv(*words), cwd=folder, environ=engine.environ)
-
-
-@contextmanager
-def bare_project(name: str) -> Iterator[Path]:
-    """Yield a folder with a project file and nothing else, for commands that would write into the project: ``stack
-    init`` writes a salt into the stack file of its working directory."""
+    """Create the stack from a temporary folder: ``stack init`` writes into the stack file of its working directory."""
     with tempfile.TemporaryDirectory(prefix="longhaul-") as folder:
-        Path(folder, PROJECT_FILE).write_text(f"name: {name}\nruntime: python\n", encoding="utf-8")
-        yield Path(folder)
+        Path(folder, PROJECT_FILE).write_text(f"name: {engine.name}\nruntime: python\n", encoding="utf-8")
+        return ask_engine(engine.argv(*words), cwd=Path(folder), environ=engine.environ)
 
 
 def _lab_config(where: Context, stack: str) -> Path | None:

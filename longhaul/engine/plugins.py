@@ -51,7 +51,7 @@ def of_existing(environment: Environment) -> dict[str, Plugin]:
     return {
         name: _of_sdk(cloud.provider)
         for name, (cloud, site) in sites.items()
-        if cloud.provider and cloud.made.there_already(site)
+        if cloud.provider and cloud.made.existing_parts(site)
     }
 
 

@@ -1,5 +1,8 @@
 """A backend for one preview: it needs no account and no passphrase of the user's, and writes nothing into the project.
-The engine gets a copy of the stack file, into which it writes its salt."""
+
+``pulumi stack init`` would write a salt into the stack file and cost a start of the engine. So the empty stack is
+written in the file backend's format, and the engine gets a copy of the stack file for its salt.
+"""
 
 from __future__ import annotations
 
@@ -10,41 +13,28 @@ from pathlib import Path
 from typing import Any
 
 from longhaul.engine.backend import pulumi_home
-from longhaul.engine.engine import bare_project, reason
-from longhaul.engine.locate import engine_binary
-from longhaul.engine.run import ask_engine
-from longhaul.exits import CommandError
 
 PLACEHOLDER = "not decrypted for this preview"
 _ENCRYPTION = ("encryptionsalt", "encryptedkey", "secretsprovider")
 """Keys of a stack file that describe the encryption of its secrets."""
 
 _LOGS = "logs"
+STATE_VERSION = 3
+"""Version of the checkpoint format (pulumi, ``sdk/go/common/apitype/deployments.go``)."""
 
 
-def throwaway_backend(folder: Path) -> dict[str, str]:
-    """Create a file backend in ``folder``, without a stack; return the variables that select it."""
-    folder.mkdir(parents=True)
+def throwaway_backend(folder: Path, *, project: str, stack: str) -> dict[str, str]:
+    """Create a file backend in ``folder`` that holds an empty ``stack``; return the variables that select it."""
+    state = folder / ".pulumi" / "stacks" / project / f"{stack}.json"
+    state.parent.mkdir(parents=True)
+    content = {"version": STATE_VERSION, "checkpoint": {"stack": f"organization/{project}/{stack}"}}
+    state.write_text(json.dumps(content), encoding="utf-8")
+    (folder / ".pulumi" / "meta.yaml").write_text("version: 1\n", encoding="utf-8")
     return {
         "PULUMI_BACKEND_URL": f"file://{folder}",
         "PULUMI_CONFIG_PASSPHRASE": secrets.token_urlsafe(),
         "PULUMI_CONFIG_PASSPHRASE_FILE": "",
     }
-
-
-def make_stack(stack: str, *, project: str, environ: Mapping[str, str], state: Mapping[str, Any] | None = None) -> None:
-    """Create a stack in the backend that ``environ`` selects: empty, or with the content of ``state``, a document as
-    ``pulumi stack export`` writes it."""
-    with bare_project(project) as folder:
-        commands = [("init", "--no-select")]
-        if state is not None:
-            (folder / "state.json").write_text(json.dumps(state), encoding="utf-8")
-            commands.append(("import", "--file=state.json"))
-        for words in commands:
-            argv = [str(engine_binary(environ)), "stack", *words, "--stack", stack]
-            done = ask_engine(argv, cwd=folder, environ=environ)
-            if done.returncode != 0:
-                raise CommandError(f"a temporary stack {stack} cannot be made: {reason(done)}")
 
 
 def unlogged_home(folder: Path, environ: Mapping[str, str]) -> dict[str, str]:

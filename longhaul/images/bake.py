@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from clouds.base.baking import Asked
+from clouds.base.baking import BakeOptions
 from clouds.registry import cloud_of
 from longhaul.exits import CommandError, Exit
 
@@ -52,7 +52,7 @@ class Bake:
         return f"longhaul.{self.builder}.node"
 
 
-def plan_bake(environment: Environment, asked: Asked, *, now: datetime) -> Bake:
+def plan_bake(environment: Environment, asked: BakeOptions, *, now: datetime) -> Bake:
     """Return the plan; ``CommandError`` with what is wrong and what to do. A missing version is derived from
     ``now``."""
     site = cloud_site(environment, asked.site)
@@ -111,7 +111,7 @@ def _check_version(version: str) -> None:
         )
 
 
-def _sources(environment: Environment, asked: Asked) -> list[str]:
+def _sources(environment: Environment, asked: BakeOptions) -> list[str]:
     """Return the ranges that may reach the machine while it is baked. With a subnet of the user's own, the
     environment's supernet is one of them."""
     inside = [str(environment.supernet)] if asked.subnet else []

@@ -54,8 +54,7 @@ def finished(bake: Bake, shop: Workshop, folder: Path, log: Path) -> Baked:
             raise CommandError(f"the image says that it is {said['version']}, not {bake.version}: {log} tells more")
     except (OSError, ValueError, KeyError, IndexError) as error:
         raise CommandError(
-            f"packer ended well and left no account of an image ({error!r}): {log} tells what it did.\n"
-            f"{leftovers(bake)}"
+            f"packer succeeded but left no account of an image ({error!r}): {log} tells what it did.\n{leftovers(bake)}"
         ) from error
     kept = folder / "manifest.json"
     shutil.copyfile(shop.manifest, kept)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from longhaul.init.answers import Answers, Aws, Azure, Pool, Rack
 from longhaul.init.images import kind, placeholder
 
-RACK_SITE = "rack"
+HOSTS_SITE = "rack"
 """Name of the on-prem site; sites in clouds are named after their region."""
 SCHEMA = "# yaml-language-server: $schema=../docs/reference/{name}.schema.json"
 
@@ -93,7 +93,7 @@ def _sites(answers: Answers) -> Iterator[str]:
         yield f"{_scalar(answers.aws.region)}:"
         yield from _indented(_aws(answers.name, answers.aws))
     if answers.rack is not None:
-        yield f"{RACK_SITE}:"
+        yield f"{HOSTS_SITE}:"
         yield from _indented(_rack(answers.rack))
 
 
@@ -150,7 +150,7 @@ def _control_plane(answers: Answers) -> Iterator[str]:
     else:
         yield f"  # {size.members} members outlive the loss of {size.members // 2}. The types have local SSD."
     yield f"  etcd: {{members: {size.members}, machine_type: {size.etcd_type}}}"
-    yield "  # A store of their own, so that a storm of events stalls nothing."
+    yield "  # An etcd cluster of their own, so that a storm of events stalls nothing."
     yield f"  events: {{members: {size.members}, machine_type: {size.events_type}}}"
     yield "  # About one for each 1,500 nodes, and one more."
     yield f"  api: {{servers: {size.servers}, machine_type: {size.api_type}}}"
@@ -179,7 +179,7 @@ def _pools(answers: Answers) -> Iterator[str]:
 
 def _bare_metal(answers: Answers) -> Iterator[str]:
     if answers.rack is not None:
-        yield "# The racks' hosts, in a file of their own."
+        yield "# The hosts, in a file of their own."
         yield f"bare_metal: {_scalar(hosts_name(answers))}"
 
 
@@ -197,7 +197,7 @@ def _access(answers: Answers) -> Iterator[str]:
 def _hosts(answers: Answers, rack: Rack) -> str:
     head = [
         SCHEMA.format(name="hosts"),
-        f"# The racks' hosts of {answers.name}. The order gives each its addresses: append, and leave the entry of one",
+        f"# The hosts of {answers.name}. The order gives each its addresses: append, and leave the entry of one",
         "# that is gone. `host_key`, its SSH host key, is needed before the first `longhaul hosts` (docs/hosts.md).",
     ]
     if not rack.hosts:
@@ -208,7 +208,7 @@ def _hosts(answers: Answers, rack: Rack) -> str:
 def _entries(rack: Rack) -> Iterator[str]:
     for host in rack.hosts:
         yield f"- name: {_scalar(host.name)}"
-        yield f"  site: {RACK_SITE}"
+        yield f"  site: {HOSTS_SITE}"
         if host.gpus:
             yield f"  gpus: {host.gpus}"
         if host.host_key is not None:

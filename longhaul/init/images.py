@@ -21,7 +21,7 @@ def to_be_baked(environment: Environment) -> tuple[str, ...]:
     pools."""
     booting = {environment.control_plane.site, *(pool.site for pool in environment.pools.values())}
     sites = {name: site for name, site in environment.sites.items() if name in booting}
-    return tuple(name for name, site in sites.items() if cloud_of(site).images.stands_for_none(site))
+    return tuple(name for name, site in sites.items() if cloud_of(site).images.is_placeholder(site))
 
 
 def placeholder(cloud: str, account: str, *, kind: str) -> str:

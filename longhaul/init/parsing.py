@@ -218,7 +218,7 @@ def gateway(text: str) -> Gateway:
 
 def host(text: str) -> Host:
     """Parse ``NAME [GPUS] [TYPE KEY]``."""
-    from components.model.hosts import BareMetalHost
+    from components.model.hosts import Host as DeclaredHost
 
     called, *rest = text.split() or [""]
     gpus = 0
@@ -227,7 +227,7 @@ def host(text: str) -> Host:
         rest = rest[1:]
         if gpus > 16:
             raise ValueError(f"{gpus} GPUs are more than the 16 that a host may have")
-    return Host(name=of_field(BareMetalHost, "name", called), gpus=gpus, host_key=_host_key(rest, of=text))
+    return Host(name=of_field(DeclaredHost, "name", called), gpus=gpus, host_key=_host_key(rest, of=text))
 
 
 def _host_key(words: Sequence[str], *, of: str) -> str | None:

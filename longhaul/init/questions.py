@@ -87,7 +87,7 @@ SIZE: Question[Size] = Question(
     text="Control plane: " + ", ".join(f"{name} ({size})" for name, size in SIZES.items()) + ", etcd/events/API",
     parse=parsing.size,
     default="standard",
-    help="control plane, members of etcd / of the events' store / API servers: "
+    help="control plane, members of etcd / of the events' etcd cluster / API servers: "
     + ", ".join(f"{name} ({size})" for name, size in SIZES.items())
     + " (standard)",
 )

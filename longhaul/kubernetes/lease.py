@@ -24,7 +24,7 @@ class HeldError(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Terms:
+class LeaseTimes:
     """Settings of a lease."""
 
     lasts_s: int
@@ -36,14 +36,14 @@ class Terms:
 
 
 @contextmanager
-def holding(api: Api, name: str, *, holder: str, terms: Terms) -> Iterator[Callable[[], bool]]:
+def holding(api: Api, name: str, *, holder: str, times: LeaseTimes) -> Iterator[Callable[[], bool]]:
     """Hold a lease during the block. Yield a function that tells whether it is still held.
 
     Raises:
         HeldError: somebody else holds it.
         ApiError: the API refused or did not answer.
     """
-    held = _Held(api, name, holder=holder, terms=terms)
+    held = _Held(api, name, holder=holder, times=times)
     held.take()
     over = threading.Event()
     renewer = threading.Thread(target=held.renew, args=(over,), daemon=True)
@@ -60,8 +60,8 @@ def holding(api: Api, name: str, *, holder: str, terms: Terms) -> Iterator[Calla
 class _Held:
     """The lease as one holder uses it."""
 
-    def __init__(self, api: Api, name: str, *, holder: str, terms: Terms) -> None:
-        self._api, self._name, self._holder, self._terms = api, name, holder, terms
+    def __init__(self, api: Api, name: str, *, holder: str, times: LeaseTimes) -> None:
+        self._api, self._name, self._holder, self._terms = api, name, holder, times
         self._path = LEASES + path_of(name)
         self._version = ""
         self.lost = False

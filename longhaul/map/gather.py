@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from clouds.base.words import listed
 from clouds.registry import clouds
 from components.model import AddressPlan, Environment, plan
-from components.model.gpus import host_promise, pool_promise
+from components.model.gpu_promises import host_promise, pool_promise
 from components.model.links import LinkKind, PlannedLink, links, tunnels
 from components.model.machines import control_machines
 from longhaul.map.facts import LinkFacts, MapFacts, Part, part_of

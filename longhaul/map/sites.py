@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from clouds.registry import cloud_of
 from components.model import AddressPlan, Environment, SitePlan
-from components.model.gpus import GpuPromise, host_promise, pool_promise
+from components.model.gpu_promises import GpuPromise, host_promise, pool_promise
+from components.model.host_places import gateway_places, host_places
 from components.model.nodes import api_address
-from components.model.racks import gateway_places, rack_places
 from components.model.sites import Site
 from longhaul.map.faces import CODE, TEXT
 from longhaul.map.facts import Line, Section, SiteFacts, entry, part_of
@@ -25,7 +25,7 @@ def site_facts(environment: Environment, addresses: AddressPlan, name: str, *, t
     sections = [_control_plane(environment, addresses)] if name == environment.control_plane.site else []
     sections += _gateways(environment, addresses, name, tunnels=tunnels)
     sections += _pools(environment, name)
-    sections += _racks(environment, addresses, name)
+    sections += _hosts(environment, addresses, name)
     inside = (ranges.infra, ranges.nodes, ranges.pods)
     return SiteFacts(
         name=name,
@@ -115,10 +115,10 @@ def _pools(environment: Environment, name: str) -> Iterator[Section]:
         )
 
 
-def _racks(environment: Environment, addresses: AddressPlan, name: str) -> Iterator[Section]:
+def _hosts(environment: Environment, addresses: AddressPlan, name: str) -> Iterator[Section]:
     if cloud_of(environment.sites[name]).rents:
         return
-    places = [place for place in rack_places(environment, addresses) if place.site == name]
+    places = [place for place in host_places(environment, addresses) if place.site == name]
     promises = [host_promise(host) for host in environment.hosts if host.site == name]
     if not places:
         yield Section(title="Racks", lines=(Line(left="no host is listed yet"),))

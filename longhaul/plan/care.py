@@ -11,10 +11,10 @@ from clouds.registry import clouds
 from components.model import Role
 from longhaul.plan.changes import Action, Change
 from longhaul.plan.consequences import CONSEQUENCES, Consequence
-from longhaul.plan.earlier import stores
+from longhaul.plan.earlier import role_changes
 from longhaul.plan.kinds import is_whole_network, kind_of
 from longhaul.plan.masking import LATER, masked
-from longhaul.plan.places import ENVIRONMENT, LINKS, Place
+from longhaul.plan.places import ENVIRONMENT, LINKS, EnvironmentPart
 from longhaul.plan.properties import changes_only, properties
 from longhaul.plan.refusals import GONE, Case, quorum
 from longhaul.report.text import counted
@@ -100,7 +100,7 @@ def _verb(action: Action, number: int) -> str:
 
 def _replaced_machines(case: Case, role: Role) -> Iterator[Finding]:
     """Yield a finding about control-plane machines that are replaced, and about what of their role keeps working."""
-    own, before = stores(case.after, case.changes, role)
+    own, before = role_changes(case.after, case.changes, role)
     replaced = tuple(change.name for change in own if change.action is Action.REPLACE)
     if not replaced:
         return
@@ -111,19 +111,19 @@ def _replaced_machines(case: Case, role: Role) -> Iterator[Finding]:
         what=f"{_machines(len(replaced), before, role)} {_verb(Action.REPLACE, len(replaced))}{turns}.",
         where=replaced,
         why=f"{_meanwhile(role, before)} {_TURN}",
-        do="See that all of them are well before (`longhaul status`); one that does not come back stops the run.",
+        do="See that all of them are healthy before (`longhaul status`); one that does not come back stops the run.",
     )
 
 
 def _removed_machines(case: Case, role: Role) -> Iterator[Finding]:
     """Yield a finding about control-plane machines that are removed for good."""
-    own, before = stores(case.after, case.changes, role)
+    own, before = role_changes(case.after, case.changes, role)
     gone = tuple(change.name for change in own if change.action is Action.DESTROY)
     if not gone:
         return
     why, do = "The others take its load.", "See that those that stay are enough for the nodes."
-    if role.is_store:
-        why = "The store goes on counting it as a voter: it outlives fewer losses than before."
+    if role.is_etcd:
+        why = "The etcd cluster goes on counting it as a voter: it survives fewer losses than before."
         do = "Take it out with `etcdctl member remove` on a member that stays (docs/operations.md)."
     yield Finding(
         severity=Severity.WARNING,
@@ -135,17 +135,17 @@ def _removed_machines(case: Case, role: Role) -> Iterator[Finding]:
 
 
 def _machines(number: int, before: int, role: Role) -> str:
-    of = counted(before, "member" if role.is_store else "API server")
-    return f"{number} of {of} of the store {role}" if role.is_store else f"{number} of {of}"
+    of = counted(before, "member" if role.is_etcd else "API server")
+    return f"{number} of {of} of the etcd cluster {role}" if role.is_etcd else f"{number} of {of}"
 
 
 def _meanwhile(role: Role, before: int) -> str:
     """Describe what keeps working while a machine is replaced."""
     if before == 1:
         return "There is no other: until it is back, " + (
-            "nothing can be written." if role.is_store else "the API does not answer."
+            "nothing can be written." if role.is_etcd else "the API does not answer."
         )
-    if role.is_store:
+    if role.is_etcd:
         return "The others keep the quorum; each joins again as a learner, with an empty disk."
     return (
         "Each leaves the load balancer first, so that no new connection meets it; watches and `kubectl exec` through "
@@ -153,7 +153,7 @@ def _meanwhile(role: Role, before: int) -> str:
     )
 
 
-def _gone_places(case: Case) -> set[Place]:
+def _gone_places(case: Case) -> set[EnvironmentPart]:
     """Return machines and pools that are destroyed as a whole. Their parts go with them and need no finding of their
     own."""
     whole = (Kind.MACHINE, Kind.POOL)
@@ -161,7 +161,7 @@ def _gone_places(case: Case) -> set[Place]:
     return {case.places.of(change) for change in ends}
 
 
-def _goes_with_its_site(place: Place, case: Case) -> bool:
+def _goes_with_its_site(place: EnvironmentPart, case: Case) -> bool:
     """Return whether the change in this place is a consequence of removing a site."""
     ends = [site for site in case.places.sites if site not in case.after.sites]
     if place.kind == "link":

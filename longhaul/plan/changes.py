@@ -83,7 +83,8 @@ class Change:
     custom: bool
     """True for a resource that a provider makes; False for a component, which only groups others."""
     guarded: bool
-    """True when a hook of the engine runs before the resource is deleted (``components/control_plane/turn.py``)."""
+    """True when a hook of the engine runs before the resource is deleted
+    (``components/control_plane/replacement.py``)."""
     differing: Mapping[str, bool]
     """Paths that the provider reports as different; True for a path that forces a new resource."""
 

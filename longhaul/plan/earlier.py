@@ -15,10 +15,10 @@ from clouds.base.kinds import Kind
 from clouds.base.pool import Pool
 from clouds.registry import clouds
 from components.model import Environment, Role
-from components.model.groups import pool_groups
+from components.model.cloud_names import pool_groups
 from longhaul.plan.changes import Action, Change
 from longhaul.plan.kinds import kind_of
-from longhaul.plan.places import Places
+from longhaul.plan.places import EnvironmentParts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +31,7 @@ class Earlier:
     """Sentences about what is unknown of it, and what would show it."""
 
 
-def earlier(after: Environment, changes: Iterable[Change], places: Places) -> Earlier:
+def earlier(after: Environment, changes: Iterable[Change], places: EnvironmentParts) -> Earlier:
     """Reconstruct the environment that was there before ``changes`` led to ``after``."""
     listed = list(changes)
     if any(_begins(change, after) for change in listed):
@@ -64,7 +64,7 @@ def _begins(change: Change, after: Environment) -> bool:
     return is_stack and change.stack == after.name
 
 
-def stores(after: Environment, changes: Iterable[Change], role: Role) -> tuple[list[Change], int]:
+def role_changes(after: Environment, changes: Iterable[Change], role: Role) -> tuple[list[Change], int]:
     """Return the changes of a role's machines, and the number of machines that the role had before."""
     own = [change for change in changes if kind_of(change) is Kind.MACHINE and role_of(after, change) is role]
     made = sum(change.action in (Action.MAKE, Action.ADOPT) for change in own)
@@ -87,14 +87,14 @@ def _control(after: Environment, changes: list[Change]) -> dict[str, Any]:
     """Return the parts of the control plane with their earlier counts and machine types."""
     found: dict[str, Any] = {}
     for role, key in ((Role.ETCD, "members"), (Role.EVENTS, "members"), (Role.API, "servers")):
-        own, count = stores(after, changes, role)
+        own, count = role_changes(after, changes, role)
         types = [machine_type for change in own if (machine_type := _machine_type(change.before))]
         update: dict[str, Any] = {key: count, **({"machine_type": types[0]} if types else {})}
         found[role.value] = getattr(after.control_plane, role.value).model_copy(update=update)
     return found
 
 
-def _pool(after: Environment, name: str, own: list[Change], places: Places, notes: list[str]) -> Pool | None:
+def _pool(after: Environment, name: str, own: list[Change], places: EnvironmentParts, notes: list[str]) -> Pool | None:
     """Return a pool as it was; None when it is new."""
     groups = [change for change in own if kind_of(change) is Kind.POOL]
     declared = after.pools.get(name)

@@ -45,16 +45,16 @@ def by_files(case: Case) -> Iterator[Finding]:
 def _fewer_members(before: Environment, after: Environment, role: Role) -> Iterator[Finding]:
     """Yield a finding when an etcd cluster shrinks. Without a state, it is unknown which members are healthy, and so
     how many the cluster can lose."""
-    if not role.is_store:
+    if not role.is_etcd:
         return
     was, now = (getattr(one.control_plane, role.value).members for one in (before, after))
     if now < was:
         yield Finding(
             severity=Severity.PROBLEM,
-            what=f"The store {role} would have fewer members: {was} -> {now}.",
+            what=f"The etcd cluster {role} would have fewer members: {was} -> {now}.",
             where=(f"control_plane.{role}.members",),
-            why="A removed member goes on counting as a voter: the store outlives fewer losses, or has no quorum.",
-            do="Leave `members` as it is: shrinking a store is not there yet (docs/operations.md).",
+            why="A removed member goes on counting as a voter: the cluster survives fewer losses, or has no quorum.",
+            do="Leave `members` as it is: shrinking an etcd cluster is not there yet (docs/operations.md).",
         )
 
 

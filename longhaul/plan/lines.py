@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from longhaul.plan.changes import Action
 from longhaul.plan.masking import LATER
-from longhaul.plan.places import LINKS, Place
+from longhaul.plan.places import LINKS, EnvironmentPart
 from longhaul.plan.plan import Line, Part, Plan
 from longhaul.plan.properties import Property
 
@@ -86,7 +86,7 @@ def _block(alike: list[tuple[Part, tuple[str, ...]]]) -> Block:
     return Block(site=places[0].site, title=_title(places), lines=alike[0][1], counts=said)
 
 
-def _title(places: list[Place]) -> str:
+def _title(places: list[EnvironmentPart]) -> str:
     first = places[0]
     if not first.kind:
         return first.site
@@ -110,7 +110,7 @@ def _body(part: Part) -> Iterator[str]:
             yield f"{SIGNS[action]} {WORDS[action]}: {', '.join(_several(own))}"
 
 
-def _told(lines: list[Line], place: Place) -> Iterator[str]:
+def _told(lines: list[Line], place: EnvironmentPart) -> Iterator[str]:
     """Yield the lines of resources with the same change: a few by name, many by number, with the details once."""
     first = lines[0]
     if len(lines) > _BY_NAME:
@@ -121,7 +121,7 @@ def _told(lines: list[Line], place: Place) -> Iterator[str]:
     yield from _properties(first)
 
 
-def _headline(line: Line, place: Place) -> str:
+def _headline(line: Line, place: EnvironmentPart) -> str:
     """Return sign, type and action, and the name unless the place already says it."""
     name = line.name.removeprefix(place.part).lstrip("-") if place.part else line.name
     return f"{SIGNS[line.action]} {_short(line.type)}{f' {name}' if name else ''} {WORDS[line.action]}"

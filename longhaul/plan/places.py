@@ -24,7 +24,7 @@ _TUNNEL_KEY = "pulumi-python:dynamic/longhaul:TunnelKey"
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
-class Place:
+class EnvironmentPart:
     """A part of the environment."""
 
     site: str
@@ -36,7 +36,7 @@ class Place:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Places:
+class EnvironmentParts:
     """Parts of an environment, before and after a change."""
 
     environment: str
@@ -48,10 +48,10 @@ class Places:
     """Site of each pool."""
     links: tuple[str, ...]
 
-    def of(self, change: Change) -> Place:
+    def of(self, change: Change) -> EnvironmentPart:
         """Return the place that a change belongs to."""
         if change.stack.endswith(STACK_OF_OBJECTS):
-            return Place(site=OBJECTS)
+            return EnvironmentPart(site=OBJECTS)
         kinship, own = change.kinship, change.name.removeprefix(f"{self.environment}-")
         if _LINKS in kinship or change.type == _TUNNEL_KEY:
             link = _longest(own.removeprefix("links-").removeprefix("tunnel-"), self.links)
@@ -60,27 +60,27 @@ class Places:
         tags = _tags(change)
         if any(f"longhaul:{kind}:Pool" in kinship for kind in clouds()):
             pool = _longest(own, self.pools) or tags.get(POOL, "")
-            return Place(site=tags.get(SITE) or self.pools.get(pool, ENVIRONMENT), part=pool, kind="pool")
+            return EnvironmentPart(site=tags.get(SITE) or self.pools.get(pool, ENVIRONMENT), part=pool, kind="pool")
         machine = _longest(change.name, self.machines)
         if machine:
-            return Place(site=self.control_site, part=machine, kind="machine")
+            return EnvironmentPart(site=self.control_site, part=machine, kind="machine")
         if "longhaul:ControlPlane" in kinship:
-            return Place(site=self.control_site)
+            return EnvironmentPart(site=self.control_site)
         site = tags.get(SITE) or _longest(own, self.sites)
-        return Place(site=site or ENVIRONMENT)
+        return EnvironmentPart(site=site or ENVIRONMENT)
 
-    def _link(self, link: str, site: str) -> Place:
+    def _link(self, link: str, site: str) -> EnvironmentPart:
         if link:
-            return Place(site=LINKS, part=link, kind="link")
-        return Place(site=site) if site else Place(site=LINKS)
+            return EnvironmentPart(site=LINKS, part=link, kind="link")
+        return EnvironmentPart(site=site) if site else EnvironmentPart(site=LINKS)
 
-    def in_order(self, found: Iterable[Place]) -> list[Place]:
+    def in_order(self, found: Iterable[EnvironmentPart]) -> list[EnvironmentPart]:
         """Sort places as a reader expects them: the environment, its sites, links, then what runs on the cluster."""
         order = {name: index for index, name in enumerate((ENVIRONMENT, *self.sites, LINKS, OBJECTS))}
         return sorted(found, key=lambda place: (order.get(place.site, len(order)), place.kind, _natural(place.part)))
 
 
-def places(after: Environment, before: Environment | None, changes: Iterable[Change]) -> Places:
+def places(after: Environment, before: Environment | None, changes: Iterable[Change]) -> EnvironmentParts:
     """Collect the parts that an environment has after the change and, as far as known, had before."""
     listed = list(changes)
     tagged = [_tags(change) for change in listed]
@@ -92,7 +92,7 @@ def places(after: Environment, before: Environment | None, changes: Iterable[Cha
         pools |= {name: pool.site for name, pool in environment.pools.items()}
     machines = {machine.name for one in both for machine in control_machines(one, plan(one))}
     machines |= {change.name for change in listed if change.type == _MACHINE}
-    return Places(
+    return EnvironmentParts(
         environment=after.name,
         sites=tuple(sites),
         control_site=after.control_plane.site,

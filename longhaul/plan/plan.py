@@ -17,7 +17,7 @@ from longhaul.plan.cost import Cost, Prices, compare_cost
 from longhaul.plan.earlier import Earlier, earlier
 from longhaul.plan.files import by_files
 from longhaul.plan.kinds import is_group, kind_of
-from longhaul.plan.places import Place, Places, places
+from longhaul.plan.places import EnvironmentPart, EnvironmentParts, places
 from longhaul.plan.properties import Property, properties
 from longhaul.plan.refusals import Case, refusals
 
@@ -42,7 +42,7 @@ class Line:
 class Part:
     """Changes in one place."""
 
-    place: Place
+    place: EnvironmentPart
     lines: tuple[Line, ...]
 
 
@@ -122,9 +122,9 @@ def make_plan(environment: Environment, changes: Changes, terms: Terms) -> Plan:
     )
 
 
-def _parts(changes: Iterable[Change], found: Places) -> tuple[Part, ...]:
+def _parts(changes: Iterable[Change], found: EnvironmentParts) -> tuple[Part, ...]:
     """Group the changes by place."""
-    by_place: defaultdict[Place, list[Line]] = defaultdict(list)
+    by_place: defaultdict[EnvironmentPart, list[Line]] = defaultdict(list)
     for change in changes:
         by_place[found.of(change)].append(_line(change))
     return tuple(Part(place=place, lines=tuple(by_place[place])) for place in found.in_order(by_place))

@@ -11,10 +11,10 @@ from clouds.base.inputs import UNKNOWN
 from clouds.base.kinds import Kind
 from clouds.registry import clouds
 from components.model import Environment, plan
-from components.model.racks import gateway_places, rack_places
+from components.model.host_places import gateway_places, host_places
 from longhaul.plan.changes import Action, Change
 from longhaul.plan.kinds import kind_of
-from longhaul.plan.places import Places
+from longhaul.plan.places import EnvironmentParts
 
 _RANGES_OF_OUR_OWN: Mapping[str, tuple[str, ...]] = {
     "pulumi-python:dynamic/longhaul:Certificate": ("addresses",),
@@ -43,7 +43,7 @@ class Moved:
         return f"{self.what}: {self.before} -> {self.after}"
 
 
-def moved_in_state(changes: Iterable[Change], *, places: Places, staying: Container[str]) -> Iterator[Moved]:
+def moved_in_state(changes: Iterable[Change], *, places: EnvironmentParts, staying: Container[str]) -> Iterator[Moved]:
     """Yield the ranges and addresses that the state has and the change gives up, whole networks first. Of destroyed
     resources, only networks count, and only in sites that stay."""
     order = {token: index for index, token in enumerate(_ranges())}
@@ -73,10 +73,10 @@ def moved_in_files(before: Environment, after: Environment) -> Iterator[Moved]:
     gateways = {place.name: place.address for place in gateway_places(after, new)}
     for gateway in gateway_places(before, old):
         pairs[f"gateway {gateway.name}"] = (gateway.address, gateways.get(gateway.name, gateway.address))
-    racks = {place.name: place for place in rack_places(after, new)}
-    for rack in rack_places(before, old):
-        now = racks.get(rack.name, rack)
-        pairs[f"host {rack.name}"] = (f"{rack.address}, pods {rack.pods}", f"{now.address}, pods {now.pods}")
+    hosts = {place.name: place for place in host_places(after, new)}
+    for host in host_places(before, old):
+        now = hosts.get(host.name, host)
+        pairs[f"host {host.name}"] = (f"{host.address}, pods {host.pods}", f"{now.address}, pods {now.pods}")
     yield from (Moved(what=what, before=str(was), after=str(now)) for what, (was, now) in pairs.items() if was != now)
 
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from clouds.base.findings import Finding, Severity
 from clouds.base.kinds import Kind
 from components.model import Environment, Role, plan
-from components.model.held import Facts, changes, facts, instead
+from components.model.immutable import Settings, changes, instead, settings
 from longhaul.plan.capacity import Row
 from longhaul.plan.changes import Action, Change
-from longhaul.plan.earlier import stores
+from longhaul.plan.earlier import role_changes
 from longhaul.plan.kinds import kind_of
-from longhaul.plan.places import Places
+from longhaul.plan.places import EnvironmentParts
 from longhaul.plan.ranges import Moved, moved_in_files, moved_in_state
 from longhaul.report.text import counted, names
 
@@ -30,7 +30,7 @@ class Case:
     base: Environment | None
     """The environment from the earlier file alone; None when no file is given."""
     changes: tuple[Change, ...]
-    places: Places
+    places: EnvironmentParts
     rows: tuple[Row, ...]
     max_removed: float
     """Share of the nodes that may be removed at once, 0 to 1."""
@@ -44,7 +44,7 @@ def refusals(case: Case) -> Iterator[Finding]:
         yield from (replace(finding, check=refusal.id) for finding in refusal.look(case))
 
 
-def _stores(case: Case) -> Iterator[Finding]:
+def _quorum(case: Case) -> Iterator[Finding]:
     for role in Role:
         yield from quorum(case, role)
 
@@ -52,9 +52,9 @@ def _stores(case: Case) -> Iterator[Finding]:
 def quorum(case: Case, role: Role) -> Iterator[Finding]:
     """Yield a finding when more members are out of service at once than the etcd cluster tolerates. Members that a hook
     guards are replaced one at a time. Removed members count as voters until somebody removes them from the cluster."""
-    if not role.is_store:
+    if not role.is_etcd:
         return
-    own, before = stores(case.after, case.changes, role)
+    own, before = role_changes(case.after, case.changes, role)
     founded = f"{case.after.name}-{role}-founded"
     if before == 0 or any(one.name == founded and one.action is Action.MAKE for one in case.changes):
         return
@@ -68,20 +68,20 @@ def quorum(case: Case, role: Role) -> Iterator[Finding]:
     said = [f"{counted(len(gone), 'member')} removed"] if gone else []
     said += [f"{counted(len(replaced), 'member')} replaced"] if replaced else []
     if before == 1:
-        why = "The store has one member: its data would be gone."
+        why = "The etcd cluster has one member: its data would be gone."
         do = "Give it three members first, run `longhaul up`, then make the change."
     else:
         why = (
-            f"A store of {before} outlives the loss of {outlives}; {out} would be out of service at once"
+            f"An etcd cluster of {before} survives the loss of {outlives}; {out} would be out of service at once"
             f"{', since a removed member goes on counting as a voter' if gone else ''}."
         )
         do = (
-            "Leave `members` as it is: shrinking a store is not there yet (docs/operations.md). Replace members "
-            "without removing any, one at a time."
+            "Leave `members` as it is: shrinking an etcd cluster is not there yet (docs/operations.md). Replace "
+            "members without removing any, one at a time."
         )
     yield Finding(
         severity=Severity.PROBLEM,
-        what=f"The store {role} loses its quorum: {' and '.join(said)} of {before}.",
+        what=f"The etcd cluster {role} loses its quorum: {' and '.join(said)} of {before}.",
         where=tuple(sorted(change.name for change in (*gone, *replaced))),
         why=why,
         do=do,
@@ -100,7 +100,7 @@ _LOST: dict[Kind, tuple[str, str]] = {
         "says.",
     ),
     Kind.KEY: (
-        "It is what Secrets at rest are encrypted with, tokens are signed with, or what says that a store exists.",
+        "It encrypts Secrets at rest, or signs tokens, or records that an etcd cluster exists.",
         "Take the change back: the vault's copy is the only one.",
     ),
     Kind.DATA: (
@@ -112,7 +112,7 @@ _LOST: dict[Kind, tuple[str, str]] = {
         "Use `longhaul destroy`, which asks, for environments whose file says `destroyable: true`.",
     ),
     Kind.GROUP: (
-        "Azure deletes everything in a group with it, the vault and both stores in the control plane's.",
+        "Azure deletes everything in a group with it, the vault and both role_changes in the control plane's.",
         "Take the change of the site's name, region or subscription back; make a new site beside it and move.",
     ),
 }
@@ -161,9 +161,9 @@ def _addresses(case: Case) -> Iterator[Finding]:
 
 
 def _held(case: Case) -> Iterator[Finding]:
-    """Yield findings about the other immutable settings (``components/held.py``). Ranges are reported with the
-    resources that have them."""
-    for before, after in _facts(case):
+    """Yield findings about the other immutable settings (``components/immutable_guard.py``). Ranges are reported with
+    the resources that have them."""
+    for before, after in _settings(case):
         # Without a state, no other check sees that a zone's range moves.
         found = [one for one in changes(before, after) if not one.is_range or (case.stateless and one.is_zone)]
         if found:
@@ -176,10 +176,10 @@ def _held(case: Case) -> Iterator[Finding]:
             )
 
 
-def _facts(case: Case) -> Iterator[tuple[Facts, Facts]]:
+def _settings(case: Case) -> Iterator[tuple[Settings, Settings]]:
     """Yield the recorded immutable settings and the new ones; without a state, those of the two files."""
     if case.stateless and case.base is not None:
-        yield facts(case.base, plan(case.base)), facts(case.after, plan(case.after))
+        yield settings(case.base, plan(case.base)), settings(case.after, plan(case.after))
     for change in case.changes:
         if change.short_type == "Held" and change.action is Action.CHANGE:
             yield change.before.get("facts") or {}, change.after.get("facts") or {}
@@ -242,7 +242,9 @@ class Refusal:
 
 
 REFUSALS = (
-    Refusal(id="quorum", look=_stores, engine="the member whose machine would go while the store cannot spare it"),
+    Refusal(
+        id="quorum", look=_quorum, engine="the member whose machine would go while the etcd cluster cannot spare it"
+    ),
     Refusal(
         id="lost",
         look=_lost,

@@ -35,7 +35,7 @@ class Check:
     """Number of prices that exist and are recent enough."""
 
     @property
-    def well(self) -> bool:
+    def healthy(self) -> bool:
         """Return whether no price is missing or old."""
         return not self.missing and not self.old
 

@@ -61,7 +61,7 @@ def needs(environment: Environment) -> tuple[Need, ...]:
         *_control_plane(environment),
         *_pools(environment),
         *_networks(environment),
-        *_racks(environment),
+        *_hosts(environment),
     )
 
 
@@ -114,7 +114,7 @@ def _networks(environment: Environment) -> Iterator[Need]:
     for name, site in environment.sites.items():
         others = (environment.sites[remote] for remote in _tunnels_to(environment, name))
         remote = sum(cloud_of(other).tunnels.addresses(other) for other in others)
-        for part, count in cloud_of(site).made.charged(place_of(environment, name), remote):
+        for part, count in cloud_of(site).made.hourly_parts(place_of(environment, name), remote):
             if count:
                 yield _part(f"site {name}", site, part, count)
 
@@ -133,7 +133,7 @@ def _part(group: str, site: SiteBase, part: Part, count: int) -> Need:
     return Need(group=group, what=part_name(part), key=key, least=count, most=count)
 
 
-def _racks(environment: Environment) -> Iterator[Need]:
+def _hosts(environment: Environment) -> Iterator[Need]:
     counts = Counter(host.site for host in environment.hosts)
     for name in environment.sites:
         if counts[name]:

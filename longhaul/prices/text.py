@@ -62,7 +62,7 @@ def check_json(found: Check, *, path: Path, days: int) -> dict[str, Any]:
     return {
         "file": str(path),
         "days": days,
-        "well": found.well,
+        "healthy": found.healthy,
         "good": found.good,
         "missing": {name_of(key): list(groups) for key, groups in found.missing.items()},
         "old": {

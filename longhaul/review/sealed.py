@@ -10,7 +10,9 @@ the program or of its files.
 from __future__ import annotations
 
 import json
+import secrets
 import shutil
+import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +21,7 @@ from typing import Any
 from clouds.base.inputs import SECRET, SIGNATURE
 from longhaul.engine.backend import current_backend
 from longhaul.engine.locate import engine_binary
-from longhaul.engine.run import ask_engine
-from longhaul.engine.throwaway import make_stack, throwaway_backend
+from longhaul.engine.throwaway import throwaway_backend
 from longhaul.exits import CommandError
 from longhaul.project import PROJECT_FILE, Project
 
@@ -53,20 +54,21 @@ def sealed(project: Project, env: str, *, folder: Path, environ: Mapping[str, st
     state = _exported(project, env, environ)
     kept = {name: value for name, value in environ.items() if name not in _NOT_PASSED}
     # The code under review is what runs, wherever the command itself is installed.
-    kept |= {"PYTHONPATH": str(project.root), "PULUMI_SKIP_UPDATE_CHECK": "true"}
+    kept["PYTHONPATH"] = str(project.root)
     if state is None:
         return Sealed(project=copy, environ={**kept, "PULUMI_BACKEND_URL": ""}, has_state=False, backend="")
-    variables = throwaway_backend(folder / "state")
-    kept |= variables
-    make_stack(env, project=str(project.definition()["name"]), environ=kept, state=without_secrets(state))
-    return Sealed(project=copy, environ=kept, has_state=True, backend=variables["PULUMI_BACKEND_URL"])
+    name = str(project.definition()["name"])
+    variables = throwaway_backend(folder / "state", project=name, stack=env)
+    _put(folder / "state" / ".pulumi" / "stacks" / name / f"{env}.json", state)
+    variables["PULUMI_CONFIG_PASSPHRASE"] = secrets.token_urlsafe()
+    return Sealed(project=copy, environ={**kept, **variables}, has_state=True, backend=variables["PULUMI_BACKEND_URL"])
 
 
 _NOT_PASSED = ("GITHUB_TOKEN", "LONGHAUL_ENV", "PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE")
 
 
 def without_secrets(value: Any) -> Any:
-    """Return a state in which every secret has the same value and nothing says how secrets are encrypted."""
+    """Return a deployment in which every secret has the same value and nothing says how secrets are encrypted."""
     if isinstance(value, dict):
         if value.get(SIGNATURE) == SECRET:
             return {SIGNATURE: SECRET, "plaintext": PLACEHOLDER}
@@ -98,14 +100,16 @@ def _plain(text: str) -> str:
 
 
 def _exported(project: Project, env: str, environ: Mapping[str, str]) -> dict[str, Any] | None:
-    """Return the stack's state as the engine exports it from its backend, with secrets encrypted; None when there is no
-    such stack or no backend is chosen."""
+    """Return the stack's deployment from its backend, with secrets encrypted; None when there is no such stack or no
+    backend is chosen."""
     url = current_backend(project.definition(), environ).url
     if not url:
         return None
     words = [str(engine_binary(environ)), "stack", "export", "--stack", env, "--non-interactive"]
     given = {**environ, "PULUMI_BACKEND_URL": url, "PULUMI_SKIP_UPDATE_CHECK": "true"}
-    done = ask_engine(words, cwd=project.root, environ=given)
+    done = subprocess.run(
+        words, cwd=project.root, env=given, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
     if done.returncode != 0:
         if "no stack named" in done.stderr:
             return None
@@ -114,4 +118,11 @@ def _exported(project: Project, env: str, environ: Mapping[str, str]) -> dict[st
         content = json.loads(done.stdout)
     except ValueError as error:
         raise CommandError(f"{env}: what the backend has is no state: {error}") from None
-    return content if isinstance(content, dict) and isinstance(content.get("deployment"), dict) else None
+    deployment = content.get("deployment") if isinstance(content, dict) else None
+    return deployment if isinstance(deployment, dict) else None
+
+
+def _put(path: Path, deployment: dict[str, Any]) -> None:
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["checkpoint"]["latest"] = without_secrets(deployment)
+    path.write_text(json.dumps(content), encoding="utf-8")

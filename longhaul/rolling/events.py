@@ -68,7 +68,7 @@ class Report:
     interrupted: bool = False
 
     @property
-    def well(self) -> bool:
+    def healthy(self) -> bool:
         """Return whether every machine is what the group now makes."""
         return not (self.failed or self.stopped or self.interrupted or self.old)
 
@@ -81,7 +81,7 @@ class Report:
         """Return the exit code of the command."""
         if self.interrupted:
             return Exit.INTERRUPTED
-        return Exit.OK if self.well else Exit.FAILED
+        return Exit.OK if self.healthy else Exit.FAILED
 
 
 def as_lines(event: Event) -> None:
@@ -104,7 +104,7 @@ def report_json(report: Report) -> None:
             "environment": report.environment,
             "pool": report.pool,
             "target": report.target,
-            "well": report.well,
+            "healthy": report.healthy,
             "replaced": report.replaced,
             "nodes": {name: str(state) for name, state in sorted(report.states.items())},
             "reasons": dict(sorted(report.reasons.items())),

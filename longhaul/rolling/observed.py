@@ -132,8 +132,8 @@ def observe(cloud: Rolled, api: Api, *, pool_label: str, taints: Iterable[tuple[
 
 def _seen(api: Api, machine: Machine, nodes: Mapping[str, Object], taints: frozenset[tuple[str, str]]) -> Seen:
     node = nodes.get(machine.node)
-    old = not machine.current and machine.life is not Life.GOING
-    if node is None and machine.life is not Life.GOING:
+    old = not machine.current and machine.life is not Life.LEAVING
+    if node is None and machine.life is not Life.LEAVING:
         # The label may be missing although work is there: a Node that is not in the list is asked for by name.
         node = api.find(NODES + path_of(machine.node))
     asked: Sequence[Pod] = pods_on(api, machine.node) if old and node is not None else ()

@@ -102,7 +102,7 @@ class Plan:
 def state_of(seen: Seen, view: View, limits: Limits) -> State:
     """Return the state of one machine."""
     machine = seen.machine
-    if machine.life is Life.GOING:
+    if machine.life is Life.LEAVING:
         return State.REPLACING
     if view.in_place and seen.stage:
         return State.REPLACING
@@ -112,7 +112,7 @@ def state_of(seen: Seen, view: View, limits: Limits) -> State:
         return State.JOINING if seen.unready or machine.life is Life.CHANGING else State.CURRENT
     if seen.stage:
         return State.REPLACING
-    if machine.held or why_kept(seen):
+    if machine.keep_reason or why_kept(seen):
         return State.KEPT
     if seen.node is None:
         return State.ABSENT
@@ -125,8 +125,8 @@ def state_of(seen: Seen, view: View, limits: Limits) -> State:
 
 def why_kept(seen: Seen) -> str:
     """Return why an old machine is left alone; empty when it is not."""
-    if seen.machine.held:
-        return seen.machine.held
+    if seen.machine.keep_reason:
+        return seen.machine.keep_reason
     if seen.cordoned and not seen.ours:
         return "somebody cordoned it"
     if seen.ours and not seen.cordoned:
@@ -158,7 +158,7 @@ def plan(view: View, limits: Limits, *, failed: Collection[str] = ()) -> Plan:
     goes = [
         *_settled_first(by_state[State.EMPTY]),
         *_settled_first(by_state[State.RELEASED]),
-        *(seen for seen in by_state[State.ABSENT] if seen.machine.life is Life.THERE),
+        *(seen for seen in by_state[State.ABSENT] if seen.machine.life is Life.PRESENT),
         *sorted(by_state[State.FREE], key=lambda seen: not seen.unready),
     ]
     taken, later = goes[:slots], goes[slots:]
@@ -180,7 +180,7 @@ def plan(view: View, limits: Limits, *, failed: Collection[str] = ()) -> Plan:
 
 def _out_of_service(view: View, states: dict[str, State], failed: Collection[str]) -> tuple[int, int]:
     """Return the number of machines that are missing in the pool, and how many of these the cloud has not made."""
-    staying = [seen for seen in view.seen if seen.machine.life is not Life.GOING]
+    staying = [seen for seen in view.seen if seen.machine.life is not Life.LEAVING]
     short = max(0, view.group.wanted - len(staying))
     coming = [seen for seen in staying if states[seen.machine.id] in (State.JOINING, State.REPLACING)]
     return short + sum(seen.machine.id not in failed for seen in coming), short
@@ -211,7 +211,7 @@ def _awaited(pod: Pod, seen: Seen, view: View) -> bool:
 def _onward(seen: Seen, view: View) -> Iterator[Step]:
     """Yield the next step of a replacement that this run or another has begun."""
     machine = seen.machine
-    if machine.life is not Life.THERE or not seen.stage:
+    if machine.life is not Life.PRESENT or not seen.stage:
         return
     if not view.in_place or not machine.current:
         yield Step(action=Action.REPLACE, seen=seen, reason="its replacement was begun")

@@ -14,7 +14,7 @@ from datetime import timedelta
 
 from clouds.base.errors import CloudError
 from clouds.base.fleet import Life, Rolled
-from longhaul.drain import NODES, annotate, cordon, let_go, told, uncordon
+from longhaul.drain import NODES, annotate, cordon, evict_all, told, uncordon
 from longhaul.kubernetes.api import Api, path_of
 from longhaul.kubernetes.connection import ApiError
 from longhaul.rolling.events import Event, Kind, Tell
@@ -181,7 +181,7 @@ class Roll:
                 yield seen, "joining", seen.unready or "the cloud still makes it"
             elif state is State.REPLACING:
                 yield seen, "replacing", "the cloud has not replaced it"
-            elif state is State.ABSENT and seen.machine.life is not Life.THERE:
+            elif state is State.ABSENT and seen.machine.life is not Life.PRESENT:
                 yield seen, "absent", "the cloud still makes it"
             elif acting.get(seen.machine.id) is Action.EMPTY:
                 blocked = self._blocked.get(seen.machine.id)
@@ -236,7 +236,7 @@ class Roll:
         if seen.machine.id not in self._blocked:
             self._blocked[seen.machine.id] = ""
             self._say(Kind.EMPTYING, seen, f"is emptied: {step.reason}")
-        left = {pod: reason for pod, reason in let_go(self.api, seen.left).items() if reason}
+        left = {pod: reason for pod, reason in evict_all(self.api, seen.left).items() if reason}
         blocked = told(left)
         if blocked and blocked != self._blocked[seen.machine.id]:
             self._say(Kind.BLOCKED, seen, f"may not be emptied yet: {blocked}")

@@ -110,11 +110,11 @@ def _content(overview: Overview, site: SiteView, *, pools: int | None) -> Iterat
         yield "control plane:"
         yield f"  {count[Role.API]} API, {count[Role.ETCD]} etcd, {count[Role.EVENTS]} events"
     yield from _pools([pool for pool in overview.pools if pool.site == site.name], most=pools)
-    for rack in overview.racks:
-        if rack.site == site.name:
-            gpus = total(each.count for each in rack.gpus)
-            yield f"{counted(rack.hosts, 'host')}, {gpus} GPUs" if gpus.max else counted(rack.hosts, "host")
-            yield from (f"gateway {gateway.public_address}" for gateway in rack.gateways)
+    for onprem in overview.hosts:
+        if onprem.site == site.name:
+            gpus = total(each.count for each in onprem.gpus)
+            yield f"{counted(onprem.hosts, 'host')}, {gpus} GPUs" if gpus.max else counted(onprem.hosts, "host")
+            yield from (f"gateway {gateway.public_address}" for gateway in onprem.gateways)
 
 
 def _pools(pools: Sequence[PoolView], *, most: int | None) -> Iterator[str]:

@@ -21,7 +21,7 @@ class Totals:
     sites: int
     regions: int
     """Number of cloud regions."""
-    racks: int
+    onprem_sites: int
     """Number of on-premises sites."""
     nodes: Span
     """Machines that run pods: machines of pools, and hosts."""
@@ -131,7 +131,7 @@ class GatewayView:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RackView:
+class HostsView:
     """Hosts of one on-premises site."""
 
     site: str
@@ -179,7 +179,7 @@ class Overview:
     control_plane: ControlPlaneView
     pools: tuple[PoolView, ...]
     """Site by site, in the file's order."""
-    racks: tuple[RackView, ...]
+    hosts: tuple[HostsView, ...]
     links: tuple[PlannedLink, ...]
     names: tuple[CloudName, ...]
     """Site by site."""

@@ -8,12 +8,12 @@ from operator import attrgetter
 from clouds.base.pool import Pool
 from clouds.registry import cloud_of
 from components.model import Environment, control_machines, plan
-from components.model.groups import pool_groups
+from components.model.address_plan import INFRA_SUBNETS, AddressPlan
+from components.model.cloud_names import pool_groups
+from components.model.host_places import GatewayPlace, gateway_places, host_places
 from components.model.links import links
 from components.model.machines import Machine, Role, members
-from components.model.network import INFRA_SUBNETS, AddressPlan
 from components.model.nodes import api_address, pod_mtu
-from components.model.racks import GatewayPlace, gateway_places, rack_places
 from longhaul.show.counts import GpuCount, Span, by_model, exactly, total
 from longhaul.show.names import cloud_names
 from longhaul.show.overview import (
@@ -21,9 +21,9 @@ from longhaul.show.overview import (
     ControlPlaneView,
     ControlRole,
     GatewayView,
+    HostsView,
     Overview,
     PoolView,
-    RackView,
     SiteView,
     Totals,
     ZoneRanges,
@@ -34,7 +34,7 @@ def survey(environment: Environment) -> Overview:
     """Return all that can be said of a valid environment without asking a cloud."""
     addresses = plan(environment)
     pools = tuple(_pools(environment))
-    racks = tuple(_racks(environment, addresses))
+    hosts = tuple(_hosts(environment, addresses))
     return Overview(
         name=environment.name,
         domain=environment.domain,
@@ -44,25 +44,25 @@ def survey(environment: Environment) -> Overview:
         dns_service=addresses.dns_service,
         operators=addresses.operators,
         pod_mtu=pod_mtu(environment),
-        totals=_totals(environment, pools, racks),
+        totals=_totals(environment, pools, hosts),
         sites=tuple(_sites(environment, addresses)),
         control_plane=_control_plane(environment, addresses),
         pools=pools,
-        racks=racks,
+        hosts=hosts,
         links=links(environment),
         names=tuple(cloud_names(environment)),
     )
 
 
-def _totals(environment: Environment, pools: tuple[PoolView, ...], racks: tuple[RackView, ...]) -> Totals:
-    hosts = sum(rack.hosts for rack in racks)
-    gpus = by_model((*(pool.gpus for pool in pools), *(count for rack in racks for count in rack.gpus)))
+def _totals(environment: Environment, pools: tuple[PoolView, ...], onprem: tuple[HostsView, ...]) -> Totals:
+    hosts = sum(site.hosts for site in onprem)
+    gpus = by_model((*(pool.gpus for pool in pools), *(count for site in onprem for count in site.gpus)))
     clouds = [site for site in environment.sites.values() if cloud_of(site).rents]
     control = environment.control_plane
     return Totals(
         sites=len(environment.sites),
         regions=len({(site.kind, site.region) for site in clouds}),
-        racks=len(racks),
+        onprem_sites=len(onprem),
         nodes=total(pool.nodes for pool in pools) + exactly(hosts),
         gpus=total(each.count for each in gpus),
         gpus_by_model=gpus,
@@ -87,7 +87,7 @@ def _sites(environment: Environment, addresses: AddressPlan) -> Iterator[SiteVie
                 for index, zone in enumerate(site.zones)
             ),
             control_plane=name == environment.control_plane.site,
-            existing=cloud_of(site).made.there_already(site),
+            existing=cloud_of(site).made.existing_parts(site),
         )
 
 
@@ -109,7 +109,7 @@ def _role(role: Role, machines: tuple[Machine, ...]) -> ControlRole:
     return ControlRole(
         role=role,
         machine_type=machines[0].machine_type,
-        survives=(count - 1) // 2 if role.is_store else count - 1,
+        survives=(count - 1) // 2 if role.is_etcd else count - 1,
         machines=tuple(ControlMachine(name=one.name, zone=one.zone, address=one.address) for one in machines),
     )
 
@@ -133,15 +133,15 @@ def _pools(environment: Environment) -> Iterator[PoolView]:
         )
 
 
-def _racks(environment: Environment, addresses: AddressPlan) -> Iterator[RackView]:
-    places = list(rack_places(environment, addresses))
+def _hosts(environment: Environment, addresses: AddressPlan) -> Iterator[HostsView]:
+    places = list(host_places(environment, addresses))
     gateways = list(gateway_places(environment, addresses))
     for name, site in environment.sites.items():
         if cloud_of(site).rents:
             continue
         own = sorted((place for place in places if place.site == name), key=attrgetter("address"))
         hosts = [host for host in environment.hosts if host.site == name]
-        yield RackView(
+        yield HostsView(
             site=name,
             hosts=len(hosts),
             room=addresses.sites[name].hosts,

@@ -38,7 +38,7 @@ def to_text(overview: Overview, *, cost: str, everything: bool, unicode: bool) -
         _titled("Sites", _sites(overview)),
         _titled("Control plane", _control_plane(overview, everything=everything)),
         _titled("Pools", _pools(overview, everything=everything)),
-        _titled("Racks", _racks(overview)),
+        _titled("Hosts", _hosts(overview)),
         _titled("Address plan", _addresses(overview, everything=everything)),
         _titled("Links", _links(overview)),
         _titled("Names in the clouds", _names(overview, everything=everything)),
@@ -67,8 +67,8 @@ def _head(overview: Overview) -> list[str]:
 
 def _places(totals: Totals) -> str:
     regions = f"{counted(totals.regions, 'cloud region')}" if totals.regions else ""
-    racks = f"{totals.racks} on-prem" if totals.racks else ""
-    return f"{counted(totals.sites, 'site')} ({', '.join(filter(None, (regions, racks)))})"
+    hosts = f"{totals.onprem_sites} on-prem" if totals.onprem_sites else ""
+    return f"{counted(totals.sites, 'site')} ({', '.join(filter(None, (regions, hosts)))})"
 
 
 def _gpus(counts: Sequence[GpuCount]) -> str:
@@ -160,16 +160,16 @@ def _rest(hidden: Sequence[PoolView], site: str) -> Iterator[tuple[str, ...]]:
         yield f"… {len(hidden)} more", site, "(--all lists them)", str(nodes), count, ""
 
 
-def _racks(overview: Overview) -> Iterator[str]:
+def _hosts(overview: Overview) -> Iterator[str]:
     rows = [
         (
-            rack.site,
-            f"{rack.hosts:,} of {rack.room:,}",
-            "-" if rack.first is None or rack.last is None else _range(str(rack.first), str(rack.last)),
-            ", ".join(map(str, rack.gpus)) or "-",
-            ", ".join(f"{one.name} {one.address} (public {one.public_address})" for one in rack.gateways),
+            onprem.site,
+            f"{onprem.hosts:,} of {onprem.room:,}",
+            "-" if onprem.first is None or onprem.last is None else _range(str(onprem.first), str(onprem.last)),
+            ", ".join(map(str, onprem.gpus)) or "-",
+            ", ".join(f"{one.name} {one.address} (public {one.public_address})" for one in onprem.gateways),
         )
-        for rack in overview.racks
+        for onprem in overview.hosts
     ]
     if rows:
         yield from table(("SITE", "HOSTS", "ADDRESSES", "GPUS", "GATEWAYS"), rows)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from components.model import plan
-from components.model.nodes import BARE_METAL_POOL, GPU_LABEL, HOSTS, POOL_LABEL, PREFLIGHT_TAINT, SITE_LABEL, api_url
+from components.model.nodes import GPU_LABEL, HOSTS, HOSTS_POOL_LABEL, POOL_LABEL, PREFLIGHT_TAINT, SITE_LABEL, api_url
 from longhaul.kubernetes.api import Api
 from longhaul.kubernetes.connection import ApiError
 from longhaul.status.observed import AddonView, ClusterView, NodeView
@@ -41,13 +41,13 @@ def node(item: Mapping[str, Any]) -> NodeView:
     pool = labels.get(POOL_LABEL, "")
     ready: Mapping[str, Any] = next((one for one in status.get("conditions", ()) if one["type"] == "Ready"), {})
     cordoned = "cordoned" if item.get("spec", {}).get("unschedulable") else ""
-    well = ready.get("status") == "True"
+    healthy = ready.get("status") == "True"
     return NodeView(
         name=metadata["name"],
         site=labels.get(SITE_LABEL, ""),
-        pool=HOSTS if pool == BARE_METAL_POOL else pool,
-        ready=well,
-        reason=cordoned if well else str(ready.get("message") or "it has never been ready"),
+        pool=HOSTS if pool == HOSTS_POOL_LABEL else pool,
+        ready=healthy,
+        reason=cordoned if healthy else str(ready.get("message") or "it has never been ready"),
         gpus=_gpus(item) if GPU_LABEL in labels else "",
         created=str(metadata.get("creationTimestamp", "")),
         version=str(status.get("nodeInfo", {}).get("kubeletVersion", "")),

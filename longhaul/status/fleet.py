@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from clouds.base.findings import Severity
 from clouds.base.tunnels import TunnelView
 from components.model import plan
-from components.model.nodes import HOSTS, racks
+from components.model.nodes import HOSTS, host_nodes
 from longhaul.status.observed import AddonView, NodeView, Observed
 from longhaul.status.tunnels import ipsec_links
 
@@ -26,7 +26,7 @@ class Verdict(StrEnum):
     """Verdict on a part of the environment."""
 
     OK = "ok"
-    UNWELL = "unwell"
+    UNHEALTHY = "unhealthy"
     DEGRADED = "degraded"
     """Works, with fewer members, tunnels, nodes or servers than it should have."""
     DOWN = "down"
@@ -141,19 +141,19 @@ def judge_nodes(environment: Environment, observed: Observed) -> tuple[NodeStatu
     if observed.cluster.error:
         return ()
     there = {view.name for view in observed.cluster.nodes}
-    missing = [rack for rack in racks(environment, plan(environment)).values() if rack.node_name not in there]
+    missing = [host for host in host_nodes(environment, plan(environment)).values() if host.node_name not in there]
     reason = "it is in the hosts file, but no node: `longhaul up --only hosts` sets it up"
     return (
         *(_node(view) for view in observed.cluster.nodes),
         *(
             NodeStatus(
-                name=rack.node_name,
-                site=rack.place.site,
+                name=host.node_name,
+                site=host.place.site,
                 pool=HOSTS,
                 verdict=Verdict.MISSING,
                 reason=reason,
             )
-            for rack in missing
+            for host in missing
         ),
     )
 
@@ -163,7 +163,7 @@ def _node(view: NodeView) -> NodeStatus:
         name=view.name,
         site=view.site,
         pool=view.pool,
-        verdict=Verdict.OK if view.ready and not view.gpus else Verdict.UNWELL,
+        verdict=Verdict.OK if view.ready and not view.gpus else Verdict.UNHEALTHY,
         reason="; ".join(filter(None, (view.reason, view.gpus))) or "ready",
         created=view.created,
         version=view.version,

@@ -11,20 +11,20 @@ from clouds.base.findings import Severity
 from longhaul.report.programs import document
 from longhaul.report.text import MANY, Cell, Marked, painted, table
 from longhaul.status.fleet import NodeStatus, Verdict
-from longhaul.status.verdicts import Status, StoreStatus
+from longhaul.status.verdicts import EtcdStatus, Status
 
 _UNITS = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
 
 
 def to_json(status: Status) -> str:
     """Return the status for programs: etcd clusters by name, and whether everything is healthy."""
-    stores = {store.store: _store(store) for store in status.stores}
-    return document({**asdict(status), "stores": stores, "well": status.well})
+    clusters = {etcd.name: _etcd(etcd) for etcd in status.etcd_clusters}
+    return document({**asdict(status), "etcd_clusters": clusters, "healthy": status.healthy})
 
 
-def _store(store: StoreStatus) -> dict[str, Any]:
-    members = [{**asdict(member), "healthy": member.healthy} for member in store.members]
-    return {"verdict": store.verdict, "reason": store.reason, "members": members}
+def _etcd(etcd: EtcdStatus) -> dict[str, Any]:
+    members = [{**asdict(member), "healthy": member.healthy} for member in etcd.members]
+    return {"verdict": etcd.verdict, "reason": etcd.reason, "members": members}
 
 
 def to_text(status: Status, *, colour: bool) -> str:
@@ -33,11 +33,11 @@ def to_text(status: Status, *, colour: bool) -> str:
         (one.name, _mark(one.verdict), one.power or "-", one.provisioning or "-", one.reason) for one in status.machines
     ]
     members = [
-        (f"{store.store}/{member.name}", _mark(member.verdict), member.reason)
-        for store in status.stores
-        for member in store.members
+        (f"{etcd.name}/{member.name}", _mark(member.verdict), member.reason)
+        for etcd in status.etcd_clusters
+        for member in etcd.members
     ]
-    parts = [(f"{store.store} store", _mark(store.verdict), store.reason) for store in status.stores]
+    parts = [(f"{etcd.name} cluster", _mark(etcd.verdict), etcd.reason) for etcd in status.etcd_clusters]
     parts.append(("API", _mark(status.api.verdict), status.api.reason))
     parts += [(f"pool {pool.name}", _mark(pool.verdict), pool.reason) for pool in status.pools]
     parts += [(f"add-on {addon.name}", _mark(addon.verdict), addon.reason) for addon in status.addons]
@@ -116,5 +116,5 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[Cell]], *, colour: bool)
 
 
 def _summary(status: Status, *, colour: bool) -> str:
-    text = f"{status.environment}: {'all is well' if status.well else 'not well'}"
-    return painted(text, Severity.OK if status.well else Severity.PROBLEM) if colour else text
+    text = f"{status.environment}: {'all is healthy' if status.healthy else 'not healthy'}"
+    return painted(text, Severity.OK if status.healthy else Severity.PROBLEM) if colour else text

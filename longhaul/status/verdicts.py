@@ -55,10 +55,10 @@ class MemberStatus:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StoreStatus:
+class EtcdStatus:
     """Verdict on one etcd cluster."""
 
-    store: str
+    name: str
     verdict: Verdict
     reason: str
     members: tuple[MemberStatus, ...]
@@ -79,7 +79,7 @@ class Status:
 
     environment: str
     machines: tuple[MachineStatus, ...]
-    stores: tuple[StoreStatus, ...]
+    etcd_clusters: tuple[EtcdStatus, ...]
     api: ApiStatus
     links: tuple[LinkStatus, ...]
     nodes: tuple[NodeStatus, ...]
@@ -87,9 +87,9 @@ class Status:
     addons: tuple[AddonStatus, ...]
 
     @property
-    def well(self) -> bool:
+    def healthy(self) -> bool:
         """Return whether everything is healthy; a part that cannot be seen from here does not count as a fault."""
-        named = (self.machines, self.stores, self.links, self.nodes, self.pools, self.addons)
+        named = (self.machines, self.etcd_clusters, self.links, self.nodes, self.pools, self.addons)
         verdicts = [self.api.verdict, *(one.verdict for parts in named for one in parts)]
         return all(verdict.severity in (Severity.OK, Severity.UNKNOWN) for verdict in verdicts)
 
@@ -99,7 +99,7 @@ def judge(environment: Environment, machines: Sequence[Machine], observed: Obser
     return Status(
         environment=environment.name,
         machines=(*(_machine(machine, observed) for machine in machines), *_unexpected(machines, observed)),
-        stores=tuple(_store(role, machines, observed) for role in Role if role.is_store),
+        etcd_clusters=tuple(_etcd(role, machines, observed) for role in Role if role.is_etcd),
         api=_api([machine for machine in machines if machine.role is Role.API], observed, inside=inside),
         links=judge_links(environment, observed),
         nodes=judge_nodes(environment, observed),
@@ -118,11 +118,11 @@ def _machine(machine: Machine, observed: Observed) -> MachineStatus:
         way = ": `longhaul up` starts it" if view.power in STILL else ""
         verdict, reason = Verdict.DOWN, f"the cloud says it is {view.power or 'in no known state'}{way}"
     elif view.provisioning.lower() == "failed":
-        verdict, reason = Verdict.UNWELL, "the cloud failed to provision it"
+        verdict, reason = Verdict.UNHEALTHY, "the cloud failed to provision it"
     elif answer.ready:
         verdict, reason = Verdict.OK, "ready"
     else:
-        verdict, reason = Verdict.UNWELL, answer.reason
+        verdict, reason = Verdict.UNHEALTHY, answer.reason
     return MachineStatus(
         name=machine.name,
         role=machine.role,
@@ -150,7 +150,7 @@ def _unexpected(machines: Sequence[Machine], observed: Observed) -> list[Machine
     ]
 
 
-def _store(role: Role, machines: Sequence[Machine], observed: Observed) -> StoreStatus:
+def _etcd(role: Role, machines: Sequence[Machine], observed: Observed) -> EtcdStatus:
     mine = [machine.name for machine in machines if machine.role is role]
     members = tuple(_member(name, observed) for name in mine) + _strangers(mine, observed)
     healthy = sum(member.healthy for member in members)
@@ -162,7 +162,7 @@ def _store(role: Role, machines: Sequence[Machine], observed: Observed) -> Store
         verdict, reason = Verdict.DEGRADED, f"{counted}; {healthy - quorum} more may be lost"
     else:
         verdict, reason = Verdict.DOWN, f"{counted}, quorum is {quorum}"
-    return StoreStatus(store=str(role), verdict=verdict, reason=reason, members=members)
+    return EtcdStatus(name=str(role), verdict=verdict, reason=reason, members=members)
 
 
 def _member(name: str, observed: Observed) -> MemberStatus:
@@ -171,10 +171,10 @@ def _member(name: str, observed: Observed) -> MemberStatus:
     if answer is None:
         return MemberStatus(name=name, verdict=Verdict.DOWN, reason="its machine does not run")
     if not answer.ready:
-        return MemberStatus(name=name, verdict=Verdict.UNWELL, reason=answer.reason)
+        return MemberStatus(name=name, verdict=Verdict.UNHEALTHY, reason=answer.reason)
     seen = next((member for member in answer.members if member.get("name") == name), None)
     if seen is None and answer.members:
-        return MemberStatus(name=name, verdict=Verdict.UNWELL, reason="it is not in its own list of members")
+        return MemberStatus(name=name, verdict=Verdict.UNHEALTHY, reason="it is not in its own list of members")
     seen = seen or {}
     return MemberStatus(
         name=name,
@@ -194,7 +194,7 @@ def _strangers(mine: Sequence[str], observed: Observed) -> tuple[MemberStatus, .
         for member in observed.answers[name].members
     }
     return tuple(
-        MemberStatus(name=name, verdict=Verdict.UNEXPECTED, reason="the store lists it, the file does not")
+        MemberStatus(name=name, verdict=Verdict.UNEXPECTED, reason="the etcd cluster lists it, the file does not")
         for name in sorted(listed)
         if name not in mine
     )
@@ -213,7 +213,7 @@ def _api(servers: Sequence[Machine], observed: Observed, *, inside: bool) -> Api
     if not ready:
         return ApiStatus(verdict=Verdict.DOWN, reason=counted, url=endpoint.url)
     if not endpoint.ready and (endpoint.reached or inside):
-        return ApiStatus(verdict=Verdict.UNWELL, reason=f"{counted}, but {endpoint.reason}", url=endpoint.url)
+        return ApiStatus(verdict=Verdict.UNHEALTHY, reason=f"{counted}, but {endpoint.reason}", url=endpoint.url)
     verdict = Verdict.OK if ready == len(servers) else Verdict.DEGRADED
     return ApiStatus(verdict=verdict, reason=f"{counted}; {_reached(endpoint)}", url=endpoint.url)
 

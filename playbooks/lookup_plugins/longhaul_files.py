@@ -30,13 +30,13 @@ class LookupModule(LookupBase):
 
     def run(self, terms: list[str], variables: Any = None, **kwargs: Any) -> list[dict[str, Any]]:
         from longhaul.exits import CommandError
-        from longhaul.racks.script import join_map, rack_map
+        from longhaul.hosts.script import host_map, join_map
 
         self.set_options(var_options=variables, direct=kwargs)
         try:
             if token := self.get_option("token"):
                 return [join_map(os.environ, token=str(token))]
             authority = str(self.get_option("kubernetes_ca"))
-            return [rack_map(os.environ, str(term), kubernetes_ca=authority) for term in terms]
+            return [host_map(os.environ, str(term), kubernetes_ca=authority) for term in terms]
         except CommandError as error:
             raise AnsibleLookupError(str(error)) from error

@@ -23,8 +23,8 @@ class LookupModule(LookupBase):
         if terms:
             raise AnsibleLookupError("longhaul_stack takes no terms: the environment's variables say which stack")
         from longhaul.exits import CommandError
-        from longhaul.racks.outputs import stack_outputs
-        from longhaul.racks.script import place
+        from longhaul.hosts.outputs import stack_outputs
+        from longhaul.hosts.script import place
 
         try:
             return [stack_outputs(place(os.environ), os.environ)]

@@ -1,7 +1,7 @@
 """``make bench``: measure previews, images, the lab and racks, boot to ready, and peak memory. Print each figure on a
 line when it is known, or with ``--json`` one object at the end.
 
-``make bench BENCH="racks image"`` measures those parts alone. ``BENCH=cold`` measures ``make lab`` from empty caches,
+``make bench BENCH="hosts image"`` measures those parts alone. ``BENCH=cold`` measures ``make lab`` from empty caches,
 with tools compiled or downloaded anew; it is the only part that runs only when it is asked for.
 """
 
@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lab.state import LabState
-from tests.bench import hybrid, image, previews, racks
+from tests.bench import hosts, hybrid, image, previews
 from tests.support.project import REPOSITORY, Project, environment, run
 
 COLD = "cold"
@@ -55,7 +55,7 @@ def _parts() -> dict[str, Callable[[Path], Iterable[tuple[str, float]]]]:
         "image": lambda folder: image.measure(folder).items(),
         "lab": lambda folder: _lab(folder).items(),
         "hybrid": lambda folder: hybrid.measure(folder).items(),
-        "racks": racks.measure,
+        "hosts": hosts.measure,
         COLD: lambda folder: _cold(folder).items(),
     }
 

@@ -29,19 +29,19 @@ class FakeVault:
 
 
 def test_it_is_noted_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    vault = FakeVault(first_value(SecretKind.STORE_STATE, holders=("m-0", "m-1")))
-    assert not founding.founded(vault.value)
+    vault = FakeVault(first_value(SecretKind.ETCD_STATE, holders=("m-0", "m-1")))
+    assert not founding.is_bootstrapped(vault.value)
     monkeypatch.setattr(founding, "Vault", lambda _url: vault)
     props = {"vault_url": "https://v", "secret": "etcd-state", "cluster": "a1"}
     founding.FoundedProvider().create(props)
-    assert founding.founded(vault.value)
+    assert founding.is_bootstrapped(vault.value)
     assert json.loads(vault.value or "") == {"state": "existing", "cluster": "a1"}
     founding.FoundedProvider().create({**props, "cluster": "b2"})
     assert vault.writes == 1
 
 
 def test_the_founders_are_those_that_hold_the_secret() -> None:
-    value = json.loads(first_value(SecretKind.STORE_STATE, holders=("m-0", "m-1")))
+    value = json.loads(first_value(SecretKind.ETCD_STATE, holders=("m-0", "m-1")))
     assert value == {"state": "new", "cluster": "", "founders": ["m-0", "m-1"]}
 
 
@@ -55,4 +55,4 @@ def test_the_founders_are_those_that_hold_the_secret() -> None:
     ],
 )
 def test_only_a_store_that_is_known_to_be_new_has_nothing_to_lose(state: str | None, founded: bool) -> None:
-    assert founding.founded(state) is founded
+    assert founding.is_bootstrapped(state) is founded

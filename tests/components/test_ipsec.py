@@ -7,7 +7,7 @@ from typing import Any
 
 from clouds.base.ipsec import SUITE
 from lab.cloud.aws.proposals import proposals
-from lab.cloud.azure import sealing
+from lab.cloud.azure import ipsec as azure_ipsec
 from tests.support import production
 from tests.support.project import REPOSITORY
 
@@ -46,8 +46,8 @@ def test_every_tunnel_is_sealed_alike() -> None:
             assert (*lives, own[f"tunnel{tunnel}DpdTimeoutSeconds"]) == (28_800, 3_600, 30)
     for connection in azure:
         [policy] = connection.inputs["ipsecPolicies"]
-        assert (sealing.ike_proposal(policy), sealing.esp_proposal(policy)) == STRONGSWAN
-        lives = (sealing.IKE_LIFETIME_S, policy["saLifeTimeSeconds"])
+        assert (azure_ipsec.ike_proposal(policy), azure_ipsec.esp_proposal(policy)) == STRONGSWAN
+        lives = (azure_ipsec.IKE_LIFETIME_S, policy["saLifeTimeSeconds"])
         assert (*lives, connection.inputs["dpdTimeoutSeconds"]) == (28_800, 3_600, 30)
     for tunnel in racks:
         assert (tunnel["ike_proposal"], tunnel["esp_proposal"], tunnel["dpd_seconds"]) == (*STRONGSWAN, 30)

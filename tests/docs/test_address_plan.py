@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from components.model import AddressPlan, Environment, load, plan
-from components.model.network import INFRA_SUBNETS, machine_capacity, site_plan
-from components.model.racks import rack_places
+from components.model.address_plan import INFRA_SUBNETS, machine_capacity, site_plan
+from components.model.host_places import host_places
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def test_the_line_that_is_followed_by_hand(page: str, environment: Environment, 
     assert f"begins, at {colo.block.network_address}, and that is where a /14 may begin" in page
     assert f"so the block is {colo.block}. Its infrastructure is the first /{colo.infra.prefixlen} of it" in page
     assert f"its nodes the second /{colo.nodes.prefixlen}, its pods the second /{colo.pods.prefixlen}" in page
-    place = list(rack_places(environment, addresses))[39]
+    place = list(host_places(environment, addresses))[39]
     assert place.address == colo.nodes.network_address + 10 + 39
     assert place.pods.network_address == colo.pods.network_address + 39 * 16
     assert 39 * 16 == 624 == 2 * 256 + 112

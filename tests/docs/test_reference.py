@@ -18,8 +18,8 @@ from components.model import load, reference
 from components.model.environment import Environment
 from components.model.hosts import Hosts
 from components.model.load import environment_files
+from components.model.mermaid import topology
 from components.model.pages import sections
-from components.model.picture import topology
 from components.model.schema import Schema, hosts_schema, schema_of, stack_schema
 
 
@@ -66,7 +66,7 @@ def undocumented(section: type[Section]) -> list[str]:
 
 
 def test_every_field_is_documented() -> None:
-    assert {"Environment", "Pool", "AzureSite", "BareMetalHost"} <= {section.__name__ for section in every_section()}
+    assert {"Environment", "Pool", "AzureSite", "Host"} <= {section.__name__ for section in every_section()}
     assert [bare for section in every_section() for bare in undocumented(section)] == []
 
 
@@ -89,14 +89,14 @@ def test_the_page_has_every_key_of_every_section(root: Path) -> None:
             if section.anchor != "hosts":
                 keys = re.findall(r"^\| `(\w+)` \| [^|]+ \| [^|]+ \| ", tables[section.anchor], re.MULTILINE)
                 assert set(section.node["properties"]) <= set(keys)
-    assert "| `hosts` | list of: [BareMetalHost](#baremetalhost) |" in page
+    assert "| `hosts` | list of: [Host](#host) |" in page
 
 
 def test_what_is_internal_is_nowhere_to_be_seen() -> None:
     assert "hosts" in Environment.model_fields
     environment = stack_schema()["$defs"]["Environment"]
     assert "hosts" not in environment["properties"]
-    assert "BareMetalHost" not in stack_schema()["$defs"]
+    assert "Host" not in stack_schema()["$defs"]
 
 
 def links(text: str) -> Iterator[str]:

@@ -13,8 +13,8 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+import etcd_checks
 import etcd_endpoints
-import store_checks
 from node_config import client_url
 
 from components.model.health import READY_PATH
@@ -70,7 +70,7 @@ class Machines:
         self.control = control
         self.client = Client(control, folder)
 
-    def start_store(self, name: str) -> None:
+    def start_etcd(self, name: str) -> None:
         place = self.control[name]
         place.prepare()
         place.start_etcd()
@@ -119,4 +119,4 @@ class Machines:
 
 
 def _member_ready(place: Place) -> bool:
-    return all(check.ok for check in store_checks.checks(place.node, place.etcdctl)[1])
+    return all(check.ok for check in etcd_checks.checks(place.node, place.etcdctl)[1])

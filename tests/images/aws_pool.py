@@ -12,7 +12,7 @@ from unittest import mock
 
 import node_proofs
 import requests
-from node_attest import Asked
+from node_attest import ProofRequest
 
 from tests.lab.cloud.aws.site import REGIONS, TRUST, Site
 from tests.lab.cloud.conftest import Live, Source, running
@@ -36,7 +36,7 @@ class AwsPool:
         """Return the id of a group's instance."""
         return str(self._instance(group)["InstanceId"])
 
-    def prove(self, asked: Asked, *, group: str = POOL) -> Mapping[str, object]:
+    def prove(self, asked: ProofRequest, *, group: str = POOL) -> Mapping[str, object]:
         """Return a proof as a machine makes it: the metadata service identifies the machine by the address that
         asks."""
         session = requests.Session()

@@ -45,7 +45,7 @@ ENVIRONMENT = Environment(
         )
     },
     pools={"gpu": Pool(name="gpu", site="weu", group="lab-gpu", more_groups=("lab-gpu-s1",))},
-    racks={},
+    hosts={},
 )
 QUESTION = Question(environment=ENVIRONMENT, fingerprint="ab" * 32, challenge=NONCE)
 FACTS = Facts(vm_id=MACHINE, subscription=SUBSCRIPTION, size="Standard_NC24ads_A100_v4")

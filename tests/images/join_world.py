@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any
 
 from attest.challenge import Challenges
-from attest.desk import ENVIRONMENT, REQUESTS, Answer, Desk
+from attest.join_endpoint import ENVIRONMENT, REQUESTS, Answer, JoinEndpoint
 from attest.proof import Question
 from attest.server import Server
 from controller.api import ApiError
@@ -88,7 +88,7 @@ class JoinWorld:
         self.folder, self.now = folder, 1000.0
         self.api, self.told = Api(folder), Told()
         self.challenges = Challenges(clock=lambda: self.now)
-        self.desk = Desk(
+        self.endpoint = JoinEndpoint(
             self.api,
             verifiers={"told": self.told, "aws": self.told},
             events=Events(self.api, instance="lab-api-0", component="longhaul-join"),
@@ -99,7 +99,7 @@ class JoinWorld:
         (folder / "ca.crt").write_text(authority.certificate)
         self.authority, self.certificate = authority, folder / "join.pem"
         self.write_certificate(SERVICE)
-        self.server = Server(("127.0.0.1", 0), self.desk, certificate=self.certificate, clock=lambda: self.now)
+        self.server = Server(("127.0.0.1", 0), self.endpoint, certificate=self.certificate, clock=lambda: self.now)
         self.port = int(self.server.server_address[1])
 
     def write_certificate(self, name: str) -> None:
@@ -118,6 +118,6 @@ class JoinWorld:
     def join(
         self, request: str, print_: str, *, challenge: str | None = None, sender: str = SENDER, **changes: Any
     ) -> Answer:
-        given = self.desk.challenge(print_, sender=sender).body["challenge"] if challenge is None else challenge
+        given = self.endpoint.challenge(print_, sender=sender).body["challenge"] if challenge is None else challenge
         said = {"request": request, "challenge": given, "proof": PROOF, **changes}
-        return self.desk.join(json.dumps(said).encode(), sender=sender)
+        return self.endpoint.join(json.dumps(said).encode(), sender=sender)

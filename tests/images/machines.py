@@ -38,7 +38,7 @@ from components.model import (
     plan,
     shared_secrets,
 )
-from components.model.network import site_plan
+from components.model.address_plan import site_plan
 from components.render import files
 from tests.images.fakes import FakeVault
 from tests.support.ports import free_ports
@@ -129,7 +129,7 @@ class Place:
 
     @cached_property
     def etcdctl(self) -> Etcdctl:
-        part = "client" if self.machine.role.is_store else "etcd-client"
+        part = "client" if self.machine.role.is_etcd else "etcd-client"
         pki = self.path("/etc/longhaul/pki")
         return Etcdctl(
             program=str(self.tools["etcdctl"]), certificate=pki / f"{part}.pem", authority=pki / "etcd-ca.crt"

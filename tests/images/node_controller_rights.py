@@ -11,7 +11,7 @@ from components.objects.rbac import (
     CLUSTER_RULES,
     JOIN_CLUSTER_RULES,
     JOIN_NAMESPACE_RULES,
-    JOIN_SERVICE,
+    JOIN_USER,
     NAMESPACE_RULES,
     NODE_CONTROLLER,
 )
@@ -26,7 +26,7 @@ def rights() -> Iterator[tuple[str, dict[str, Any]]]:
     bootstrapper = _binding("ClusterRoleBinding", "system:node-bootstrapper", "ClusterRole", tokens)
     yield f"{PATH}/clusterrolebindings", bootstrapper
     yield from _program(NODE_CONTROLLER, CLUSTER_RULES, NAMESPACE_RULES)
-    yield from _program(JOIN_SERVICE, JOIN_CLUSTER_RULES, JOIN_NAMESPACE_RULES)
+    yield from _program(JOIN_USER, JOIN_CLUSTER_RULES, JOIN_NAMESPACE_RULES)
 
 
 def _program(

@@ -25,7 +25,7 @@ from tests.images.machines import eventually
 from tests.images.node_controller_rights import rights
 
 REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
-RACK_TOKEN = "rackid.0123456789abcdef"
+HOST_TOKEN = "rackid.0123456789abcdef"
 ENVIRONMENT = {
     "format": 1,
     "environment": "lab",
@@ -118,8 +118,8 @@ class World:
         )
 
     def _build(self, environment: Any, *, instance: str, changed: Callable[[], None]) -> dict[str, Inventory]:
-        rack = source(environment, environment.sites["rack"], identity=ManagedIdentity(), instance=instance)
-        self.lists = {source.site: Inventory(source, changed=changed) for source in (self.cloud, rack)}
+        host = source(environment, environment.sites["rack"], identity=ManagedIdentity(), instance=instance)
+        self.lists = {source.site: Inventory(source, changed=changed) for source in (self.cloud, host)}
         return self.lists
 
     def prepare(self) -> None:
@@ -132,7 +132,7 @@ class World:
         document = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "longhaul-environment"}}
         document["data"] = {"environment.json": json.dumps(ENVIRONMENT)}  # type: ignore[assignment]
         self.admin.post("/api/v1/namespaces/kube-system/configmaps", document)
-        self.token(RACK_TOKEN, {"longhaul.dev/node": "lab-node-0"})
+        self.token(HOST_TOKEN, {"longhaul.dev/node": "lab-node-0"})
 
     def token(self, token: str, notes: dict[str, str]) -> None:
         id_, secret = token.split(".")

@@ -13,11 +13,11 @@ from node_config import Node
 FRONTEND = "10.0.3.5:6443"
 
 
-class Around:
+class Surroundings:
     """Surroundings of the server: the load balancer, other servers and systemd."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.well, self.other_answers_after = True, 0
+        self.healthy, self.other_answers_after = True, 0
         self.asked: list[str] = []
         self.stopped = 0
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -39,7 +39,7 @@ class Around:
     def leave(self) -> api_leave.Departure:
         return api_leave.leave(self._node, frontend=FRONTEND, pki=Path("/nowhere"))
 
-    def __enter__(self) -> Around:
+    def __enter__(self) -> Surroundings:
         self._node = self.node
         return self
 
@@ -47,7 +47,7 @@ class Around:
         self._listener.close()
 
     def _server(self, _node: Node, *, pki: Path) -> Check:
-        return Check(name="kube-apiserver", ok=self.well, detail="")
+        return Check(name="kube-apiserver", ok=self.healthy, detail="")
 
     def _answers(self, frontend: str, *, pki: Path) -> bool:
         self.asked.append(frontend)
@@ -62,33 +62,33 @@ class Around:
 
 
 def test_it_waits_for_another_and_stops(monkeypatch: pytest.MonkeyPatch) -> None:
-    with Around(monkeypatch) as around:
-        around.other_answers_after = 3
-        assert around.leave().left
-        assert (around.asked, around.stopped) == ([FRONTEND] * 4, 1)
+    with Surroundings(monkeypatch) as surroundings:
+        surroundings.other_answers_after = 3
+        assert surroundings.leave().left
+        assert (surroundings.asked, surroundings.stopped) == ([FRONTEND] * 4, 1)
 
 
 def test_it_stays_when_no_other_serves(monkeypatch: pytest.MonkeyPatch) -> None:
-    with Around(monkeypatch) as around:
-        around.other_answers_after = 10**6
-        around.hurry("WAIT_S")
-        departure = around.leave()
+    with Surroundings(monkeypatch) as surroundings:
+        surroundings.other_answers_after = 10**6
+        surroundings.hurry("WAIT_S")
+        departure = surroundings.leave()
         assert not departure.left
         assert departure.reason == f"no other API server answers at {FRONTEND}"
-        assert around.stopped == 0
+        assert surroundings.stopped == 0
 
 
 def test_one_that_serves_nobody_has_nothing_to_leave(monkeypatch: pytest.MonkeyPatch) -> None:
-    with Around(monkeypatch) as around:
-        around.well = False
-        assert around.leave().left
-        assert (around.asked, around.stopped) == ([], 0)
+    with Surroundings(monkeypatch) as surroundings:
+        surroundings.healthy = False
+        assert surroundings.leave().left
+        assert (surroundings.asked, surroundings.stopped) == ([], 0)
 
 
 def test_one_that_does_not_stop_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    with Around(monkeypatch) as around:
-        around.stopped = 1  # The listener stays.
-        around.hurry("STOP_S")
-        departure = around.leave()
+    with Surroundings(monkeypatch) as surroundings:
+        surroundings.stopped = 1  # The listener stays.
+        surroundings.hurry("STOP_S")
+        departure = surroundings.leave()
         assert not departure.left
         assert "takes connections" in departure.reason

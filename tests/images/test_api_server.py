@@ -31,8 +31,8 @@ def _machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
             for place in control.places.values():
                 place.write()
             machines = Machines(control, folder)
-            machines.start_store(MAIN)
-            machines.start_store(EVENTS)
+            machines.start_etcd(MAIN)
+            machines.start_etcd(EVENTS)
             machines.start_api()
             eventually(machines.api_ready, what="the API server is ready")
             for name in ("default", "kube-system"):
@@ -54,7 +54,7 @@ def test_the_machine_is_ready(machines: Machines) -> None:
     def checks() -> bool:
         return all(check.ok for check in api_checks.checks(place.node, pki=place.path("/etc/longhaul/pki")))
 
-    eventually(checks, what="API server, controller-manager, scheduler, node controller and join service are well")
+    eventually(checks, what="API server, controller-manager, scheduler, node controller and join endpoint are healthy")
 
 
 def test_nobody_reaches_more_than_health(machines: Machines) -> None:
@@ -140,7 +140,7 @@ def test_without_the_events_store_the_api_server_serves_on(machines: Machines) -
         machines.client.post("/api/v1/namespaces/default/configmaps", configmap("no-events"))
         assert machines.client.status(READY_PATH) == 200
     finally:
-        machines.start_store(EVENTS)
+        machines.start_etcd(EVENTS)
 
 
 def test_the_node_controller_leads_once_it_may_and_lets_go_when_it_is_stopped(machines: Machines) -> None:

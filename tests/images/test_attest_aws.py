@@ -14,7 +14,7 @@ from attest.proof import Question
 from controller.environment import Environment, Pool, Site
 from controller.inventory import SourceError
 from controller.request import Attested, RefusedError
-from node_attest import Asked, JoinError
+from node_attest import JoinError, ProofRequest
 
 from tests.images.aws_pool import POOL, STRANGERS, AwsPool, aws_pool
 from tests.support.loopback import Answering
@@ -27,12 +27,12 @@ ENVIRONMENT = Environment(
         "other": Site(name="other", kind="aws", region="us-west-2", node_role="other"),
     },
     pools={"cpu": Pool(name="cpu", site="use1", group="pool")},
-    racks={},
+    hosts={},
 )
 ELSEWHERE = replace(ENVIRONMENT, aws_role="arn:aws:iam::210987654321:role/lab-node-controller")
 KEY, CHALLENGE = "ab" * 32, "0123456789"
 QUESTION = Question(environment=ENVIRONMENT, fingerprint=KEY, challenge=CHALLENGE)
-ASKED = Asked(cluster="lab", fingerprint=KEY, challenge=CHALLENGE)
+ASKED = ProofRequest(cluster="lab", fingerprint=KEY, challenge=CHALLENGE)
 
 Machine = Callable[..., Mapping[str, object]]
 

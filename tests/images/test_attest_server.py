@@ -158,7 +158,7 @@ def test_a_fault_of_ours_is_logged_and_ends_one_connection(world: JoinWorld, cap
     def fault(_: str, **__: str) -> Any:
         raise KeyError("ours")
 
-    world.desk.challenge = fault  # type: ignore[method-assign]
+    world.endpoint.challenge = fault  # type: ignore[method-assign]
     with pytest.raises((OSError, http.client.HTTPException)):
         ask(world, "GET", "/v1/challenge/x")
     assert "not answered" in caplog.text

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from etcd_client import Cluster, Member
-from etcd_join import Found, Join, Refuse, Start, State, decide
+from etcd_join import Bootstrap, Join, Refuse, Start, State, decide
 from etcd_wal import Identity, WalError, identity
 from node_config import Node, client_url, peer_url
 
@@ -57,7 +57,7 @@ def test_data_that_is_not_the_clusters_is_refused(answer: Cluster, says: str) ->
 
 
 def test_without_founders_the_first_member_founds_and_only_when_nobody_answers() -> None:
-    assert decide(node=NODE, local=None, cluster=None, state=NEW) == Found(founders=("e-etcd-0",))
+    assert decide(node=NODE, local=None, cluster=None, state=NEW) == Bootstrap(founders=("e-etcd-0",))
     assert isinstance(decide(node=SECOND, local=None, cluster=None, state=NEW), Refuse)
     assert decide(node=NODE, local=None, cluster=cluster(OTHER), state=NEW) == Join(stale=())
 
@@ -65,7 +65,7 @@ def test_without_founders_the_first_member_founds_and_only_when_nobody_answers()
 def test_the_founders_found_together_and_nobody_else() -> None:
     both = State(state="new", founders=("e-etcd-0", "e-etcd-1"))
     for node in (NODE, SECOND):
-        assert decide(node=node, local=None, cluster=None, state=both) == Found(founders=both.founders)
+        assert decide(node=node, local=None, cluster=None, state=both) == Bootstrap(founders=both.founders)
     third = replace(NODE, machine="e-etcd-2", index=2, address="10.0.1.12")
     assert isinstance(decide(node=third, local=None, cluster=None, state=both), Refuse)
     assert decide(node=third, local=None, cluster=cluster(OWN, OTHER), state=both) == Join(stale=())
@@ -74,7 +74,9 @@ def test_the_founders_found_together_and_nobody_else() -> None:
 def test_a_founder_that_comes_late_starts_as_the_member_that_is_awaited() -> None:
     both = State(state="new", founders=("e-etcd-0", "e-etcd-1"))
     awaited = replace(OWN, client_urls=())
-    assert decide(node=NODE, local=None, cluster=cluster(awaited, OTHER), state=both) == Found(founders=both.founders)
+    assert decide(node=NODE, local=None, cluster=cluster(awaited, OTHER), state=both) == Bootstrap(
+        founders=both.founders
+    )
 
 
 def test_a_founder_that_lost_its_disk_joins_even_before_the_note() -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import node_attest
 import pytest
 from attest.aws import AwsProofs
-from attest.desk import COMPONENT, Desk
+from attest.join_endpoint import COMPONENT, JoinEndpoint
 from attest.server import Server
 from controller import judge
 from controller.api import Api
@@ -24,7 +24,7 @@ from controller.inventory import Inventory
 from controller.metrics import Metrics
 from controller.run import Controller
 from cryptography import x509
-from node_attest import Asked, Paths, Settings
+from node_attest import Paths, ProofRequest, Settings
 
 from components.model import load, plan
 from lab import tools
@@ -66,7 +66,7 @@ class Joining:
         for a proof that was made for another one."""
         paths = self.paths(folder)
 
-        def prove(asked: Asked) -> Mapping[str, object]:
+        def prove(asked: ProofRequest) -> Mapping[str, object]:
             return self.pool.prove(replace(asked, **stolen), group=group)
 
         node_attest.join(node or self.pool.machine(group), self.settings, prove, paths=paths)
@@ -122,8 +122,8 @@ def _joining(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Joining]:
         work = controller(cluster, cloud, failed)
         work.start()
         events = Events(own, instance="lab-api-0", component=COMPONENT)
-        desk = Desk(own, verifiers={"aws": AwsProofs()}, events=events)
-        server = Server(("127.0.0.1", 0), desk, certificate=certificate)
+        endpoint = JoinEndpoint(own, verifiers={"aws": AwsProofs()}, events=events)
+        server = Server(("127.0.0.1", 0), endpoint, certificate=certificate)
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
         trust = (cluster.folder / "ca.crt").read_text()
         yield Joining(

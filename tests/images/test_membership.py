@@ -7,12 +7,12 @@ import ssl
 from collections.abc import Iterator
 from pathlib import Path
 
+import etcd_checks
 import etcd_endpoints
 import etcd_join
 import etcd_promote
 import etcd_wal
 import pytest
-import store_checks
 from etcd_client import EtcdError
 from node_config import CLIENT_PORT, client_url
 
@@ -42,20 +42,20 @@ def _control(tmp_path: Path, vault: FakeVault, binaries: dict[str, Path]) -> Ite
 
 
 def ready(place: Place) -> bool:
-    _, checks = store_checks.checks(place.node, place.etcdctl)
+    _, checks = etcd_checks.checks(place.node, place.etcdctl)
     return all(check.ok for check in checks)
 
 
 def found(control: Control) -> None:
     """Start the first member, and note in the vault that it is ready, as `up` does."""
-    assert isinstance(control[FIRST].prepare(), etcd_join.Found)
+    assert isinstance(control[FIRST].prepare(), etcd_join.Bootstrap)
     control[FIRST].start_etcd()
     eventually(lambda: ready(control[FIRST]), what="the first member is ready")
     note_existing(control)
 
 
 def note_existing(control: Control) -> None:
-    cluster, _ = store_checks.members(control[FIRST].node, control[FIRST].etcdctl)
+    cluster, _ = etcd_checks.members(control[FIRST].node, control[FIRST].etcdctl)
     control.vault.secrets["etcd-state"] = json.dumps({"state": "existing", "cluster": cluster})
 
 
@@ -83,7 +83,7 @@ def lose(control: Control, name: str) -> None:
     control[name].stop("etcd")
     control[name].wipe()
     other = control[FIRST if name == SECOND else SECOND]
-    eventually(lambda: store_checks.survival(other.node, other.etcdctl, without=name).survives, what="two survive")
+    eventually(lambda: etcd_checks.survival(other.node, other.etcdctl, without=name).survives, what="two survive")
 
 
 def _promoted(place: Place) -> bool:
@@ -108,7 +108,7 @@ def await_voters(control: Control, *names: str) -> None:
     """Wait until exactly these members vote and are healthy; a slow machine may elect a leader meanwhile."""
 
     def settled() -> bool:
-        _, members = store_checks.members(control[FIRST].node, control[FIRST].etcdctl)
+        _, members = etcd_checks.members(control[FIRST].node, control[FIRST].etcdctl)
         return {member.name for member in members if member.healthy and not member.learner} == set(names)
 
     eventually(settled, what=f"{names} vote")
@@ -116,18 +116,18 @@ def await_voters(control: Control, *names: str) -> None:
 
 def test_three_found_a_store_together(control: Control) -> None:
     all_three = (FIRST, SECOND, THIRD)
-    control.vault.secrets["etcd-state"] = first_value(SecretKind.STORE_STATE, holders=all_three)
+    control.vault.secrets["etcd-state"] = first_value(SecretKind.ETCD_STATE, holders=all_three)
     for name in (FIRST, SECOND):
-        assert control[name].prepare() == etcd_join.Found(founders=all_three)
+        assert control[name].prepare() == etcd_join.Bootstrap(founders=all_three)
     for name in (FIRST, SECOND):
         control[name].start_etcd()
     eventually(lambda: ready(control[FIRST]) and ready(control[SECOND]), what="two of three are a quorum")
     # The third starts late: the cluster already has it as a member that never started.
-    assert control[THIRD].prepare() == etcd_join.Found(founders=all_three)
+    assert control[THIRD].prepare() == etcd_join.Bootstrap(founders=all_three)
     control[THIRD].start_etcd()
     eventually(lambda: ready(control[THIRD]), what="the third is ready")
     await_voters(control, *all_three)
-    clusters = {store_checks.checks(control[name].node, control[name].etcdctl)[0] for name in all_three}
+    clusters = {etcd_checks.checks(control[name].node, control[name].etcdctl)[0] for name in all_three}
     assert len(clusters) == 1
 
     lose(control, SECOND)
@@ -143,7 +143,7 @@ def test_members_join_one_by_one_and_a_lost_one_is_replaced(control: Control) ->
     before = control[SECOND].etcdctl.status(client_url(control[SECOND].node.address)).member
 
     lose(control, SECOND)
-    assert not store_checks.survival(control[THIRD].node, control[THIRD].etcdctl, without=FIRST).survives
+    assert not etcd_checks.survival(control[THIRD].node, control[THIRD].etcdctl, without=FIRST).survives
     join(control, SECOND)
 
     await_voters(control, FIRST, SECOND, THIRD)
@@ -234,4 +234,4 @@ def test_another_cluster_of_the_same_name_is_not_joined(control: Control) -> Non
     control.vault.secrets["etcd-state"] = json.dumps({"state": "existing", "cluster": "abc"})
     decision = control[SECOND].prepare()
     assert isinstance(decision, etcd_join.Refuse)
-    assert "two stores" in decision.reason
+    assert "two etcd clusters" in decision.reason

@@ -13,10 +13,10 @@ import node_attest
 import node_join
 import node_proofs
 import pytest
-from attest.desk import Answer
+from attest.join_endpoint import Answer
 from controller.request import Attested, RefusedError
 from cryptography import x509
-from node_attest import Asked, JoinError, Paths, Settings
+from node_attest import JoinError, Paths, ProofRequest, Settings
 
 from tests.images.join_world import NODE, PROOF, SERVICE, JoinWorld
 
@@ -43,16 +43,16 @@ def _paths(world: JoinWorld) -> Paths:
     )
 
 
-def grants(world: JoinWorld) -> Callable[[Asked], Mapping[str, object]]:
+def grants(world: JoinWorld) -> Callable[[ProofRequest], Mapping[str, object]]:
     """Return a prover. The request that follows its proof is granted at the first look."""
-    looks = world.desk.look
+    looks = world.endpoint.look
 
     def look(print_: str, *, sender: str) -> Any:
         first = looks(print_, sender=sender)
         world.api.grant()
         return first
 
-    world.desk.look = look  # type: ignore[method-assign]
+    world.endpoint.look = look  # type: ignore[method-assign]
     return lambda _: PROOF
 
 
@@ -70,7 +70,7 @@ def test_from_nothing_to_a_certificate(world: JoinWorld, settings: Settings, pat
 
 
 def test_the_proof_is_for_this_key_and_this_question(world: JoinWorld, settings: Settings, paths: Paths) -> None:
-    asked: list[Asked] = []
+    asked: list[ProofRequest] = []
     prove = grants(world)
     node_attest.join(NODE, settings, lambda one: (asked.append(one), prove(one))[1], paths=paths)
     [question] = world.told.asked
@@ -80,7 +80,7 @@ def test_the_proof_is_for_this_key_and_this_question(world: JoinWorld, settings:
 
 
 def test_a_second_attempt_goes_on_with_the_key_of_the_first(world: JoinWorld, settings: Settings, paths: Paths) -> None:
-    def broken(_: Asked) -> Mapping[str, object]:
+    def broken(_: ProofRequest) -> Mapping[str, object]:
         raise JoinError("the metadata service is away")
 
     with pytest.raises(JoinError, match="away"):
@@ -106,8 +106,8 @@ def test_a_refusal_says_why(world: JoinWorld, settings: Settings, paths: Paths) 
 
 
 def test_what_the_controller_refuses_is_told(world: JoinWorld, settings: Settings, paths: Paths) -> None:
-    looks = world.desk.look
-    world.desk.look = lambda print_, **by: (world.api.decide("Denied", reason="NameIsLive"), looks(print_, **by))[1]  # type: ignore[method-assign]
+    looks = world.endpoint.look
+    world.endpoint.look = lambda print_, **by: (world.api.decide("Denied", reason="NameIsLive"), looks(print_, **by))[1]  # type: ignore[method-assign]
     with pytest.raises(node_attest.RefusedError, match="NameIsLive"):
         node_attest.join(NODE, settings, lambda _: PROOF, paths=paths)
 
@@ -117,12 +117,12 @@ def test_a_busy_service_is_asked_again_for_the_same(
 ) -> None:
     monkeypatch.setattr("time.sleep", lambda _: None)
     prove = grants(world)
-    looks, busy = world.desk.look, [429, 429]
+    looks, busy = world.endpoint.look, [429, 429]
 
     def look(print_: str, *, sender: str) -> Any:
         return Answer(status=busy.pop(), body={}) if busy else looks(print_, sender=sender)
 
-    world.desk.look = look  # type: ignore[method-assign]
+    world.endpoint.look = look  # type: ignore[method-assign]
     node_attest.join(NODE, settings, prove, paths=paths)
     assert len(world.told.asked) == 1
 
@@ -138,7 +138,7 @@ def test_somebody_else_s_certificate_is_not_taken(world: JoinWorld, settings: Se
 
 
 def test_nobody_else_is_taken_for_the_service(world: JoinWorld, settings: Settings, paths: Paths) -> None:
-    asked: list[Asked] = []
+    asked: list[ProofRequest] = []
     world.write_certificate("api.lab.internal")
     with pytest.raises(JoinError, match="certificate"):
         node_attest.join(NODE, settings, lambda one: (asked.append(one), PROOF)[1], paths=paths)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from controller import judge, nodes
+from controller import judge, node_removal
 from controller.election import Election
 from controller.inventory import State
 from gpu.names import BOOT, HEALTHY, MISMATCH, PRESENT, TAINT
@@ -20,7 +20,7 @@ from tests.images.api_server import EVENTS, MAIN, Machines
 from tests.images.fakes import FakeVault
 from tests.images.kubelets import SERVING
 from tests.images.machines import Control, eventually
-from tests.images.node_world import RACK_TOKEN, REQUESTS, Caller, World
+from tests.images.node_world import HOST_TOKEN, REQUESTS, Caller, World
 
 pytestmark = pytest.mark.lab
 
@@ -36,8 +36,8 @@ def _world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
             for place in control.places.values():
                 place.write()
             machines = Machines(control, folder)
-            machines.start_store(MAIN)
-            machines.start_store(EVENTS)
+            machines.start_etcd(MAIN)
+            machines.start_etcd(EVENTS)
             machines.start_api()
             eventually(machines.api_ready, what="the API server is ready")
             world = World(machines, folder)
@@ -82,8 +82,8 @@ def test_a_machine_that_asks_as_another_is_refused(world: World) -> None:
 
 def test_who_is_not_the_join_service_proves_nothing(world: World) -> None:
     world.cloud.put("i-00000008", "10.65.128.10")
-    rack = Caller(world.base, world.trust, token=RACK_TOKEN)
-    assert world.refused(rack, proved("i-00000008")) == "WrongName"
+    host = Caller(world.base, world.trust, token=HOST_TOKEN)
+    assert world.refused(host, proved("i-00000008")) == "WrongName"
     assert world.refused(world.admin, proved("i-00000008")) == "NotAllowed"
 
 
@@ -137,16 +137,16 @@ def test_a_foreign_address_is_refused(world: World) -> None:
 
 def test_a_token_is_worth_nothing_but_a_request(world: World) -> None:
     for path in ("/api/v1/nodes", "/api/v1/namespaces/kube-system/secrets", "/api/v1/namespaces/default/pods"):
-        assert Caller(world.base, world.trust, token=RACK_TOKEN).ask("GET", path)[0] == 403
+        assert Caller(world.base, world.trust, token=HOST_TOKEN).ask("GET", path)[0] == 403
 
 
 def test_a_rack_s_token_is_gone_once_it_was_used(world: World) -> None:
     secret = "/api/v1/namespaces/kube-system/secrets/bootstrap-token-rackid"
-    rack = Caller(world.base, world.trust, token=RACK_TOKEN)
+    host = Caller(world.base, world.trust, token=HOST_TOKEN)
     world.cloud.put("i-00000005", "10.65.128.8")
     other = kubelets.document(kubelets.csr("i-00000005", kubelets.key()))
-    assert world.refused(rack, other) == "WrongName"
-    kubelet = world.join("lab-node-0", caller=rack)
+    assert world.refused(host, other) == "WrongName"
+    kubelet = world.join("lab-node-0", caller=host)
     assert world.admin.ask("GET", secret)[0] == 200
     asked = kubelets.csr("lab-node-0", kubelets.key(), dns_names=["lab-node-0"], addresses=["10.66.32.10"])
     world.granted(kubelet, kubelets.document(asked, signer=SERVING))
@@ -171,7 +171,7 @@ def test_the_node_of_a_machine_that_has_ended_goes_and_no_other(world: World) ->
 
     def service(node: str) -> list[tuple[str, str]]:
         taints = (world.node(node) or {"spec": {}})["spec"].get("taints", [])
-        return [(each["value"], each["effect"]) for each in taints if each["key"] == nodes.TAINT["key"]]
+        return [(each["value"], each["effect"]) for each in taints if each["key"] == node_removal.TAINT["key"]]
 
     eventually(lambda: service(name) == [("nodeshutdown", "NoExecute")], what="it is out of service")
     assert world.admin.ask("DELETE", "/api/v1/namespaces/default/pods/a?gracePeriodSeconds=0")[0] == 200

@@ -28,7 +28,7 @@ ENVIRONMENT = Environment(
     aws_role=ROLE,
     sites={"use1": SITE},
     pools={"cpu": Pool(name="cpu", site="use1", group="lab-cpu")},
-    racks={},
+    hosts={},
 )
 CREDENTIALS = Credentials(key="AKIDEXAMPLE", secret="secret", session="session", until=4e9)
 
@@ -145,7 +145,7 @@ def test_some_are_asked_for_by_their_ids(ec2: Any) -> None:
 def test_of_another_environment_nothing_is_seen(ec2: Any) -> None:
     group(ec2, "lab-cpu", desired=3)
     other = AwsMachines(
-        Environment(name="prod", aws_role=ROLE, sites={}, pools=ENVIRONMENT.pools, racks={}),
+        Environment(name="prod", aws_role=ROLE, sites={}, pools=ENVIRONMENT.pools, hosts={}),
         SITE,
         role=Held(),  # type: ignore[arg-type]
         endpoint="",

@@ -20,7 +20,7 @@ ENVIRONMENT = Environment(
     aws_role="",
     sites={"weu": SITE},
     pools={name: Pool(name=name, site="weu", group=f"lab-{name}") for name in ("a100", "h100")},
-    racks={},
+    hosts={},
 )
 SETS = "/subscriptions/sub/resourceGroups/lab-weu/providers/Microsoft.Compute/virtualMachineScaleSets"
 

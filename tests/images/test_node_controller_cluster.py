@@ -100,14 +100,14 @@ def test_who_lives(near: Neighbours, renewed: str | None, ready: str | None, liv
 
 def test_only_a_token_for_one_host_is_deleted_once_it_was_used(near: Neighbours) -> None:
     secret = "/api/v1/namespaces/kube-system/secrets/bootstrap-token-abcdef"
-    rack = kubelets.by_token(kubelets.document(kubelets.csr(NODE, kubelets.key())))
+    host = kubelets.by_token(kubelets.document(kubelets.csr(NODE, kubelets.key())))
     near.cluster.granted(parse(joining()))
     near.cluster.joined(NODE)
     near.api.objects[secret] = {"metadata": {"annotations": {}}}
-    near.cluster.granted(parse(rack))
+    near.cluster.granted(parse(host))
     near.cluster.joined(NODE)
     assert near.api.written == []
     near.api.objects[secret] = {"metadata": {"annotations": {"longhaul.dev/node": NODE}}}
-    near.cluster.granted(parse(rack))
+    near.cluster.granted(parse(host))
     near.cluster.joined(NODE)
     assert [(method, path) for method, path, _ in near.api.written] == [("DELETE", secret)]

@@ -12,7 +12,7 @@ from controller.sources import inventories
 
 from components.aws.controller import AUDIENCES
 from components.model import plan
-from components.model.nodes import racks
+from components.model.nodes import host_nodes
 from components.render.controller import environment_document
 from tests.support.production import production
 
@@ -37,10 +37,10 @@ def test_it_reads_what_longhaul_writes() -> None:
         name: (pool.site, f"prod-{name}") for name, pool in environment.pools.items()
     }
     places = {
-        rack.node_name: (rack.place.site, str(rack.place.address))
-        for rack in racks(environment, plan(environment)).values()
+        host.node_name: (host.place.site, str(host.place.address))
+        for host in host_nodes(environment, plan(environment)).values()
     }
-    assert {name: (rack.site, rack.address) for name, rack in found.racks.items()} == places
+    assert {name: (host.site, host.address) for name, host in found.hosts.items()} == places
     assert found.sites["weu"].resource_group == "prod-weu"
 
 
@@ -124,7 +124,7 @@ def test_a_site_of_an_unknown_kind_keeps_no_other_out() -> None:
     assert found.unread == {"use1": "gcp"}
     assert found.sites == {name: site for name, site in whole.sites.items() if name != "use1"}
     assert found.pools == {name: pool for name, pool in whole.pools.items() if pool.site != "use1"}
-    assert found.racks == whole.racks
+    assert found.hosts == whole.hosts
     assert whole.unread == {}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import pytest
-from controller.environment import Environment, Pool, Rack, Site
+from controller.environment import Environment, Host, Pool, Site
 from controller.inventory import Inventory, Listed, Machine, SourceError, State
 from controller.judge import SETTLE_S, Judge, Token, WaitError
 from controller.request import RefusedError, Request, parse
@@ -16,7 +16,7 @@ from tests.images import kubelets
 from tests.images.kubelets import CLIENT, SERVING
 
 NODE, ADDRESS = "i-0123456789abcdef0", "10.65.128.4"
-RACK, RACK_ADDRESS = "lab-node-0", "10.66.32.10"
+HOST, HOST_ADDRESS = "lab-node-0", "10.66.32.10"
 
 ENVIRONMENT = Environment(
     name="lab",
@@ -26,7 +26,7 @@ ENVIRONMENT = Environment(
         "cpu": Pool(name="cpu", site="use1", group="lab-cpu"),
         "gpu": Pool(name="gpu", site="use1", group="lab-gpu"),
     },
-    racks={RACK: Rack(name=RACK, site="rack", address=RACK_ADDRESS)},
+    hosts={HOST: Host(name=HOST, site="rack", address=HOST_ADDRESS)},
 )
 
 
@@ -48,22 +48,22 @@ class Cloud:
         return {name: machine for name, machine in self.everything().items() if name in names}
 
 
-class Court:
+class JudgeWorld:
     """A judge and all of its sources."""
 
     def __init__(self, cloud: Cloud) -> None:
         self.now = 1000.0
-        self.tokens = {"rackid": Token(node=RACK)}
+        self.tokens = {"rackid": Token(node=HOST)}
         self.alive: set[str] = set()
         self.taken: set[str] = set()
         self.members: set[str] = set()
         self.cloud = Inventory(cloud, clock=lambda: self.now)
-        rack = machine(RACK, RACK_ADDRESS, site="rack", pool="bare-metal")
-        self.rack = Inventory(Listed("rack", {RACK: rack}), clock=lambda: self.now)
-        self.judge = Judge(ENVIRONMENT, [self.cloud, self.rack], cluster=self, clock=lambda: self.now)
+        host = machine(HOST, HOST_ADDRESS, site="rack", pool="bare-metal")
+        self.host = Inventory(Listed("rack", {HOST: host}), clock=lambda: self.now)
+        self.judge = Judge(ENVIRONMENT, [self.cloud, self.host], cluster=self, clock=lambda: self.now)
         if not cloud.broken:
             self.cloud.list()
-        self.rack.list()
+        self.host.list()
         self.now += 1
         self.first: dict[str, float] = {}
 
@@ -101,9 +101,9 @@ def proved(node: str = NODE, *, machine: str = "", site: str = "use1", **more: A
     return kubelets.by_proof(client(node, **more), machine or node, site=site)
 
 
-@pytest.fixture(name="court")
-def _court() -> Court:
-    return Court(Cloud(machine()))
+@pytest.fixture(name="world")
+def _world() -> JudgeWorld:
+    return JudgeWorld(Cloud(machine()))
 
 
 def client(node: str = NODE, own: kubelets.Key | None = None, **more: Any) -> dict[str, Any]:
@@ -116,55 +116,55 @@ def serving(node: str = NODE, *, dns_names: Iterable[str] | None = None, address
     return kubelets.document(asked, signer=SERVING)
 
 
-def test_a_machine_of_the_pool_joins(court: Court) -> None:
-    assert court.says(proved()) == "granted"
+def test_a_machine_of_the_pool_joins(world: JudgeWorld) -> None:
+    assert world.says(proved()) == "granted"
 
 
-def test_a_rsa_key_may_be_for_encipherment_too(court: Court) -> None:
+def test_a_rsa_key_may_be_for_encipherment_too(world: JudgeWorld) -> None:
     own = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     usages = ["digital signature", "key encipherment", "client auth"]
     document = kubelets.document(kubelets.csr(NODE, own), usages=usages)
-    assert court.says(kubelets.by_proof(document, NODE)) == "granted"
+    assert world.says(kubelets.by_proof(document, NODE)) == "granted"
 
 
-def test_a_machine_is_what_it_proved_and_nothing_else(court: Court) -> None:
-    assert court.says(proved(machine="i-0fedcba9876543210")) == "WrongMachine"
-    assert court.says(kubelets.by_proof(client(), "")) == "WrongMachine"
-    assert court.says(proved(site="gone")) == "UnknownMachine"
-    assert court.says(proved(site="")) == "UnknownMachine"
-    assert court.says(proved(RACK, machine=NODE, site="rack")) == "WrongMachine"
-    assert court.says(kubelets.by_proof(client(RACK), "", site="rack")) == "WrongMachine", "racks prove nothing"
+def test_a_machine_is_what_it_proved_and_nothing_else(world: JudgeWorld) -> None:
+    assert world.says(proved(machine="i-0fedcba9876543210")) == "WrongMachine"
+    assert world.says(kubelets.by_proof(client(), "")) == "WrongMachine"
+    assert world.says(proved(site="gone")) == "UnknownMachine"
+    assert world.says(proved(site="")) == "UnknownMachine"
+    assert world.says(proved(HOST, machine=NODE, site="rack")) == "WrongMachine"
+    assert world.says(kubelets.by_proof(client(HOST), "", site="rack")) == "WrongMachine", "racks prove nothing"
 
 
 def test_a_machine_s_name_may_be_another_than_what_it_proves() -> None:
     """In Azure the vmId is signed, not the name."""
-    court = Court(Cloud(machine("lab-gpu-000000", identity="11111111-2222-4333-8444-555555555555")))
+    world = JudgeWorld(Cloud(machine("lab-gpu-000000", identity="11111111-2222-4333-8444-555555555555")))
     ours = {"machine": "11111111-2222-4333-8444-555555555555"}
-    assert court.says(proved("lab-gpu-000000", **ours)) == "granted"
-    assert court.says(proved("lab-gpu-000000")) == "WrongMachine"
+    assert world.says(proved("lab-gpu-000000", **ours)) == "granted"
+    assert world.says(proved("lab-gpu-000000")) == "WrongMachine"
 
 
-def test_only_the_join_service_says_who_was_proved(court: Court) -> None:
+def test_only_the_join_service_says_who_was_proved(world: JudgeWorld) -> None:
     document = proved()
     for user in ("system:bootstrap:abcdef", "longhaul:node-controller", "longhaul:join:other"):
         forged = {**document, "spec": {**document["spec"], "username": user}}
-        assert court.says(forged) in ("UnknownToken", "NotAllowed")
+        assert world.says(forged) in ("UnknownToken", "NotAllowed")
 
 
-def test_the_join_service_asks_for_clients_alone(court: Court) -> None:
-    assert court.says(kubelets.by_proof(serving(), NODE)) == "NotAllowed"
+def test_the_join_service_asks_for_clients_alone(world: JudgeWorld) -> None:
+    assert world.says(kubelets.by_proof(serving(), NODE)) == "NotAllowed"
 
 
-def test_a_rack_s_host_joins_with_its_own_token_alone(court: Court) -> None:
-    assert court.says(kubelets.by_token(client(RACK), "rackid")) == "granted"
-    assert court.says(kubelets.by_token(client(NODE), "rackid")) == "WrongName"
+def test_a_rack_s_host_joins_with_its_own_token_alone(world: JudgeWorld) -> None:
+    assert world.says(kubelets.by_token(client(HOST), "rackid")) == "granted"
+    assert world.says(kubelets.by_token(client(NODE), "rackid")) == "WrongName"
 
 
-def test_a_node_renews_and_serves(court: Court) -> None:
-    court.alive.add(NODE)
-    assert court.says(kubelets.by_node(client(), NODE)) == "granted"
-    assert court.says(kubelets.by_node(serving(), NODE)) == "granted"
-    assert court.says(kubelets.by_node(serving(dns_names=[]), NODE)) == "granted"
+def test_a_node_renews_and_serves(world: JudgeWorld) -> None:
+    world.alive.add(NODE)
+    assert world.says(kubelets.by_node(client(), NODE)) == "granted"
+    assert world.says(kubelets.by_node(serving(), NODE)) == "granted"
+    assert world.says(kubelets.by_node(serving(dns_names=[]), NODE)) == "granted"
 
 
 @pytest.mark.parametrize(
@@ -178,9 +178,9 @@ def test_a_node_renews_and_serves(court: Court) -> None:
     ],
 )
 @pytest.mark.parametrize("signer", [CLIENT, SERVING])
-def test_nobody_asks_for_another(court: Court, user: str, groups: list[str], signer: str) -> None:
+def test_nobody_asks_for_another(world: JudgeWorld, user: str, groups: list[str], signer: str) -> None:
     document = client() if signer == CLIENT else serving()
-    assert court.says(kubelets.received(document, user=user, groups=groups)) == "NotAllowed"
+    assert world.says(kubelets.received(document, user=user, groups=groups)) == "NotAllowed"
 
 
 @pytest.mark.parametrize(
@@ -189,46 +189,46 @@ def test_nobody_asks_for_another(court: Court, user: str, groups: list[str], sig
         (None, "UnknownToken"),
         (Token(node=""), "UnknownToken"),
         (Token(node=NODE), "UnknownMachine"),
-        (Token(node=RACK), "WrongName"),
+        (Token(node=HOST), "WrongName"),
     ],
 )
-def test_a_token_is_for_a_rack_s_host(court: Court, token: Token | None, reason: str) -> None:
-    court.tokens = {"abcdef": token} if token else {}
-    assert court.says(kubelets.by_token(client())) == reason
+def test_a_token_is_for_a_rack_s_host(world: JudgeWorld, token: Token | None, reason: str) -> None:
+    world.tokens = {"abcdef": token} if token else {}
+    assert world.says(kubelets.by_token(client())) == reason
 
 
-def test_a_token_of_somebody_else_s_is_none(court: Court) -> None:
-    document = kubelets.received(client(RACK), user="system:bootstrap:rackid", groups=["system:bootstrappers"])
-    assert court.says(document) == "UnknownToken"
+def test_a_token_of_somebody_else_s_is_none(world: JudgeWorld) -> None:
+    document = kubelets.received(client(HOST), user="system:bootstrap:rackid", groups=["system:bootstrappers"])
+    assert world.says(document) == "UnknownToken"
 
 
-def test_a_token_gives_no_server_s_certificate(court: Court) -> None:
-    asked = serving(RACK, addresses=[RACK_ADDRESS])
-    assert court.says(kubelets.by_token(asked, "rackid")) == "NotAllowed"
+def test_a_token_gives_no_server_s_certificate(world: JudgeWorld) -> None:
+    asked = serving(HOST, addresses=[HOST_ADDRESS])
+    assert world.says(kubelets.by_token(asked, "rackid")) == "NotAllowed"
 
 
-@pytest.mark.parametrize("document", [proved, lambda: kubelets.by_token(client(RACK), "rackid")])
-def test_a_live_name_and_one_just_given_are_taken(court: Court, document: Callable[[], dict[str, Any]]) -> None:
-    court.alive |= {NODE, RACK}
-    assert court.says(document()) == "NameIsLive"
-    court.alive.clear()
-    court.taken |= {NODE, RACK}
-    assert court.says(document()) == "NameIsTaken"
+@pytest.mark.parametrize("document", [proved, lambda: kubelets.by_token(client(HOST), "rackid")])
+def test_a_live_name_and_one_just_given_are_taken(world: JudgeWorld, document: Callable[[], dict[str, Any]]) -> None:
+    world.alive |= {NODE, HOST}
+    assert world.says(document()) == "NameIsLive"
+    world.alive.clear()
+    world.taken |= {NODE, HOST}
+    assert world.says(document()) == "NameIsTaken"
 
 
-def test_a_silent_node_s_name_is_for_nobody_but_a_rack_s_host(court: Court) -> None:
-    """A rack's host may use the name again: a person works on it."""
-    court.members |= {NODE, RACK}
-    assert court.says(proved()) == "NameIsTaken"
-    assert court.says(kubelets.by_token(client(RACK), "rackid")) == "granted"
+def test_a_silent_node_s_name_is_for_nobody_but_a_rack_s_host(world: JudgeWorld) -> None:
+    """A host may use the name again: a person works on it."""
+    world.members |= {NODE, HOST}
+    assert world.says(proved()) == "NameIsTaken"
+    assert world.says(kubelets.by_token(client(HOST), "rackid")) == "granted"
 
 
 @pytest.mark.parametrize("state", [State.ENDING, State.ENDED])
 def test_an_ending_machine_gets_nothing(state: State) -> None:
-    court = Court(Cloud(machine(state=state)))
-    assert court.says(proved()) == "UnknownMachine"
-    assert court.says(kubelets.by_node(client(), NODE)) == "UnknownMachine"
-    assert court.says(kubelets.by_node(serving(), NODE)) == "UnknownMachine"
+    world = JudgeWorld(Cloud(machine(state=state)))
+    assert world.says(proved()) == "UnknownMachine"
+    assert world.says(kubelets.by_node(client(), NODE)) == "UnknownMachine"
+    assert world.says(kubelets.by_node(serving(), NODE)) == "UnknownMachine"
 
 
 @pytest.mark.parametrize(
@@ -240,58 +240,58 @@ def test_an_ending_machine_gets_nothing(state: State) -> None:
         ([NODE], [ADDRESS, "10.64.3.5"], "ForeignAddress"),
         ([NODE], ["127.0.0.1"], "ForeignAddress"),
         ([NODE], ["::1"], "ForeignAddress"),
-        ([NODE], [RACK_ADDRESS], "ForeignAddress"),
+        ([NODE], [HOST_ADDRESS], "ForeignAddress"),
         ([NODE], [], "WrongSubject"),
     ],
 )
 def test_a_server_has_its_own_names_alone(
-    court: Court, dns_names: list[str], addresses: list[str], reason: str
+    world: JudgeWorld, dns_names: list[str], addresses: list[str], reason: str
 ) -> None:
     document = serving(dns_names=dns_names, addresses=addresses)
-    assert court.says(kubelets.by_node(document, NODE)) == reason
+    assert world.says(kubelets.by_node(document, NODE)) == reason
 
 
 def test_a_machine_without_an_address_yet_waits() -> None:
-    court = Court(Cloud(machine(address="")))
-    assert court.says(proved()) == "granted"
-    assert court.says(kubelets.by_node(serving(), NODE)) == "waits"
+    world = JudgeWorld(Cloud(machine(address="")))
+    assert world.says(proved()) == "granted"
+    assert world.says(kubelets.by_node(serving(), NODE)) == "waits"
 
 
 # A machine that is not in the list.
 
 
-def test_an_unknown_machine_is_asked_for_at_once_and_refused_only_later(court: Court) -> None:
+def test_an_unknown_machine_is_asked_for_at_once_and_refused_only_later(world: JudgeWorld) -> None:
     document = proved("i-00000000000000bad")
-    assert court.says(document) == "waits"
-    court.cloud.ask()
-    assert court.says(document) == "waits"
-    court.now += SETTLE_S - 1
-    assert court.says(document) == "waits"
-    court.now += 1
-    assert court.says(document) == "waits", "the last question was before that time"
-    court.cloud.ask()
-    assert court.says(document) == "UnknownMachine"
+    assert world.says(document) == "waits"
+    world.cloud.ask()
+    assert world.says(document) == "waits"
+    world.now += SETTLE_S - 1
+    assert world.says(document) == "waits"
+    world.now += 1
+    assert world.says(document) == "waits", "the last question was before that time"
+    world.cloud.ask()
+    assert world.says(document) == "UnknownMachine"
 
 
-def test_a_machine_that_was_made_since_the_last_listing_is_found(court: Court) -> None:
-    source = court.cloud.source
+def test_a_machine_that_was_made_since_the_last_listing_is_found(world: JudgeWorld) -> None:
+    source = world.cloud.source
     assert isinstance(source, Cloud)
     source.machines["i-00000000000000new"] = machine("i-00000000000000new", "10.65.128.9")
     document = proved("i-00000000000000new")
-    assert court.says(document) == "waits"
-    court.cloud.ask()
-    assert court.says(document) == "granted"
+    assert world.says(document) == "waits"
+    world.cloud.ask()
+    assert world.says(document) == "granted"
 
 
 def test_nothing_is_refused_while_the_list_cannot_be_had() -> None:
     cloud = Cloud()
     cloud.broken = True
-    court = Court(cloud)
+    world = JudgeWorld(cloud)
     for document in (proved(), kubelets.by_node(client(), NODE), kubelets.by_node(serving(), NODE)):
         for _ in range(3):
-            assert court.says(document) == "waits"
+            assert world.says(document) == "waits"
             with pytest.raises(SourceError):
-                court.cloud.ask()
-            court.now += SETTLE_S
-            court.rack.list()
-        assert court.says(document) == "waits"
+                world.cloud.ask()
+            world.now += SETTLE_S
+            world.host.list()
+        assert world.says(document) == "waits"

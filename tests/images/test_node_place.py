@@ -13,7 +13,7 @@ from typing import Any
 import node_metadata
 import node_place
 import pytest
-from node_metadata import NotYetError, Place, PlaceError
+from node_metadata import NodePlace, NotYetError, PlaceError
 from node_place import Worker
 
 from tests.support.loopback import Answering, Asked
@@ -28,7 +28,7 @@ INSTANCE = {
     INTERFACE: "10.65.128.16/28",
 }
 RESOURCE = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachineScaleSets/a/virtualMachines/3"
-PLACE = Place(
+PLACE = NodePlace(
     name="i-0123456789abcdef0",
     address=IPv4Address("10.65.128.5"),
     provider_id="aws:///us-east-1a/i-0123456789abcdef0",
@@ -128,7 +128,7 @@ def test_an_answer_that_makes_no_sense_may_yet_be_one(metadata: FakeMetadata) ->
         node_metadata.azure(metadata.url, own=IPv4Address("10.64.128.5"))
 
 
-def rack_file(folder: Path) -> Path:
+def host_file(folder: Path) -> Path:
     path = folder / "place.json"
     raw = {"name": "lab-node-0", "address": "10.66.32.10", "provider_id": "longhaul://lab/rack/node-0"}
     path.write_text(json.dumps({**raw, "zone": "rack", "pods": "10.66.128.0/28"}))
@@ -136,18 +136,18 @@ def rack_file(folder: Path) -> Path:
 
 
 def test_a_rack_host_believes_its_file(tmp_path: Path) -> None:
-    place = node_metadata.rack(rack_file(tmp_path), own=IPv4Address("10.66.32.10"))
+    place = node_metadata.host(host_file(tmp_path), own=IPv4Address("10.66.32.10"))
     assert (place.name, place.zone, place.pods) == ("lab-node-0", "rack", (IPv4Network("10.66.128.0/28"),))
 
 
 def test_another_host_s_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(PlaceError, match=r"lab-node-0 at 10\.66\.32\.10, this machine's address is 10\.66\.32\.11"):
-        node_metadata.rack(rack_file(tmp_path), own=IPv4Address("10.66.32.11"))
+        node_metadata.host(host_file(tmp_path), own=IPv4Address("10.66.32.11"))
 
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(PlaceError, match=r"place\.json"):
-        node_metadata.rack(tmp_path / "place.json", own=IPv4Address("10.66.32.10"))
+        node_metadata.host(tmp_path / "place.json", own=IPv4Address("10.66.32.10"))
 
 
 def test_a_kind_that_the_image_does_not_know() -> None:
@@ -222,10 +222,15 @@ def test_addresses_of_another_environment_are_refused() -> None:
 
 
 def test_it_waits_until_the_place_is_known(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    answers: list[Place | NotYetError] = [NotYetError("no prefix"), NotYetError("no prefix"), NotYetError("x"), PLACE]
+    answers: list[NodePlace | NotYetError] = [
+        NotYetError("no prefix"),
+        NotYetError("no prefix"),
+        NotYetError("x"),
+        PLACE,
+    ]
     pauses: list[float] = []
 
-    def find(kind: str) -> Place:
+    def find(kind: str) -> NodePlace:
         assert kind == "aws"
         answer = answers.pop(0)
         if isinstance(answer, NotYetError):

@@ -18,13 +18,13 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import AuthorityInformationAccessOID, ExtendedKeyUsageOID, NameOID
-from node_attest import Asked, JoinError
+from node_attest import JoinError, ProofRequest
 
 from components.control_plane import issuing
 from tests.images.azure_machine import ARM, MACHINE, NONCE, QUESTION, SUBSCRIPTION, Azure, sign
 from tests.support.loopback import Answering
 
-ASKED = Asked(cluster="lab", fingerprint="ab" * 32, challenge=NONCE)
+ASKED = ProofRequest(cluster="lab", fingerprint="ab" * 32, challenge=NONCE)
 METADATA = "http://169.254.169.254"
 
 

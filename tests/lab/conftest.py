@@ -16,7 +16,7 @@ SHARERS = (
     "test_acceptance",
     "test_roll",
     "test_preflight_catches",
-    "test_rack_life",
+    "test_host_life",
     "test_gpu_pods",
     "test_gpus",
     "test_down",

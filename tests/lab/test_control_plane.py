@@ -45,7 +45,7 @@ def _keys(project: Project, machine: str) -> list[str]:
 
 
 def test_status_finds_everything_well(project: Project) -> None:
-    project.await_well()
+    project.await_healthy()
 
 
 def test_the_api_answers_kubectl_on_the_host(project: Project) -> None:
@@ -201,7 +201,7 @@ def test_the_only_member_is_not_replaced(project: Project) -> None:
     try:
         done = project.longhaul("up", "--yes", "--only", "infrastructure", check=False)
         assert done.returncode == Exit.REFUSED
-        assert "The store has one member" in done.stderr
+        assert "The etcd cluster has one member" in done.stderr
         done = project.longhaul("up", "--yes", "--only", "infrastructure", "--", "--skip-preview", check=False)
         assert done.returncode == Exit.FAILED
         assert "only member" in done.stdout + done.stderr

@@ -19,9 +19,9 @@ import pytest
 
 from components.model import load, plan
 from components.model.versions import pinned
+from lab.hosts import network_id
 from lab.hypervisor import addresses
 from lab.hypervisor.networks import router_of
-from lab.racks import network_id
 from tests.support.project import LIMIT_S, Project, eventually
 from tests.support.shared_lab import HOST, SharedLab
 from tests.support.workload import IMAGE

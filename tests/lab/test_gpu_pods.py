@@ -1,7 +1,7 @@
 """Pods with GPUs in the lab. The device plugin, the container toolkit, containerd and the kubelet are real. The GPUs
 are the stand-in of tests/support/nvml, and their device nodes are copies of /dev/null.
 
-The files of a machine with a driver are put on an ordinary rack host by hand: roles would refuse it, since it has no
+The files of a machine with a driver are put on an ordinary host by hand: roles would refuse it, since it has no
 GPU on its PCI bus.
 """
 
@@ -69,7 +69,7 @@ def _project(shared_lab: SharedLab) -> Iterator[Project]:
 
 @pytest.fixture(scope="module", name="equipped")
 def _equipped(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """The project with two GPUs on the rack's host."""
+    """The project with two GPUs on the host."""
     depot = project.read()["sites"]["rack"]["depot"]
     project.on(HOST, TOOLKIT.format(depot=depot, version=pinned("nvidia-container-toolkit")))
     library = base64.b64encode(build(tmp_path_factory.mktemp("nvml")).read_bytes()).decode()

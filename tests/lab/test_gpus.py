@@ -1,4 +1,4 @@
-"""Rack hosts with GPUs in the lab: no pod can reach them until their test is passed, at each start. The GPUs are the
+"""Hosts with GPUs in the lab: no pod can reach them until their test is passed, at each start. The GPUs are the
 stand-in of tests/support/nvml, and the driver's file is one too; everything else is real.
 
 The hosts join as ordinary ones, since roles would refuse machines without a GPU on their PCI bus. Then they get the
@@ -15,7 +15,7 @@ import pytest
 
 from components.model import load, plan
 from components.model.versions import pinned
-from components.render.nodes import rack_files
+from components.render.node_files import host_files
 from tests.support.nvml.library import NAME, build
 from tests.support.nvml.machine import DEFAULT, DRIVER, Machine, gpu
 from tests.support.project import Project, eventually
@@ -24,7 +24,7 @@ from tests.support.workload import IMAGE, pod
 
 pytestmark = [pytest.mark.lab, pytest.mark.cluster]
 
-WELL, ILL = (f"{ENV}-{name}" for name in SPARE_HOSTS)
+WORKING, FAULTY = (f"{ENV}-{name}" for name in SPARE_HOSTS)
 GOOD = Machine()
 BAD = Machine(gpus=(gpu(0), gpu(1, volatile_uncorrected=3)))
 
@@ -58,15 +58,15 @@ def _project(shared_lab: SharedLab) -> Project:
 def _promise(project: Project) -> None:
     """Promise two GPUs on each host; a program also tries the first host's."""
     environment = load(project.stack_file)
-    tried = {WELL: ("test", "-e", str(DEFAULT))}
+    tried = {WORKING: ("test", "-e", str(DEFAULT))}
     hosts = []
     for host in environment.hosts:
         name = f"{ENV}-{host.name}"
         gpus = {"gpus": 2, "gpu_model": "H100", "gpu_nvlinks": 18, "gpu_check": tried.get(name, ())}
-        hosts.append(host.model_copy(update=gpus) if name in (WELL, ILL) else host)
+        hosts.append(host.model_copy(update=gpus) if name in (WORKING, FAULTY) else host)
     promising = environment.model_copy(update={"hosts": tuple(hosts)})
-    for name in (WELL, ILL):
-        files = rack_files(promising, plan(promising), name.removeprefix(f"{ENV}-"), kubernetes_ca="as it is")
+    for name in (WORKING, FAULTY):
+        files = host_files(promising, plan(promising), name.removeprefix(f"{ENV}-"), kubernetes_ca="as it is")
         project.on(name, "systemctl stop kubelet")
         for path in ("/etc/longhaul/node.json", "/etc/longhaul/kubelet.yaml"):
             project.on(name, f"cat > {path} <<'END'\n{files[path].content}END")
@@ -80,7 +80,7 @@ def _equipped(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Pro
     """The project with stand-ins for driver and library on both hosts; the second host's GPUs are faulty."""
     library = base64.b64encode(build(tmp_path_factory.mktemp("nvml")).read_bytes()).decode()
     unit = "/etc/systemd/system/longhaul-test-driver.service"
-    for name, machine in ((WELL, GOOD), (ILL, BAD)):
+    for name, machine in ((WORKING, GOOD), (FAULTY, BAD)):
         project.on(name, f"echo {library} | base64 -d > /usr/local/lib/{NAME} && ldconfig")
         project.on(name, f"echo '{DRIVER_FILE}' > /etc/longhaul-test-driver; cat > {unit} <<'END'\n{DRIVER_UNIT}END")
         project.on(name, "systemctl daemon-reload; systemctl enable --quiet --now longhaul-test-driver")
@@ -117,7 +117,7 @@ def events(project: Project, name: str) -> set[str]:
     return {event["reason"] for event in listed}
 
 
-@pytest.mark.parametrize("name", [WELL, ILL])
+@pytest.mark.parametrize("name", [WORKING, FAULTY])
 def test_a_host_without_its_driver_is_ready_and_held_back(project: Project, name: str) -> None:
     eventually(lambda: verdict(project, name) == ("False", "NvmlMissing"), limit_s=90)
     assert held_back(project, name)
@@ -127,54 +127,54 @@ def test_a_host_without_its_driver_is_ready_and_held_back(project: Project, name
 
 
 def test_it_is_let_go_once_the_test_is_passed(equipped: Project) -> None:
-    eventually(lambda: not held_back(equipped, WELL), limit_s=90)
-    assert verdict(equipped, WELL) == ("True", "GpusHealthy")
-    labels = node(equipped, WELL)["metadata"]["labels"]
+    eventually(lambda: not held_back(equipped, WORKING), limit_s=90)
+    assert verdict(equipped, WORKING) == ("True", "GpusHealthy")
+    labels = node(equipped, WORKING)["metadata"]["labels"]
     assert labels["nvidia.com/gpu.product"] == "NVIDIA-H100-80GB-HBM3"
     assert labels["nvidia.com/gpu.count"] == "2"
     assert labels["nvidia.com/cuda.driver-version.full"] == DRIVER
-    eventually(lambda: {"GpusHealthy", "GpusSchedulable"} <= events(equipped, WELL))
+    eventually(lambda: {"GpusHealthy", "GpusSchedulable"} <= events(equipped, WORKING))
 
 
 def test_a_failing_gpu_keeps_its_host_back_and_everybody_is_told_why(equipped: Project) -> None:
-    eventually(lambda: verdict(equipped, ILL) == ("False", "EccUncorrected"), limit_s=90)
-    assert held_back(equipped, ILL)
-    eventually(lambda: "EccUncorrected" in events(equipped, ILL))
+    eventually(lambda: verdict(equipped, FAULTY) == ("False", "EccUncorrected"), limit_s=90)
+    assert held_back(equipped, FAULTY)
+    eventually(lambda: "EccUncorrected" in events(equipped, FAULTY))
     status = equipped.status()
-    assert status["well"] is False
+    assert status["healthy"] is False
     [told] = [one for one in status["nodes"] if one["verdict"] != "ok"]
-    assert (told["name"], told["verdict"]) == (ILL, "unwell")
+    assert (told["name"], told["verdict"]) == (FAULTY, "unhealthy")
     assert gpu(1).uuid in told["reason"]
 
 
 def test_pods_go_where_the_gpus_are_well_and_stay_when_they_are_no_longer(equipped: Project) -> None:
-    equipped.kubectl("delete", "pod", WELL, ILL, "--ignore-not-found", "--now")
-    for name in (WELL, ILL):
+    equipped.kubectl("delete", "pod", WORKING, FAULTY, "--ignore-not-found", "--now")
+    for name in (WORKING, FAULTY):
         equipped.create(_pod(name))
-    equipped.kubectl("wait", "--for=condition=Ready", "--timeout=180s", f"pod/{WELL}")
-    equipped.kubectl("wait", "--for=condition=PodScheduled=False", "--timeout=180s", f"pod/{ILL}")
-    [scheduled] = [one for one in pod(equipped, ILL)["status"]["conditions"] if one["type"] == "PodScheduled"]
+    equipped.kubectl("wait", "--for=condition=Ready", "--timeout=180s", f"pod/{WORKING}")
+    equipped.kubectl("wait", "--for=condition=PodScheduled=False", "--timeout=180s", f"pod/{FAULTY}")
+    [scheduled] = [one for one in pod(equipped, FAULTY)["status"]["conditions"] if one["type"] == "PodScheduled"]
     assert (scheduled["status"], "untolerated taint" in scheduled["message"]) == ("False", True)
-    before = pod(equipped, WELL)["metadata"]["uid"]
-    has(equipped, WELL, BAD)
-    eventually(lambda: held_back(equipped, WELL), limit_s=90)
-    found = pod(equipped, WELL)
+    before = pod(equipped, WORKING)["metadata"]["uid"]
+    has(equipped, WORKING, BAD)
+    eventually(lambda: held_back(equipped, WORKING), limit_s=90)
+    found = pod(equipped, WORKING)
     assert (found["metadata"]["uid"], found["status"]["phase"]) == (before, "Running")
-    has(equipped, WELL, GOOD)
-    eventually(lambda: not held_back(equipped, WELL), limit_s=90)
+    has(equipped, WORKING, GOOD)
+    eventually(lambda: not held_back(equipped, WORKING), limit_s=90)
 
 
 def test_a_start_is_tested_anew(equipped: Project) -> None:
-    boot = node(equipped, WELL)["metadata"]["annotations"][BOOT]
-    assert not held_back(equipped, WELL)
-    has(equipped, WELL, BAD, look=False)
-    equipped.lab("power", WELL, "reset")
-    eventually(lambda: held_back(equipped, WELL), limit_s=180)
-    eventually(lambda: verdict(equipped, WELL) == ("False", "EccUncorrected"), limit_s=180)
-    found = node(equipped, WELL)
+    boot = node(equipped, WORKING)["metadata"]["annotations"][BOOT]
+    assert not held_back(equipped, WORKING)
+    has(equipped, WORKING, BAD, look=False)
+    equipped.lab("power", WORKING, "reset")
+    eventually(lambda: held_back(equipped, WORKING), limit_s=180)
+    eventually(lambda: verdict(equipped, WORKING) == ("False", "EccUncorrected"), limit_s=180)
+    found = node(equipped, WORKING)
     assert found["metadata"]["annotations"][BOOT] == found["status"]["nodeInfo"]["bootID"] != boot
-    has(equipped, WELL, GOOD)
-    eventually(lambda: not held_back(equipped, WELL), limit_s=120)
+    has(equipped, WORKING, GOOD)
+    eventually(lambda: not held_back(equipped, WORKING), limit_s=120)
 
 
 def _pod(node_name: str) -> dict[str, Any]:

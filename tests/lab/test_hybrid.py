@@ -59,7 +59,7 @@ def _unchanged(summary: dict[str, Any]) -> bool:
 
 
 def test_status_finds_everything_well(project: Project) -> None:
-    project.await_well()
+    project.await_healthy()
 
 
 def test_make_lab_again_finds_all_of_it_in_place(project: Project) -> None:

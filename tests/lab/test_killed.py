@@ -65,7 +65,7 @@ def _await_sign(logs: Path, log: str, sign: str, process: subprocess.Popen[bytes
 
 def test_the_next_run_finishes_it(project: Project) -> None:
     project.up()
-    project.await_well()
+    project.await_healthy()
 
 
 def test_nothing_was_made_twice(project: Project) -> None:

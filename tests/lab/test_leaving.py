@@ -13,15 +13,15 @@ import pytest
 
 from lab import control
 from lab.__main__ import main
-from lab.guests import part_of
 from lab.hypervisor.machines import MachineParts
 from lab.hypervisor.networks import Networks
 from lab.hypervisor.settings import Settings
 from lab.leaving import leave
 from lab.state import LabError, LabState, init_record, running_init
 from lab.teardown import down
+from lab.tenants import part_of
 from lab.up import interrupted
-from tests.lab.test_guests import CONFIG, GUEST, _guest, _host  # noqa: F401 - fixtures
+from tests.lab.test_tenants import CONFIG, TENANT, _host, _tenant  # noqa: F401 - fixtures
 from tests.support.programs import write_program
 
 REPORT: dict[str, Any] = {
@@ -59,53 +59,53 @@ def _longhaul(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> Non
     monkeypatch.setattr(sys, "executable", str(folder / "python"))
 
 
-def _enterable(guest: LabState) -> None:
+def _enterable(tenant: LabState) -> None:
     """Create the file that the daemon writes once the tenant's operator has a place."""
-    guest.enter.touch()
+    tenant.enter.touch()
 
 
 def test_a_destruction_tells_of_its_progress(
-    guest: LabState, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tenant: LabState, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    _enterable(guest)
+    _enterable(tenant)
     said = "longhaul: [   1 s] destruction: begins"
     _longhaul(tmp_path, monkeypatch, f'echo "{said}" >&2; echo "$@" >"$0.words"')
     monkeypatch.setattr(control, "request", lambda *_: {})
-    leave(guest)
+    leave(tenant)
     told = capsys.readouterr().out.splitlines()
-    log = guest.logs / "twin-longhaul-destroy.log"
+    log = tenant.logs / "twin-longhaul-destroy.log"
     assert told[0].endswith(f"destroying environment twin, which is in the same lab as lab (log: {log})")
     assert told[1] == f"  {said}"
     assert told[2].endswith("] longhaul destroy")
     assert log.read_text() == f"{said}\n"
     words = (tmp_path / "longhaul.words").read_text()
-    assert words == f"destroy --project {guest.root.parent} --env twin --yes\n"
-    assert not guest.config_file.exists()
+    assert words == f"destroy --project {tenant.root.parent} --env twin --yes\n"
+    assert not tenant.config_file.exists()
 
 
 def test_where_it_cannot_be_destroyed_it_stays_and_the_ways_out_are_said(
-    guest: LabState, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tenant: LabState, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    _enterable(guest)
+    _enterable(tenant)
     _longhaul(tmp_path, monkeypatch, "echo 'longhaul: it may not be destroyed' >&2; exit 3")
     monkeypatch.setattr(control, "request", lambda *_: pytest.fail("it has not left"))
     with pytest.raises(LabError) as refused:
-        leave(guest)
+        leave(tenant)
     said = str(refused.value)
     assert "longhaul destroy ended with 3" in said
     assert "it may not be destroyed" not in said, "it was shown before"
     assert capsys.readouterr().out.count("it may not be destroyed") == 1
     for command in ("`make lab-down ENV=twin`", "`make lab ENV=twin`", "`make lab-down`"):
         assert command in said
-    assert running_init(guest) is not None
+    assert running_init(tenant) is not None
 
 
 def test_who_goes_down_with_the_lab_is_told_before_it_and_nothing_is_called_left(
-    host: LabState, guest: LabState
+    host: LabState, tenant: LabState
 ) -> None:
     record = init_record(host)
     assert record is not None
-    for state in (host, guest):
+    for state in (host, tenant):
         # A process 1 that has ended already.
         state.init_file.write_text(json.dumps({**vars(record), "started": record.started + 1}))
     said: list[str] = []
@@ -126,7 +126,7 @@ def test_what_goes_on_is_named_with_the_command_that_ends_it(host: LabState) -> 
 
 
 def test_a_part_of_the_lab_is_what_is_in_its_ranges() -> None:
-    found = part_of(REPORT, IPv4Network(GUEST.supernet))
+    found = part_of(REPORT, IPv4Network(TENANT.supernet))
     assert [one["name"] for one in found["machines"]] == ["twin-etcd-0"]
     assert [one["name"] for one in found["networks"]] == ["twin-weu"]
     assert found["load_balancers"] == {"/twin/api": {"10.80.0.5": True}}
@@ -140,14 +140,14 @@ def _status(env: str, host: LabState, capsys: pytest.CaptureFixture[str]) -> tup
 
 
 def test_the_status_is_of_the_environment_s_part_and_says_so(
-    host: LabState, guest: LabState, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    host: LabState, tenant: LabState, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(control, "request", lambda *_: dict(REPORT))
     code, told = _status("twin", host, capsys)
-    port = f"process {os.getpid()}, port 127.0.0.1:{GUEST.port}"
+    port = f"process {os.getpid()}, port 127.0.0.1:{TENANT.port}"
     assert told[0] == f"environment twin, its part of the lab of environment lab: {port}"
     assert "lab-etcd-0" not in "".join(told)
-    assert code == 0, "what is not well is the other's"
+    assert code == 0, "what is not healthy is the other's"
     code, told = _status("lab", host, capsys)
     assert told[0].startswith("the lab of environment lab, with twin in it: process ")
     assert {"lab-etcd-0", "twin-etcd-0"} <= {line.split()[0] for line in told}
@@ -157,7 +157,7 @@ def test_the_status_is_of_the_environment_s_part_and_says_so(
 def test_a_machine_s_console_log_carries_its_environment_s_name(host: LabState) -> None:
     networks = Networks(CONFIG.plan())
     settings = Settings(state=host, plan=CONFIG.plan(), rootfs=Path("/"), images={}, ca=bytes)
-    networks.guests["twin"] = GUEST.plan("twin")
+    networks.tenants["twin"] = TENANT.plan("twin")
     for name, address, env in (("i-1", "10.80.0.4/24", "twin"), ("i-2", "10.64.0.4/24", "lab")):
         parts = MachineParts(name=name, settings=settings, networks=networks)
         parts.directory.mkdir(parents=True)

@@ -1,7 +1,7 @@
 """Faults that preflight finds on a lab's machines: on a bare host and, for the health of GPUs, on a node. Each fault is
 caused, found by `longhaul hosts --preflight`, and removed; at the end both machines are fit.
 
-tests/support/rack_faults.py lists what of them is a stand-in; NVIDIA's library is the one of tests/support/nvml.
+tests/support/host_faults.py lists what of them is a stand-in; NVIDIA's library is the one of tests/support/nvml.
 """
 
 from __future__ import annotations
@@ -14,10 +14,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.support.nvml.library import NAME, build
-from tests.support.nvml.machine import DEFAULT, DRIVER, Machine, gpu
-from tests.support.project import Project
-from tests.support.rack_faults import (
+from tests.support.host_faults import (
     Caught,
     Fault,
     bus,
@@ -32,7 +29,10 @@ from tests.support.rack_faults import (
     skewed_clock,
     wrong_host_key,
 )
-from tests.support.racks import deliver, take_away
+from tests.support.nvml.library import NAME, build
+from tests.support.nvml.machine import DEFAULT, DRIVER, Machine, gpu
+from tests.support.onprem_hosts import deliver, take_away
+from tests.support.project import Project
 from tests.support.shared_lab import ENV, SharedLab
 from tests.support.shared_lab import HOST as NODE
 

@@ -107,8 +107,8 @@ def _asking(project: Project) -> Iterator[list[str]]:
 
 
 def test_three_members_vote_and_two_servers_serve(project: Project) -> None:
-    status = project.await_well()
-    members = status["stores"]["etcd"]["members"]
+    status = project.await_healthy()
+    members = status["etcd_clusters"]["etcd"]["members"]
     assert sorted(member["name"] for member in members) == list(MEMBERS)
     assert all(member["healthy"] and not member["learner"] for member in members)
     for holder in ("kube-controller-manager", "kube-scheduler"):
@@ -125,7 +125,7 @@ def test_replacing_all_members_takes_one_at_a_time_and_loses_nothing(project: Pr
     assert sorted(_one_at_a_time(_lifecycle(project))) == list(MEMBERS)
     assert complaints == []
     assert project.kubectl("get", "configmap", "kept", "-o", "jsonpath={.data.a}").stdout == "b"
-    project.await_well()
+    project.await_healthy()
 
 
 def test_replacing_all_servers_takes_one_at_a_time_and_nobody_notices(project: Project) -> None:
@@ -148,7 +148,7 @@ def test_a_member_is_not_deleted_when_its_store_would_lose_quorum(project: Proje
     try:
         done = project.engine("up", "--yes", "--skip-preview", "--target", urn, check=False)
         assert done.returncode != 0
-        assert "three-etcd-0 must stay: three-etcd-2 is not well" in done.stdout + done.stderr
+        assert "three-etcd-0 must stay: three-etcd-2 is not healthy" in done.stdout + done.stderr
         assert _generations(project) == before
         assert project.kubectl("get", "configmap", "kept").returncode == 0
     finally:
@@ -161,7 +161,7 @@ def test_the_member_that_is_not_well_is_replaced_first(project: Project) -> None
     order = _one_at_a_time(_lifecycle(project))
     assert order[0] == "three-etcd-2"
     assert sorted(order) == list(MEMBERS)
-    project.await_well()
+    project.await_healthy()
 
 
 def test_what_vanishes_is_made_anew_and_kubectl_goes_on(project: Project) -> None:

@@ -111,7 +111,7 @@ def test_the_next_run_goes_on_and_takes_the_other_at_its_checkpoint(project: Pro
     done = project.longhaul("roll", "--pool", POOL, "--json")
     *events, report = [json.loads(line) for line in done.stdout.splitlines()]
     assert [event["node"] for event in events if event["event"] in ("released", "replacing")] == [busy, busy]
-    assert (report["well"], report["replaced"]) == (True, 1)
+    assert (report["healthy"], report["replaced"]) == (True, 1)
     assert uid not in project.kubectl("get", "pods", "--output=jsonpath={.items[*].metadata.uid}").stdout
 
 

@@ -17,13 +17,13 @@ from typing import Any
 import pytest
 
 from components.model import load, plan
+from components.model.address_plan import FRONTEND
 from components.model.joining import JOIN_PORT
-from components.model.network import FRONTEND
 from components.model.vault import vault_url
 from components.model.versions import pinned
-from lab.guests import host_of
 from lab.state import LabState, running_init
 from lab.teardown import leftovers
+from lab.tenants import host_of
 from tests.support.cloud import instances
 from tests.support.project import Project, eventually, hybrid, run
 from tests.support.strangers import CREDENTIALS, IDENTITY, PROBE, PROVE, SIGN_IN
@@ -134,7 +134,7 @@ def _projects(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Projec
             )
             ups.append(pool.submit(second.up))
             said = [up.result() for up in ups]
-        assert "second: all is well" in said[1]
+        assert "second: all is healthy" in said[1]
         assert host_of(_state(second)) == _state(first)
         yield first, second
     finally:
@@ -151,7 +151,7 @@ BOTH_WAYS = pytest.mark.parametrize(("one", "other"), [("first", "second"), ("se
 
 def test_both_are_well(projects: tuple[Project, Project]) -> None:
     for project in projects:
-        project.await_well()
+        project.await_healthy()
 
 
 def test_they_share_the_lab_and_nothing_else(projects: tuple[Project, Project]) -> None:
@@ -232,6 +232,6 @@ def test_the_second_goes_and_the_first_is_well(projects: tuple[Project, Project]
     assert len(left["networks"]) == 2
     assert before == first.kubectl("get", "--raw", "/readyz").stdout == "ok"
     assert sides["first"].talker.get("/hostname") == "in-first"
-    first.await_well()
+    first.await_healthy()
     summary = json.loads(first.longhaul("plan", "--raw", "--format", "json").stdout)
     assert (summary["create"], summary["update"], summary["replace"], summary["delete"]) == (0, 0, 0, 0)

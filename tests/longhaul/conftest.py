@@ -55,7 +55,7 @@ class Checkout:
     def write(self, raw: dict[str, Any], **beside: Any) -> None:
         self.stack_file.write_text(yaml.safe_dump({"config": {"longhaul:environment": raw}, **beside}))
 
-    def gains_racks(self) -> None:
+    def gains_hosts(self) -> None:
         """Replace the environment by the lab's whole one, with an on-premises site, a gateway and a host."""
         raw = hybrid("dev", supernet="10.64.0.0/12")
         raw["sites"]["weu"]["subscription"] = SUBSCRIPTION
@@ -155,7 +155,7 @@ def _engine(checkout: Checkout, tmp_path: Path) -> FakeEngine:
 @pytest.fixture(name="ansible")
 def _ansible(checkout: Checkout, engine: FakeEngine) -> FakeAnsible:
     """An environment with racks, an engine and an Ansible that only record their calls, and a kubeconfig."""
-    checkout.gains_racks()
+    checkout.gains_hosts()
     binary = install(engine.folder)
     checkout.environ |= {"LONGHAUL_ANSIBLE": str(binary), "LONGHAUL_KUBECONFIG": "/given/kubeconfig"}
     engine.has_stack()

@@ -70,7 +70,7 @@ def test_an_unready_node_says_why_and_counts_for_its_pool(environment: Environme
     nodes = (node("i-1", pool="cpu", site="use1", ready=False), *CLUSTER.nodes[1:])
     unready = replace(SEEN, cluster=replace(CLUSTER, nodes=nodes))
     found = judge_nodes(environment, unready)[0]
-    assert (found.verdict, found.reason) == (Verdict.UNWELL, "the kubelet says nothing")
+    assert (found.verdict, found.reason) == (Verdict.UNHEALTHY, "the kubelet says nothing")
     assert verdicts(judge_pools(environment, unready))["cpu"] is Verdict.DOWN
 
 
@@ -221,10 +221,10 @@ def test_hosts_are_called_so_whatever_their_label_says() -> None:
 @pytest.mark.parametrize(
     ("verdict", "tainted", "verdict_is", "said"),
     [
-        (None, True, Verdict.UNWELL, "its GPUs have not been tested yet"),
-        (("False", "XidFatal", "Xid 79 at 0000:18:00"), True, Verdict.UNWELL, "XidFatal: Xid 79 at 0000:18:00"),
-        (("Unknown", "GpusInUse", "waits"), True, Verdict.UNWELL, "GpusInUse: waits"),
-        (("True", "GpusHealthy", "2 GPUs"), True, Verdict.UNWELL, "wait for the node controller"),
+        (None, True, Verdict.UNHEALTHY, "its GPUs have not been tested yet"),
+        (("False", "XidFatal", "Xid 79 at 0000:18:00"), True, Verdict.UNHEALTHY, "XidFatal: Xid 79 at 0000:18:00"),
+        (("Unknown", "GpusInUse", "waits"), True, Verdict.UNHEALTHY, "GpusInUse: waits"),
+        (("True", "GpusHealthy", "2 GPUs"), True, Verdict.UNHEALTHY, "wait for the node controller"),
         (("True", "GpusHealthy", "2 GPUs"), False, Verdict.OK, "ready"),
     ],
 )

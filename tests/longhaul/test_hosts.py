@@ -60,7 +60,7 @@ def test_as_json_there_is_an_object_for_each_host_and_nothing_else(checkout: Che
     done = checkout.run(*RACK, "--json", "--profile")
     assert done.returncode == Exit.FAILED
     found = json.loads(done.stdout)
-    assert found["well"] is False
+    assert found["healthy"] is False
     assert found["hosts"]["dev-gw-0"]["state"] == "ready"
     assert found["hosts"]["dev-node-0"] == {
         "state": "failed",

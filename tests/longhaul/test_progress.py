@@ -11,9 +11,9 @@ import pytest
 
 from longhaul import progress as subject
 from longhaul.engine.events import Events
+from longhaul.hosts.tasks import Tasks
 from longhaul.output import Output
 from longhaul.progress import Progress
-from longhaul.racks.tasks import Tasks
 
 MACHINE = "azure-native:compute:VirtualMachine"
 READINESS = "pulumi-python:dynamic/longhaul:Readiness"

@@ -16,7 +16,7 @@ from longhaul.cli import main
 from longhaul.commands import roll as command
 from longhaul.exits import Exit
 from longhaul.kubernetes.connection import ApiError
-from longhaul.rolling import pools, racks, run
+from longhaul.rolling import hosts, pools, run
 from tests.longhaul.conftest import Checkout
 from tests.support.pool import FakeCluster, FakeGroup
 
@@ -25,7 +25,7 @@ class Rolled:
     """A pool of the environment in memory, and runs of the command on it."""
 
     def __init__(self, checkout: Checkout) -> None:
-        checkout.gains_racks()
+        checkout.gains_hosts()
         self._base = ["roll", "--env", "dev", "--project", str(checkout.path)]
         self.cluster = FakeCluster()
         self.cloud = FakeGroup(cluster=self.cluster)
@@ -87,7 +87,7 @@ def test_programs_get_an_object_for_each_event_and_one_at_the_end(
         "environment": "dev",
         "pool": "cpu",
         "target": "v2",
-        "well": True,
+        "healthy": True,
         "replaced": 1,
         "nodes": {"n100": "current"},
         "reasons": {},
@@ -100,7 +100,7 @@ def test_programs_get_an_object_for_each_event_and_one_at_the_end(
 def test_all_hosts_are_a_pool(
     roll: Rolled, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(racks, "rack_hosts", lambda *_: lambda _api: roll.cloud)
+    monkeypatch.setattr(hosts, "host_group", lambda *_: lambda _api: roll.cloud)
     roll.cloud.new("a")
     roll.cluster.nodes["a"]["metadata"]["labels"]["longhaul.dev/pool"] = "bare-metal"
     assert roll("--pool", "hosts") == Exit.OK
@@ -135,7 +135,7 @@ def test_a_failure_stops_it_and_says_so(roll: Rolled, capsys: pytest.CaptureFixt
     roll.cloud.joins = False
     assert roll("--json", "--within", "5m") == Exit.FAILED
     *_, report = lines(capsys.readouterr().out)
-    assert report["well"] is False
+    assert report["healthy"] is False
     assert report["failed"] == {"n100": "it has not joined, after 5 min"}
     assert report["stopped"] == "1 failed, and 0 may"
     assert report["nodes"] == {"b": "free", "n100": "joining"}
@@ -237,7 +237,7 @@ def test_times(text: str, seconds: int) -> None:
 
 
 def test_an_unknown_pool_is_wrong_usage(checkout: Checkout) -> None:
-    checkout.gains_racks()
+    checkout.gains_hosts()
     done = checkout.run("roll", "--env", "dev", "--pool", "gpu")
     assert done.returncode == Exit.USAGE
     assert "dev has no pool 'gpu' (pools: cpu, hosts)" in done.stderr

@@ -103,8 +103,8 @@ def test_a_scale_set_is_asked_in_bulk(manager: Manager, scale_set: AzureGroup) -
     seen = scale_set.look()
     assert seen.wanted == 3
     assert [(one.id, one.node, one.current, one.life) for one in seen.machines] == [
-        ("0", "lab-a100-000000", True, Life.THERE),
-        ("3", "lab-a100-000003", False, Life.THERE),
+        ("0", "lab-a100-000000", True, Life.PRESENT),
+        ("3", "lab-a100-000003", False, Life.PRESENT),
         ("11", "lab-a100-000011", False, Life.CHANGING),
     ]
     assert len(manager.asked) == 3
@@ -120,7 +120,7 @@ def test_a_scale_sets_target_is_its_image_and_all_else(manager: Manager, scale_s
 
 @pytest.mark.parametrize(
     ("state", "life"),
-    [("Deleting", Life.GOING), ("Creating", Life.CHANGING), ("Failed", Life.THERE), ("Succeeded", Life.THERE)],
+    [("Deleting", Life.LEAVING), ("Creating", Life.CHANGING), ("Failed", Life.PRESENT), ("Succeeded", Life.PRESENT)],
 )
 def test_where_azure_is_with_a_machine(manager: Manager, scale_set: AzureGroup, state: str, life: Life) -> None:
     manager.machines = [instance("0", state=state)]
@@ -131,7 +131,7 @@ def test_a_protected_machine_is_held_and_a_nameless_one_is_none(manager: Manager
     protected = instance("0", protectionPolicy={"protectFromScaleSetActions": True})
     manager.machines = [protected, {"instanceId": "1", "properties": {"provisioningState": "Creating"}}]
     (machine,) = scale_set.look().machines
-    assert machine.held == "it is protected from the scale set's actions"
+    assert machine.keep_reason == "it is protected from the scale set's actions"
 
 
 def test_no_step_is_taken_without_naming_its_machine(manager: Manager, scale_set: AzureGroup) -> None:
@@ -236,17 +236,17 @@ def test_a_group_without_a_launch_template_is_not_rolled() -> None:
 @pytest.mark.parametrize(
     ("state", "life", "held"),
     [
-        ("InService", Life.THERE, ""),
+        ("InService", Life.PRESENT, ""),
         ("Pending:Wait", Life.CHANGING, ""),
-        ("Terminating:Wait", Life.GOING, ""),
-        ("Standby", Life.THERE, "AWS has it as Standby"),
-        ("Detaching", Life.THERE, "AWS has it as Detaching"),
+        ("Terminating:Wait", Life.LEAVING, ""),
+        ("Standby", Life.PRESENT, "AWS has it as Standby"),
+        ("Detaching", Life.PRESENT, "AWS has it as Detaching"),
     ],
 )
 def test_where_aws_is_with_a_machine(state: str, life: Life, held: str) -> None:
     item = {"InstanceId": "i-1", "LifecycleState": state, "LaunchTemplate": {"LaunchTemplateId": "lt", "Version": "2"}}
     (machine,) = aws.machines({"Instances": [item]}, "lt", "3")
-    assert (machine.current, machine.life, machine.held) == (False, life, held)
+    assert (machine.current, machine.life, machine.keep_reason) == (False, life, held)
 
 
 def test_a_machine_of_another_template_is_old() -> None:

@@ -25,8 +25,8 @@ from longhaul.kubernetes.api import Api
 from longhaul.kubernetes.connection import ApiError
 from longhaul.kubernetes.lease import LEASES
 from longhaul.rolling.events import Event, Kind
+from longhaul.rolling.pool_lock import pool_lock
 from longhaul.rolling.run import Roll, Settings
-from longhaul.rolling.turn import turn
 from tests.support.api_server import ApiServer, api_server, eventually
 
 pytestmark = pytest.mark.engine
@@ -177,13 +177,13 @@ def test_no_answer_is_passing(server: ApiServer) -> None:
 
 
 def test_a_pool_is_rolled_by_one_at_a_time(api: Api) -> None:
-    with turn(api, "cpu") as held:
+    with pool_lock(api, "cpu") as held:
         assert held()
-        with pytest.raises(CommandError, match=r"pool cpu is being rolled by .*, process \d+:"), turn(api, "cpu"):
+        with pytest.raises(CommandError, match=r"pool cpu is being rolled by .*, process \d+:"), pool_lock(api, "cpu"):
             pass
-        with turn(api, "gpu"):
+        with pool_lock(api, "gpu"):
             pass
-    with turn(api, "cpu") as again:
+    with pool_lock(api, "cpu") as again:
         assert again()
     assert api.get(f"{LEASES}/longhaul-roll-cpu")["spec"].get("holderIdentity", "") == ""
 
@@ -237,8 +237,8 @@ class Instances:
         found = self.api.get(f"/api/v1/nodes/{machine.node}")
         assert found["metadata"]["annotations"]["longhaul.dev/roll-stage"] == "replacing"
         self.api.delete(f"/api/v1/nodes/{machine.node}", uid=found["metadata"]["uid"])
-        self.machines = [replace(one, life=Life.GOING) if one is machine else one for one in self.machines]
-        self.machines = [one for one in self.machines if one.life is not Life.GOING]
+        self.machines = [replace(one, life=Life.LEAVING) if one is machine else one for one in self.machines]
+        self.machines = [one for one in self.machines if one.life is not Life.LEAVING]
         self.machines.append(self._joined(f"new-{machine.node}", current=True))
 
     def rebuild(self, machine: Machine) -> None:

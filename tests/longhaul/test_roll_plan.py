@@ -38,12 +38,12 @@ def light(name: str = "dns") -> Pod:
     return Pod(namespace="kube-system", name=name, uid=name, stays=False, work=False, leaving=False)
 
 
-def old(name: str, *pods: Pod, life: Life = Life.THERE, held: str = "", **of_node: Any) -> Seen:
-    machine = Machine(id=f"id-{name}", node=name, current=False, life=life, held=held)
+def old(name: str, *pods: Pod, life: Life = Life.PRESENT, keep_reason: str = "", **of_node: Any) -> Seen:
+    machine = Machine(id=f"id-{name}", node=name, current=False, life=life, keep_reason=keep_reason)
     return Seen(machine=machine, node=node(name, **of_node), pods=pods)
 
 
-def new(name: str, life: Life = Life.THERE, **of_node: Any) -> Seen:
+def new(name: str, life: Life = Life.PRESENT, **of_node: Any) -> Seen:
     return Seen(machine=Machine(id=f"id-{name}", node=name, current=True, life=life), node=node(name, **of_node))
 
 
@@ -134,7 +134,7 @@ def test_busy_ones_are_cordoned_only_when_no_free_one_is_left_and_only_so_many()
 
 
 def test_while_one_is_being_replaced_no_busy_one_is_closed_to_work() -> None:
-    replacing = taken("a", stage="replacing", life=Life.GOING)
+    replacing = taken("a", stage="replacing", life=Life.LEAVING)
     assert steps(plan(view(replacing), ONE)) == []
     assert steps(plan(view(replacing, absent("n", current=True), old("b", work()), wanted=2), ONE)) == []
 
@@ -149,7 +149,7 @@ def test_only_so_many_are_out_of_service() -> None:
 
 def test_a_machine_that_goes_counts_once() -> None:
     """The machine and its successor take one place in the pool."""
-    going = taken("a", stage="replacing", life=Life.GOING)
+    going = taken("a", stage="replacing", life=Life.LEAVING)
     both = plan(view(going, absent("n", current=True), old("b"), old("c"), wanted=3), Limits(at_once=2))
     assert steps(both) == [(Action.CORDON, "b")]
     alone = plan(view(going, old("b"), old("c"), wanted=3), Limits(at_once=2))
@@ -181,7 +181,7 @@ def test_taints_that_the_pool_has_for_good_keep_nobody_waiting() -> None:
 
 @pytest.mark.parametrize(
     "kept",
-    [old("a", cordoned=True), old("a", **OURS), old("a", held="it is protected")],
+    [old("a", cordoned=True), old("a", **OURS), old("a", keep_reason="it is protected")],
     ids=["a person's cordon", "a cordon that a person took back", "the cloud holds it"],
 )
 def test_what_is_left_alone(kept: Seen) -> None:
@@ -223,7 +223,7 @@ def test_an_old_machine_that_is_no_node_is_absent() -> None:
 
 
 def test_a_replacement_in_place_goes_on_wherever_it_was() -> None:
-    def onward(current: bool, stage: str, life: Life = Life.THERE) -> list[tuple[Action, str]]:
+    def onward(current: bool, stage: str, life: Life = Life.PRESENT) -> list[tuple[Action, str]]:
         seen = taken("a", stage=stage)
         seen = replace(seen, machine=replace(seen.machine, current=current, life=life))
         return steps(plan(view(seen, in_place=True), ONE))

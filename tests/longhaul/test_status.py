@@ -81,13 +81,13 @@ def member(name: str, **more: object) -> Mapping[str, Any]:
     return {"name": name, "leader": False, "learner": False, "db_size_bytes": 2**20, **more}
 
 
-@pytest.fixture(name="well")
-def _well(machines: tuple[Machine, ...]) -> Observed:
+@pytest.fixture(name="healthy")
+def _healthy(machines: tuple[Machine, ...]) -> Observed:
     answers = {
         machine.name: NodeAnswer(
             ready=True,
             members=tuple(member(other.name) for other in machines if other.role is machine.role)
-            if machine.role.is_store
+            if machine.role.is_etcd
             else (),
         )
         for machine in machines
@@ -107,7 +107,7 @@ def _judged(environment: Environment) -> Judged:
 def verdicts(status: Status) -> dict[str, Verdict]:
     return {
         **{machine.name: machine.verdict for machine in status.machines},
-        **{store.store: store.verdict for store in status.stores},
+        **{etcd.name: etcd.verdict for etcd in status.etcd_clusters},
         "api": status.api.verdict,
     }
 
@@ -120,32 +120,34 @@ def without(observed: Observed, *names: str, cloud: bool = True) -> Observed:
     )
 
 
-def test_all_well(judged: Judged, machines: tuple[Machine, ...], well: Observed) -> None:
-    status = judged(machines, well)
-    assert status.well
+def test_all_well(judged: Judged, machines: tuple[Machine, ...], healthy: Observed) -> None:
+    status = judged(machines, healthy)
+    assert status.healthy
     assert set(verdicts(status).values()) == {Verdict.OK}
 
 
-def test_one_member_less_leaves_a_degraded_store(judged: Judged, machines: tuple[Machine, ...], well: Observed) -> None:
-    status = judged(machines, without(well, "lab-etcd-1"))
+def test_one_member_less_leaves_a_degraded_store(
+    judged: Judged, machines: tuple[Machine, ...], healthy: Observed
+) -> None:
+    status = judged(machines, without(healthy, "lab-etcd-1"))
     found = verdicts(status)
     assert found["lab-etcd-1"] is Verdict.MISSING
     assert found["etcd"] is Verdict.DEGRADED
     assert found["events"] is Verdict.OK
-    assert not status.well
+    assert not status.healthy
 
 
-def test_two_members_less_lose_quorum(judged: Judged, machines: tuple[Machine, ...], well: Observed) -> None:
-    status = judged(machines, without(well, "lab-etcd-1", "lab-etcd-2"))
-    store = next(store for store in status.stores if store.store == "etcd")
-    assert store.verdict is Verdict.DOWN
-    assert store.reason == "1 of 3 members healthy, quorum is 2"
+def test_two_members_less_lose_quorum(judged: Judged, machines: tuple[Machine, ...], healthy: Observed) -> None:
+    status = judged(machines, without(healthy, "lab-etcd-1", "lab-etcd-2"))
+    etcd = next(etcd for etcd in status.etcd_clusters if etcd.name == "etcd")
+    assert etcd.verdict is Verdict.DOWN
+    assert etcd.reason == "1 of 3 members healthy, quorum is 2"
 
 
 def test_a_stopped_machine_is_down_with_what_the_cloud_says(
-    judged: Judged, machines: tuple[Machine, ...], well: Observed
+    judged: Judged, machines: tuple[Machine, ...], healthy: Observed
 ) -> None:
-    stopped = without(well, "lab-api-0", cloud=False)
+    stopped = without(healthy, "lab-api-0", cloud=False)
     cloud = {**stopped.cloud, "lab-api-0": CloudView(provisioning="Succeeded", power="deallocated")}
     status = judged(machines, replace(stopped, cloud=cloud))
     machine = next(machine for machine in status.machines if machine.name == "lab-api-0")
@@ -155,39 +157,39 @@ def test_a_stopped_machine_is_down_with_what_the_cloud_says(
 
 
 def test_an_unready_machine_says_which_checks_failed(
-    judged: Judged, machines: tuple[Machine, ...], well: Observed
+    judged: Judged, machines: tuple[Machine, ...], healthy: Observed
 ) -> None:
     bad = NodeAnswer(ready=False, checks=(("disk", False, "full"), ("time", True, ""), ("quorum", False, "")))
-    status = judged(machines, replace(well, answers={**well.answers, "lab-events-0": bad}))
+    status = judged(machines, replace(healthy, answers={**healthy.answers, "lab-events-0": bad}))
     machine = next(machine for machine in status.machines if machine.name == "lab-events-0")
-    assert (machine.verdict, machine.reason) == (Verdict.UNWELL, "disk: full; quorum")
+    assert (machine.verdict, machine.reason) == (Verdict.UNHEALTHY, "disk: full; quorum")
     assert verdicts(status)["events"] is Verdict.DOWN
 
 
 def test_a_machine_that_nobody_declared_is_unexpected(
-    judged: Judged, machines: tuple[Machine, ...], well: Observed
+    judged: Judged, machines: tuple[Machine, ...], healthy: Observed
 ) -> None:
-    status = judged(machines, replace(well, cloud={**well.cloud, "lab-etcd-9": RUNNING}))
+    status = judged(machines, replace(healthy, cloud={**healthy.cloud, "lab-etcd-9": RUNNING}))
     assert verdicts(status)["lab-etcd-9"] is Verdict.UNEXPECTED
-    assert not status.well
+    assert not status.healthy
 
 
 def test_a_member_that_nobody_declared_is_unexpected(
-    judged: Judged, machines: tuple[Machine, ...], well: Observed
+    judged: Judged, machines: tuple[Machine, ...], healthy: Observed
 ) -> None:
-    answer = well.answers["lab-etcd-0"]
+    answer = healthy.answers["lab-etcd-0"]
     listed = replace(answer, members=(*answer.members, member("lab-etcd-7")))
-    status = judged(machines, replace(well, answers={**well.answers, "lab-etcd-0": listed}))
-    store = next(store for store in status.stores if store.store == "etcd")
-    assert [(one.name, one.verdict) for one in store.members][-1] == ("lab-etcd-7", Verdict.UNEXPECTED)
-    assert store.verdict is Verdict.DEGRADED
+    status = judged(machines, replace(healthy, answers={**healthy.answers, "lab-etcd-0": listed}))
+    etcd = next(etcd for etcd in status.etcd_clusters if etcd.name == "etcd")
+    assert [(one.name, one.verdict) for one in etcd.members][-1] == ("lab-etcd-7", Verdict.UNEXPECTED)
+    assert etcd.verdict is Verdict.DEGRADED
 
 
 def test_a_member_outside_its_own_list_is_not_well(
-    judged: Judged, machines: tuple[Machine, ...], well: Observed
+    judged: Judged, machines: tuple[Machine, ...], healthy: Observed
 ) -> None:
-    answer = replace(well.answers["lab-etcd-0"], members=(member("lab-etcd-1"), member("lab-etcd-2")))
-    status = judged(machines, replace(well, answers={**well.answers, "lab-etcd-0": answer}))
+    answer = replace(healthy.answers["lab-etcd-0"], members=(member("lab-etcd-1"), member("lab-etcd-2")))
+    status = judged(machines, replace(healthy, answers={**healthy.answers, "lab-etcd-0": answer}))
     assert verdicts(status)["etcd"] is Verdict.DEGRADED
 
 
@@ -195,30 +197,30 @@ def test_a_member_outside_its_own_list_is_not_well(
     ("endpoint", "inside", "verdict"),
     [
         (Endpoint(url="u", reached=False, reason="not reachable from here"), False, Verdict.OK),
-        (Endpoint(url="u", reached=False, reason="not reachable from here"), True, Verdict.UNWELL),
-        (Endpoint(url="u", reached=True, reason="it answers 500"), False, Verdict.UNWELL),
+        (Endpoint(url="u", reached=False, reason="not reachable from here"), True, Verdict.UNHEALTHY),
+        (Endpoint(url="u", reached=True, reason="it answers 500"), False, Verdict.UNHEALTHY),
     ],
 )
 def test_a_load_balancer_that_cannot_be_seen_is_no_fault(
-    judged: Judged, machines: tuple[Machine, ...], well: Observed, endpoint: Endpoint, inside: bool, verdict: Verdict
+    judged: Judged, machines: tuple[Machine, ...], healthy: Observed, endpoint: Endpoint, inside: bool, verdict: Verdict
 ) -> None:
-    status = judged(machines, replace(well, endpoint=endpoint), inside=inside)
+    status = judged(machines, replace(healthy, endpoint=endpoint), inside=inside)
     assert status.api.verdict is verdict
     assert endpoint.reason in status.api.reason
 
 
-def test_the_table_is_aligned_and_plain(judged: Judged, machines: tuple[Machine, ...], well: Observed) -> None:
-    text = to_text(judged(machines, without(well, "lab-etcd-1")), colour=False)
+def test_the_table_is_aligned_and_plain(judged: Judged, machines: tuple[Machine, ...], healthy: Observed) -> None:
+    text = to_text(judged(machines, without(healthy, "lab-etcd-1")), colour=False)
     assert "\033" not in text
     block = text.split("\n\n")[0].splitlines()
     column = block[0].index("VERDICT")
     assert {line[column - 1] for line in block} == {" "}
     assert all(line[column] != " " for line in block)
-    assert text.endswith("lab: not well")
+    assert text.endswith("lab: not healthy")
 
 
-def test_colour_changes_nothing_but_colour(judged: Judged, machines: tuple[Machine, ...], well: Observed) -> None:
-    status = judged(machines, without(well, "lab-etcd-1"))
+def test_colour_changes_nothing_but_colour(judged: Judged, machines: tuple[Machine, ...], healthy: Observed) -> None:
+    status = judged(machines, without(healthy, "lab-etcd-1"))
     coloured = to_text(status, colour=True)
     assert "\033[31mmissing" in coloured
     for code in ("\033[31m", "\033[32m", "\033[33m", "\033[0m"):
@@ -226,10 +228,10 @@ def test_colour_changes_nothing_but_colour(judged: Judged, machines: tuple[Machi
     assert coloured == to_text(status, colour=False)
 
 
-def test_json_has_stores_by_name(judged: Judged, machines: tuple[Machine, ...], well: Observed) -> None:
-    content = json.loads(to_json(judged(machines, well)))
-    assert content["well"] is True
-    assert [one["healthy"] for one in content["stores"]["etcd"]["members"]] == [True, True, True]
+def test_json_has_stores_by_name(judged: Judged, machines: tuple[Machine, ...], healthy: Observed) -> None:
+    content = json.loads(to_json(judged(machines, healthy)))
+    assert content["healthy"] is True
+    assert [one["healthy"] for one in content["etcd_clusters"]["etcd"]["members"]] == [True, True, True]
 
 
 class FakeAzure:

@@ -158,7 +158,7 @@ AMI = "ami-" + 17 * "0"
 
 
 def test_an_image_that_is_not_baked_is_said_before_anything_is_made(checkout: Checkout, engine: FakeEngine) -> None:
-    checkout.gains_racks()
+    checkout.gains_hosts()
     raw = checkout.environment()
     raw["sites"]["use1"]["image"] = AMI
     checkout.write(raw)

@@ -20,9 +20,9 @@ from components.model import (
     shared_secrets,
     vault_name,
 )
+from components.model.address_plan import FRONTEND
 from components.model.certificates import NODES, OPERATOR
-from components.model.network import FRONTEND
-from components.model.vault import SecretKind, store_state_secret
+from components.model.vault import SecretKind, etcd_state_secret
 from tests.model import make
 from tests.model.test_machines import environments
 
@@ -124,7 +124,7 @@ def test_stores_and_api_servers_are_under_the_right_authority(environment: Envir
     assert {certificate.authority for certificate in issued} == known - {NODES}
     for machine in machines:
         parts = {c.part: c for c in issued if c.holder == machine.name}
-        if machine.role.is_store:
+        if machine.role.is_etcd:
             # A member of one etcd cluster is not a member of the other: peers trust the authority of their own cluster
             # alone.
             assert parts["member"].authority == machine.role
@@ -167,8 +167,8 @@ def test_shared_secrets_are_held_by_those_who_use_them(environment: Environment)
     assert holders == {
         "service-account": of_role[Role.API],
         "encryption": of_role[Role.API],
-        store_state_secret(Role.ETCD): of_role[Role.ETCD],
-        store_state_secret(Role.EVENTS): of_role[Role.EVENTS],
+        etcd_state_secret(Role.ETCD): of_role[Role.ETCD],
+        etcd_state_secret(Role.EVENTS): of_role[Role.EVENTS],
     }
     kinds = {secret.name: secret.kind for secret in shared_secrets(machines)}
     assert kinds["service-account"] is SecretKind.SIGNING_KEY

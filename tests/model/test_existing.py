@@ -12,7 +12,7 @@ from clouds.azure.fitting import network_faults
 from clouds.azure.names import resource_group, subnet_name
 from clouds.base.fitting import FoundNetwork, FoundSubnet, ranges_of
 from components.model import Environment, plan, vault_name
-from components.model.groups import pool_group
+from components.model.cloud_names import pool_group
 from components.model.places import place_of, site_ranges
 from tests.model import make
 from tests.model.files import only, problems_of, write

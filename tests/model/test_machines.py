@@ -68,7 +68,7 @@ def test_the_stores_are_made_first() -> None:
     environment = make.environment()
     roles = [machine.role for machine in control_machines(environment, plan(environment))]
     assert roles == [Role.ETCD] * 3 + [Role.EVENTS] + [Role.API] * 2
-    assert [role.is_store for role in Role] == [True, True, False]
+    assert [role.is_etcd for role in Role] == [True, True, False]
 
 
 @pytest.mark.parametrize("name", ["Standard_L8s_v3", "Huge"])

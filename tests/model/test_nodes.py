@@ -7,8 +7,8 @@ from ipaddress import IPv4Address
 import pytest
 
 from components.model import Environment, nodes, plan
-from components.model.hosts import BareMetalHost
-from components.model.network import POD_PREFIX
+from components.model.address_plan import POD_PREFIX
+from components.model.hosts import Host
 from tests.model import make
 
 
@@ -16,7 +16,7 @@ def full(*hosts: str) -> Environment:
     """Return an environment with three sites, two pools, and racks of these hosts."""
     raw = make.full()
     del raw["bare_metal"]
-    listed = tuple(BareMetalHost(name=name, site="colo") for name in hosts)
+    listed = tuple(Host(name=name, site="colo") for name in hosts)
     return make.environment(raw).model_copy(update={"hosts": listed})
 
 
@@ -57,15 +57,15 @@ def test_a_pool_s_labels_are_its_own_and_ours() -> None:
 
 def test_a_rack_host_is_a_node_of_its_place() -> None:
     environment = full("gpu-00", "gpu-01")
-    found = nodes.racks(environment, plan(environment))
+    found = nodes.host_nodes(environment, plan(environment))
     assert list(found) == ["gpu-00", "gpu-01"]
     second = found["gpu-01"]
-    assert second.node_name == "test-gpu-01" == nodes.rack_node_name(environment, "gpu-01")
+    assert second.node_name == "test-gpu-01" == nodes.host_node_name(environment, "gpu-01")
     assert second.provider_id == "longhaul://test/colo/gpu-01"
-    labels = nodes.rack_labels(second.place)
+    labels = nodes.host_labels(second.place)
     assert labels[nodes.POOL_LABEL] == "bare-metal"
     assert labels[nodes.REGION_LABEL] == labels[nodes.SITE_LABEL] == "colo"
-    assert nodes.rack_labels(second.place, gpus=2) == {**labels, nodes.GPU_LABEL: "true"}
+    assert nodes.host_labels(second.place, gpus=2) == {**labels, nodes.GPU_LABEL: "true"}
 
 
 def test_a_node_with_gpus_is_born_out_of_reach() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from clouds.azure.groups import SCALE_SET, has_infiniband, largest, largest_set
 from components.model import Environment, load
-from components.model.groups import check_sets, pool_groups
+from components.model.cloud_names import check_sets, pool_groups
 from components.model.nodes import GROUP_LABEL, POOL_LABEL, label_fault, pool_labels
 from tests.support.hosts import STACKS
 

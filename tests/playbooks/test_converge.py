@@ -18,7 +18,7 @@ import yaml
 from components.onprem.vpn import ESP_PROPOSAL, IKE_PROPOSAL
 from lab import depot, image
 from lab.desired import World
-from lab.racks import host_key
+from lab.hosts import host_key
 from lab.ssh import public_text
 from tests.lab.hypervisor.conftest import Lab, eventually, make_lab, rootfs  # noqa: F401 - fixtures
 from tests.longhaul.fake_engine import write_state

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from components.model import Environment, load
-from longhaul.racks.inventory import Reach, has_racks, inventory, known_hosts
+from longhaul.hosts.inventory import Reach, has_hosts, inventory, known_hosts
 from tests.support.hosts import production_with
 
 REACH = Reach(known_hosts=Path("/k n/own"), control_folder=Path("/c"), user="root", key="/key")
@@ -80,8 +80,8 @@ def test_thousands_of_hosts_are_as_many_short_entries(tmp_path: Path) -> None:
 
 def test_an_environment_without_racks_has_none(environment: Environment) -> None:
     sites = {name: site for name, site in environment.sites.items() if name != "rack"}
-    assert has_racks(environment)
-    assert not has_racks(environment.model_copy(update={"sites": sites, "hosts": ()}))
+    assert has_hosts(environment)
+    assert not has_hosts(environment.model_copy(update={"sites": sites, "hosts": ()}))
 
 
 def script(root: Path, home: Path, *words: str, **environ: str) -> subprocess.CompletedProcess[str]:

@@ -70,7 +70,7 @@ def test_a_gpu_that_is_not_on_the_bus(host: Host) -> None:
     said = f"gpus is 2 ({PLACE}), and 1 of NVIDIA's on the PCI bus (0000:18:00.0): {REMEDY}"
     assert host.lines() == [f"problem {said}"]
     host.becomes_a_node()
-    assert host.lines() == [f"unwell {said}"], "a node is repaired all the same"
+    assert host.lines() == [f"unhealthy {said}"], "a node is repaired all the same"
 
 
 def test_no_gpu_and_no_bus_at_all(tmp_path: Path) -> None:
@@ -100,9 +100,9 @@ def test_what_a_node_finds_of_its_gpus(host: Host) -> None:
     assert host.lines() == [], "before the first run there need be no driver"
     host.becomes_a_node()
     assert host.lines() == [
-        "unwell EccRetirementPending GPU-1: pages of its memory wait to be retired: reboot",
-        "unwell DriverNotForKernel: no NVIDIA module is installed for the running kernel",
-        "unwell not seen: modinfo: not there",
+        "unhealthy EccRetirementPending GPU-1: pages of its memory wait to be retired: reboot",
+        "unhealthy DriverNotForKernel: no NVIDIA module is installed for the running kernel",
+        "unhealthy not seen: modinfo: not there",
     ]
 
 
@@ -130,7 +130,7 @@ def test_what_the_bus_has_said_is_not_said_again(host: Host) -> None:
 def test_a_look_that_gives_no_report_is_said(host: Host, text: str) -> None:
     host.becomes_a_node()
     host.says_of_itself(text, code=7)
-    assert host.lines() == [f"unwell its GPUs could not be looked at: {host.root / GPUS.PROGRAM} ended with 7"]
+    assert host.lines() == [f"unhealthy its GPUs could not be looked at: {host.root / GPUS.PROGRAM} ended with 7"]
 
 
 def test_its_last_words_are_quoted(host: Host) -> None:

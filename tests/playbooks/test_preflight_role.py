@@ -115,7 +115,7 @@ def test_the_probe_is_given_what_it_takes_and_each_problem_is_reported(role: Rol
     assert set(found) == {"gw", "node"}
     for name, host in (("gw", GATEWAY), ("node", NODE)):
         assert any(f"no interface has {host['address']}" in message for message in found[name])
-        assert not any(message.startswith(("problem", "unwell")) for message in found[name])
+        assert not any(message.startswith(("problem", "unhealthy")) for message in found[name])
         assert not any("its clock" in message for message in found[name])
     # Only the node pings its site's gateway, with both sizes.
     pings = [line.split() for line in (role.folder / "pings").read_text().splitlines()]
@@ -138,7 +138,7 @@ def about_gpus(messages: list[str]) -> list[str]:
 
 
 def test_gpus_are_looked_at_where_they_are_declared(role: Role) -> None:
-    role.has_gpus("problem one is missing", "unwell another is ill")
+    role.has_gpus("problem one is missing", "unhealthy another is ill")
     found = role.run(nodes={"gpu": {**NODE, "gpus": 2}, "other": {"address": "203.0.113.21"}})
     first, second, third = about_gpus(found["gpu"])
     assert (first, second) == ("one is missing", "another is ill")
@@ -148,14 +148,14 @@ def test_gpus_are_looked_at_where_they_are_declared(role: Role) -> None:
 
 
 def test_before_a_run_only_what_it_cannot_repair_is_wrong(role: Role) -> None:
-    role.has_gpus("problem one is missing", "unwell another is ill")
+    role.has_gpus("problem one is missing", "unhealthy another is ill")
     first, second = about_gpus(role.run(nodes={"gpu": {**NODE, "gpus": 2}}, alone=False)["gpu"])
     assert first == "one is missing"
     assert second.startswith(SIGNED)
 
 
 def test_the_driver_of_a_node_is_left_to_its_role(role: Role) -> None:
-    role.has_gpus("fact node", "unwell another is ill")
+    role.has_gpus("fact node", "unhealthy another is ill")
     assert about_gpus(role.run(nodes={"gpu": {**NODE, "gpus": 2}}, alone=False)["gpu"]) == []
     first, second = about_gpus(role.run(nodes={"gpu": {**NODE, "gpus": 2}})["gpu"])
     assert first == "another is ill"

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from components.model import AddressPlan, Environment, Machine, control_machines, load, plan
-from components.render import File, join_kubeconfig, pool_files, pool_user_data, rack_files
-from components.render.nodes import JOIN
+from components.render import File, host_files, join_kubeconfig, pool_files, pool_user_data
+from components.render.node_files import JOIN
 
 STACKS = Path(__file__).parents[2] / "stacks"
 
@@ -48,7 +48,7 @@ TOKEN = "abcdef.0123456789abcdef"
 
 @dataclass(frozen=True, kw_only=True)
 class NodeCase:
-    """A pool, or a rack host, of one stack file."""
+    """A pool, or a host, of one stack file."""
 
     environment: Environment
     addresses: AddressPlan
@@ -62,11 +62,11 @@ class NodeCase:
     def files(self) -> dict[str, File]:
         if self.pool is not None:
             return pool_files(self.environment, self.addresses, self.pool, kubernetes_ca=AUTHORITY)
-        found = rack_files(self.environment, self.addresses, self.host or "", kubernetes_ca=AUTHORITY)
+        found = host_files(self.environment, self.addresses, self.host or "", kubernetes_ca=AUTHORITY)
         return {**found, JOIN: join_kubeconfig(self.environment, self.addresses, token=TOKEN)}
 
     def user_data(self) -> str | None:
-        """Return the pool's user data; None for a rack host, which has none."""
+        """Return the pool's user data; None for a host, which has none."""
         if self.pool is None:
             return None
         return pool_user_data(self.environment, self.addresses, self.pool, kubernetes_ca=AUTHORITY)

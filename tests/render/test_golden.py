@@ -113,13 +113,13 @@ def control_machine(case: Case) -> Rendered:
 
 
 def node(case: NodeCase) -> Rendered:
-    """Return the files and the user-data of a pool's machines or of a rack host."""
+    """Return the files and the user-data of a pool's machines or of a host."""
     texts = {path.removeprefix("/"): file.content for path, file in case.files().items()}
     user_data = case.user_data()
     texts |= {"user-data": user_data} if user_data is not None else {}
     return Rendered(
         environment=case.environment.name,
-        role="pool" if case.pool is not None else "rack host",
+        role="pool" if case.pool is not None else "host",
         name=case.name,
         texts=texts,
     )

@@ -57,10 +57,10 @@ def test_a_machine_reads_exactly_its_own_secrets(case: Case) -> None:
     shared = {one.name for one in shared_secrets(machines) if case.machine.name in one.holders}
     trusted = {name for name in read if name.startswith("trust-")}
     # The one authority whose key is on machines: the node controller signs with it.
-    signed = set() if case.machine.role.is_store else {"ca-nodes"}
+    signed = set() if case.machine.role.is_etcd else {"ca-nodes"}
     assert read == own | shared | trusted | signed
-    stores = {case.machine.role} if case.machine.role.is_store else {Role.ETCD, Role.EVENTS}
-    others = {"etcd-client"} if case.machine.role.is_store else {"kubernetes", "front-proxy", "nodes"}
+    stores = {case.machine.role} if case.machine.role.is_etcd else {Role.ETCD, Role.EVENTS}
+    others = {"etcd-client"} if case.machine.role.is_etcd else {"kubernetes", "front-proxy", "nodes"}
     assert trusted == {f"trust-{name}" for name in (*stores, *others)}
 
 
@@ -68,7 +68,7 @@ def test_what_is_fetched_is_what_the_access_is_for(case: Case) -> None:
     text = files(case.environment, case.addresses, case.machine)["/etc/longhaul/secrets.json"].content
     fetched = set(re.findall(r"\$\{([a-z0-9-]+)", text))
     node = json.loads(files(case.environment, case.addresses, case.machine)["/etc/longhaul/node.json"].content)
-    state = {node["state_secret"]} if case.machine.role.is_store else set()
+    state = {node["state_secret"]} if case.machine.role.is_etcd else set()
     assert fetched | state == set(vault_secrets(case.environment, case.addresses, case.machine))
 
 
@@ -78,7 +78,7 @@ def test_units_and_files_name_the_same_paths(case: Case) -> None:
     fetched = {file["path"] for file in json.loads(found["/etc/longhaul/secrets.json"].content)["files"]}
     names = (
         ["etcd.service"]
-        if case.machine.role.is_store
+        if case.machine.role.is_etcd
         else [f"kube-{part}.service" for part in ("apiserver", "controller-manager", "scheduler")]
     )
     texts = [(ROOTFS / "etc/systemd/system" / name).read_text() for name in names]

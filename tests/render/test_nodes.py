@@ -17,7 +17,7 @@ from components.model import load, plan
 from components.model.nodes import MAX_PODS, TUNNEL_MTU
 from components.render import File, UserDataError
 from components.render.cloud_init import UserData, cloud_config
-from components.render.nodes import COMPLETE, JOIN
+from components.render.node_files import COMPLETE, JOIN
 from tests.model import files, make
 from tests.render.conftest import AUTHORITY, TOKEN, NodeCase
 

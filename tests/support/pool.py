@@ -203,7 +203,7 @@ class FakeGroup:
         if self.in_place:
             self.machines[machine.node] = replace(machine, current=True)
             return
-        self.machines[machine.node] = replace(machine, life=Life.GOING)
+        self.machines[machine.node] = replace(machine, life=Life.LEAVING)
         self._due.append((self.cluster.seconds + self.takes_s, machine.node))
 
     def rebuild(self, machine: Machine) -> None:
@@ -226,18 +226,18 @@ class FakeGroup:
         if self.in_place and self.joins:
             for name, machine in self.machines.items():
                 # The machine joins once its earlier Node is deleted.
-                if machine.current and machine.life is Life.THERE and name not in self.cluster.nodes:
+                if machine.current and machine.life is Life.PRESENT and name not in self.cluster.nodes:
                     self.cluster.node(name)
         serving = [
             name
             for name, machine in self.machines.items()
-            if machine.life is Life.THERE and _serves(self.cluster.nodes.get(name))
+            if machine.life is Life.PRESENT and _serves(self.cluster.nodes.get(name))
         ]
         self.most_out = max(self.most_out, self.wanted - len(serving))
 
     def _made(self, name: str) -> None:
         if self.in_place:
-            self.machines[name] = replace(self.machines[name], life=Life.THERE)
+            self.machines[name] = replace(self.machines[name], life=Life.PRESENT)
             return
         del self.machines[name]
         self.cluster.nodes.pop(name, None)

@@ -16,9 +16,9 @@ from components.aws.links import AwsEnd, AwsLinked
 from components.aws.site import AwsWorkerSite, AwsWorkerSiteArgs
 from components.azure.links import AzureEnd, AzureLinked
 from components.azure.pools import AzurePool, AzurePoolArgs
-from components.links import End, Links, LinksArgs, Place
+from components.links import End, EndContext, Links, LinksArgs
 from components.model import Environment, load, plan
-from components.model.groups import pool_groups
+from components.model.cloud_names import pool_groups
 from components.onprem.links import OnpremEnd
 from tests.support.declared import Declared, Outputs, Program, declare
 from tests.support.hosts import STACKS
@@ -93,7 +93,7 @@ def build(environment: Environment) -> Outputs:
     return {"tunnels": pulumi.Output.all(**links.onprem_tunnels)}
 
 
-def _end(made: AwsWorkerSite | None, place: Place) -> End:
+def _end(made: AwsWorkerSite | None, place: EndContext) -> End:
     site = place.environment.sites[place.site]
     if made is not None:
         network = made.network

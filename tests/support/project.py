@@ -135,11 +135,11 @@ class Project:
         """Return the output of ``longhaul status --json``, whatever the verdict."""
         return dict(json.loads(self.longhaul("status", "--json", check=False).stdout))
 
-    def await_well(self) -> dict[str, Any]:
+    def await_healthy(self) -> dict[str, Any]:
         """Wait until the status is healthy and return it. It may be degraded for a moment: a tunnel is dialled, a load
         balancer probes. AssertionError with the findings if it stays so."""
         deadline = time.monotonic() + 300
-        while not (found := self.status())["well"]:
+        while not (found := self.status())["healthy"]:
             assert time.monotonic() < deadline, json.dumps(found, indent=1)
             time.sleep(0.2)
         return found
@@ -229,7 +229,7 @@ def _environment() -> dict[str, str]:
 
 def host_key(env: str, name: str) -> str:
     """Return the public host key of a rack's machine in the lab ``env``."""
-    from lab.racks import host_key
+    from lab.hosts import host_key
     from lab.ssh import public_text
 
     return public_text(host_key(env, f"{env}-{name}"))

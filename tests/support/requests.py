@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from longhaul.acceptance.joining import CLIENT, JOIN_SERVICE, SERVING, proof, request_for
+from longhaul.acceptance.joining import CLIENT, JOIN_USER, SERVING, proof, request_for
 from tests.support.project import Project, eventually
 
 __all__ = ["CLIENT", "SERVING", "Requester", "ask_for", "node_requester", "proved", "refusal"]
@@ -24,7 +24,7 @@ class Requester:
 
 def proved(machine: str, *, site: str = "use1") -> Requester:
     """Return the join endpoint's identity with the proof of ``machine``. Only the administrator can impersonate it."""
-    return Requester(user=JOIN_SERVICE, groups=(), annotations=proof(machine, site=site))
+    return Requester(user=JOIN_USER, groups=(), annotations=proof(machine, site=site))
 
 
 def node_requester(name: str) -> Requester:

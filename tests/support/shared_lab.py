@@ -12,8 +12,8 @@ from typing import Any
 
 from components.model import load
 from tests.support.cloud import instances, set_desired_capacity
+from tests.support.onprem_hosts import add_hosts
 from tests.support.project import Project, eventually, hybrid
-from tests.support.racks import add_hosts
 
 ENV = "shared"
 POOL = "cpu"
@@ -98,7 +98,7 @@ def settle(project: Project) -> None:
     project.kubectl("delete", "pods,services", "--selector=component!=apiserver", "--now", "--timeout=60s")
     set_desired_capacity(project, GROUP, MACHINES)
     eventually(lambda: _is_itself(project), limit_s=SETTLE_S)
-    eventually(lambda: bool(project.status()["well"]), limit_s=SETTLE_S)
+    eventually(lambda: bool(project.status()["healthy"]), limit_s=SETTLE_S)
 
 
 def _is_itself(project: Project) -> bool:

@@ -52,7 +52,7 @@ def without_hooks() -> Iterator[None]:
     """Declare a cluster without what only an engine can call."""
     with (
         mock.patch("components.control_plane.plane.guards", return_value={}),
-        mock.patch("components.held.keeps", return_value=None),
+        mock.patch("components.immutable_guard.keeps", return_value=None),
     ):
         yield
 

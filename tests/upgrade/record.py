@@ -23,6 +23,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from clouds.base.inputs import SECRET, SIGNATURE
 from components.control_plane import issuing
 from components.model import load
 from lab import tools
@@ -32,9 +33,6 @@ from tests.upgrade.releases import ACCEPTED, ENVIRONMENTS, FOLDER, LAB
 
 PASSPHRASE = "lab"
 """Passphrase of every lab's state (``lab/operator.py``)."""
-SIGNATURE = "4dabf18193072939515e22adb298388d"
-SECRET = "1b47061264138c4ac30d75fd1eb44270"
-"""Mark that the engine puts on a secret (pulumi, ``sdk/go/common/resource/sig.go``)."""
 OPAQUE = re.compile(r"[A-Za-z0-9._+/=-]{32,}")
 """Matches a key among the texts of a secret: addresses and names of ciphers are shorter, and documents have spaces."""
 LASTING_DAYS = 100 * 365.0

@@ -8,8 +8,9 @@ from datetime import timedelta
 import pytest
 from cryptography import x509
 
+from clouds.base.inputs import SECRET, SIGNATURE
 from components.control_plane import issuing
-from tests.upgrade.record import OPAQUE, SECRET, SIGNATURE, scrubbed, secrets_of
+from tests.upgrade.record import OPAQUE, scrubbed, secrets_of
 from tests.upgrade.releases import LAB, Release
 
 KEY = "0123456789abcdef" * 4

@@ -3,6 +3,7 @@ reviewed."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from longhaul.engine.throwaway import copy_stack_file, make_stack, throwaway_backend
+from longhaul.engine.throwaway import STATE_VERSION, copy_stack_file, throwaway_backend
 from longhaul.plan.changes import Action, Changes, read_changes
 from longhaul.plan.document import read_document
 from tests.support.project import LIMIT_S, REPOSITORY
@@ -65,11 +66,14 @@ class Upgrade:
             "PULUMI_SKIP_UPDATE_CHECK": "true",
             "KUBECONFIG": NOWHERE,
         }
-        self._environ |= throwaway_backend(folder / "backend")
+        backend = folder / "backend"
+        self._environ |= throwaway_backend(backend, project="longhaul", stack=LAB[0])
         for stack in LAB:
             # The release's own salt is not needed: its states contain no ciphertext.
             copy_stack_file(stacks / f"Pulumi.{stack}.yaml", self._config(stack), decrypts=False)
-            make_stack(stack, project="longhaul", environ=self._environ, state=release.state(stack))
+            checkpoint = {"stack": f"organization/longhaul/{stack}", "latest": release.state(stack)["deployment"]}
+            path = backend / ".pulumi" / "stacks" / "longhaul" / f"{stack}.json"
+            path.write_text(json.dumps({"version": STATE_VERSION, "checkpoint": checkpoint}), encoding="utf-8")
 
     def change(self, lines: str) -> None:
         """Put ``lines`` before the program, such as the change of a constant."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv4Network
 
+from lab.cloud.azure.ipsec import IKE_LIFETIME_S, esp_proposal, ike_proposal
 from lab.cloud.azure.schema import (
     gateway_connection,
     local_network_gateway,
@@ -15,7 +16,6 @@ from lab.cloud.azure.schema import (
     virtual_network_gateway,
     virtual_network_peering,
 )
-from lab.cloud.azure.sealing import IKE_LIFETIME_S, esp_proposal, ike_proposal
 from lab.cloud.store import Document, Store
 from lab.desired import Gateway, Peering, Route, Tunnel
 

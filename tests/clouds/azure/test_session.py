@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from azure.core.credentials import AccessToken
 from azure.core.exceptions import ServiceRequestError
 
-from clouds.azure.session import MANAGEMENT, AzureError, ResourceManager, asked
+from clouds.azure.session import MANAGEMENT, AzureError, ResourceManager, Session, asked
+from tests.support.loopback import Answering
 
 VM = "/subscriptions/s/virtualMachines/m"
 STATUS, RESULT = f"{MANAGEMENT}/operations/1", f"{MANAGEMENT}/operations/1?monitor=true"
@@ -33,6 +35,11 @@ class Answer:
         if isinstance(self.body, str):
             raise ValueError(self.body)
         return self.body
+
+
+class StaticTokenCredential:
+    def get_token(self, *_scopes: str) -> AccessToken:
+        return AccessToken("t", 0)
 
 
 class Answers:
@@ -95,6 +102,16 @@ def test_a_client_that_reached_nobody_may_try_again() -> None:
 @pytest.mark.parametrize(("status", "passing"), [(0, True), (409, True), (429, True), (503, True), (403, False)])
 def test_what_may_pass(status: int, passing: bool) -> None:
     assert AzureError("no", status=status).passing is passing
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+@pytest.mark.parametrize("status", [429, 502, 503])
+def test_what_azure_is_too_busy_for_is_asked_for_again(method: str, status: int) -> None:
+    given = [(status, b""), (200, b'{"a": 1}')]
+    with Answering(lambda _: given.pop(0)) as azure:
+        session = Session(azure.url, credential=StaticTokenCredential)
+        assert session.request(method, f"{azure.url}/x", body={}).json() == {"a": 1}
+    assert [one.method for one in azure.asked] == [method] * 2
 
 
 def test_what_has_a_result_is_followed_to_it_as_often_as_azure_wants() -> None:

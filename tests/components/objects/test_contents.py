@@ -8,10 +8,10 @@ import pytest
 
 from clouds.base.pool import Pool
 from components.model import Environment, load, plan
-from components.model.nodes import rack_node_name
+from components.model.nodes import host_node_name
 from components.objects import dns, priorities, training
 from components.objects.labels import FIELD_MANAGER
-from components.objects.rbac import BOOTSTRAPPERS, JOIN_SERVICE, KUBELET_CLIENTS, NODE_CONTROLLER
+from components.objects.rbac import BOOTSTRAPPERS, JOIN_USER, KUBELET_CLIENTS, NODE_CONTROLLER
 from tests.support.declared import Program, every, plain
 from tests.support.hosts import STACKS
 from tests.support.whole import ROLE, declare_objects
@@ -49,14 +49,14 @@ def test_the_provider_keeps_nothing_of_the_machine_that_it_ran_on(
 
 
 def test_nothing_among_them_is_secret(program: Program) -> None:
-    """A cloud's machine joins by its identity, a rack host by a token that is made when it joins."""
+    """A cloud's machine joins by its identity, a host by a token that is made when it joins."""
     assert kinds(program, "Secret") == {}
 
 
 def test_the_node_controller_is_told_of_the_environment(program: Program, production: Environment) -> None:
     document = kinds(program, "ConfigMap")["longhaul-environment"]["data"]["environment.json"]
     assert ROLE in document
-    assert rack_node_name(production, production.hosts[0].name) in document
+    assert host_node_name(production, production.hosts[0].name) in document
 
 
 def test_groups_are_bound_to_what_they_need_and_nothing_else(program: Program) -> None:
@@ -70,7 +70,7 @@ def test_groups_are_bound_to_what_they_need_and_nothing_else(program: Program) -
         ("Group", "system:nodes", "system:node-proxier"),
         ("Group", KUBELET_CLIENTS, "system:kubelet-api-admin"),
         ("User", NODE_CONTROLLER, NODE_CONTROLLER),
-        ("User", JOIN_SERVICE, JOIN_SERVICE),
+        ("User", JOIN_USER, JOIN_USER),
         ("ServiceAccount", "coredns", "longhaul:coredns"),
     }
 

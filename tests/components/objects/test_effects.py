@@ -13,7 +13,7 @@ import pytest
 
 from components.model import load, plan
 from components.objects import dns, metadata, training
-from components.objects.rbac import BOOTSTRAPPERS, JOIN_SERVICE, KUBELET_CLIENTS, NODE_CONTROLLER
+from components.objects.rbac import BOOTSTRAPPERS, JOIN_USER, KUBELET_CLIENTS, NODE_CONTROLLER
 from lab.providers.kubernetes_client import Client
 from lab.providers.kubernetes_config import load_access
 from tests.components.objects.stack import Stack
@@ -53,7 +53,7 @@ def may(cluster: ApiServer, who: dict[str, Any], verb: str, group: str, resource
 
 TOKEN = "abcdef.0123456789abcdef"
 CONTROLLER = {"user": NODE_CONTROLLER}
-JOINING = {"user": JOIN_SERVICE}
+JOINING = {"user": JOIN_USER}
 NODE = {"user": "system:node:a", "groups": ["system:nodes"]}
 API = {"user": "kube-apiserver-kubelet-client", "groups": [KUBELET_CLIENTS]}
 CSR = "certificates.k8s.io"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from components.model import Environment
-from components.model.gpus import has_gpus
+from components.model.gpu_promises import has_gpus
 from components.model.nodes import GPU_LABEL
 from components.objects import gpus
 from longhaul.depot import contents

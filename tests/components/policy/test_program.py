@@ -11,7 +11,7 @@ from unittest import mock
 import pytest
 
 from clouds.base.policy import Resource
-from clouds.base.rules import TAGS
+from clouds.base.policy_rules import TAGS
 from components.model import Environment, load
 from components.model.policy import checks, policies
 from components.sdk import FRAMES

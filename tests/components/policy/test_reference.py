@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from clouds.base.rules import RULES
+from clouds.base.policy_rules import RULES
 from components.model.policy import WHY, rules_tables
 
 

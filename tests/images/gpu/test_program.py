@@ -49,7 +49,7 @@ def _run(
 
 
 def test_a_well_machine(run: Run) -> None:
-    assert run(Machine()) == (0, f"2 GPUs are well: {H100}; driver 535.309.01, CUDA 12.2\n")
+    assert run(Machine()) == (0, f"2 GPUs are healthy: {H100}; driver 535.309.01, CUDA 12.2\n")
 
 
 def test_a_line_for_each_problem(run: Run) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 import pytest
 import requests
 from azure.core.exceptions import HttpResponseError, ResourceExistsError, ResourceNotFoundError
 from azure.core.pipeline.transport import RequestsTransport
 from azure.identity import EnvironmentCredential
-from azure.keyvault.secrets import ApiVersion, SecretClient
+from azure.keyvault.secrets import ApiVersion, KeyVaultSecret, SecretClient
 
 from clouds.azure.api import Vault
 from clouds.azure.session import AzureError
@@ -102,6 +103,22 @@ def test_what_the_program_does_with_a_secret(vault: Live) -> None:
     with pytest.raises(AzureError, match=f"the secret under_score of {URL[:-1]}: BadParameter: ") as refused:
         secrets.set("under_score", "x")
     assert (refused.value.status, refused.value.passing) == (400, False)
+
+
+def test_a_secret_that_is_just_being_deleted_is_awaited(vault: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer is Key Vault's for as long as a deletion is under way (learn.microsoft.com/azure/key-vault/general,
+    "Azure Key Vault recovery management": the secret can be neither written nor recovered then)."""
+    written, busy = SecretClient.set_secret, [ResourceExistsError("ObjectIsBeingDeleted")] * 2
+
+    def set_secret(self: SecretClient, name: str, value: str, **more: Any) -> KeyVaultSecret:
+        if busy:
+            raise busy.pop()
+        return written(self, name, value, **more)
+
+    monkeypatch.setattr(SecretClient, "set_secret", set_secret)
+    monkeypatch.setattr("clouds.azure.api.BUSY_S", 0.0)
+    Vault(URL).set("a", "1")
+    assert (Vault(URL).get("a"), busy) == ("1", [])
 
 
 def test_what_the_program_is_told_of_a_refusal(live: Live) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.desired import Gateway, Machine, Network, Peering, Route, Subnet, Tunnel, World
-from lab.racks import host_key
+from lab.hosts import host_key
 from lab.ssh import public_text
 from tests.lab.hypervisor.conftest import PLATFORM, Lab, balancer, rule, user_data
 

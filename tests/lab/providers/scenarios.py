@@ -117,7 +117,8 @@ def killed(engine: Engine) -> None:
     _until(lambda: not _plugins())
     made = engine.live.arm("GET", VM).json()["properties"]["vmId"]
     engine.live._loop.call_soon_threadsafe(engine.live.hypervisor.hold.set)
-    assert "the stack is currently locked" in engine.up(fails=True)
+    locked = engine.up(fails=True)
+    assert "the stack is currently locked" in locked, locked
     engine.run("cancel", "--yes")
     refused = engine.environment | {"LAB_AZURE_CREATE": "refuse"}
     engine.environment, kept = refused, engine.environment
@@ -177,7 +178,7 @@ def unknown(engine: Engine) -> None:
 
 
 def _plugins() -> bool:
-    return any(b"lab.providers.a" in _content(path) for path in Path("/proc").glob("[0-9]*/cmdline"))
+    return any(b"lab.providers.a" in _content(folder / "cmdline") for folder in Path("/proc").glob("[0-9]*"))
 
 
 def _content(path: Path) -> bytes:

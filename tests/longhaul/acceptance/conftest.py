@@ -11,7 +11,7 @@ import yaml
 
 from components.model import Environment, load
 from longhaul.acceptance.limit import Limit
-from longhaul.acceptance.subject import Subject
+from longhaul.acceptance.target import Target
 from tests.longhaul.acceptance.fake_api import FakeApi
 from tests.longhaul.acceptance.stand_ins import FakeCommands, Time
 from tests.support.project import hybrid
@@ -54,9 +54,9 @@ def _api(time: Time) -> FakeApi:
     return api
 
 
-@pytest.fixture(name="subject")
-def _subject(environment: Environment, api: FakeApi, time: Time) -> Subject:
-    return Subject(
+@pytest.fixture(name="target")
+def _subject(environment: Environment, api: FakeApi, time: Time) -> Target:
+    return Target(
         environment=environment,
         commands=FakeCommands(),
         api=lambda user: api,

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from longhaul.acceptance.check import Check
-from longhaul.acceptance.course import Checking, Course
 from longhaul.acceptance.limit import Limit
+from longhaul.acceptance.runner import Checking, Runner
 from longhaul.acceptance.steps import Done
 from longhaul.engine.runs import Records
 
@@ -82,11 +82,11 @@ class World:
     def records(self) -> Records:
         return Records(path=self.path / "dev.acceptance.json")
 
-    def course(self, **other: Any) -> Course:
-        return Course(
+    def runner(self, **other: Any) -> Runner:
+        return Runner(
             env="dev",
             most_s=3600,
-            terms="a few machines",
+            budget="a few machines",
             commands=self.commands,
             log="/state/dev.acceptance.log",
             records=self.records,

@@ -13,7 +13,7 @@ from longhaul.acceptance import cluster, gpus, joining, scaling
 from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.limit import LateError
 from longhaul.acceptance.scaling import one_more_and_back, scaled_pool
-from longhaul.acceptance.subject import Subject
+from longhaul.acceptance.target import Target
 from longhaul.acceptance.traffic import METADATA, Traffic, tolerations
 from tests.longhaul.acceptance.conftest import Load, raw_environment
 from tests.longhaul.acceptance.fake_api import NODES, UNKNOWN, FakeApi
@@ -60,9 +60,9 @@ def _network(api: FakeApi, environment: Environment) -> Network:
     return Network(api, environment)
 
 
-def test_pods_talk_both_ways_and_go(subject: Subject, api: FakeApi, network: Network) -> None:
+def test_pods_talk_both_ways_and_go(target: Target, api: FakeApi, network: Network) -> None:
     assert network.cut == set()
-    traffic = Traffic(subject)
+    traffic = Traffic(target)
     assert traffic.addresses() == "by address: rack to use1, use1 to rack; each seen by its own address"
     assert "use1 to rack" in traffic.names()
     assert "rack, use1" in traffic.dns()
@@ -72,17 +72,17 @@ def test_pods_talk_both_ways_and_go(subject: Subject, api: FakeApi, network: Net
     assert api.lists["/api/v1/namespaces"] == []
 
 
-def test_one_way_that_is_cut_is_found(subject: Subject, network: Network) -> None:
+def test_one_way_that_is_cut_is_found(target: Target, network: Network) -> None:
     network.cut = {("on-rack", "on-use1")}
-    traffic = Traffic(subject)
+    traffic = Traffic(target)
     with pytest.raises(LateError, match="rack reaches use1 by address: not in time"):
         traffic.addresses()
     with pytest.raises(LateError, match="rack reaches use1 by name"):
         traffic.names()
 
 
-def test_masquerade_metadata_and_made_up_names_are_found(subject: Subject, network: Network) -> None:
-    traffic = Traffic(subject)
+def test_masquerade_metadata_and_made_up_names_are_found(target: Target, network: Network) -> None:
+    traffic = Traffic(target)
     network.masked = "198.51.100.7"
     with pytest.raises(NotSoError, match="not as 10"):
         traffic.addresses()
@@ -93,21 +93,21 @@ def test_masquerade_metadata_and_made_up_names_are_found(subject: Subject, netwo
         traffic.dns()
 
 
-def test_what_a_killed_run_left_goes_first(subject: Subject, api: FakeApi, network: Network) -> None:
+def test_what_a_killed_run_left_goes_first(target: Target, api: FakeApi, network: Network) -> None:
     assert network.cut == set()
     api.post("/api/v1/namespaces", {"metadata": {"name": "longhaul-acceptance"}})
-    Traffic(subject).addresses()
+    Traffic(target).addresses()
     assert [item["metadata"]["uid"] for item in api.lists["/api/v1/namespaces"]] != ["uid-1"]
 
 
-def test_without_nodes_or_with_one_site_there_is_no_pair(subject: Subject, api: FakeApi, network: Network) -> None:
+def test_without_nodes_or_with_one_site_there_is_no_pair(target: Target, api: FakeApi, network: Network) -> None:
     assert network.cut == set()
     del api.lists[NODES][1]
     with pytest.raises(NotApplicableError, match="only use1"):
-        Traffic(subject).addresses()
+        Traffic(target).addresses()
     api.lists[NODES].clear()
     with pytest.raises(NotApplicableError, match="no nodes"):
-        Traffic(subject).addresses()
+        Traffic(target).addresses()
 
 
 def test_pods_may_go_where_a_pools_taint_keeps_others_away(load_raw: Load) -> None:
@@ -117,25 +117,25 @@ def test_pods_may_go_where_a_pools_taint_keeps_others_away(load_raw: Load) -> No
     assert found == {"use1": [{"key": "team", "operator": "Exists", "effect": "NoSchedule"}]}
 
 
-def test_nodes_are_counted_awaited_and_compared_with_the_file(subject: Subject, api: FakeApi) -> None:
-    assert cluster.nodes(subject) == "2 nodes ready on rack, use1, API servers and kubelets v1.2.3"
+def test_nodes_are_counted_awaited_and_compared_with_the_file(target: Target, api: FakeApi) -> None:
+    assert cluster.nodes(target) == "2 nodes ready on rack, use1, API servers and kubelets v1.2.3"
     late = api.node("i-2", site="use1", pool="cpu", ready=False)
     api.changed = lambda: late["status"]["conditions"][0].update(status="True")
-    assert cluster.nodes(subject).startswith("3 nodes")
+    assert cluster.nodes(target).startswith("3 nodes")
     api.node("i-3", site="use1", pool="cpu", version="v1.2.2")
     with pytest.raises(LateError, match=r"i-3 is v1\.2\.2, not v1\.2\.3"):
-        cluster.nodes(subject)
+        cluster.nodes(target)
 
 
-def test_a_node_that_is_missing_or_of_another_version_than_the_api(subject: Subject, api: FakeApi) -> None:
+def test_a_node_that_is_missing_or_of_another_version_than_the_api(target: Target, api: FakeApi) -> None:
     del api.lists[NODES][0]
     with pytest.raises(LateError, match="1 nodes of 2"):
-        cluster.nodes(subject)
-    other = subject.environment.model_copy(
-        update={"versions": subject.environment.versions.model_copy(update={"kubernetes": "9.9.9"})}
+        cluster.nodes(target)
+    other = target.environment.model_copy(
+        update={"versions": target.environment.versions.model_copy(update={"kubernetes": "9.9.9"})}
     )
     with pytest.raises(NotSoError, match=r"the API servers are v1\.2\.3, the file says v9\.9\.9"):
-        cluster.nodes(replace(subject, environment=other))
+        cluster.nodes(replace(target, environment=other))
 
 
 def _judges(api: FakeApi, status: dict[str, Any]) -> None:
@@ -146,22 +146,22 @@ def _judges(api: FakeApi, status: dict[str, Any]) -> None:
     api.changed = changed
 
 
-def test_a_request_that_is_refused_is_well_and_goes(subject: Subject, api: FakeApi) -> None:
+def test_a_request_that_is_refused_is_well_and_goes(target: Target, api: FakeApi) -> None:
     _judges(api, {"conditions": [{"type": "Denied", "message": "there is no machine"}]})
-    assert joining.unknown_machine(subject) == "refused: there is no machine"
-    assert joining.live_node(subject) == "refused: there is no machine"
+    assert joining.unknown_machine(target) == "refused: there is no machine"
+    assert joining.live_node(target) == "refused: there is no machine"
     assert api.lists[joining.REQUESTS] == []
     asked = [item["metadata"]["annotations"]["longhaul.dev/machine"] for _, item in api.posted]
     assert asked == ["i-00000000000000000", "i-1"]
 
 
-def test_one_that_is_signed_or_left_lying_is_not(subject: Subject, api: FakeApi) -> None:
+def test_one_that_is_signed_or_left_lying_is_not(target: Target, api: FakeApi) -> None:
     _judges(api, {"conditions": [{"type": "Approved", "message": ""}], "certificate": "abc"})
     with pytest.raises(NotSoError, match="was given a certificate"):
-        joining.unknown_machine(subject)
+        joining.unknown_machine(target)
     _judges(api, {})
     with pytest.raises(LateError, match="nobody has decided"):
-        joining.unknown_machine(subject)
+        joining.unknown_machine(target)
     assert api.lists[joining.REQUESTS] == []
 
 
@@ -190,17 +190,17 @@ class Group:
             self._api.lists[NODES].remove(mine[0])
 
 
-def test_a_pool_grows_by_one_and_shrinks_back(subject: Subject, api: FakeApi) -> None:
+def test_a_pool_grows_by_one_and_shrinks_back(target: Target, api: FakeApi) -> None:
     group = Group(api)
-    said = one_more_and_back(subject, lambda environment, pool: group)
+    said = one_more_and_back(target, lambda environment, pool: group)
     assert said.startswith("pool cpu from 1 to 2: ready after")
     assert group.asked == [2, 1]
 
 
-def test_one_that_does_not_is_given_its_size_back(subject: Subject, api: FakeApi) -> None:
+def test_one_that_does_not_is_given_its_size_back(target: Target, api: FakeApi) -> None:
     group = Group(api, follows=False)
     with pytest.raises(LateError, match="pool cpu has 2 nodes"):
-        one_more_and_back(subject, lambda environment, pool: group)
+        one_more_and_back(target, lambda environment, pool: group)
     assert group.asked == [2, 1]
 
 
@@ -215,37 +215,37 @@ def test_the_pool_that_is_scaled_has_no_gpus_if_any_may_grow(load_raw: Load) -> 
     assert scaled_pool(load_raw(raw)) is None
 
 
-def test_a_full_pool_is_not_scaled(subject: Subject, api: FakeApi) -> None:
+def test_a_full_pool_is_not_scaled(target: Target, api: FakeApi) -> None:
     group = Group(api)
-    group.wanted = subject.environment.pools["cpu"].max
+    group.wanted = target.environment.pools["cpu"].max
     with pytest.raises(NotApplicableError, match="as many as it may have"):
-        scaling.one_more_and_back(subject, lambda environment, pool: group)
+        scaling.one_more_and_back(target, lambda environment, pool: group)
     assert group.asked == []
 
 
-def test_gpus_are_those_of_the_file(load_raw: Load, subject: Subject, api: FakeApi) -> None:
+def test_gpus_are_those_of_the_file(load_raw: Load, target: Target, api: FakeApi) -> None:
     with pytest.raises(NotApplicableError, match="no node has GPUs"):
-        gpus.gpu_pods(subject)
+        gpus.gpu_pods(target)
     raw = raw_environment()
     raw["pools"]["gpu"] = {"site": "use1", "machine_type": "p5.48xlarge", "max": 4}
-    subject = replace(subject, environment=load_raw(raw))
+    target = replace(target, environment=load_raw(raw))
     node = api.node("i-9", site="use1", pool="gpu")
     with pytest.raises(NotSoError, match="i-9 offers 0 GPUs, the file says 8"):
-        gpus.gpu_pods(subject)
+        gpus.gpu_pods(target)
     node["status"]["allocatable"][gpus.RESOURCE] = "8"
     api.on_post = lambda path, item: item["status"].update(conditions=[{"type": "Ready", "status": "True"}])
-    assert gpus.gpu_pods(subject) == "nodes offer their GPUs (1 with 8); a pod on each was given one"
+    assert gpus.gpu_pods(target) == "nodes offer their GPUs (1 with 8); a pod on each was given one"
     assert api.lists["/api/v1/namespaces"] == []
 
 
-def test_a_private_key_in_the_state_is_found(subject: Subject) -> None:
+def test_a_private_key_in_the_state_is_found(target: Target) -> None:
     clean = json.dumps({"deployment": {"resources": [{}, {}]}})
-    said = cluster.no_keys(replace(subject, exported=lambda: {"dev": clean, "dev-objects": clean}))
+    said = cluster.no_keys(replace(target, exported=lambda: {"dev": clean, "dev-objects": clean}))
     assert said == "2 resources of dev, 2 resources of dev-objects, decrypted: no private key"
     leaked = json.dumps({"deployment": {"resources": [{"pem": "-----BEGIN EC PRIVATE KEY-----"}]}})
     with pytest.raises(NotSoError, match="in the state of dev-objects"):
-        cluster.no_keys(replace(subject, exported=lambda: {"dev": clean, "dev-objects": leaked}))
+        cluster.no_keys(replace(target, exported=lambda: {"dev": clean, "dev-objects": leaked}))
     with pytest.raises(NotSoError, match="is empty"):
-        cluster.no_keys(replace(subject, exported=lambda: {"dev": json.dumps({"deployment": {}})}))
+        cluster.no_keys(replace(target, exported=lambda: {"dev": json.dumps({"deployment": {}})}))
     with pytest.raises(NotApplicableError):
-        cluster.no_keys(replace(subject, exported=dict))
+        cluster.no_keys(replace(target, exported=dict))

@@ -14,7 +14,7 @@ from clouds.azure import listing as azure
 from clouds.azure.session import AzureError, ResourceManager
 from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.clouds import left, nothing_public
-from longhaul.acceptance.subject import Subject
+from longhaul.acceptance.target import Target
 
 GROUP = "/subscriptions/1/resourceGroups/dev-weu/providers/Microsoft.Network"
 OURS = {"longhaul-environment": "dev"}
@@ -105,20 +105,20 @@ def gateway(state: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", ["natGateways", "virtualNetworkGateways", "bastionHosts"])
-def test_gateways_may_be_public(subject: Subject, stand: Stand, kind: str) -> None:
+def test_gateways_may_be_public(target: Target, stand: Stand, kind: str) -> None:
     ec2 = FakeEc2(
         {"describe_addresses": [{"PublicIp": "203.0.113.2"}], "describe_nat_gateways": [gateway("available")]}
     )
     stand(FakeAzure([held_by(kind)]), ec2)
-    said = nothing_public(subject)
+    said = nothing_public(target)
     assert sorted(said.split(", ")) == [f"203.0.113.1: {kind} it", "203.0.113.2: nat-1"]
 
 
 @pytest.mark.parametrize("kind", ["loadBalancers", "networkInterfaces"])
-def test_on_azure_nothing_else_may(subject: Subject, stand: Stand, kind: str) -> None:
+def test_on_azure_nothing_else_may(target: Target, stand: Stand, kind: str) -> None:
     stand(FakeAzure([held_by(kind)]), FakeEc2())
     with pytest.raises(NotSoError, match=f"203.0.113.1 is held by {kind} it"):
-        nothing_public(subject)
+        nothing_public(target)
 
 
 @pytest.mark.parametrize(
@@ -129,50 +129,50 @@ def test_on_azure_nothing_else_may(subject: Subject, stand: Stand, kind: str) ->
         {"describe_instances": [{"InstanceId": "i-1", "PublicIpAddress": "203.0.113.2"}]},
     ],
 )
-def test_on_aws_nothing_else_may(subject: Subject, stand: Stand, lists: dict[str, list[dict[str, Any]]]) -> None:
+def test_on_aws_nothing_else_may(target: Target, stand: Stand, lists: dict[str, list[dict[str, Any]]]) -> None:
     stand(FakeAzure([]), FakeEc2(lists))
     with pytest.raises(NotSoError, match=r"203\.0\.113\.2 is held by i-1"):
-        nothing_public(subject)
+        nothing_public(target)
 
 
-def test_in_a_group_that_is_somebody_elses_only_what_is_ours_is_judged(subject: Subject, stand: Stand) -> None:
+def test_in_a_group_that_is_somebody_elses_only_what_is_ours_is_judged(target: Target, stand: Stand) -> None:
     theirs = [held_by("loadBalancers"), held_by("natGateways", OURS)]
     stand(FakeAzure(theirs, tags={}), FakeEc2())
-    assert "natGateways it" in nothing_public(subject)
+    assert "natGateways it" in nothing_public(target)
     ours = FakeAzure([held_by("loadBalancers", OURS)], tags={})
     stand(ours, FakeEc2())
     with pytest.raises(NotSoError, match="loadBalancers"):
-        nothing_public(subject)
+        nothing_public(target)
 
 
-def test_no_address_at_all_shows_nothing(subject: Subject, stand: Stand) -> None:
+def test_no_address_at_all_shows_nothing(target: Target, stand: Stand) -> None:
     stand(FakeAzure([]), FakeEc2())
     with pytest.raises(NotApplicableError):
-        nothing_public(subject)
+        nothing_public(target)
 
 
-def test_nothing_is_left(subject: Subject, stand: Stand) -> None:
+def test_nothing_is_left(target: Target, stand: Stand) -> None:
     gone = {
         "describe_instances": [{"InstanceId": "i-1", "State": {"Name": "terminated"}}],
         "describe_nat_gateways": [gateway("deleted")],
     }
     stand(FakeAzure(), FakeEc2(gone))
-    assert left(subject.environment) == []
+    assert left(target.environment) == []
 
 
 @pytest.mark.parametrize(("method", "id_"), [(method, id_) for method, _, id_ in LISTED])
-def test_what_is_left_is_named(subject: Subject, stand: Stand, method: str, id_: str) -> None:
+def test_what_is_left_is_named(target: Target, stand: Stand, method: str, id_: str) -> None:
     stand(FakeAzure(), FakeEc2({method: [{id_: "left-1"}]}))
-    found = left(subject.environment)
+    found = left(target.environment)
     assert found == ["left-1 in us-east-1"]
 
 
-def test_a_group_that_is_left_is_named_and_an_error_is_no_absence(subject: Subject, stand: Stand) -> None:
+def test_a_group_that_is_left_is_named_and_an_error_is_no_absence(target: Target, stand: Stand) -> None:
     stand(FakeAzure([]), FakeEc2())
-    assert left(subject.environment) == ["resource group dev-weu"]
+    assert left(target.environment) == ["resource group dev-weu"]
     others = FakeAzure([held_by("natGateways"), held_by("natGateways", OURS)], tags={})
     stand(others, FakeEc2())
-    assert left(subject.environment) == ["address one"]
+    assert left(target.environment) == ["address one"]
 
     class Refusing(FakeAzure):
         def request(self, method: str, url: str, *, body: Any = None) -> Answer:
@@ -180,4 +180,4 @@ def test_a_group_that_is_left_is_named_and_an_error_is_no_absence(subject: Subje
 
     stand(Refusing(), FakeEc2())
     with pytest.raises(AzureError):
-        left(subject.environment)
+        left(target.environment)

@@ -15,16 +15,16 @@ from longhaul.acceptance.check import NotApplicableError, NotSoError
 from longhaul.acceptance.disruption import Calls, calling
 from longhaul.acceptance.limit import LateError, Limit
 from longhaul.acceptance.steps import Done
-from longhaul.acceptance.subject import Subject
+from longhaul.acceptance.target import Target
 from longhaul.exits import Exit
 from longhaul.kubernetes.api import Api
 from longhaul.kubernetes.connection import ApiError
 from tests.longhaul.acceptance.conftest import Load, raw_environment
 
 NOTHING = {"create": 0, "update": 0, "replace": 0, "delete": 0, "same": 9, "objects": {"create": 0, "same": 2}}
-WELL: dict[str, Any] = {
+HEALTHY: dict[str, Any] = {
     "machines": [{"name": "dev-etcd-0", "verdict": "ok"}],
-    "stores": {"etcd": {"verdict": "ok"}, "events": {"verdict": "ok"}},
+    "etcd_clusters": {"etcd": {"verdict": "ok"}, "events": {"verdict": "ok"}},
     "api": {"verdict": "ok", "reason": "2 of 2 servers ready"},
     "links": [{"name": "weu-use1", "verdict": "unknown", "reason": "not asked"}],
     "nodes": [],
@@ -51,42 +51,45 @@ class Scripted:
         return ""
 
 
-def test_status_is_asked_until_all_is_well(subject: Subject) -> None:
-    unwell = {**WELL, "api": {"verdict": "degraded", "reason": "1 of 2 servers ready"}}
-    commands = Scripted({"status": [(Exit.FAILED, unwell), (Exit.OK, WELL)]})
-    said = cluster.components(replace(subject, commands=commands))
-    assert said == "the API (2 of 2 servers ready), 1 machine, 2 stores, 1 link, 0 nodes, 1 add-on: all well"
+def test_status_is_asked_until_all_is_well(target: Target) -> None:
+    unhealthy = {**HEALTHY, "api": {"verdict": "degraded", "reason": "1 of 2 servers ready"}}
+    commands = Scripted({"status": [(Exit.FAILED, unhealthy), (Exit.OK, HEALTHY)]})
+    said = cluster.components(replace(target, commands=commands))
+    assert said == "the API (2 of 2 servers ready), 1 machine, 2 etcd clusters, 1 link, 0 nodes, 1 add-on: all healthy"
     assert commands.ran == ["status --json"] * 2
 
 
-def test_what_stays_unwell_is_named_and_what_is_unknown_is_not(subject: Subject) -> None:
-    store = {"verdict": "down", "reason": "1 of 3 members healthy, quorum is 2"}
-    unwell = {**WELL, "stores": {"etcd": store}}
-    with pytest.raises(LateError, match="etcd store is down: 1 of 3") as failed:
-        cluster.components(replace(subject, commands=Scripted({"status": [(Exit.FAILED, unwell)]})))
+def test_what_stays_unwell_is_named_and_what_is_unknown_is_not(target: Target) -> None:
+    etcd = {"verdict": "down", "reason": "1 of 3 members healthy, quorum is 2"}
+    unhealthy = {**HEALTHY, "etcd_clusters": {"etcd": etcd}}
+    with pytest.raises(LateError, match="etcd cluster is down: 1 of 3") as failed:
+        cluster.components(replace(target, commands=Scripted({"status": [(Exit.FAILED, unhealthy)]})))
     assert "weu-use1" not in str(failed.value)
 
 
 @pytest.mark.parametrize("code", [Exit.UNREACHABLE, Exit.USAGE])
-def test_a_status_that_cannot_ask_is_not_asked_again(subject: Subject, code: Exit) -> None:
+def test_a_status_that_cannot_ask_is_not_asked_again(target: Target, code: Exit) -> None:
     commands = Scripted({"status": [(code, None)]}, said="dev cannot be asked: no Azure credential works")
     with pytest.raises(NotSoError, match=f"ended with {code}: dev cannot be asked: no Azure credential"):
-        cluster.components(replace(subject, commands=commands))
+        cluster.components(replace(target, commands=commands))
     assert commands.ran == ["status --json"]
 
 
-def test_where_no_machine_is_there_none_is_awaited(subject: Subject) -> None:
-    none = {**WELL, "machines": [{"name": "dev-etcd-0", "verdict": "missing", "reason": "it is not in the cloud"}]}
+def test_where_no_machine_is_there_none_is_awaited(target: Target) -> None:
+    none = {**HEALTHY, "machines": [{"name": "dev-etcd-0", "verdict": "missing", "reason": "it is not in the cloud"}]}
     commands = Scripted({"status": [(Exit.FAILED, none)]})
     with pytest.raises(NotSoError, match="no machine of the control plane is in its cloud"):
-        cluster.components(replace(subject, commands=commands))
+        cluster.components(replace(target, commands=commands))
     assert commands.ran == ["status --json"]
 
 
-def test_one_machine_that_is_missing_is_awaited(subject: Subject) -> None:
-    some = {**WELL, "machines": [*WELL["machines"], {"name": "dev-etcd-1", "verdict": "missing", "reason": "gone"}]}
-    commands = Scripted({"status": [(Exit.FAILED, some), (Exit.OK, WELL)]})
-    assert "all well" in cluster.components(replace(subject, commands=commands))
+def test_one_machine_that_is_missing_is_awaited(target: Target) -> None:
+    some = {
+        **HEALTHY,
+        "machines": [*HEALTHY["machines"], {"name": "dev-etcd-1", "verdict": "missing", "reason": "gone"}],
+    }
+    commands = Scripted({"status": [(Exit.FAILED, some), (Exit.OK, HEALTHY)]})
+    assert "all healthy" in cluster.components(replace(target, commands=commands))
 
 
 PREVIEW = "plan --raw --format json"
@@ -97,9 +100,9 @@ def _answers(**other: list[tuple[int, Any]]) -> Scripted:
     return Scripted({"plan": [(0, NOTHING)], "up": [(0, None)], "hosts": [(0, hosts)], **other})
 
 
-def test_a_second_up_and_what_previews_and_racks_say(subject: Subject) -> None:
+def test_a_second_up_and_what_previews_and_racks_say(target: Target) -> None:
     commands = _answers()
-    assert "2 rack machines change nothing" in cluster.unchanged(replace(subject, commands=commands))
+    assert "2 rack machines change nothing" in cluster.unchanged(replace(target, commands=commands))
     assert commands.ran == [PREVIEW, "up --yes", PREVIEW, "hosts --json"]
 
 
@@ -118,9 +121,9 @@ def test_a_second_up_and_what_previews_and_racks_say(subject: Subject) -> None:
         ({"hosts": [(0, {"hosts": {"dev-gw-0": {"changed": 3}}})]}, "dev-gw-0': 3"),
     ],
 )
-def test_whatever_changes_again_is_found(subject: Subject, other: dict[str, list[tuple[int, Any]]], said: str) -> None:
+def test_whatever_changes_again_is_found(target: Target, other: dict[str, list[tuple[int, Any]]], said: str) -> None:
     with pytest.raises(NotSoError, match=said):
-        cluster.unchanged(replace(subject, commands=_answers(**other)))
+        cluster.unchanged(replace(target, commands=_answers(**other)))
 
 
 def test_calls_count_the_longest_time_without_an_answer() -> None:
@@ -149,9 +152,9 @@ def test_calls_go_on_until_the_end_of_the_block() -> None:
     assert calls.failed == calls.made == api.asked
 
 
-@pytest.mark.parametrize(("gap_s", "well"), [(disruption.GAP_S, True), (disruption.GAP_S + 1, False)])
+@pytest.mark.parametrize(("gap_s", "healthy"), [(disruption.GAP_S, True), (disruption.GAP_S + 1, False)])
 def test_a_member_and_a_server_are_restarted_in_turn(
-    subject: Subject, monkeypatch: pytest.MonkeyPatch, gap_s: float, well: bool
+    target: Target, monkeypatch: pytest.MonkeyPatch, gap_s: float, healthy: bool
 ) -> None:
     restarted: list[str] = []
 
@@ -161,17 +164,17 @@ def test_a_member_and_a_server_are_restarted_in_turn(
     monkeypatch.setattr(disruption, "restart", note)
     monkeypatch.setattr(disruption, "Calls", lambda: Calls(made=9, longest_s=gap_s))
     monkeypatch.setattr(disruption, "BETWEEN_S", 0.01)
-    subject = replace(subject, commands=Scripted({"status": [(Exit.OK, WELL)]}))
-    if well:
-        assert "dev-api-0" in disruption.restarts(subject)
+    target = replace(target, commands=Scripted({"status": [(Exit.OK, HEALTHY)]}))
+    if healthy:
+        assert "dev-api-0" in disruption.restarts(target)
         assert restarted == ["dev-etcd-0", "dev-api-0"]
     else:
         with pytest.raises(NotSoError, match=r"dev-etcd-0.*more than 60 s"):
-            disruption.restarts(subject)
+            disruption.restarts(target)
 
 
-def test_where_nobody_goes_on_nothing_is_restarted(load_raw: Load, subject: Subject) -> None:
+def test_where_nobody_goes_on_nothing_is_restarted(load_raw: Load, target: Target) -> None:
     raw = raw_environment()
     raw["control_plane"]["api"]["servers"] = 1
     with pytest.raises(NotApplicableError, match="1 API servers"):
-        disruption.restarts(replace(subject, environment=load_raw(raw)))
+        disruption.restarts(replace(target, environment=load_raw(raw)))

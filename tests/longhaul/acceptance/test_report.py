@@ -12,7 +12,7 @@ from longhaul.acceptance.outcome import Outcome, Report, Result, Stay
 from longhaul.acceptance.text import to_json, to_markdown, to_text
 from longhaul.exits import Exit
 
-UP = Outcome(name="up", shows="it is made", result=Result.PASSED, seconds=61.4, evidence="it ended well")
+UP = Outcome(name="up", shows="it is made", result=Result.PASSED, seconds=61.4, evidence="it succeeded")
 DNS = Outcome(name="dns", shows="names are found", result=Result.FAILED, seconds=0.6, evidence="a | b\nc")
 GPUS = Outcome(name="gpus", shows="there are some", result=Result.NOT_APPLICABLE, seconds=0, evidence="no node has")
 NODES = Outcome(name="nodes", shows="they are ready", result=Result.PASSED, seconds=2, evidence="2 nodes")
@@ -21,7 +21,7 @@ REPORT = Report(
     stays=Stay.NONE,
     begun=datetime(2026, 11, 1, 12, tzinfo=UTC),
     seconds=64,
-    terms="12 machines, 1 h",
+    budget="12 machines, 1 h",
     log="/state/dev.acceptance.log",
     steps=(UP,),
     checks=(DNS, GPUS, NODES),
@@ -31,7 +31,7 @@ TEXT = """\
 Acceptance of dev: looked at, taken down
 
 Steps
-  ok      up        61 s  it ended well
+  ok      up        61 s  it succeeded
 
 Checks
   FAILED  dns        1 s  a | b
@@ -55,7 +55,7 @@ dev: not accepted after 64 s (2 passed, 1 failed, 1 not applicable); what was ma
 
 | | Shows | Result | Seconds | Evidence |
 |---|---|---|---:|---|
-| up | it is made | passed | 61 | it ended well |
+| up | it is made | passed | 61 | it succeeded |
 
 ## Checks
 
@@ -78,7 +78,7 @@ def test_json_has_all_of_it() -> None:
     assert (content["made"], content["stays"]) == (True, "what was made is taken down")
     assert content["log"] == "/state/dev.acceptance.log"
     assert content["steps"] == [
-        {"name": "up", "shows": "it is made", "result": "passed", "seconds": 61.4, "evidence": "it ended well"}
+        {"name": "up", "shows": "it is made", "result": "passed", "seconds": 61.4, "evidence": "it succeeded"}
     ]
     assert [one["result"] for one in content["checks"]] == ["failed", "not applicable", "passed"]
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from longhaul.depot.drivers import Asked, Driver, driver_packages, drivers, parse_asked
+from longhaul.depot.drivers import Driver, DriverRequest, driver_packages, drivers, parse_request
 from longhaul.toolchain.errors import SetupError
 
 BOTH = Driver(
@@ -30,21 +30,21 @@ def test_the_open_modules_are_meant_where_there_are_any() -> None:
 
 def test_packages_are_of_the_release_that_is_named() -> None:
     known = {"ubuntu-24.04": BOTH, "debian-12": OLD}
-    found = driver_packages(Asked(suite="bookworm", kernel=KERNEL, kind=""), known)
+    found = driver_packages(DriverRequest(suite="bookworm", kernel=KERNEL, kind=""), known)
     assert found == [("bookworm", f"linux-headers-{KERNEL}"), ("bookworm", "kernel-dkms"), ("bookworm", "smi")]
     with pytest.raises(SetupError, match=r"pinned for sid \(images/image.toml has noble, bookworm\)"):
-        driver_packages(Asked(suite="sid", kernel=KERNEL, kind=""), known)
+        driver_packages(DriverRequest(suite="sid", kernel=KERNEL, kind=""), known)
 
 
 def test_a_wish_is_read() -> None:
-    assert parse_asked(f"noble={KERNEL}") == Asked(suite="noble", kernel=KERNEL, kind="")
-    assert parse_asked(f"noble={KERNEL}=open").kind == "open"
+    assert parse_request(f"noble={KERNEL}") == DriverRequest(suite="noble", kernel=KERNEL, kind="")
+    assert parse_request(f"noble={KERNEL}=open").kind == "open"
 
 
 @pytest.mark.parametrize("text", ["", "noble", "noble=", "noble=generic", "noble=6.8=closed", "noble=6.8 x", "=6.8"])
 def test_anything_else_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="write SUITE=KERNEL"):
-        parse_asked(text)
+        parse_request(text)
 
 
 def test_what_is_pinned_can_be_asked_for() -> None:

@@ -45,56 +45,56 @@ CONTENTS = replace(
 )
 
 
-def racked(*, hosts: tuple[dict[str, Any], ...] = (), **changes: Any) -> Environment:
+def with_hosts(*, hosts: tuple[dict[str, Any], ...] = (), **changes: Any) -> Environment:
     found = environment(sites={**minimal()["sites"], "colo": ONPREM}, **changes)
     return found.model_copy(update={"hosts": tuple(_host(one) for one in hosts)})
 
 
 def _host(raw: dict[str, Any]) -> Any:
-    from components.model.hosts import BareMetalHost
+    from components.model.hosts import Host
 
-    return BareMetalHost.model_validate({"site": "colo", **raw})
+    return Host.model_validate({"site": "colo", **raw})
 
 
 def test_a_cloud_site_gets_what_any_node_may_need() -> None:
-    found = wanted(racked(), CONTENTS, SPEC, site="weu")
+    found = wanted(with_hosts(), CONTENTS, SPEC, site="weu")
     assert (found.sites, found.tools, found.packages) == (("weu",), ("etcd", "kubelet"), ("runc",))
 
 
 def test_a_rack_gets_what_its_machines_need() -> None:
-    assert wanted(racked(), CONTENTS, SPEC, site="colo").packages == ("tcpdump",)
-    assert wanted(racked(), CONTENTS, SPEC, site="colo").tools == ()
-    found = wanted(racked(hosts=({"name": "one"},)), CONTENTS, SPEC, site="colo")
+    assert wanted(with_hosts(), CONTENTS, SPEC, site="colo").packages == ("tcpdump",)
+    assert wanted(with_hosts(), CONTENTS, SPEC, site="colo").tools == ()
+    found = wanted(with_hosts(hosts=({"name": "one"},)), CONTENTS, SPEC, site="colo")
     assert (found.tools, found.packages) == (("kubelet",), ("runc", "tcpdump"))
 
 
 def test_all_sites_get_all() -> None:
-    found = wanted(racked(), CONTENTS, SPEC)
+    found = wanted(with_hosts(), CONTENTS, SPEC)
     assert (found.sites, found.packages, found.suites) == (("weu", "colo"), ("runc", "tcpdump"), ("bookworm",))
 
 
 def test_releases_are_those_asked_for_once_each() -> None:
-    assert wanted(racked(), CONTENTS, SPEC, suites=["noble", "bookworm", "noble"]).suites == ("noble", "bookworm")
+    assert wanted(with_hosts(), CONTENTS, SPEC, suites=["noble", "bookworm", "noble"]).suites == ("noble", "bookworm")
 
 
 def test_an_unknown_site_is_refused() -> None:
     with pytest.raises(SetupError, match="no site 'lost'; it has weu, colo"):
-        wanted(racked(), CONTENTS, SPEC, site="lost")
+        wanted(with_hosts(), CONTENTS, SPEC, site="lost")
 
 
 def test_another_version_than_the_pinned_one_is_refused() -> None:
     with pytest.raises(SetupError, match=r"versions\.kubernetes is 1\.2\.3, and tools\.toml pins"):
-        wanted(racked(versions={"kubernetes": "1.2.3"}), CONTENTS, SPEC)
+        wanted(with_hosts(versions={"kubernetes": "1.2.3"}), CONTENTS, SPEC)
 
 
 def test_images_are_pulled_by_digest_or_made_and_the_labs_stay_there() -> None:
-    found = wanted(racked(), CONTENTS, SPEC)
+    found = wanted(with_hosts(), CONTENTS, SPEC)
     assert found.pulls == (Pull(name=f"registry.example/pause:{version('pause')}", digest=DIGEST),)
     assert [one.tool for one in found.made] == ["coredns"]
 
 
 def test_all_of_ours_can_be_made() -> None:
-    found = wanted(racked(), CONTENTS, SPEC, make_images=True)
+    found = wanted(with_hosts(), CONTENTS, SPEC, make_images=True)
     assert found.pulls == ()
     assert [one.tool for one in found.made] == ["pause", "coredns"]
 
@@ -102,20 +102,20 @@ def test_all_of_ours_can_be_made() -> None:
 def test_a_digest_of_another_tag_does_not_count_and_no_stand_in_is_made_unasked() -> None:
     old = replace(CONTENTS, images=(image("pause", stand_in=True, digests={"0.0.1": DIGEST}),))
     with pytest.raises(SetupError, match=r"no digest of registry\.example/pause:.*--image.*--make-images"):
-        wanted(racked(), old, SPEC)
+        wanted(with_hosts(), old, SPEC)
 
 
 def test_an_image_that_is_given_takes_the_place_of_ours_of_that_name() -> None:
     given = Pull(name=f"registry.example/coredns:{version('coredns')}", digest=DIGEST)
-    found = wanted(racked(), CONTENTS, SPEC, more=[given])
+    found = wanted(with_hosts(), CONTENTS, SPEC, more=[given])
     assert found.pulls[0] == given
     assert found.made == ()
 
 
 def test_images_for_gpus_and_their_libraries_are_for_who_has_gpus() -> None:
     gpu = replace(CONTENTS, images=(image("coredns", gpus=True, libraries=("libc6",)),))
-    assert wanted(racked(hosts=({"name": "one"},)), gpu, SPEC).made == ()
-    found = wanted(racked(hosts=({"name": "one", "gpus": 8},)), gpu, SPEC, site="colo")
+    assert wanted(with_hosts(hosts=({"name": "one"},)), gpu, SPEC).made == ()
+    found = wanted(with_hosts(hosts=({"name": "one", "gpus": 8},)), gpu, SPEC, site="colo")
     assert [one.tool for one in found.made] == ["coredns"]
     assert "libc6" in found.packages
     assert found.tools == ("containerd", "kubelet")
@@ -146,7 +146,7 @@ def test_a_whole_name_is_taken_apart() -> None:
 
 def test_what_the_repository_lists_can_be_had() -> None:
     """Every image of image.toml is pulled or made for an environment that has everything."""
-    everything = racked(hosts=({"name": "one", "gpus": 8},))
+    everything = with_hosts(hosts=({"name": "one", "gpus": 8},))
     found = wanted(everything, contents.load(gpus=True), SPEC)
     names = {pull.name.rpartition(":")[0] for pull in found.pulls} | {one.name for one in found.made}
     assert names == {one.name for one in contents.load(gpus=True).images if not one.lab_only}

@@ -85,10 +85,10 @@ def test_what_is_not_registered_is_told_with_the_command(manager: Manager) -> No
     for provider, feature in FEATURES:
         path = f"{ROOT}/providers/Microsoft.Features/providers/{provider}/features/{feature}"
         manager.has(path, {"name": f"{provider}/{feature}", "properties": {"state": "registered"}})
-    vault, well = registrations(share("azure"), manager.reader(), SUBSCRIPTION)
+    vault, healthy = registrations(share("azure"), manager.reader(), SUBSCRIPTION)
     assert vault.do == f"az provider register --subscription {SUBSCRIPTION} --namespace Microsoft.KeyVault"
-    assert "Microsoft.Compute/EncryptionAtHost" in well.what
-    assert "Microsoft.KeyVault" not in well.what
+    assert "Microsoft.Compute/EncryptionAtHost" in healthy.what
+    assert "Microsoft.KeyVault" not in healthy.what
 
 
 def image(manager: Manager, *regions: str, state: str = "Succeeded") -> Finding:

@@ -22,7 +22,7 @@ from longhaul.doctor.run import run_checks
 from longhaul.exits import Exit
 from longhaul.invocation import Invocation
 from tests.longhaul.conftest import Checkout
-from tests.longhaul.doctor.world import FILE, GOLDEN, VPC, Sdk, alone, named_environment, subject
+from tests.longhaul.doctor.world import FILE, GOLDEN, VPC, Sdk, alone, named_environment, target
 
 
 class Nobody:
@@ -59,7 +59,7 @@ def run(checkout: Checkout, *words: str) -> int:
 def test_with_nobody_to_ask_everything_is_unknown_and_nothing_breaks(
     checkout: Checkout, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    checkout.gains_racks()
+    checkout.gains_hosts()
     raw = checkout.environment()
     raw["sites"]["rack"]["gateways"][0]["public_address"] = "20.30.40.50"
     raw["sites"]["use1"] |= {"range": "10.65.0.0/16", "existing": {"vpc": VPC}}
@@ -99,18 +99,18 @@ def test_a_name_that_there_is_not_and_no_time_are_refused(
 
 
 def test_every_name_has_a_check_and_every_check_a_name() -> None:
-    found = checks(subject(named_environment()), alone())
+    found = checks(target(named_environment()), alone())
     assert {check.name for check in found} == set(NAMES)
-    assert {check.name for check in checks(subject(), alone())} == set(NAMES) - {"existing"}, "nothing is named"
+    assert {check.name for check in checks(target(), alone())} == set(NAMES) - {"existing"}, "nothing is named"
     assert [NAMES.index(check.name) for check in found] == sorted(NAMES.index(check.name) for check in found)
-    assert {check.name for check in checks(subject(), alone(), only=("quotas",))} == {"quotas"}
+    assert {check.name for check in checks(target(), alone(), only=("quotas",))} == {"quotas"}
     assert set(ASKING) <= set(NAMES)
 
 
 @pytest.mark.usefixtures("cut_off")
 def test_a_labs_stand_ins_are_asked_only_what_they_answer(sdk: Sdk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(aws, "_signed_in", sdk)
-    found = run_checks(checks(subject(lab=True), alone(), only=NOT_IN_A_LAB), limit_s=60)
+    found = run_checks(checks(target(lab=True), alone(), only=NOT_IN_A_LAB), limit_s=60)
     assert {finding.check for finding in found} == set(NOT_IN_A_LAB)
     assert {finding.severity for finding in found} == {Severity.UNKNOWN}
     assert not sdk.operations
@@ -118,7 +118,7 @@ def test_a_labs_stand_ins_are_asked_only_what_they_answer(sdk: Sdk, monkeypatch:
 
 @pytest.mark.usefixtures("cut_off")
 def test_where_says_file_and_key() -> None:
-    found = run_checks(checks(subject(), alone(), only=("images",)), limit_s=60)
+    found = run_checks(checks(target(), alone(), only=("images",)), limit_s=60)
     assert {place for finding in found for place in finding.where} == {f"sites.weu in {FILE}", f"sites.use1 in {FILE}"}
 
 

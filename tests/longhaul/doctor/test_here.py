@@ -15,11 +15,12 @@ from clouds.azure.doctor import durations
 from clouds.base import outside
 from clouds.base.findings import Finding, NotAskedError, Severity
 from clouds.onprem.doctor import gateways
-from components.model.hosts import BareMetalHost
-from longhaul.doctor import machine, racks, state
-from longhaul.doctor.subject import Subject
+from components.model.hosts import Host
+from longhaul.doctor import hosts as host_checks
+from longhaul.doctor import machine, state
+from longhaul.doctor.target import Target
 from longhaul.engine.backend import Backend
-from tests.longhaul.doctor.world import FILE, raw_environment, severities, share, subject
+from tests.longhaul.doctor.world import FILE, raw_environment, severities, share, target
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 URL = "https://management.azure.com"
@@ -72,20 +73,20 @@ def failing(code: int) -> Callable[[str], object]:
 
 def test_every_name_that_is_needed_is_looked_up() -> None:
     asked: list[str] = []
-    (found,) = machine.dns(subject(), here(resolve=asked.append))
+    (found,) = machine.dns(target(), here(resolve=asked.append))
     assert found.what == "6 names of the clouds have addresses"
     assert {"management.azure.com", "login.microsoftonline.com", "ec2.us-east-1.amazonaws.com"} <= set(asked)
 
 
 def test_a_name_without_an_address_is_a_problem() -> None:
-    found = list(machine.dns(subject(), here(resolve=failing(socket.EAI_NONAME))))
+    found = list(machine.dns(target(), here(resolve=failing(socket.EAI_NONAME))))
     assert {finding.severity for finding in found} == {Severity.PROBLEM}
     assert found[0].where == (f"sites.weu in {FILE}",)
 
 
 def test_no_name_server_and_a_proxy_leave_it_unknown() -> None:
-    silent = machine.dns(subject(), here(resolve=failing(socket.EAI_AGAIN)))
-    proxied = machine.dns(subject(), here(proxied=lambda url: True, resolve=failing(socket.EAI_NONAME)))
+    silent = machine.dns(target(), here(resolve=failing(socket.EAI_AGAIN)))
+    proxied = machine.dns(target(), here(proxied=lambda url: True, resolve=failing(socket.EAI_NONAME)))
     assert {finding.severity for finding in (*silent, *proxied)} == {Severity.UNKNOWN}
 
 
@@ -103,18 +104,18 @@ def test_gateways_need_public_addresses_and_pinned_keys() -> None:
 
 
 def test_hosts_without_a_pinned_key_are_counted() -> None:
-    looked_at = subject()
-    hosts = tuple(BareMetalHost(name=f"gpu-{index}", site="rack") for index in range(5))
+    looked_at = target()
+    hosts = tuple(Host(name=f"gpu-{index}", site="rack") for index in range(5))
     pinned = hosts[0].model_copy(update={"host_key": "ssh-ed25519 AAAA"})
     environment = looked_at.environment.model_copy(update={"hosts": (pinned, *hosts[1:])})
-    (found,) = racks.hosts(with_environment(looked_at, environment))
+    (found,) = host_checks.hosts(with_environment(looked_at, environment))
     assert "4 of 5 hosts have no pinned host key" in found.what
     assert found.what.endswith("gpu-1, gpu-2, gpu-3 and 1 more")
     assert found.where[0] == "hosts.1.host_key in stacks/hosts.dev.yaml"
-    assert [finding.severity for finding in racks.hosts(looked_at)] == [Severity.OK]
+    assert [finding.severity for finding in host_checks.hosts(looked_at)] == [Severity.OK]
 
 
-def with_environment(looked_at: Subject, environment: Any) -> Subject:
+def with_environment(looked_at: Target, environment: Any) -> Target:
     from dataclasses import replace
 
     return replace(looked_at, environment=environment)
@@ -132,7 +133,7 @@ def with_environment(looked_at: Subject, environment: Any) -> Subject:
     ],
 )
 def test_where_the_state_is(more: dict[str, Any], severity: Severity, words: str) -> None:
-    (found,) = state.backend(subject(**more))
+    (found,) = state.backend(target(**more))
     assert found.severity is severity
     assert words in found.what
     assert "secret" not in found.what
@@ -150,7 +151,7 @@ def test_where_the_state_is(more: dict[str, Any], severity: Severity, words: str
     ],
 )
 def test_what_encrypts_the_state(stack: dict[str, str], environ: dict[str, str], severity: Severity) -> None:
-    (found,) = state.encryption(subject(stack=stack, environ=environ))
+    (found,) = state.encryption(target(stack=stack, environ=environ))
     assert found.severity is severity
 
 
@@ -175,5 +176,5 @@ def test_the_figures_are_those_of_their_sources(root: Path) -> None:
 
 
 def test_a_finding_says_what_to_do_unless_all_is_well() -> None:
-    found: list[Finding] = [*gateways(share("onprem")), *state.backend(subject()), *state.encryption(subject())]
+    found: list[Finding] = [*gateways(share("onprem")), *state.backend(target()), *state.encryption(target())]
     assert all(finding.do for finding in found if finding.severity is not Severity.OK)

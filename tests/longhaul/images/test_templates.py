@@ -75,7 +75,7 @@ def test_packer_has_nothing_to_format(packer: Packer, tmp_path: Path) -> None:
 @pytest.fixture(name="hybrid")
 def _hybrid(checkout: Checkout, packer: Packer) -> Checkout:
     """The lab's environment, with the real Packer."""
-    checkout.gains_racks()
+    checkout.gains_hosts()
     checkout.environ |= {"LONGHAUL_CACHE": str(cache_root()), "AWS_EC2_METADATA_DISABLED": "true"}
     return checkout
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from clouds.base.baking import Asked
+from clouds.base.baking import BakeOptions
 from components.model import load
 from longhaul.images.bake import Bake, plan_bake
 from longhaul.images.sources import commit, sources_digest
@@ -23,7 +23,7 @@ from tests.support.project import REPOSITORY
 
 def bake() -> Bake:
     environment = load(REPOSITORY / "stacks" / "Pulumi.lab.yaml")
-    return plan_bake(environment, Asked(site="use1"), now=datetime(2026, 11, 3, 9, 5, tzinfo=UTC))
+    return plan_bake(environment, BakeOptions(site="use1"), now=datetime(2026, 11, 3, 9, 5, tzinfo=UTC))
 
 
 def test_a_version_of_the_clock_is_one_that_azure_takes() -> None:
@@ -52,7 +52,7 @@ def test_the_playbooks_program_takes_host_port_and_user(tmp_path: Path) -> None:
 def test_an_image_for_gpus_is_made_where_there_are_none() -> None:
     """Shown by the role's own decision for such a machine, with the image's system."""
     environment = load(REPOSITORY / "stacks" / "Pulumi.lab.yaml")
-    gpu = plan_bake(environment, Asked(site="use1", kind="gpu"), now=datetime(2026, 11, 3, 9, 5, tzinfo=UTC))
+    gpu = plan_bake(environment, BakeOptions(site="use1", kind="gpu"), now=datetime(2026, 11, 3, 9, 5, tzinfo=UTC))
     with workshop(gpu) as shop:
         told = json.loads((shop.folder / "playbook.json").read_text())
     pins = tomllib.loads((REPOSITORY / "images" / "image.toml").read_text())["nvidia"]

@@ -11,7 +11,7 @@ import pytest
 
 from clouds.aws.site import AwsSite
 from clouds.azure.site import AzureSite
-from clouds.base.baking import Asked
+from clouds.base.baking import BakeOptions
 from clouds.onprem.site import OnpremSite
 from longhaul.exits import Exit
 from longhaul.images.bake import plan_bake
@@ -210,7 +210,7 @@ def test_an_image_can_be_baked_before_there_is_one(here: Here) -> None:
     assert here.init(*LEAST, *AWS, "--azure-machine-type", "Standard_NC24ads_A100_v4").code == Exit.OK
     environment = here.load()
     now = datetime(2026, 11, 21, 23, 30, tzinfo=UTC)
-    baked = plan_bake(environment, Asked(site="westeurope", kind="gpu"), now=now)
+    baked = plan_bake(environment, BakeOptions(site="westeurope", kind="gpu"), now=now)
     gallery = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/longhaul-images/providers/Microsoft.Compute/galleries"
     assert baked.image == f"{gallery}/longhaul/images/node-gpu/versions/2026.1121.2330"
-    assert plan_bake(environment, Asked(site="us-east-1"), now=now).cloud == "aws"
+    assert plan_bake(environment, BakeOptions(site="us-east-1"), now=now).cloud == "aws"

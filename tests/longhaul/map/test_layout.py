@@ -19,7 +19,7 @@ SIZES = {
     "six": worlds.six,
     "named-at-length": worlds.named_at_length,
     "longest": worlds.longest,
-    "eleven": lambda: worlds.racks_only_beside(10),
+    "eleven": lambda: worlds.hosts_only_beside(10),
 }
 APART = 8
 """Minimum distance of two parallel lines, in pixels."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from components.model import Environment, load, parse
-from components.model.hosts import BareMetalHost
+from components.model.hosts import Host
 from tests.model import make
 
 STACKS = Path(__file__).parents[3] / "stacks"
@@ -76,7 +76,7 @@ def named_at_length() -> Environment:
 def with_hosts(environment: Environment) -> Environment:
     """Return the environment with hosts of two types with GPUs, and some hosts without."""
     makes: list[dict[str, Any]] = [{"gpus": 8, "gpu_model": "H100"}] * 600 + [{"gpus": 8}] * 400 + [{}] * 24
-    hosts = (BareMetalHost(name=f"r{index:04}", site="colo", **more) for index, more in enumerate(makes))
+    hosts = (Host(name=f"r{index:04}", site="colo", **more) for index, more in enumerate(makes))
     return environment.model_copy(update={"hosts": tuple(hosts)})
 
 
@@ -101,7 +101,7 @@ def longest() -> Environment:
     return parse(raw, source=make.SOURCE, stack="test")
 
 
-def racks_only_beside(count: int) -> Environment:
+def hosts_only_beside(count: int) -> Environment:
     """Return a control plane and ``count`` racks, all linked by IPsec; more racks than any real environment has."""
     raw = make.minimal()
     raw["supernet"] = "10.0.0.0/8"

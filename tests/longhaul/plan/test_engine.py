@@ -28,7 +28,7 @@ UNNAMED = {
 
 def test_a_new_environment(checkout: Checkout) -> None:
     found = tools.ensure(["pulumi"], log_dir=REPOSITORY / ".lab" / "log", progress=print)
-    checkout.gains_racks()
+    checkout.gains_hosts()
     program = (REPOSITORY / "stacks" / "__main__.py").read_text(encoding="utf-8")
     (checkout.path / "stacks" / "__main__.py").write_text(program, encoding="utf-8")
     checkout.environ |= {"LONGHAUL_PULUMI": str(found["pulumi"]), "PULUMI_BACKEND_URL": ""}

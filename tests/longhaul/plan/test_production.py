@@ -132,7 +132,12 @@ def supernet(raw: Raw) -> None:
         (pool_size, "safe", {"change"}, ""),
         (security_rule, "needs care", {"change"}, "The vault prod-control-plane-vault changes."),
         (kubernetes_version, "needs care", {"change", "replace"}, "5 of 5 API servers are replaced, one at a time."),
-        (etcd_machine_type, "needs care", {"change", "replace"}, "5 of 5 members of the store etcd are replaced, one"),
+        (
+            etcd_machine_type,
+            "needs care",
+            {"change", "replace"},
+            "5 of 5 members of the etcd cluster etcd are replaced, one",
+        ),
         (supernet, "refused", {"change", "replace"}, "supernet: 10.0.0.0/10 -> 172.16.0.0/12"),
     ],
 )

@@ -30,12 +30,12 @@ def refused(*steps: dict[str, Any], **more: Any) -> list[str]:
 
 def test_members_that_are_guarded_are_replaced_one_at_a_time() -> None:
     plan = judged(*(machine("replace", f"lab-etcd-{index}") for index in range(3)))
-    assert said(plan) == ["needs care: 3 of 3 members of the store etcd are replaced, one at a time."]
+    assert said(plan) == ["needs care: 3 of 3 members of the etcd cluster etcd are replaced, one at a time."]
 
 
 def test_members_that_nothing_guards_are_replaced_at_once() -> None:
     replaced = [machine("replace", f"lab-etcd-{index}", guarded=False) for index in range(2)]
-    assert refused(*replaced) == ["refused: The store etcd loses its quorum: 2 members replaced of 3."]
+    assert refused(*replaced) == ["refused: The etcd cluster etcd loses its quorum: 2 members replaced of 3."]
     assert refused(replaced[0]) == []
 
 
@@ -50,13 +50,13 @@ def test_a_store_that_shrinks(before: int, after: int, loses: bool) -> None:
 
 def test_a_store_that_shrinks_outlives_no_replacement_besides() -> None:
     assert refused(*gone(3, 4), machine("replace", "lab-etcd-0"), environment=members(3)) == [
-        "refused: The store etcd loses its quorum: 2 members removed and 1 member replaced of 5."
+        "refused: The etcd cluster etcd loses its quorum: 2 members removed and 1 member replaced of 5."
     ]
 
 
 def test_the_only_member_of_a_store_stays() -> None:
     plan = judged(machine("replace", "lab-events-0"), environment=members(1, role="events"))
-    assert said(plan) == ["refused: The store events loses its quorum: 1 member replaced of 1."]
+    assert said(plan) == ["refused: The etcd cluster events loses its quorum: 1 member replaced of 1."]
     assert "three members first" in plan.reasons[0].do
 
 

@@ -19,7 +19,7 @@ TODAY = NOW.date()
 
 def test_a_whole_book_is_good(environment: Environment) -> None:
     found = check(environment, book(), today=TODAY)
-    assert found.well
+    assert found.healthy
     assert (found.missing, found.old, found.stands_in) == ({}, (), ())
     assert found.good == len(AMOUNTS) - 2  # the ordinary prices beside spot's are not needed
 
@@ -29,7 +29,7 @@ def test_what_is_missing_says_who_needs_it(environment: Environment) -> None:
     nat = PartKey(cloud="aws", region="us-east-1", part="nat-gateway")
     found = check(environment, book(etcd, nat), today=TODAY)
     assert found.missing == {etcd: ("control plane",), nat: ("site use1",)}
-    assert not found.well
+    assert not found.healthy
 
 
 @pytest.mark.parametrize(("days", "old"), [(0, False), (OLD_DAYS, False), (OLD_DAYS + 1, True), (-1, True)], ids=str)
@@ -37,12 +37,12 @@ def test_old_is_beyond_so_many_days_and_tomorrow_is_wrong(environment: Environme
     read = (TODAY - timedelta(days=days)).isoformat()
     found = check(environment, book().updated({CPU: price("1", read=read)}), today=TODAY)
     assert [(one.key, one.days) for one in found.old] == ([(CPU, days)] if old else [])
-    assert found.well is not old
+    assert found.healthy is not old
 
 
 def test_spot_may_stand_on_the_ordinary_price(environment: Environment) -> None:
     found = check(environment, book(P5_SPOT), today=TODAY)
-    assert found.well
+    assert found.healthy
     assert found.stands_in == (P5_SPOT,)
     assert P5_SPOT in check(environment, book(P5_SPOT, P5_SPOT.on_demand()), today=TODAY).missing
 

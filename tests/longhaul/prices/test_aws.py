@@ -82,14 +82,14 @@ def test_an_unknown_type_is_missing(sources: Sources) -> None:
 
 
 def test_a_region_that_aws_does_not_list_is_an_error(sources: Sources) -> None:
-    with pytest.raises(WebError, match=r"region_index\.json: has no file for mars-north-1"):
+    with pytest.raises(WebError, match=r"region_index\.json has no price file for mars-north-1"):
         ask((part("nat-gateway", "mars-north-1"),), sources)
 
 
 @pytest.mark.parametrize("path", ["https://elsewhere.example/index.json", "/offers/index.zip", ""])
 def test_a_file_elsewhere_is_not_asked_for(path: str, server: PriceServer, sources: Sources) -> None:
     server.replaced[INDEX] = f'{{"regions": {{"us-east-1": {{"currentVersionUrl": "{path}"}}}}}}'.encode()
-    with pytest.raises(WebError, match="has no file for us-east-1"):
+    with pytest.raises(WebError, match="has no price file for us-east-1"):
         ask((M6ID,), sources)
     assert server.asked == [INDEX]
 

@@ -115,7 +115,7 @@ def test_check_after_reading(run: Run, capsys: pytest.CaptureFixture[str]) -> No
 def test_check_of_old_prices(run: Run, stacks: Path, capsys: pytest.CaptureFixture[str]) -> None:
     save(book().updated({CPU: own_price("1", read="2020-01-01")}), stacks / "prices.yaml")
     assert run("--check", "--days", "100000", "--json") == Exit.OK
-    assert json.loads(capsys.readouterr().out)["well"] is True
+    assert json.loads(capsys.readouterr().out)["healthy"] is True
     assert run("--check") == Exit.FAILED
     assert "  old      m6id.xlarge, AWS us-east-1: read on 2020-01-01, " in capsys.readouterr().out
     run("--check", "--json")

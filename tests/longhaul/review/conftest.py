@@ -22,7 +22,7 @@ PLANS = Path(__file__).parents[1] / "plan" / "golden"
 """Folder with outputs of ``longhaul plan`` for the engine's own documents, as JSON and as Markdown."""
 
 AGAINST = "compared with the state, secrets left out"
-"""What a plan for a review says that it was compared with."""
+"""Words of a plan for a review about what it was compared with."""
 
 SUBSCRIPTION = "11111111-0000-4000-8000-000000000001"
 

@@ -113,13 +113,16 @@ def test_every_variable_is_documented(github: Path, root: Path) -> None:
 
 
 GH = f"""#!{sys.executable}
-import json, subprocess, sys
+import json, pathlib, subprocess, sys
+if (busy := pathlib.Path("busy")).exists():
+    busy.unlink()
+    sys.exit("gh: HTTP 502")
 with open("asked", "a") as asked:
     print(json.dumps(sys.argv[1:]), file=asked)
 if "--paginate" in sys.argv:
     subprocess.run(["jq", "--raw-output", sys.argv[-1], "listed.json"], check=True)
 """
-"""A stand-in for ``gh api``, which reads a list through its filter."""
+"""A stand-in for ``gh api``, which reads a list through its filter. GitHub is busy at first."""
 
 
 def posted(
@@ -131,13 +134,16 @@ def posted(
     (folder / "reviews").mkdir()
     for name, text in {
         "gh": GH,
+        "busy": "",
+        "sleep": "#!/bin/sh\n",
         "listed.json": json.dumps(listed),
         "comment.md": "now",
         "issue.md": "now",
         "reviews/one.json": json.dumps({"environments": [{"name": "dev"}] if affected else []}),
     }.items():
         (folder / name).write_text(text, encoding="utf-8")
-    (folder / "gh").chmod(0o755)
+    for name in ("gh", "sleep"):
+        (folder / name).chmod(0o755)
     environ = {"PATH": f"{folder}:{os.environ['PATH']}", "COMMENTS": "the/comments", "ISSUES": "the/issues"}
     # As GitHub runs `shell: bash`.
     command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]

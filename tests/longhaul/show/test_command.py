@@ -54,7 +54,7 @@ def test_a_lab_is_not_entered(checkout: Checkout) -> None:
 
 
 def test_json_is_of_the_same_environment(checkout: Checkout) -> None:
-    checkout.gains_racks()
+    checkout.gains_hosts()
     shown = json.loads(checkout.run("show", "--env", "dev", "--json").stdout)
     assert shown["name"] == "dev"
     assert [site["name"] for site in shown["sites"]] == list(checkout.environment()["sites"])
@@ -111,7 +111,7 @@ def test_an_unknown_example_names_those_there_are(checkout: Checkout) -> None:
 
 
 def test_without_utf_8_it_is_ascii_and_as_wide(checkout: Checkout) -> None:
-    checkout.gains_racks()
+    checkout.gains_hosts()
     checkout.environ["PYTHONIOENCODING"] = "utf-8"
     drawn = checkout.run("show", "--env", "dev").stdout
     checkout.environ["PYTHONIOENCODING"] = "ascii"

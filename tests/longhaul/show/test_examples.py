@@ -30,8 +30,8 @@ def test_hybrid_is_one() -> None:
     kinds = {site.kind: site for site in hybrid.sites.values()}
     assert set(kinds) == {"azure", "aws", "onprem"}
     assert {hybrid.sites[pool.site].kind for pool in hybrid.pools.values()} == {"azure", "aws"}
-    (rack,) = survey(hybrid).racks
-    assert (rack.hosts, len(rack.gateways)) == (4, 2)
+    (onprem,) = survey(hybrid).hosts
+    assert (onprem.hosts, len(onprem.gateways)) == (4, 2)
 
 
 def test_an_example_that_is_not_there_names_those_that_are() -> None:

@@ -40,7 +40,7 @@ def test_gpus_of_one_model_are_one_count() -> None:
 
 def test_the_totals_of_an_example_that_is_counted_by_hand() -> None:
     totals = survey(environment("hybrid")).totals
-    assert (totals.sites, totals.regions, totals.racks, totals.control_machines) == (3, 2, 1, 8)
+    assert (totals.sites, totals.regions, totals.onprem_sites, totals.control_machines) == (3, 2, 1, 8)
     assert totals.nodes == Span(min=2 + 4, max=10 + 8 + 4 + 4)
     assert totals.gpus == Span(min=32, max=32 + 8 + 4)
     assert {each.model: each.count.max for each in totals.gpus_by_model} == {"H100": 32, "A10G": 8, "A100 80GB": 4}
@@ -71,8 +71,8 @@ def test_ranges_are_the_plans(name: str) -> None:
     control = addresses.sites[overview.control_plane.site]
     for role in overview.control_plane.roles:
         assert all(machine.address in control.subnet(role.role) for machine in role.machines)
-    for rack in overview.racks:
-        assert all(gateway.address in addresses.sites[rack.site].subnet("gateway") for gateway in rack.gateways)
+    for onprem in overview.hosts:
+        assert all(gateway.address in addresses.sites[onprem.site].subnet("gateway") for gateway in onprem.gateways)
 
 
 @pytest.mark.parametrize(("members", "survives"), [(1, 0), (3, 1), (5, 2), (7, 3)])
@@ -85,8 +85,8 @@ def test_a_store_survives_as_long_as_it_has_a_quorum(members: int, survives: int
 
 
 def test_hosts_with_addresses_of_their_own_are_within_the_racks_bounds() -> None:
-    (rack,) = survey(environment("every-key")).racks
-    assert (rack.first, rack.last) == (IPv4Address("10.68.128.11"), IPv4Address("10.68.128.200"))
+    (onprem,) = survey(environment("every-key")).hosts
+    assert (onprem.first, onprem.last) == (IPv4Address("10.68.128.11"), IPv4Address("10.68.128.200"))
 
 
 def test_pools_stand_by_site_and_keep_what_they_say() -> None:

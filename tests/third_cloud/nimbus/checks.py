@@ -10,7 +10,7 @@ from nimbus.site import NimbusSite
 
 
 def faults(place: Place[NimbusSite], earlier: Sequence[Place[NimbusSite]], /) -> Iterator[Fault]:
-    """Yield layers that are listed twice, and projects that differ: one project pays for all sites."""
+    """Yield layers that are ranges_text twice, and projects that differ: one project pays for all sites."""
     zones = place.site.zones
     for index, zone in enumerate(zones):
         if zone in zones[:index]:

@@ -10,8 +10,8 @@ from clouds.base.doctor import Question, Share, fitted, unbaked
 from clouds.base.errors import CloudError
 from clouds.base.findings import Finding, NotAskedError, ok, problem
 from nimbus.api import ACCOUNT, account
-from nimbus.images import stands_for_none
-from nimbus.made import there_already
+from nimbus.images import is_placeholder
+from nimbus.made import existing_parts
 from nimbus.site import NimbusSite
 
 
@@ -27,7 +27,7 @@ def questions(share: Share[NimbusSite], /) -> Iterator[Question]:
         yield Question(name="quotas", where=share.sites(*names), run=partial(cores, share, region, names))
     for name, place in share.places.items():
         yield Question(name="images", where=share.sites(name), run=partial(image, share, name))
-        if there_already(place.site):
+        if existing_parts(place.site):
             yield Question(name="existing", where=share.sites(name), run=partial(fabric, share, name))
 
 
@@ -64,7 +64,7 @@ def cores(share: Share[NimbusSite], region: str, names: list[str]) -> Iterator[F
 def image(share: Share[NimbusSite], name: str) -> Iterator[Finding]:
     """Check that a site's image exists."""
     site, key = share.places[name].site, share.at("sites", name, "image")
-    if stands_for_none(site):
+    if is_placeholder(site):
         yield unbaked(share, name)
     elif site.image not in _asked()["images"]:
         yield problem(f"Nimbus has no image {site.image}", key, do="one of the project's images")

@@ -42,6 +42,6 @@ def may_name(place: Place[NimbusSite], pool: str, machine: str, /) -> bool:
     return machine.startswith(f"{place.cloud_name(place.pool_resource(pool))}-")
 
 
-def nobody(place: Place[NimbusSite], pool: str, /) -> str:
+def unused_name(place: Place[NimbusSite], pool: str, /) -> str:
     """Return a name that no machine has: birds end with numbers, never with a word."""
     return f"{place.cloud_name(place.pool_resource(pool))}-nobody"

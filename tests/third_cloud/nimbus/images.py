@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from clouds.base.baking import Asked, Recipe
+from clouds.base.baking import BakeOptions, Recipe
 from clouds.base.errors import CloudError
 from nimbus.api import ACCOUNT, account
 from nimbus.site import NimbusSite
@@ -14,7 +14,7 @@ PLACEHOLDER = "image-0"
 """Id that stands for no image."""
 
 
-def stands_for_none(site: NimbusSite, /) -> bool:
+def is_placeholder(site: NimbusSite, /) -> bool:
     """Return whether the id in a site's file stands for an image that is still to be baked."""
     return site.image == PLACEHOLDER
 
@@ -24,7 +24,7 @@ def placeholder(_account: str, /, *, kind: str) -> str:
     return PLACEHOLDER
 
 
-def recipe(site: NimbusSite, asked: Asked, version: str, /) -> Recipe:
+def recipe(site: NimbusSite, asked: BakeOptions, version: str, /) -> Recipe:
     """Return how an image is baked as asked for; ``ValueError`` with what is wrong."""
     if asked.subnet:
         raise ValueError(f"--subnet {asked.subnet}: fabrics have none")

@@ -18,7 +18,7 @@ def public_addresses(place: Place[NimbusSite], /) -> Iterator[PublicAddress]:
             yield PublicAddress(address=address, holder=holder, allowed=holder == gateway)
 
 
-def left(place: Place[NimbusSite], /) -> list[str]:
+def remaining(place: Place[NimbusSite], /) -> list[str]:
     """Return the flocks and addresses that are left."""
     own = place.cloud_name(f"{place.environment}-")
     flocks = [name for name in account().get("flocks", {}) if name.startswith(own)]

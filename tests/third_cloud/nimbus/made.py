@@ -14,13 +14,13 @@ def makes_vpn_gateway(site: NimbusSite, /) -> bool:
     return site.existing.fabric is None
 
 
-def charged(place: Place[NimbusSite], remote: int, /) -> Iterator[tuple[Part, int]]:
+def hourly_parts(place: Place[NimbusSite], remote: int, /) -> Iterator[tuple[Part, int]]:
     """Yield the gateway with its address; tunnels are free, however many there are."""
     if place.has_tunnels and remote and makes_vpn_gateway(place.site):
         yield "vpn-gateway", 1
         yield "public-address", 1
 
 
-def there_already(site: NimbusSite, /) -> tuple[str, ...]:
+def existing_parts(site: NimbusSite, /) -> tuple[str, ...]:
     """Return the parts that the site has already, in words."""
     return ("fabric",) if site.existing.fabric else ()

@@ -11,6 +11,6 @@ def takes_role() -> bool:
     return False
 
 
-def source(place: Place[NimbusSite], /) -> dict[str, str]:
+def settings(place: Place[NimbusSite], /) -> dict[str, str]:
     """Return the region and the project that it asks."""
     return {"region": place.site.region, "project": place.site.project}

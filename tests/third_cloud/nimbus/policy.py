@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from clouds.base import rules
+from clouds.base import policy_rules
 from clouds.base.inputs import shown
 from clouds.base.place import Place
 from clouds.base.policy import Breach, Check, Declared, Resource, unaccounted_address
@@ -32,10 +32,10 @@ def _tags(resource: Resource, declared: Declared) -> Iterator[Breach]:
 def checks() -> tuple[Check, ...]:
     """Return all checks."""
     return (
-        Check(rule=rules.PUBLIC_ADDRESS, kinds=frozenset({ADDRESS}), look=unaccounted_address),
-        Check(rule=rules.PUBLIC_INTERFACE, kinds=frozenset({FLOCK}), look=_skylight),
+        Check(rule=policy_rules.PUBLIC_ADDRESS, kinds=frozenset({ADDRESS}), look=unaccounted_address),
+        Check(rule=policy_rules.PUBLIC_INTERFACE, kinds=frozenset({FLOCK}), look=_skylight),
         user_data_check({FLOCK: ("user_data",)}),
-        Check(rule=rules.TAGS, kinds=frozenset({ADDRESS, BRIDGE, FABRIC, FLOCK, TUNNEL}), look=_tags),
+        Check(rule=policy_rules.TAGS, kinds=frozenset({ADDRESS, BRIDGE, FABRIC, FLOCK, TUNNEL}), look=_tags),
     )
 
 

@@ -18,6 +18,6 @@ def fault(key: str, value: str, _places: Sequence[Place[NimbusSite]], /) -> tupl
     return None if value else ("has no value, which Nimbus does not take", "a value")
 
 
-def most(_places: Sequence[Place[NimbusSite]], /) -> Most | None:
+def limit(_places: Sequence[Place[NimbusSite]], /) -> Most | None:
     """Return the maximum number of tags of a resource: fewer than in other clouds."""
     return Most(count=MOST - OWN, whose="a resource of Nimbus")

@@ -9,9 +9,9 @@ import pulumi
 from nimbus import names
 from pulumi import Output, ResourceOptions
 
-from components.links import Place
+from components.links import EndContext
 from components.model import AddressPlan, Environment
-from components.model.groups import pool_groups
+from components.model.cloud_names import pool_groups
 from components.model.places import place_of
 from components.resources import UserData
 from components.tags import site_tags
@@ -75,7 +75,7 @@ class NimbusCloud:
         """Return the readers' ids as an output, for the administrator who admits them: Nimbus knows each by its id."""
         return {"nimbus_readers": Output.all(**principal_ids)}
 
-    def link_end(self, place: Place) -> NimbusEnd:
+    def link_end(self, place: EndContext) -> NimbusEnd:
         """Make a site's end of its links."""
         return NimbusEnd(place)
 

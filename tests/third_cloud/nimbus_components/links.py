@@ -7,7 +7,7 @@ from functools import cached_property
 
 from pulumi import Output
 
-from components.links import Gateway, Place, Tunnel
+from components.links import EndContext, Gateway, Tunnel
 from components.tags import site_tags
 from nimbus_components import made
 
@@ -15,7 +15,7 @@ from nimbus_components import made
 class NimbusEnd:
     """The end of a site in Nimbus."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: EndContext) -> None:
         self._place = place
 
     @cached_property

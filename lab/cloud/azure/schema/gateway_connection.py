@@ -13,9 +13,9 @@ from typing import Any, Literal
 from pydantic import Field
 
 from lab.cloud.azure.errors import ArmError, invalid, unsupported
+from lab.cloud.azure.ipsec import DH_GROUPS, IKE_ENCRYPTION, IKE_INTEGRITY, IPSEC_ENCRYPTION, PFS_GROUPS
 from lab.cloud.azure.schema import local_network_gateway, public_ip_address, virtual_network_gateway
 from lab.cloud.azure.schema.base import Located, Part, Put, Ref, TypeSpec
-from lab.cloud.azure.sealing import DH_GROUPS, IKE_ENCRYPTION, IKE_INTEGRITY, IPSEC_ENCRYPTION, PFS_GROUPS
 from lab.cloud.store import Document, Store
 
 TYPE = virtual_network_gateway.CONNECTION_TYPE

@@ -1,5 +1,5 @@
 """Check the GPUs of a host that declares some, without changing anything. Prints a line for each finding: "problem" for
-what no run repairs, "unwell" for what a run may repair or leave to the node's own test.
+what no run repairs, "unhealthy" for what a run may repair or leave to the node's own test.
 
 Runs on machines with Python's standard library, as root. Arguments: number of declared GPUs; source of their driver,
 "installed" (role nvidia_driver) or "provided" (the machine's own system); place of the host's declaration.
@@ -42,7 +42,7 @@ def look(root: Path, *, declared: int, provided: bool, place: str) -> Iterator[s
     there = sorted(on_bus(root))
     if len(there) != declared:
         # A run repairs a node in spite of this; the node's own test keeps pods away from it.
-        yield f"{'unwell' if node else 'problem'} {miscounted(there, declared, place)}"
+        yield f"{'unhealthy' if node else 'problem'} {miscounted(there, declared, place)}"
     if provided and not (node or loaded):
         yield (
             "problem its own system is to bring NVIDIA's driver (gpu_driver: provided), and no module of it runs: "
@@ -52,7 +52,7 @@ def look(root: Path, *, declared: int, provided: bool, place: str) -> Iterator[s
     if (node or loaded) and (root / PROGRAM).exists() and (root / PROMISE).exists():
         told = () if len(there) == declared else COUNTED
         for line in health(root / PROGRAM, told=told):
-            yield f"unwell {' '.join(line.split())}"
+            yield f"unhealthy {' '.join(line.split())}"
 
 
 def on_bus(root: Path) -> Iterator[str]:

@@ -54,7 +54,7 @@ class Start:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class Bootstrap:
     """Decision to bootstrap the etcd cluster, together with the other machines that do."""
 
     founders: tuple[str, ...]
@@ -77,30 +77,32 @@ class Refuse:
 
 def decide(
     *, node: Node, local: Identity | None, cluster: Cluster | None, state: State | None
-) -> Start | Found | Join | Refuse:
+) -> Start | Bootstrap | Join | Refuse:
     """Return the decision. ``cluster``: answer of another member that has a quorum; ``state``: record in the vault
     (None when it could not be read; not needed with data)."""
     if local is not None:
         return _with_data(local, cluster)
     if state is None:
         return Refuse(
-            reason=f"the vault's secret {node.state_secret} cannot be read, so whether this store exists is unknown"
+            reason=f"the vault's secret {node.state_secret} cannot be read, so it is unknown whether this etcd cluster "
+            "exists"
         )
     founders = state.founders or _first(node)
     if cluster is not None:
         late = state.state == "new" and node.machine in founders and _awaited(node, cluster)
-        return Found(founders=founders) if late else _join(node, cluster, state)
+        return Bootstrap(founders=founders) if late else _join(node, cluster, state)
     if state.state == "new" and node.machine in founders:
-        return Found(founders=founders)
+        return Bootstrap(founders=founders)
     if state.state == "new":
         return Refuse(
-            reason=f"no member of the new store answers; {', '.join(founders)} found it, {node.machine} only joins"
+            reason=f"no member of the new etcd cluster answers; {', '.join(founders)} bootstrap it, {node.machine} "
+            "only joins"
         )
     if state.state == "existing":
         return Refuse(
-            reason=f"{node.machine} has no data, the store exists ({node.state_secret}), and no other member "
-            "answers with a quorum. Bring the other members back. If there are none, the data is gone: restore the "
-            "store from a snapshot"
+            reason=f"{node.machine} has no data, the etcd cluster exists ({node.state_secret}), and no other member "
+            "answers with a quorum. Bring the other members back. If there are none, the data is gone, and the "
+            "etcd cluster has to be made anew from a snapshot of yours"
         )
     return Refuse(reason=f"the vault's secret {node.state_secret} says {state.state!r}; it must say new or existing")
 
@@ -135,7 +137,7 @@ def _join(node: Node, cluster: Cluster, state: State) -> Join | Refuse:
     if state.cluster and int(state.cluster, 16) != cluster.id:
         return Refuse(
             reason=f"{cluster.endpoint} answers for cluster {cluster.id:x}, but {node.state_secret} names "
-            f"{state.cluster}: two stores with one name"
+            f"{state.cluster}: two etcd clusters with one name"
         )
     own = peer_url(node.address)
     stale = tuple(member for member in cluster.members if member.name == node.machine or own in member.peer_urls)
@@ -169,7 +171,7 @@ def join(node: Node, etcdctl: Etcdctl, cluster: Cluster, stale: tuple[Member, ..
 
 def prepare(
     node: Node, *, etcdctl: Etcdctl, read: Callable[[str], str], data: Path, environment: Path
-) -> Start | Found | Join | Refuse:
+) -> Start | Bootstrap | Join | Refuse:
     """Decide, act, and write the environment file for etcd. ``EtcdError``, ``VaultError`` or ``WalError`` when a step
     fails."""
     local = identity(data)
@@ -180,7 +182,7 @@ def prepare(
         environment.unlink(missing_ok=True)
     elif isinstance(decision, Join) and cluster is not None:
         _write(environment, "existing", join(node, etcdctl, cluster, decision.stale))
-    elif isinstance(decision, Found):
+    elif isinstance(decision, Bootstrap):
         _write(environment, "new", _initial(node, decision.founders))
     else:
         # With data etcd ignores both values. If it sees no data after all, "existing" keeps it from a bootstrap.

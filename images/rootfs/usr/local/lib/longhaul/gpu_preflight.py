@@ -35,7 +35,7 @@ def lines(report: Report) -> list[str]:
     if not report.promised:
         return ["no GPUs promised, none there"]
     models = ", ".join(sorted({gpu.name for gpu in report.gpus}))
-    return [f"{report.promised} GPUs are well: {models}; driver {report.driver}, CUDA {report.cuda}"]
+    return [f"{report.promised} GPUs are healthy: {models}; driver {report.driver}, CUDA {report.cuda}"]
 
 
 def _ended(number: int, _: object) -> None:

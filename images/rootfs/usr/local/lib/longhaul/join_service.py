@@ -17,7 +17,7 @@ from pathlib import Path
 
 from attest.aws import AwsProofs
 from attest.azure import AzureProofs
-from attest.desk import COMPONENT, Desk
+from attest.join_endpoint import COMPONENT, JoinEndpoint
 from attest.server import Server
 from controller.api import Api
 from controller.events import Events
@@ -31,12 +31,12 @@ def serve(node: Node, *, pki: Path, address: str, stop: threading.Event) -> None
     """Answer machines until stopped; ``OSError`` when the port is not free or the certificate cannot be read."""
     certificate = pki / "join.pem"
     api = Api(host="127.0.0.1", port=node.port, authority=pki / "kubernetes-ca.crt", certificate=certificate)
-    desk = Desk(
+    endpoint = JoinEndpoint(
         api,
         verifiers={"aws": AwsProofs(), "azure": AzureProofs()},
         events=Events(api, instance=node.machine, component=COMPONENT),
     )
-    server = Server((address, node.join_port), desk, certificate=certificate, well=lambda: _there(node.port))
+    server = Server((address, node.join_port), endpoint, certificate=certificate, healthy=lambda: _there(node.port))
     server.context()
     threading.Thread(target=server.serve_forever, daemon=True).start()
     stop.wait()

@@ -19,7 +19,7 @@ from typing import Any
 
 import api_checks
 import api_leave
-import store_checks
+import etcd_checks
 import worker_checks
 from checks import Check
 from etcd_client import Etcdctl
@@ -41,7 +41,7 @@ class Report:
     checks: tuple[Check, ...]
     cluster: str = ""
     """Id of a member's etcd cluster in hexadecimal."""
-    members: tuple[store_checks.MemberReport, ...] = ()
+    members: tuple[etcd_checks.MemberReport, ...] = ()
 
 
 WORKER = "node"
@@ -66,14 +66,14 @@ def report(node: Node, *, with_members: bool) -> Report:
     """Check everything that a control-plane machine must do, and with ``with_members`` the members of its etcd
     cluster."""
     cluster = ""
-    members: tuple[store_checks.MemberReport, ...] = ()
+    members: tuple[etcd_checks.MemberReport, ...] = ()
     if node.role == "api":
         checks = api_checks.checks(node, pki=PKI)
     else:
         etcdctl = member_etcdctl()
-        cluster, checks = store_checks.checks(node, etcdctl)
+        cluster, checks = etcd_checks.checks(node, etcdctl)
         if with_members:
-            cluster, members = store_checks.members(node, etcdctl)
+            cluster, members = etcd_checks.members(node, etcdctl)
     return Report(
         machine=node.machine,
         role=node.role,
@@ -125,7 +125,7 @@ def main() -> int:
     if arguments.command == "cluster":
         if worker or (node := Node.read()).role == "api":
             parser.error("this machine is no etcd member: ask one")
-        survival = store_checks.survival(node, member_etcdctl(), without=arguments.without)
+        survival = etcd_checks.survival(node, member_etcdctl(), without=arguments.without)
         _print(survival)
         return 0 if survival.survives else 1
     if arguments.command == "status":

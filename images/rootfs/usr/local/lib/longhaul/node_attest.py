@@ -76,7 +76,7 @@ class Paths:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class ProofRequest:
     """Cluster, key and challenge that a proof is made for."""
 
     cluster: str
@@ -84,7 +84,7 @@ class Asked:
     challenge: str
 
 
-Prove = Callable[[Asked], Mapping[str, object]]
+Prove = Callable[[ProofRequest], Mapping[str, object]]
 """Makes a proof; raises ``JoinError`` when it cannot."""
 
 
@@ -126,7 +126,7 @@ def join(node: str, settings: Settings, prove: Prove, *, paths: Paths) -> None:
         print_ = fingerprint(key.public_key())
         _, given = service.ask("GET", CHALLENGE + print_)
         challenge = str(given.get("challenge"))
-        proof = prove(Asked(cluster=settings.cluster, fingerprint=print_, challenge=challenge))
+        proof = prove(ProofRequest(cluster=settings.cluster, fingerprint=print_, challenge=challenge))
         service.ask("POST", JOIN, {"request": request(node, key), "challenge": challenge, "proof": dict(proof)})
         install(_granted(service, print_), key, paths=paths)
         paths.key.unlink()

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 METADATA = "http://169.254.169.254"
-RACK_PLACE = Path("/etc/longhaul/place.json")
+HOST_PLACE = Path("/etc/longhaul/place.json")
 TIMEOUT_S = 2.0
 TOKEN_LIFE_S = 300
 AZURE_VERSION = "2021-02-01"
@@ -31,7 +31,7 @@ class PlaceError(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class NodePlace:
     """Facts about a node that only the machine itself knows."""
 
     name: str
@@ -43,19 +43,19 @@ class Place:
     """Ranges of its pods' addresses, disjoint, ascending."""
 
 
-def find(kind: str, *, metadata: str = METADATA, rack_place: Path = RACK_PLACE) -> Place:
+def find(kind: str, *, metadata: str = METADATA, host_place: Path = HOST_PLACE) -> NodePlace:
     """Return the place of a machine on a site of ``kind``; ``NotYetError`` or ``PlaceError`` when there is none."""
-    ways: dict[str, Callable[[], Place]] = {
+    ways: dict[str, Callable[[], NodePlace]] = {
         "aws": lambda: aws(metadata),
         "azure": lambda: azure(metadata, own=own_address()),
-        "onprem": lambda: rack(rack_place, own=own_address()),
+        "onprem": lambda: host(host_place, own=own_address()),
     }
     if kind not in ways:
         raise PlaceError(f"node.json: a site of kind {kind!r} is not known to this image")
     return ways[kind]()
 
 
-def aws(metadata: str) -> Place:
+def aws(metadata: str) -> NodePlace:
     """Return the place of an EC2 instance. Its pods have the prefix of its first interface, which EC2 adds a moment
     after the instance starts (docs.aws.amazon.com, "Instance metadata categories")."""
     life = {"X-aws-ec2-metadata-token-ttl-seconds": str(TOKEN_LIFE_S)}
@@ -68,7 +68,7 @@ def aws(metadata: str) -> Place:
     prefixes = tell(f"network/interfaces/macs/{tell('mac')}/ipv4-prefix")
     if not prefixes:
         raise NotYetError("the interface has no prefix")
-    return Place(
+    return NodePlace(
         name=instance,
         address=IPv4Address(tell("local-ipv4")),
         provider_id=f"aws:///{zone}/{instance}",
@@ -77,7 +77,7 @@ def aws(metadata: str) -> Place:
     )
 
 
-def azure(metadata: str, *, own: IPv4Address) -> Place:
+def azure(metadata: str, *, own: IPv4Address) -> NodePlace:
     """Return the place of a scale set's machine. Its pods have the addresses of its interface except ``own``, the
     machine's."""
     text = ask(f"{metadata}/metadata/instance?api-version={AZURE_VERSION}", headers={"Metadata": "true"})
@@ -92,7 +92,7 @@ def azure(metadata: str, *, own: IPv4Address) -> Place:
     pods = addresses - {own}
     if own not in addresses or not pods:
         raise NotYetError(f"the metadata service knows of {len(addresses)} addresses, the pods' are not among them")
-    return Place(
+    return NodePlace(
         # Names of Nodes are in lower case; the suffix that Azure gives is not.
         name=name.lower(),
         address=own,
@@ -102,11 +102,11 @@ def azure(metadata: str, *, own: IPv4Address) -> Place:
     )
 
 
-def rack(path: Path, *, own: IPv4Address) -> Place:
+def host(path: Path, *, own: IPv4Address) -> NodePlace:
     """Return the place of a host from its file, after checking that the file has this host's address."""
     try:
         raw: dict[str, Any] = json.loads(path.read_text())
-        place = Place(
+        place = NodePlace(
             name=raw["name"],
             address=IPv4Address(raw["address"]),
             provider_id=raw["provider_id"],

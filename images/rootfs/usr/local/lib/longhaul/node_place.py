@@ -17,7 +17,7 @@ from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
 
-from node_metadata import NotYetError, Place, PlaceError, find
+from node_metadata import NodePlace, NotYetError, PlaceError, find
 
 NODE = Path("/etc/longhaul/node.json")
 RESOLVED = Path("/run/systemd/resolve/resolv.conf")
@@ -55,7 +55,7 @@ class Worker:
         return cls(**{name: value for name, value in raw.items() if name in known})
 
 
-def documents(worker: Worker, place: Place, *, resolver: Path | None, image: str = "") -> dict[str, str]:
+def documents(worker: Worker, place: NodePlace, *, resolver: Path | None, image: str = "") -> dict[str, str]:
     """Return the content of every file by its path. ``resolver``: file with DNS servers for the kubelet, when it is not
     /etc/resolv.conf. ``image``: version of the machine's image; empty when it has none, such as a host."""
     labels = {**worker.labels, "topology.kubernetes.io/zone": place.zone, **({IMAGE_LABEL: image} if image else {})}
@@ -77,7 +77,7 @@ def documents(worker: Worker, place: Place, *, resolver: Path | None, image: str
     }
 
 
-def network(worker: Worker, place: Place) -> dict[str, Any]:
+def network(worker: Worker, place: NodePlace) -> dict[str, Any]:
     """Return the pods' network: a link between pod and host, an address from the node's own ranges, and no address
     translation.
 
@@ -109,7 +109,7 @@ def network(worker: Worker, place: Place) -> dict[str, Any]:
     return {"cniVersion": "1.0.0", "name": "longhaul", "plugins": [link, ports]}
 
 
-def check(worker: Worker, place: Place) -> None:
+def check(worker: Worker, place: NodePlace) -> None:
     """Raise ``PlaceError`` when an address is not of the environment."""
     supernet = IPv4Network(worker.supernet)
     outside = [str(range_) for range_ in place.pods if not range_.subnet_of(supernet)]
@@ -118,7 +118,7 @@ def check(worker: Worker, place: Place) -> None:
         raise PlaceError(f"{strange}: not in {supernet}, where every address of this environment is")
 
 
-def wait(worker: Worker) -> Place:
+def wait(worker: Worker) -> NodePlace:
     """Return the place once it is known; ``PlaceError`` when it is wrong. Prints each new reason for waiting once."""
     said, pause = "", FIRST_RETRY_S
     while True:

@@ -19,7 +19,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.serialization import pkcs7
 from cryptography.x509.oid import AuthorityInformationAccessOID
-from node_attest import Asked, JoinError, Prove
+from node_attest import JoinError, ProofRequest, Prove
 from node_metadata import AZURE_VERSION, METADATA, TOKEN_LIFE_S, NotYetError, ask
 
 CHAIN = 2
@@ -37,7 +37,7 @@ def prover(kind: str, *, metadata: str = METADATA) -> Prove:
     return partial(known[kind], metadata=metadata)
 
 
-def aws(asked: Asked, *, metadata: str) -> Mapping[str, object]:
+def aws(asked: ProofRequest, *, metadata: str) -> Mapping[str, object]:
     """Return a signed ``GetCallerIdentity``, which only STS can verify. The secret that signs it stays on this
     machine."""
     try:
@@ -70,7 +70,7 @@ def aws(asked: Asked, *, metadata: str) -> Mapping[str, object]:
     }
 
 
-def azure(asked: Asked, *, metadata: str) -> Mapping[str, object]:
+def azure(asked: ProofRequest, *, metadata: str) -> Mapping[str, object]:
     """Return the attested document, which contains the challenge, and the token of the scale set's identity."""
     own = {"Metadata": "true"}
     document = {"api-version": AZURE_VERSION, "nonce": asked.challenge}

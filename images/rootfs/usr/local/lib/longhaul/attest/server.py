@@ -18,7 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from attest.desk import Answer, Desk
+from attest.join_endpoint import Answer, JoinEndpoint
 from attest.protocol import CHALLENGE, HEALTH, JOIN, LARGEST
 
 log = logging.getLogger(__name__)
@@ -71,8 +71,8 @@ class _Lines(io.BufferedReader):
 
 
 class Server(ThreadingHTTPServer):
-    """Serves a :class:`Desk` over HTTPS. The certificate is read again whenever its file has changed, because it is
-    renewed in place."""
+    """Serves a :class:`JoinEndpoint` over HTTPS. The certificate is read again whenever its file has changed, because
+    it is renewed in place."""
 
     daemon_threads = True
     request_queue_size = CONNECTIONS
@@ -80,15 +80,15 @@ class Server(ThreadingHTTPServer):
     def __init__(
         self,
         address: tuple[str, int],
-        desk: Desk,
+        endpoint: JoinEndpoint,
         *,
         certificate: Path,
-        well: Callable[[], bool] = lambda: True,
+        healthy: Callable[[], bool] = lambda: True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """``well`` returns whether this server can help a machine that asks; the load balancer's probe gets its
         result."""
-        self.desk, self.well, self._certificate, self._clock = desk, well, certificate, clock
+        self.endpoint, self.healthy, self._certificate, self._clock = endpoint, healthy, certificate, clock
         self._lock = threading.Lock()
         self._open: dict[socket.socket, _Guest] = {}
         self._context: ssl.SSLContext | None = None
@@ -176,11 +176,11 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """Answer with a challenge or with the state of a request."""
         if self.path == HEALTH:
-            self._say(Answer(status=200 if self.server.well() else 503, body={}))
+            self._say(Answer(status=200 if self.server.healthy() else 503, body={}))
         elif self.path.startswith(CHALLENGE):
-            self._say(self.server.desk.challenge(self.path.removeprefix(CHALLENGE), sender=self._sender))
+            self._say(self.server.endpoint.challenge(self.path.removeprefix(CHALLENGE), sender=self._sender))
         elif self.path.startswith(f"{JOIN}/"):
-            self._say(self.server.desk.look(self.path.removeprefix(f"{JOIN}/"), sender=self._sender))
+            self._say(self.server.endpoint.look(self.path.removeprefix(f"{JOIN}/"), sender=self._sender))
         else:
             self._say(Answer(status=404, body={"reason": "Unknown", "message": "there is nothing here"}))
 
@@ -195,7 +195,7 @@ class Handler(BaseHTTPRequestHandler):
             return
         posted = self.rfile.read(length)
         if len(posted) == length:
-            self._say(self.server.desk.join(posted, sender=self._sender))
+            self._say(self.server.endpoint.join(posted, sender=self._sender))
 
     @property
     def _sender(self) -> str:
@@ -212,7 +212,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Log nothing: :class:`Desk` logs what matters."""
+        """Log nothing: :class:`JoinEndpoint` logs what matters."""
 
 
 def _length(text: str) -> int:

@@ -64,8 +64,8 @@ class Tenant:
     def _begins(self, name: str) -> bool:
         """Return whether the caller must read the keys; True for only one caller at a time."""
         with self._lock:
-            held, well = name in self._keys, not self._trouble
-            longest = (KEYS_S if well else UNKNOWN_S) if held else (UNKNOWN_S if well else FAILED_S)
+            held, healthy = name in self._keys, not self._trouble
+            longest = (KEYS_S if healthy else UNKNOWN_S) if held else (UNKNOWN_S if healthy else FAILED_S)
             if self._asking or self._clock() - self._at <= longest:
                 return False
             self._asking = True

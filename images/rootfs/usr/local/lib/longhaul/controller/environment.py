@@ -14,7 +14,7 @@ CONFIGMAP = "longhaul-environment"
 KEY = "environment.json"
 FORMAT = 1
 
-BARE_METAL = "bare-metal"
+HOSTS_POOL_LABEL = "bare-metal"
 """Name of the pool that contains the hosts."""
 
 _SITE_FIELDS = {"aws": ("region",), "azure": ("region", "subscription", "resource_group"), "onprem": ()}
@@ -63,7 +63,7 @@ class Pool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rack:
+class Host:
     """A host, as declared in the hosts file."""
 
     name: str
@@ -81,7 +81,7 @@ class Environment:
     """AWS role to assume; empty when there is no AWS site."""
     sites: Mapping[str, Site]
     pools: Mapping[str, Pool]
-    racks: Mapping[str, Rack]
+    hosts: Mapping[str, Host]
     unread: Mapping[str, str] = field(default_factory=dict)
     """Kind of each site whose kind this image does not know, by name: nothing else of it is here, nor its pools."""
 
@@ -98,9 +98,9 @@ class Environment:
         """Return the pools of one site."""
         return tuple(pool for pool in self.pools.values() if pool.site == site)
 
-    def racks_of(self, site: str) -> tuple[Rack, ...]:
+    def hosts_of(self, site: str) -> tuple[Host, ...]:
         """Return the hosts of one site."""
-        return tuple(rack for rack in self.racks.values() if rack.site == site)
+        return tuple(host for host in self.hosts.values() if host.site == site)
 
 
 def parse(text: str) -> Environment:
@@ -123,8 +123,8 @@ def parse(text: str) -> Environment:
         aws_role=raw.get("aws_role") or "",
         sites=sites,
         pools={name: _pool(name, pool) for name, pool in raw["pools"].items()},
-        racks={
-            name: Rack(name=name, site=rack["site"], address=rack["address"]) for name, rack in raw["racks"].items()
+        hosts={
+            name: Host(name=name, site=host["site"], address=host["address"]) for name, host in raw["racks"].items()
         },
         unread=unread,
     )
@@ -162,7 +162,7 @@ def _faults(raw: Any) -> Iterator[str]:
     sites: dict[str, dict[str, Any]] = raw["sites"]
     yield from _site_faults(sites)
     yield from _pool_faults(raw["pools"], sites)
-    yield from _rack_faults(raw["racks"], sites)
+    yield from _host_faults(raw["racks"], sites)
     used = {sites.get(str(pool.get("site")), {}).get("kind") for pool in raw["pools"].values()}
     if "aws" in used and not _is_text(raw.get("aws_role")):
         yield "aws_role: is missing, and there are pools in AWS; write the stack's output node_controller_role"
@@ -199,21 +199,21 @@ def _pool_faults(pools: dict[str, dict[str, Any]], sites: dict[str, dict[str, An
         more = pool.get("more_groups") or []
         if not isinstance(more, list) or not all(map(_is_text, more)):
             yield f"pools.{name}.more_groups: is {more!r}; write a list of the names of its further scale sets"
-        if name == BARE_METAL:
+        if name == HOSTS_POOL_LABEL:
             yield f"pools.{name}: is the name of the racks' pool; give it another"
 
 
-def _rack_faults(racks: dict[str, dict[str, Any]], sites: dict[str, dict[str, Any]]) -> Iterator[str]:
-    for name, rack in racks.items():
-        site = sites.get(str(rack.get("site")))
+def _host_faults(hosts: dict[str, dict[str, Any]], sites: dict[str, dict[str, Any]]) -> Iterator[str]:
+    for name, host in hosts.items():
+        site = sites.get(str(host.get("site")))
         if site is None or site.get("kind") != "onprem":
-            yield f"racks.{name}.site: {rack.get('site')!r} is not an on-prem site of this document"
+            yield f"racks.{name}.site: {host.get('site')!r} is not an on-prem site of this document"
         if not _NAME.fullmatch(name):
             yield f"racks.{name}: is not a Node's name"
         try:
-            IPv4Address(rack.get("address"))
+            IPv4Address(host.get("address"))
         except ValueError:
-            yield f"racks.{name}.address: {rack.get('address')!r} is not an IPv4 address"
+            yield f"racks.{name}.address: {host.get('address')!r} is not an IPv4 address"
 
 
 def _is_text(value: Any) -> bool:

@@ -16,7 +16,7 @@ from controller.api import Api, ApiError, Object
 from controller.cluster import NODES
 from controller.events import Events
 from controller.metrics import Metrics, labelled
-from controller.nodes import SITE
+from controller.node_removal import SITE
 from controller.watch import quoted
 
 log = logging.getLogger(__name__)

@@ -115,10 +115,10 @@ class Judge:
             raise RefusedError("UnknownToken", f"token {request.token} is of no host of this environment")
         if token.node != request.node:
             raise RefusedError("WrongName", f"token {request.token} is of {token.node}, not of {request.node}")
-        rack = self._environment.racks.get(token.node)
-        inventory = self._inventories.get(rack.site) if rack else None
+        host = self._environment.hosts.get(token.node)
+        inventory = self._inventories.get(host.site) if host else None
         if inventory is None:
-            raise RefusedError("UnknownMachine", f"{token.node} is no rack host of the environment")
+            raise RefusedError("UnknownMachine", f"{token.node} is no host of the environment")
         self._check_machine(request, self._look([inventory], request.node, seen_at=seen_at))
         self._check_free(request)
 

@@ -27,7 +27,7 @@ BOOTSTRAP = "system:bootstrap:"
 BOOTSTRAPPERS = "system:bootstrappers:longhaul"
 """Group that a host's bootstrap token gives its bearer."""
 
-JOIN_SERVICE = "longhaul:join"
+JOIN_USER = "longhaul:join"
 """User that makes the requests of cloud machines: the join endpoint, which has verified each machine's proof."""
 
 SITE = "longhaul.dev/site"
@@ -146,7 +146,7 @@ def _parse(document: Object) -> Request:
 
 
 def _attested(document: Object) -> Attested | None:
-    if document["spec"].get("username") != JOIN_SERVICE:
+    if document["spec"].get("username") != JOIN_USER:
         return None
     notes = document["metadata"].get("annotations", {})
     return Attested(site=notes.get(SITE, ""), machine=notes.get(MACHINE, ""))

@@ -17,7 +17,7 @@ from controller.judge import LOOK_AGAIN_S, Judge, WaitError
 from controller.metrics import Metrics
 from controller.request import (
     BOOTSTRAP,
-    JOIN_SERVICE,
+    JOIN_USER,
     SIGNERS,
     RefusedError,
     Request,
@@ -200,7 +200,7 @@ def _ours(document: Object) -> bool:
 def _turn(document: Object) -> tuple[bool, str]:
     """Return a sort key: requests of joined nodes come before those of joining ones, and older before newer."""
     user = str(document["spec"].get("username", ""))
-    return user == JOIN_SERVICE or user.startswith(BOOTSTRAP), str(document["metadata"]["creationTimestamp"])
+    return user == JOIN_USER or user.startswith(BOOTSTRAP), str(document["metadata"]["creationTimestamp"])
 
 
 def _with(document: Object, added: Mapping[str, str]) -> Object:

@@ -19,7 +19,7 @@ from controller.inventory import Inventory
 from controller.judge import Judge
 from controller.lifecycle import Lifecycle
 from controller.metrics import Metrics, labelled
-from controller.nodes import Remover, seen
+from controller.node_removal import Remover, seen
 from controller.requests import PATH as REQUESTS
 from controller.requests import Requests
 from controller.signing import Signer

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from controller.aws import AwsMachines
 from controller.azure import AzureMachines
-from controller.environment import BARE_METAL, Environment, Site
+from controller.environment import HOSTS_POOL_LABEL, Environment, Site
 from controller.identity import AssumedRole, ManagedIdentity
 from controller.inventory import Inventory, Listed, Machine, Source
 
@@ -28,8 +28,8 @@ def source(environment: Environment, site: Site, *, identity: ManagedIdentity, i
     if asked is not None:
         return asked(environment, site, identity, instance)
     hosts = {
-        rack.name: Machine(name=rack.name, site=site.name, pool=BARE_METAL, addresses=frozenset([rack.address]))
-        for rack in environment.racks_of(site.name)
+        host.name: Machine(name=host.name, site=site.name, pool=HOSTS_POOL_LABEL, addresses=frozenset([host.address]))
+        for host in environment.hosts_of(site.name)
     }
     return Listed(site.name, hosts)
 

@@ -1,0 +1,136 @@
+"""Files of an API server machine: kube-apiserver, controller-manager, scheduler, node controller and join service. What
+is the same on every one is in the units, images/rootfs/etc/systemd/system/kube-*.service.
+
+The etcd members are not among kube-apiserver's arguments. node.json names every address that a member may have, and at
+its start the machine asks the etcd clusters for their members (etcd_endpoints.py). So an etcd cluster grows or shrinks
+without the replacement of an API server. A running API server finds new members at its next start, and does not need
+them before.
+
+A running API server survives the loss of the events etcd cluster (see :data:`READY_PATH`), but none starts without it:
+kube-apiserver 1.36 ends after 20 s when it reaches no member of an etcd cluster, and systemd tries again until it does.
+"""
+
+from __future__ import annotations
+
+from components.model import AddressPlan, Environment, Machine, Role
+from components.model.certificates import NODES
+from components.model.joining import JOIN_PORT
+from components.render.documents import HEADER, environment_file, json_document, yaml_document
+from components.render.etcd_members import places
+from components.render.file import File
+from components.render.secrets import PKI, SecretFile, authority, certificate, trust
+
+USER = "kube"
+NODE_CONTROLLER_USER = "node-controller"
+JOIN_USER = "node-join"
+API = "kube-apiserver.service"
+CONTROLLER_MANAGER = "kube-controller-manager.service"
+
+HEALTH_PATHS = ("/livez", "/readyz", "/healthz")
+
+
+def files(environment: Environment, addresses: AddressPlan, machine: Machine) -> dict[str, File]:
+    """Return the machine's arguments, configuration and ``node.json``."""
+    port = environment.control_plane.api.port
+    node = {
+        "machine": machine.name,
+        "role": str(machine.role),
+        "index": machine.index,
+        "address": str(machine.address),
+        "port": port,
+        "join_port": JOIN_PORT,
+        "version": environment.versions.kubernetes,
+        "stores": {str(role): places(environment, addresses, role) for role in (Role.ETCD, Role.EVENTS)},
+    }
+    arguments = environment_file({"KUBE_APISERVER_ARGS": " ".join(_arguments(environment, addresses, machine))})
+    return {
+        "/etc/longhaul/authentication.yaml": File(content=HEADER + yaml_document(_authentication())),
+        "/etc/longhaul/controller-manager.kubeconfig": _kubeconfig(environment, "controller-manager"),
+        "/etc/longhaul/kube-apiserver.env": File(content=arguments),
+        "/etc/longhaul/node.json": File(content=json_document(node)),
+        "/etc/longhaul/scheduler.kubeconfig": _kubeconfig(environment, "scheduler"),
+    }
+
+
+def secret_files(machine: Machine) -> tuple[SecretFile, ...]:
+    """Return the secrets that the machine fetches. The programs themselves reload certificates, the client and
+    front-proxy authorities and the encryption key; they read the rest only at their start."""
+    return (
+        certificate(machine, "apiserver", user=USER),
+        certificate(machine, "kubelet-client", user=USER),
+        certificate(machine, "etcd-client", user=USER),
+        certificate(machine, "front-proxy-client", user=USER),
+        certificate(machine, "controller-manager", user=USER),
+        certificate(machine, "scheduler", user=USER),
+        trust(f"{PKI}/kubernetes-ca.crt", "kubernetes", restart=(API, CONTROLLER_MANAGER)),
+        # Authorities of clients' certificates: of people and programs, and of nodes.
+        trust(f"{PKI}/client-ca.crt", "kubernetes", NODES),
+        trust(f"{PKI}/nodes-ca.crt", NODES, restart=(API,)),
+        trust(f"{PKI}/front-proxy-ca.crt", "front-proxy"),
+        trust(f"{PKI}/etcd-ca.crt", "etcd", "events", restart=(API,)),
+        SecretFile(
+            path=f"{PKI}/service-account.key",
+            content="${service-account}",
+            user=USER,
+            restart=(API, CONTROLLER_MANAGER),
+        ),
+        SecretFile(path=f"{PKI}/encryption.yaml", content=_encryption(), user=USER),
+        certificate(machine, "node-controller", user=NODE_CONTROLLER_USER),
+        authority(f"{PKI}/nodes-authority.pem", NODES, user=NODE_CONTROLLER_USER),
+        certificate(machine, "join", user=JOIN_USER),
+    )
+
+
+def _arguments(environment: Environment, addresses: AddressPlan, machine: Machine) -> tuple[str, ...]:
+    port = environment.control_plane.api.port
+    return (
+        f"--advertise-address={machine.address}",
+        f"--external-hostname={environment.api_name}",
+        f"--secure-port={port}",
+        # The cluster's own name, so that no other cluster's tokens are taken for this one's.
+        f"--service-account-issuer=https://{environment.api_name}:{port}",
+        f"--service-cluster-ip-range={addresses.services}",
+    )
+
+
+def _authentication() -> dict[str, object]:
+    """Return the authentication configuration. Anonymous requests reach only the health endpoints, because load
+    balancers have no identity."""
+    return {
+        "apiVersion": "apiserver.config.k8s.io/v1",
+        "kind": "AuthenticationConfiguration",
+        "jwt": [],
+        "anonymous": {"enabled": True, "conditions": [{"path": path} for path in HEALTH_PATHS]},
+    }
+
+
+def _encryption() -> str:
+    """Return the encryption configuration. Secrets are encrypted from the first on, so there is no ``identity``
+    provider to read plain ones. secretbox is strong, and unlike aesgcm its one key need not change every 200,000 writes
+    (kubernetes.io, "Encrypting Confidential Data at Rest")."""
+    keys = [{"name": "key1", "secret": "${encryption}"}]
+    return yaml_document(
+        {
+            "apiVersion": "apiserver.config.k8s.io/v1",
+            "kind": "EncryptionConfiguration",
+            "resources": [{"resources": ["secrets"], "providers": [{"secretbox": {"keys": keys}}]}],
+        }
+    )
+
+
+def _kubeconfig(environment: Environment, component: str) -> File:
+    """Return a kubeconfig for the machine's own API server: the load balancer does not route a machine back to
+    itself."""
+    name = environment.name
+    pem = f"{PKI}/{component}.pem"
+    server = f"https://127.0.0.1:{environment.control_plane.api.port}"
+    cluster = {"server": server, "certificate-authority": f"{PKI}/kubernetes-ca.crt"}
+    value = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": name, "cluster": cluster}],
+        "users": [{"name": component, "user": {"client-certificate": pem, "client-key": pem}}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": component}}],
+        "current-context": name,
+    }
+    return File(content=HEADER + yaml_document(value))

@@ -1,0 +1,238 @@
+"""Files of a worker node: containerd, kubelet and kube-proxy. What is the same on every one is in the image's units:
+images/rootfs/etc/systemd/system/longhaul-node.target and the units that it wants.
+
+A cloud machine gets its files by cloud-init, a host by Ansible. They differ in how a machine learns its place: from its
+cloud (``node_place.py``), or from a file of its own on a host.
+
+Keys of workers are made on the node. A cloud machine gets its first certificate for a proof of its identity, so its
+files hold no secret. A host also has a one-time token (:func:`join_kubeconfig`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from ipaddress import IPv4Network
+from typing import Any
+
+from clouds.base.pool import Taint
+from clouds.registry import cloud_of
+from components.model import AddressPlan, Environment
+from components.model.gpu_promises import GpuPromise, host_promise, pool_promise
+from components.model.joining import join_settings
+from components.model.nodes import (
+    HOST_VCPUS,
+    MAX_PODS,
+    HostNode,
+    api_url,
+    gpu_taints,
+    host_labels,
+    host_nodes,
+    kube_reserved,
+    pod_mtu,
+    pool_labels,
+    pool_taints,
+)
+from components.model.sites import Site
+from components.render.documents import HEADER, json_document, yaml_document
+from components.render.file import File
+
+FOLDER = "/etc/longhaul"
+JOIN = f"{FOLDER}/join.kubeconfig"
+"""Kubeconfig with which a host's kubelet requests its first certificate."""
+AUTHORITY = f"{FOLDER}/pki/kubernetes-ca.crt"
+COMPLETE = f"{FOLDER}/complete"
+"""Marker that all other files exist; longhaul-node.path waits for it on a cloud machine."""
+
+ROLE = "node"
+"""Role of a worker in ``node.json``."""
+
+CLUSTER_DOMAIN = "cluster.local"
+KUBELET_KUBECONFIG = "/var/lib/kubelet/kubeconfig"
+"""Kubeconfig that the kubelet writes once it has its certificate; kube-proxy is on the same machine and uses it too."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Hardware:
+    """Hardware that a node's settings depend on."""
+
+    vcpus: int
+    gpus: GpuPromise
+    huge_pages_gib: int
+
+
+def pool_files(
+    environment: Environment, addresses: AddressPlan, pool_name: str, *, kubernetes_ca: str, group: str | None = None
+) -> dict[str, File]:
+    """Return every file of a pool's machines by path, sorted. ``kubernetes_ca`` is PEM; ``group`` is their scale set,
+    if any."""
+    pool = environment.pools[pool_name]
+    machine = environment.machine_type(pool.machine_type)
+    found = _shared(
+        environment,
+        addresses,
+        site_name=pool.site,
+        labels=pool_labels(environment, pool_name, group=group),
+        hardware=_Hardware(
+            vcpus=machine.vcpus, gpus=pool_promise(environment, pool_name), huge_pages_gib=pool.huge_pages_gib
+        ),
+        taints=pool_taints(environment, pool_name),
+    )
+    found[AUTHORITY] = File(content=kubernetes_ca, mode=0o444)
+    return dict(sorted(found.items()))
+
+
+def host_files(
+    environment: Environment, addresses: AddressPlan, host_name: str, *, kubernetes_ca: str
+) -> dict[str, File]:
+    """Return every file of a host by path, sorted, without its one-time :func:`join_kubeconfig`. Raise ``KeyError`` for
+    a host that the hosts file does not list."""
+    node = host_nodes(environment, addresses)[host_name]
+    host = next(host for host in environment.hosts if host.name == host_name)
+    found = _shared(
+        environment,
+        addresses,
+        site_name=node.place.site,
+        labels=host_labels(node.place, gpus=host.gpus),
+        hardware=_Hardware(vcpus=HOST_VCPUS, gpus=host_promise(host), huge_pages_gib=host.huge_pages_gib),
+    )
+    found[AUTHORITY] = File(content=kubernetes_ca, mode=0o444)
+    found[f"{FOLDER}/place.json"] = File(content=json_document(_place(node)))
+    return dict(sorted(found.items()))
+
+
+def join_kubeconfig(environment: Environment, addresses: AddressPlan, *, token: str) -> File:
+    """Return the kubeconfig with which a host joins, for :data:`JOIN`. It is JSON, which is YAML too, because the
+    node's own programs read it. It names the authority by path, so that the authority is renewed in one place."""
+    name = environment.name
+    cluster = {"server": api_url(environment, addresses), "certificate-authority": AUTHORITY}
+    value = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": name, "cluster": cluster}],
+        "users": [{"name": "join", "user": {"token": token}}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": "join"}}],
+        "current-context": name,
+    }
+    return File(content=json_document(value), mode=0o600, secret=True)
+
+
+def _shared(
+    environment: Environment,
+    addresses: AddressPlan,
+    *,
+    site_name: str,
+    labels: dict[str, str],
+    hardware: _Hardware,
+    taints: tuple[Taint, ...] = (),
+) -> dict[str, File]:
+    site = environment.sites[site_name]
+    node = {
+        "role": ROLE,
+        "kind": site.kind,
+        "version": environment.versions.kubernetes,
+        "api": api_url(environment, addresses),
+        "labels": labels,
+        "supernet": str(addresses.supernet),
+        "pod_mtu": pod_mtu(environment),
+        **_promise(hardware.gpus),
+        "huge_pages_gib": hardware.huge_pages_gib,
+        **({"join": join_settings(environment, addresses)} if cloud_of(site).rents else {}),
+    }
+    kubelet = _kubelet(addresses, hardware=hardware, taints=(*taints, *gpu_taints(hardware.gpus.gpus)))
+    found = {
+        f"{FOLDER}/node.json": File(content=json_document(node)),
+        f"{FOLDER}/kubelet.yaml": File(content=HEADER + yaml_document(kubelet)),
+        f"{FOLDER}/kube-proxy.yaml": File(content=HEADER + yaml_document(_kube_proxy(addresses.supernet))),
+    }
+    return found | _registry(site)
+
+
+def _promise(gpus: GpuPromise) -> dict[str, Any]:
+    """Return the GPUs that the machine's preflight test expects, without what is not promised."""
+    said = {"gpu_model": gpus.model or None, "gpu_nvlinks": gpus.nvlinks, "gpu_check": list(gpus.check) or None}
+    return {"gpus": gpus.gpus, **{key: value for key, value in said.items() if value is not None}}
+
+
+def _place(node: HostNode) -> dict[str, str]:
+    """Return the host's place in the form of a cloud's metadata service."""
+    return {
+        "name": node.node_name,
+        "address": str(node.place.address),
+        "provider_id": node.provider_id,
+        "zone": node.place.site,
+        "pods": str(node.place.pods),
+    }
+
+
+def _kubelet(addresses: AddressPlan, *, hardware: _Hardware, taints: tuple[Taint, ...]) -> dict[str, Any]:
+    """Return the KubeletConfiguration. Values that a machine learns at boot (provider id, resolver) are merged into it
+    from /etc/longhaul/kubelet.conf.d. docs/performance.md has the sources of settings for speed."""
+    return {
+        "apiVersion": "kubelet.config.k8s.io/v1beta1",
+        "kind": "KubeletConfiguration",
+        "authentication": {
+            "anonymous": {"enabled": False},
+            "webhook": {"enabled": True},
+            "x509": {"clientCAFile": AUTHORITY},
+        },
+        "authorization": {"mode": "Webhook"},
+        "rotateCertificates": True,
+        "serverTLSBootstrap": True,
+        "tlsMinVersion": "VersionTLS12",
+        "containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock",
+        "cgroupDriver": "systemd",
+        "clusterDNS": [str(addresses.dns_service)],
+        "clusterDomain": CLUSTER_DOMAIN,
+        "maxPods": MAX_PODS,
+        # One image of 17 GB must not hold up all others.
+        "serializeImagePulls": False,
+        "maxParallelImagePulls": 10,
+        "kubeReserved": kube_reserved(hardware.vcpus),
+        "systemReserved": {"memory": "256Mi"},
+        "enableProfilingHandler": False,
+        **(_near_the_gpus() if hardware.gpus.gpus else {}),
+        **({"registerWithTaints": [taint.model_dump() for taint in taints]} if taints else {}),
+    }
+
+
+def _near_the_gpus() -> dict[str, Any]:
+    """Return settings that give a pod processors of its own, on the same NUMA node as its GPUs.
+
+    The policy is ``best-effort``. The stricter policies fail a pod after binding when it does not fit the free NUMA
+    nodes, and the scheduler, which does not know these, would bind the next one there too (kubernetes.io, "Control
+    Topology Management Policies on a node", known limitations). ``reservedSystemCPUs`` and the memory manager are not
+    used: both need numbers that only the machine knows (which processors, how many NUMA nodes; k8s.io/kubernetes,
+    pkg/kubelet/cm/memorymanager, validateReservedMemory), and memory is taken near the processor that first touches it.
+    """
+    return {
+        "cpuManagerPolicy": "static",
+        # A pod with all GPUs and some processors gets the same number from each socket.
+        "cpuManagerPolicyOptions": {"distribute-cpus-across-numa": "true"},
+        "topologyManagerPolicy": "best-effort",
+        "topologyManagerScope": "pod",
+    }
+
+
+def _kube_proxy(supernet: IPv4Network) -> dict[str, Any]:
+    """Return the KubeProxyConfiguration. Packets from the supernet are the cluster's own and keep their address."""
+    return {
+        "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
+        "kind": "KubeProxyConfiguration",
+        "mode": "nftables",
+        "clientConnection": {"kubeconfig": KUBELET_KUBECONFIG},
+        "clusterCIDR": str(supernet),
+        "detectLocalMode": "ClusterCIDR",
+        "healthzBindAddress": "127.0.0.1:10256",
+        "metricsBindAddress": "127.0.0.1:10249",
+        # node_performance.py sets the limit, by memory.
+        "conntrack": {"maxPerCore": 0},
+    }
+
+
+def _registry(site: Site) -> dict[str, File]:
+    """Return containerd's registry configuration when the site has a depot: containerd pulls every image from it and
+    never from elsewhere. It names the intended registry in the query (docs/hosts.md of containerd)."""
+    if site.depot is None:
+        return {}
+    content = f'server = "{site.depot}"\n\n[host."{site.depot}"]\ncapabilities = ["pull", "resolve"]\n'
+    return {"/etc/containerd/certs.d/_default/hosts.toml": File(content=HEADER + content)}

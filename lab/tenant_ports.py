@@ -1,0 +1,64 @@
+"""Tenants of the lab, as the daemon serves them: each one's operator, files and loopback port."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lab import operator
+from lab.config import LabConfig
+from lab.hypervisor import LabHypervisor
+from lab.hypervisor.namespaces import call_in, listening
+from lab.hypervisor.networks import operator_of
+from lab.state import LabState
+from lab.tenants import tenants_of
+
+_LOG = logging.getLogger("lab.tenant_ports")
+
+
+async def open_port(config: LabConfig, host_net: Path, *, tenant: str = "") -> asyncio.Server:
+    """Open the loopback port of an environment; it leads to the environment's API, as its operator reaches it."""
+    forwarder = operator.Forwarder(config.api(), place=operator_of(config.plan(tenant)))
+    listener = await call_in(host_net, lambda: listening("127.0.0.1", config.port))
+    return await asyncio.start_server(forwarder.accept, sock=listener)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TenantPorts:
+    """Follows the state folders of the lab's tenants."""
+
+    state: LabState
+    hypervisor: LabHypervisor
+    host_net: Path
+    """Network namespace of the host, as a path."""
+    cloud_environment: Mapping[str, str]
+    """Variables that the clouds give an operator: one directory, one subscription and one account for all."""
+    _ports: dict[str, asyncio.Server] = field(default_factory=dict, init=False)
+
+    async def follow(self) -> None:
+        """Admit tenants that have come, and dismiss those that have gone. Raises OSError for a port that is taken."""
+        found = {state.env: state for state in tenants_of(self.state)}
+        for env in self._ports.keys() - found.keys():
+            self._ports.pop(env).close()
+            await self.hypervisor.dismiss(env)
+            _LOG.info("%s is no longer beside %s", env, self.state.env)
+        for env, state in found.items():
+            if env not in self._ports:
+                await self._admit(state)
+                _LOG.info("%s is beside %s", env, self.state.env)
+
+    async def _admit(self, state: LabState) -> None:
+        config = LabConfig.read(state)
+        plan = config.plan(state.env)
+        await self.hypervisor.admit(plan)
+        operator.authorized_key(state)
+        operator.write_files(state, config, self.cloud_environment, place=operator_of(plan))
+        self._ports[state.env] = await open_port(config, self.host_net, tenant=state.env)
+
+    def close(self) -> None:
+        """Close the ports."""
+        for server in self._ports.values():
+            server.close()

@@ -1,0 +1,92 @@
+"""Terms of a run: allowed machines, time and money, and the reasons to refuse it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+
+from components.model import Environment, control_machines, plan
+from longhaul.acceptance.scaling import scaled_pool
+from longhaul.prices.cost import CostLine
+from longhaul.prices.known import KnownPrices
+from longhaul.prices.money import Money, total
+from longhaul.prices.needs import POOL
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """Limits that were declared for a run."""
+
+    most_minutes: float
+    most_machines: int
+    most_cost: Decimal | None = None
+    """In the prices' currency; None when no cost limit was given."""
+    prices: KnownPrices | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expected:
+    """Maximum that a run uses."""
+
+    machines: int
+    """Includes gateways and bare-metal hosts."""
+    hours: int
+    """Started hours: clouds charge for most things by the hour, or by less."""
+    cost: Money | None
+    """Cost of that many hours; None without prices."""
+    unpriced: tuple[str, ...] = ()
+    """Things that have no price and are missing in the sum."""
+
+    def __str__(self) -> str:
+        cost = "cost not looked at" if self.cost is None else f"{self.cost} at the most"
+        return f"{self.machines} machines, {self.hours} h, {cost}"
+
+
+def expected(environment: Environment, budget: Budget) -> Expected:
+    """Return the maximum: every pool at its ``min``, plus one machine of the scaled pool for the whole time."""
+    hours = math.ceil(budget.most_minutes / 60)
+    grown = scaled_pool(environment)
+    gateways = sum(len(site.gateways) for site in environment.sites.values())
+    machines = (
+        len(control_machines(environment, plan(environment)))
+        + sum(pool.min for pool in environment.pools.values())
+        + len(environment.hosts)
+        + gateways
+        + (grown is not None)
+    )
+    if budget.prices is None:
+        return Expected(machines=machines, hours=hours, cost=None)
+    priced = budget.prices.cost(environment)
+    more = (_one_more(line) for line in priced.lines if grown and line.need.group == f"{POOL}{grown}")
+    hourly = total([priced.minimum.hourly, *more])
+    cost = Money.sum_of({currency: amount * hours for currency, amount in hourly.amounts})
+    return Expected(machines=machines, hours=hours, cost=cost, unpriced=priced.unpriced)
+
+
+def refusals(environment: Environment, budget: Budget, found: Expected) -> Iterator[str]:
+    """Yield the reasons why a run may not begin; nothing when it may."""
+    if not environment.destroyable:
+        yield "its file does not say `destroyable: true`, and a run takes down what it made"
+    if found.machines > budget.most_machines:
+        yield (
+            f"it has {found.machines} machines, more than {budget.most_machines}: declare a smaller environment for "
+            "this, or allow more (--most-machines)"
+        )
+    if found.cost is None or budget.most_cost is None:
+        return
+    if found.unpriced:
+        yield (
+            f"there is no price of {', '.join(found.unpriced)}: `longhaul prices --env {environment.name}` reads them; "
+            "--without-prices does without all of them"
+        )
+    if len(found.cost.amounts) > 1:
+        yield f"its prices are of several currencies ({found.cost}), which cannot be compared with one sum"
+    elif any(amount > budget.most_cost for _, amount in found.cost.amounts):
+        yield f"it may cost {found.cost} in {found.hours} h, more than {budget.most_cost} (--most-cost)"
+
+
+def _one_more(line: CostLine) -> Money:
+    """Return the hourly price of one unit of the line."""
+    return Money() if line.price is None else Money.of(line.price.currency, line.price.hourly)

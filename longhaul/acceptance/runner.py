@@ -1,0 +1,231 @@
+"""The steps of a run: look, make, check, and take down whatever happens. After a killed run, only the taking down is
+done."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from clouds.base.findings import Severity
+from longhaul.acceptance.check import Check, NotSoError, perform, perform_all
+from longhaul.acceptance.limit import Limit
+from longhaul.acceptance.outcome import Outcome, Report, Result, Stay
+from longhaul.acceptance.steps import Runs, must, require
+from longhaul.acceptance.waiting import Clock
+from longhaul.engine.runs import Records, new_run
+from longhaul.exits import CommandError, Exit
+
+DOWN_SHARE = 1 / 3
+"""Share of the whole time that is kept for taking down."""
+ENDING_S = 600.0
+"""Time that taking down may use beyond its share, seconds, so that it is not stopped half-way."""
+KILLED = (
+    "A run before this one was killed, so this one took down what that one made, and made and checked nothing itself: "
+    "run it again for the checks."
+)
+
+Checking = AbstractContextManager[tuple[Check, ...]]
+"""The checks. What they share exists inside this context."""
+
+
+@dataclass(kw_only=True)
+class Runner:
+    """One run. Times are measured by ``clock``, in seconds."""
+
+    env: str
+    most_s: float
+    budget: str
+    commands: Runs
+    log: str
+    """Path of the log of what the commands write."""
+    records: Records
+    """Record of a run that has made something, or was about to."""
+    held: Callable[[], dict[str, int]]
+    """Returns the number of resources of each stack that holds any."""
+    half_made: Callable[[], bool]
+    """Tells whether a killed run was making something that the engine does not know."""
+    left: Callable[[], list[str]]
+    """Returns the resources that the clouds list of the environment."""
+    tell: Callable[[str], None]
+    """Shows one line to people."""
+    clock: Clock = time.monotonic
+    _steps: list[Outcome] = field(default_factory=list)
+    _checks: list[Outcome] = field(default_factory=list)
+    _interrupted: bool = False
+    _stays: Stay = Stay.NOTHING
+    _since: float = 0.0
+
+    def make_and_destroy(self, checks: Callable[[Limit], Checking]) -> Report:
+        """Make, check and take down the environment. ``CommandError`` when it exists already, or another run works on
+        it."""
+        begun = self._begin()
+        if self._was_killed():
+            self.tell("a run before this one was killed: taking down what it made, and nothing else")
+            self._tell_log()
+            self._until_interrupted(self._take_down)
+            return self._report(begun, note=KILLED)
+        if found := self.held():
+            said = ", ".join(f"{count} resources of {stack}" for stack, count in found.items())
+            raise CommandError(
+                f"{self.env} is there already ({said}), and this would take it down: --reuse looks at it as it is",
+                code=Exit.REFUSED,
+            )
+        self._tell_log()
+        self._until_interrupted(lambda: self._make(self._limit(self.most_s * (1 - DOWN_SHARE)), checks))
+        return self._report(begun)
+
+    def reuse(self, checks: Callable[[Limit], Checking]) -> Report:
+        """Run the checks alone on an environment that exists, and leave it in place. ``CommandError`` when it does not
+        exist, or another run is at work on it."""
+        begun, self._stays = self._begin(), Stay.ALL
+        if self._was_killed():
+            self.tell(f"a run that made {self.env} was killed: without --reuse it is taken down")
+        if not self.held():
+            raise CommandError(
+                f"{self.env} is not there: the engine has no resource of it, so nothing can be looked at. "
+                f"`longhaul up --env {self.env}` makes it; without --reuse it is made, looked at and taken down. Was "
+                "it made with another backend, choose that one (PULUMI_BACKEND_URL, or `pulumi login`)",
+                code=Exit.UNREACHABLE,
+            )
+        self._tell_log()
+        self._until_interrupted(lambda: self._check(self._limit(self.most_s), checks))
+        return self._report(begun)
+
+    def _was_killed(self) -> bool:
+        """Return whether an earlier run left its record behind; ``CommandError`` when that run is still at work."""
+        run = self.records.read()
+        if run is not None and (living := run.living()):
+            raise CommandError(
+                f"an acceptance of {self.env} is already at work: process {living[0].pid}. Wait for it, or stop it "
+                f"with `kill -INT {living[0].pid}`"
+            )
+        return run is not None
+
+    def _until_interrupted(self, do: Callable[[], object]) -> None:
+        try:
+            do()
+        except KeyboardInterrupt:
+            self._note_interrupt()
+
+    def _limit(self, seconds: float) -> Limit:
+        return Limit(seconds, clock=self.clock, tell=self.tell)
+
+    def _looked(self, limit: Limit) -> bool:
+        """Return whether the environment can be made (doctor) and may be made (plan)."""
+        return self._step(
+            "doctor", "all that it needs is there and allowed", lambda: _doctor(self.commands, limit)
+        ) and self._step("plan", "no reason refuses it", lambda: _plan(self.commands, limit))
+
+    def _make(self, limit: Limit, checks: Callable[[Limit], Checking]) -> None:
+        """Make and check the environment if it may be made. Once the record is written, always take down."""
+        if not self._looked(limit):
+            return
+        self.records.write(new_run("acceptance"))
+        self._stays = Stay.PART
+        try:
+            if self._step("up", "`longhaul up` makes it", lambda: _up(self.commands, limit)):
+                self._check(limit, checks)
+        except KeyboardInterrupt:
+            self._note_interrupt()
+        finally:
+            self._take_down()
+
+    def _check(self, limit: Limit, checks: Callable[[Limit], Checking]) -> None:
+        def keep(outcome: Outcome) -> None:
+            self._checks.append(outcome)
+            self.tell(str(outcome))
+
+        with checks(limit) as chosen:
+            perform_all(chosen, limit=limit, begins=lambda check: self.tell(f"{check.name}: begins"), tell=keep)
+
+    def _take_down(self) -> None:
+        """Take down and check that nothing is left. The record is removed only when nothing is."""
+        self._stays = Stay.PART
+        limit = self._limit(self.most_s * DOWN_SHARE + ENDING_S)
+        gone = self._step("destroy", "`longhaul destroy` takes it down", lambda: self._destroy(limit))
+        if (
+            self._step("nothing left", "neither the engine nor a cloud lists anything of it", self._nothing_left)
+            and gone
+        ):
+            self.records.clear()
+            self._stays = Stay.NONE
+        else:
+            self.tell(str(self._stays))
+
+    def _destroy(self, limit: Limit) -> str:
+        done = self.commands.run("destroy", "--yes", "--remove", limit=limit)
+        if done.code == Exit.FAILED and self.half_made():
+            # The engine does not know what the killed run was making; an `up` adopts it.
+            self.tell("something was left half-made: `longhaul up` adopts it, then it goes")
+            must(self.commands, "up", "--yes", "--only", "infrastructure", limit=limit)
+        if done.code != Exit.OK:
+            must(self.commands, "destroy", "--yes", "--remove", limit=limit)
+            return "`longhaul destroy` succeeded the second time"
+        return "`longhaul destroy` succeeded"
+
+    def _nothing_left(self) -> str:
+        if found := self.held():
+            raise NotSoError(
+                ", ".join(f"the engine still has {count} resources of {stack}" for stack, count in found.items())
+            )
+        if found_there := self.left():
+            raise NotSoError(f"the clouds still list {', '.join(found_there)}")
+        return "the engine has no resource of it, the clouds list none by its groups and tags"
+
+    def _step(self, name: str, shows: str, run: Callable[[], str]) -> bool:
+        self.tell(f"{name}: begins")
+        outcome = perform(Check(name=name, shows=shows, run=run), clock=self.clock)
+        self._steps.append(outcome)
+        self.tell(str(outcome))
+        if outcome.result is Result.FAILED and (tail := self.commands.tail()):
+            self.tell(f"the end of what was said:\n{tail}")
+        return outcome.result is not Result.FAILED
+
+    def _note_interrupt(self) -> None:
+        self._interrupted = True
+        self.tell("interrupted")
+
+    def _tell_log(self) -> None:
+        self.tell(f"what the steps say is in {self.log}")
+
+    def _begin(self) -> datetime:
+        self._since = self.clock()
+        return datetime.now(UTC)
+
+    def _report(self, begun: datetime, *, note: str = "") -> Report:
+        return Report(
+            environment=self.env,
+            stays=self._stays,
+            begun=begun,
+            seconds=self.clock() - self._since,
+            budget=self.budget,
+            log=self.log,
+            steps=tuple(self._steps),
+            checks=tuple(self._checks),
+            interrupted=self._interrupted,
+            note=note,
+        )
+
+
+def _doctor(commands: Runs, limit: Limit) -> str:
+    """Run ``doctor``. ``NotSoError`` with every problem that it finds; its exit code alone does not tell them."""
+    done = commands.run("doctor", "--json", limit=limit)
+    found = json.loads(done.stdout) if done.stdout else {"findings": []}
+    problems = [f"{one['what']} ({one['do']})" for one in found["findings"] if one["level"] == Severity.PROBLEM]
+    if problems:
+        raise NotSoError("; ".join(dict.fromkeys(problems)))
+    require(done, "doctor")
+    return ", ".join(f"{count} {level}" for level, count in found["counts"].items())
+
+
+def _plan(commands: Runs, limit: Limit) -> str:
+    return f"verdict: {json.loads(must(commands, 'plan', '--format', 'json', limit=limit).stdout)['verdict']}"
+
+
+def _up(commands: Runs, limit: Limit) -> str:
+    must(commands, "up", "--yes", limit=limit)
+    return "`longhaul up` succeeded"

@@ -1,0 +1,33 @@
+"""The environment under test, and the means to query it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from components.model import Environment
+from longhaul.acceptance.limit import Limit
+from longhaul.acceptance.steps import Runs
+from longhaul.kubernetes.api import Api
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """One environment under test."""
+
+    environment: Environment
+    commands: Runs
+    api: Callable[[str], Api]
+    """Returns the cluster's API as a user of this name, who is in no group; an empty name is the administrator."""
+    exported: Callable[[], dict[str, str]]
+    """Returns the engine's state of each existing stack by the stack's name, with its secrets in the clear."""
+    limit: Limit
+    """Deadline of all checks."""
+    within_s: float
+    """Time that one awaited condition may take, seconds."""
+    image: str
+    """Container image of Kubernetes' agnhost."""
+
+    def soon(self) -> Limit:
+        """Return the limit for one condition that is awaited now."""
+        return self.limit.within(self.within_s)

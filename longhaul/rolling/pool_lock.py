@@ -1,0 +1,50 @@
+"""The lock of a pool's rolls: one roll at a time, whoever runs it. Its holder has a Lease in the cluster."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from components.model.nodes import on_nodes
+from longhaul.engine.processes import hostname, namespace, started
+from longhaul.exits import CommandError
+from longhaul.kubernetes.api import Api
+from longhaul.kubernetes.lease import HeldError, LeaseTimes, holding
+
+HOLDS_S = 60
+"""Validity of the lease when it is not renewed, seconds: a run waits that long after one that was killed."""
+RENEW_S = 15.0
+"""Interval between renewals, seconds."""
+
+
+@contextmanager
+def pool_lock(api: Api, pool: str) -> Iterator[Callable[[], bool]]:
+    """Hold the pool's lease during the block. Yield a function that tells whether it is still held. ``CommandError``
+    when somebody else holds it."""
+    times = LeaseTimes(lasts_s=HOLDS_S, renew_s=RENEW_S, gone=_ended_here)
+    try:
+        with holding(api, f"longhaul-roll-{on_nodes(pool)}", holder=_identity(os.getpid()), times=times) as held:
+            yield held
+    except HeldError as error:
+        if not error.holder:
+            raise CommandError(
+                f"another run began to roll pool {pool} just now: wait for its end, then run this again"
+            ) from None
+        host, pid = error.holder.partition("/")[0], error.holder.rpartition("/")[2]
+        raise CommandError(
+            f"pool {pool} is being rolled by {host}, process {pid}: wait for its end. If that run was killed, its lock "
+            f"ends within {HOLDS_S} s"
+        ) from None
+
+
+def _ended_here(holder: str) -> bool:
+    """Return whether a holder was a process of this machine that has ended."""
+    pid = holder.rpartition("/")[2]
+    return holder == _identity(pid) and pid.isdigit() and started(int(pid)) is None
+
+
+def _identity(pid: int | str) -> str:
+    """Return the identity of a process: host, PID namespace and number. The number has a meaning only together with the
+    others."""
+    return f"{hostname()}/{namespace()}/{pid}"

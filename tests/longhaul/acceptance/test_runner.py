@@ -1,0 +1,241 @@
+"""The order of a run, what stops it, and that everything that was made is destroyed whatever happens."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from longhaul.acceptance.check import NotApplicableError, NotSoError
+from longhaul.acceptance.limit import Limit
+from longhaul.acceptance.outcome import Result, Stay
+from longhaul.acceptance.runner import KILLED
+from longhaul.acceptance.steps import Done
+from longhaul.engine.runs import new_run
+from longhaul.exits import CommandError, Exit
+from tests.longhaul.acceptance.stand_ins import FakeCommands, World, checking
+
+WHOLE = ["doctor", "plan", "up", "destroy"]
+
+
+@pytest.fixture(name="world")
+def _world(tmp_path: Path) -> World:
+    return World(path=tmp_path)
+
+
+def healthy() -> str:
+    return "seen"
+
+
+def wrong() -> str:
+    raise NotSoError("it is otherwise")
+
+
+def broken() -> str:
+    raise KeyError("a secret")
+
+
+def test_all_of_it_in_its_order(world: World) -> None:
+    report = world.runner().make_and_destroy(checking(healthy, healthy))
+    assert world.commands.verbs() == WHOLE
+    assert [one.name for one in report.steps] == ["doctor", "plan", "up", "destroy", "nothing left"]
+    assert [(one.result, one.evidence) for one in report.checks] == [(Result.PASSED, "seen")] * 2
+    assert (report.exit_code(), report.stays) == (Exit.OK, Stay.NONE)
+    assert (world.told[0], report.log) == (f"what the steps say is in {report.log}", "/state/dev.acceptance.log")
+    assert next(line for line in world.told if line.startswith("check 0")) == "check 0: begins"
+    assert world.records.read() is None
+
+
+@pytest.mark.parametrize(("verb", "ran"), [("doctor", ["doctor"]), ("plan", ["doctor", "plan"])])
+def test_what_cannot_or_may_not_be_made_is_not(world: World, verb: str, ran: list[str]) -> None:
+    world.commands.ends[verb] = [int(Exit.REFUSED)]
+    report = world.runner().make_and_destroy(checking(healthy))
+    assert world.commands.verbs() == ran
+    assert (report.exit_code(), report.stays) == (Exit.FAILED, Stay.NOTHING)
+    assert report.checks == ()
+    assert f"`longhaul {verb}` ended with 4: refused" in report.steps[-1].evidence
+    assert "the last line" in world.told[-1]
+
+
+@dataclass(kw_only=True)
+class Found(FakeCommands):
+    """The doctor reports these findings."""
+
+    findings: list[dict[str, str]]
+
+    def run(self, verb: str, *words: str, limit: Limit) -> Done:
+        assert verb == "doctor"
+        return Done(code=Exit.FAILED, stdout=json.dumps({"counts": {}, "findings": self.findings}))
+
+
+def test_what_the_doctor_finds_is_told_once(world: World) -> None:
+    login = {"level": "problem", "what": "no credential works", "do": "az login"}
+    world.commands = Found(findings=[login, login, {"level": "ok", "what": "durations", "do": ""}])
+    report = world.runner().make_and_destroy(checking(healthy))
+    assert [one.evidence for one in report.steps] == ["no credential works (az login)"]
+    assert report.stays is Stay.NOTHING
+
+
+def test_what_was_made_by_half_goes_unchecked(world: World) -> None:
+    world.commands.ends["up"] = [int(Exit.FAILED)]
+    report = world.runner().make_and_destroy(checking(healthy))
+    assert world.commands.verbs() == WHOLE
+    assert report.checks == ()
+    assert report.exit_code() is Exit.FAILED
+    assert world.records.read() is None
+
+
+@pytest.mark.parametrize("run", [wrong, broken])
+def test_a_check_that_fails_hides_no_other_and_stops_no_taking_down(world: World, run: Callable[[], str]) -> None:
+    report = world.runner().make_and_destroy(checking(run, healthy))
+    assert [one.result for one in report.checks] == [Result.FAILED, Result.PASSED]
+    assert "a secret" not in report.checks[0].evidence
+    assert world.commands.verbs() == WHOLE
+    assert report.exit_code() is Exit.FAILED
+
+
+def test_what_does_not_apply_is_no_failure_and_no_success_either(world: World) -> None:
+    def nothing() -> str:
+        raise NotApplicableError("there is none")
+
+    assert world.runner().make_and_destroy(checking(nothing, healthy)).exit_code() is Exit.OK
+    assert world.runner().make_and_destroy(checking(nothing)).exit_code() is Exit.FAILED
+
+
+@pytest.mark.parametrize("when", ["up", "check"])
+def test_an_interrupt_leads_to_the_taking_down(world: World, when: str) -> None:
+    def interrupted() -> str:
+        raise KeyboardInterrupt
+
+    if when == "up":
+        world.commands.ends["up"] = [KeyboardInterrupt]
+    report = world.runner().make_and_destroy(checking(interrupted if when == "check" else healthy))
+    assert world.commands.verbs() == WHOLE
+    assert report.exit_code() is Exit.INTERRUPTED
+    assert world.records.read() is None
+
+
+@pytest.mark.parametrize("verb", ["doctor", "plan"])
+def test_an_interrupt_before_anything_is_made_leaves_nothing_to_take_down(world: World, verb: str) -> None:
+    world.commands.ends[verb] = [KeyboardInterrupt]
+    report = world.runner().make_and_destroy(checking(healthy))
+    assert world.commands.verbs()[-1] == verb
+    assert (report.exit_code(), report.stays) == (Exit.INTERRUPTED, Stay.NOTHING)
+    assert world.records.read() is None
+
+
+def test_an_interrupted_taking_down_is_gone_on_with_by_the_next_run(world: World) -> None:
+    world.commands.ends["destroy"] = [KeyboardInterrupt]
+    report = world.runner().make_and_destroy(checking(healthy))
+    assert (report.exit_code(), report.stays) == (Exit.INTERRUPTED, Stay.PART)
+    assert world.records.read() is not None
+    _died(world)
+    world.commands.ends["destroy"] = [KeyboardInterrupt]
+    report = world.runner().make_and_destroy(checking(healthy))
+    assert (report.exit_code(), report.stays, report.note) == (Exit.INTERRUPTED, Stay.PART, KILLED)
+    _died(world)
+    world.commands.ran.clear()
+    report = world.runner().make_and_destroy(checking(healthy))
+    assert world.commands.verbs() == ["destroy"]
+    assert (report.exit_code(), report.stays, report.note) == (Exit.FAILED, Stay.NONE, KILLED)
+    assert world.records.read() is None
+
+
+def test_nothing_else_is_begun_beside_a_run_that_is_at_work(world: World) -> None:
+    world.records.write(new_run("acceptance"))
+    world.held = [{"dev": 120}] * 2
+    for run in (world.runner().make_and_destroy, world.runner().reuse):
+        with pytest.raises(CommandError, match=f"kill -INT {os.getpid()}"):
+            run(checking(healthy))
+    assert world.commands.ran == []
+
+
+def test_what_is_there_already_is_not_taken_down(world: World) -> None:
+    world.held = [{"dev": 120}]
+    with pytest.raises(CommandError, match="--reuse") as refused:
+        world.runner().make_and_destroy(checking(healthy))
+    assert refused.value.code is Exit.REFUSED
+    assert world.commands.ran == []
+    assert world.records.read() is None
+
+
+def test_what_a_killed_run_was_making_is_adopted_first(world: World) -> None:
+    _died(world)
+    world.commands.ends["destroy"], world.half_made = [int(Exit.FAILED)], True
+    world.runner().make_and_destroy(checking(healthy))
+    assert world.commands.ran == [
+        "destroy --yes --remove",
+        "up --yes --only infrastructure",
+        "destroy --yes --remove",
+    ]
+    assert world.records.read() is None
+
+
+def test_a_failed_taking_down_is_tried_once_more_and_told(world: World) -> None:
+    world.commands.ends["destroy"] = [int(Exit.FAILED), int(Exit.FAILED)]
+    world.held = [{}, {"dev": 3}]
+    report = world.runner().make_and_destroy(checking(healthy))
+    assert world.commands.verbs() == [*WHOLE, "destroy"]
+    assert report.steps[-1].evidence == "the engine still has 3 resources of dev"
+    assert (report.exit_code(), report.stays) == (Exit.FAILED, Stay.PART)
+    assert world.records.read() is not None
+    assert "run the same again" in world.told[-1]
+
+
+def test_what_a_cloud_still_lists_fails_the_run(world: World) -> None:
+    world.left = ["vpc-1 in us-east-1"]
+    report = world.runner().make_and_destroy(checking(healthy))
+    assert report.steps[-1].result is Result.FAILED
+    assert "vpc-1 in us-east-1" in report.steps[-1].evidence
+    assert world.records.read() is not None
+
+
+def test_a_third_of_the_time_is_kept_for_taking_down(world: World) -> None:
+    limits: list[float] = []
+
+    def long() -> str:
+        world.time.wait(3000)
+        return "seen"
+
+    report = world.runner().make_and_destroy(checking(long, healthy, limits=limits))
+    assert limits == [pytest.approx(2400)]
+    assert [one.result for one in report.checks] == [Result.PASSED, Result.FAILED]
+    assert "--most-time" in report.checks[1].evidence
+    assert world.commands.limits[-1] >= 1200
+    assert world.records.read() is None
+
+
+def test_reuse_makes_and_destroys_nothing(world: World) -> None:
+    world.held = [{"dev": 120}] * 2
+    report = world.runner().reuse(checking(healthy, wrong))
+    assert world.commands.ran == []
+    assert (report.stays, report.steps, report.exit_code()) == (Stay.ALL, (), Exit.FAILED)
+    assert world.runner().reuse(checking(healthy)).exit_code() is Exit.OK
+
+
+def test_what_is_not_there_cannot_be_reused(world: World) -> None:
+    looked: list[float] = []
+    with pytest.raises(CommandError, match="dev is not there") as refused:
+        world.runner().reuse(checking(healthy, limits=looked))
+    assert refused.value.code is Exit.UNREACHABLE
+    assert (looked, world.commands.ran, world.told) == ([], [], [])
+
+
+def test_what_a_killed_run_left_is_reused_and_its_record_stays(world: World) -> None:
+    _died(world)
+    world.held = [{"dev": 120}]
+    assert world.runner().reuse(checking(healthy)).exit_code() is Exit.OK
+    assert "without --reuse it is taken down" in world.told[0]
+    assert world.records.read() is not None
+
+
+def _died(world: World) -> None:
+    """Make it look as if the run that wrote the record had been killed."""
+    with subprocess.Popen(["true"]) as gone:
+        gone.wait()
+    world.records.write(replace(new_run("acceptance"), pid=gone.pid, started=1))
