@@ -145,7 +145,17 @@ def _refuse_former(argv: Sequence[str], grammar: argparse.ArgumentParser) -> Non
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code."""
+    """Run the command line and return its exit code, also when nobody can read the messages any more."""
+    code = _main(argv)
+    try:
+        sys.stderr.flush()
+    except OSError:
+        # What is left to write would fail again at exit, and replace the code.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+    return code
+
+
+def _main(argv: Sequence[str] | None) -> int:
     given = sys.argv[1:] if argv is None else argv
     try:
         invocation = parse(given)

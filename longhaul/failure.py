@@ -3,28 +3,38 @@
 from __future__ import annotations
 
 import os
-import sys
 import traceback
+from collections.abc import Callable
+from contextlib import suppress
 
 from longhaul.exits import CommandError, Exit
+from longhaul.say import say
 
 
-def report(error: Exception) -> Exit:
-    """Print the error. The traceback is shown only with LONGHAUL_DEBUG=1: an unknown message may quote a secret."""
+def report(error: Exception, note: Callable[[str], None] | None = None) -> Exit:
+    """Print the error, and hand its text to ``note``. The traceback is shown only with LONGHAUL_DEBUG=1: an unknown
+    message may quote a secret."""
+    text, code = _told(error)
+    if note is not None:
+        note(text)
+    # A terminal that hung up must not replace the exit code.
+    with suppress(OSError):
+        if os.environ.get("LONGHAUL_DEBUG") == "1":
+            traceback.print_exception(error)
+        say(text)
+    return code
+
+
+def _told(error: Exception) -> tuple[str, Exit]:
+    """Return the text for an error, and the exit code."""
     from components.model import ConfigurationError
 
-    if os.environ.get("LONGHAUL_DEBUG") == "1":
-        traceback.print_exception(error)
     if isinstance(error, ConfigurationError):
-        print(f"longhaul: {error}", file=sys.stderr)
-        return Exit.USAGE
+        return str(error), Exit.USAGE
     if isinstance(error, CommandError):
-        print(f"longhaul: {error}", file=sys.stderr)
-        return error.code
+        return str(error), error.code
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""
-        print(f"longhaul: {where}{error.strerror}", file=sys.stderr)
-        return Exit.FAILED
+        return f"{where}{error.strerror}", Exit.FAILED
     kind = type(error).__name__
-    print(f"longhaul: internal error ({kind}); LONGHAUL_DEBUG=1 shows where, please report it", file=sys.stderr)
-    return Exit.FAILED
+    return f"internal error ({kind}); LONGHAUL_DEBUG=1 shows where, please report it", Exit.FAILED

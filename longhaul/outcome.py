@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from longhaul.engine.change import exit_code
-from longhaul.engine.engine import Ran
+from longhaul.engine.engine import Engine, Ran
+from longhaul.engine.pending import pending_creates
 from longhaul.exits import Exit
 from longhaul.failure import report
+from longhaul.output import Output
 from longhaul.progress import Progress, counts
 from longhaul.report.text import names, table
 
@@ -57,7 +59,7 @@ def attempt(progress: Progress, work: Callable[[], Done]) -> Outcome:
     command's."""
     begun = time.monotonic()
     progress.say("begins")
-    done = caught(work)
+    done = caught(work, progress.output)
     seconds = time.monotonic() - begun
     if isinstance(done, Exit):
         done = Done(code=done)
@@ -71,8 +73,8 @@ def attempt(progress: Progress, work: Callable[[], Done]) -> Outcome:
     return outcome
 
 
-def caught(work: Callable[[], T]) -> T | Exit:
-    """Return the result of some work; when it raises, show the error and return the exit code."""
+def caught(work: Callable[[], T], output: Output) -> T | Exit:
+    """Return the result of some work; when it raises, show and log the error, and return the exit code."""
     try:
         return work()
     except KeyboardInterrupt:
@@ -80,12 +82,15 @@ def caught(work: Callable[[], T]) -> T | Exit:
     except BrokenPipeError:
         raise
     except Exception as error:  # noqa: BLE001 - the summary comes after any error
-        return report(error)
+        return report(error, output.note)
 
 
-def of_engine(ran: Ran) -> Done:
-    """Return the result of an engine's run."""
-    return Done(code=exit_code(ran), counts=counts(ran.events.counts()), unfinished=tuple(ran.events.running))
+def of_engine(engine: Engine, ran: Ran) -> Done:
+    """Return the result of an engine's run. What it was stopped at is in the state, or had not ended in its events."""
+    code = exit_code(ran)
+    pending = pending_creates(engine) if code is Exit.INTERRUPTED else ()
+    unfinished = [one.name for one in pending] or list(ran.events.running)
+    return Done(code=code, counts=counts(ran.events.counts()), unfinished=tuple(unfinished))
 
 
 def summed_up(outcomes: Sequence[Outcome]) -> Exit:
@@ -116,11 +121,16 @@ def _seconds(one: Outcome) -> str:
 def _verdict(outcomes: Sequence[Outcome], code: Exit, wanted: str) -> str:
     if code is Exit.OK:
         return wanted
-    ended = " and ".join(one.title for one in outcomes if one.code is code and one.seconds is not None)
+    ended = " and ".join(_ended(outcomes, code))
     return {
         Exit.REFUSED: "refused, for the reasons above: nothing was done",
         Exit.INTERRUPTED: f"interrupted{f' in {ended}' if ended else ''}",
     }.get(code, f"failed in {ended}, as it says above" if ended else "not finished, for the reason above")
+
+
+def _ended(outcomes: Sequence[Outcome], code: Exit) -> list[str]:
+    """Return the phases that began and ended with a code."""
+    return [one.title for one in outcomes if one.code is code and one.seconds is not None]
 
 
 def _next(outcomes: Sequence[Outcome], code: Exit, again: str) -> Iterator[str]:
@@ -128,5 +138,6 @@ def _next(outcomes: Sequence[Outcome], code: Exit, again: str) -> Iterator[str]:
     if unfinished and code is not Exit.OK:
         yield f"stopped half-way: {names(unfinished)}; the next run makes sure of them"
     if code not in (Exit.OK, Exit.REFUSED):
-        repair = "" if code is Exit.INTERRUPTED else "repair that, and "
+        # Nothing is broken where the user did not want to go on.
+        repair = "repair that, and " if code is not Exit.INTERRUPTED and _ended(outcomes, code) else ""
         yield f"what was done is recorded; {repair}`{again}` goes on from there"

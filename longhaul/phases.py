@@ -7,6 +7,7 @@ import argparse
 import json
 import signal
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ from longhaul.context import Context
 from longhaul.engine.change import change_with_pending, exit_code
 from longhaul.engine.engine import Engine, engine_for, ensure_stack
 from longhaul.engine.recovery import recover
-from longhaul.engine.run import fork, run_together
+from longhaul.engine.run import Result, fork, run_together
 from longhaul.exits import Exit
 from longhaul.judged import is_judged, refused, seen
 from longhaul.outcome import Done, Outcome, attempt, caught, of_engine
@@ -78,10 +79,15 @@ class Job:
         return (
             "--suppress-outputs",
             *(["--yes"] if self.options.yes else []),
-            *(["--json"] if self.options.json else []),
+            *(["--json"] if self.json else []),
             *([] if told else [REFRESH]),
             *self.rest,
         )
+
+    @property
+    def json(self) -> bool:
+        """Return whether the engine's output is for programs."""
+        return wants_json(self.options, self.rest)
 
     def consented(self, **variables: str) -> Job:
         """Return the same job for phases that cannot ask, after whoever may ask has asked; with further variables."""
@@ -93,8 +99,13 @@ class Job:
         terminal."""
         asks = phase in WITH_ENGINE and not self.options.yes
         prefix = f"{phase:<{max(map(len, Phase))}} | " if beside else ""
-        output = Output(log=self.log, terminal=self.log is None or asks, prefix=prefix, json=self.options.json)
+        output = Output(log=self.log, terminal=self.log is None or asks, prefix=prefix, json=self.json)
         return Progress(title=phase, output=output, began=self.began)
+
+
+def wants_json(options: argparse.Namespace, rest: Sequence[str]) -> bool:
+    """Return whether the user wants the engine's JSON, by this program's option or by the engine's own."""
+    return options.json or not {"--json", "-j"}.isdisjoint(rest)
 
 
 def phases(environment: Environment) -> tuple[Phase, ...]:
@@ -151,7 +162,7 @@ def _hosts(job: Job, progress: Progress, *, early: bool) -> Done:
 def _make(engine: Engine, words: Sequence[str]) -> Done:
     """Create the stack if needed, and change it to what the program declares."""
     ensure_stack(engine)
-    return of_engine(change_with_pending(engine, "up", words))
+    return of_engine(engine, change_with_pending(engine, "up", words))
 
 
 class Forked:
@@ -160,6 +171,7 @@ class Forked:
     def __init__(self, job: Job, phase: Phase) -> None:
         self._job = job
         self._phase = phase
+        self._begun = time.monotonic()
         self._report = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - closed when it is read
 
     def run(self) -> int:
@@ -169,13 +181,17 @@ class Forked:
         self._report.flush()
         return outcome.code
 
-    def outcome(self, code: Exit) -> Outcome:
-        """Return the outcome after the end of :meth:`run`; one with ``code`` when that was killed."""
+    def outcome(self, result: Result) -> Outcome:
+        """Return the outcome after the end of :meth:`run`; that of ``result`` when it was killed."""
         with self._report as report:
             report.seek(0)
             text = report.read()
         if not text:
-            return Outcome(title=self._phase, code=code, seconds=None)
+            ended = f"its process ended with {result.code} and left no account"
+            self._job.progress(self._phase, beside=True).say(ended)
+            seconds = round(time.monotonic() - self._begun, 1)
+            code = exit_code(result)
+            return Outcome(title=self._phase, code=code, seconds=seconds, interrupted=result.interrupted)
         found = json.loads(text)
         return Outcome(**{**found, "code": Exit(found["code"]), "unfinished": tuple(found["unfinished"])})
 
@@ -187,9 +203,9 @@ def run_side_by_side(job: Job, side: Sequence[Phase]) -> list[Outcome]:
         with kubeconfig_file(job.where, job.environment, job.environ) as kubeconfig:
             forked = [Forked(job.consented(**{GIVEN: str(kubeconfig)}), phase) for phase in side]
             results = run_together([one.run for one in forked])
-        return [one.outcome(exit_code(result)) for one, result in zip(forked, results, strict=True)]
+        return [one.outcome(result) for one, result in zip(forked, results, strict=True)]
 
-    found = caught(work)
+    found = caught(work, Output(log=job.log))
     return not_begun(side, found) if isinstance(found, Exit) else found
 
 
@@ -207,8 +223,8 @@ class Preparation:
 
     def outcome(self) -> Outcome:
         """Wait for its end and return its outcome, which decides nothing: the hosts' own phase does what is left."""
-        code = Exit.OK if self._fork.wait() == 0 else Exit.FAILED
-        return replace(self._forked.outcome(code), decides=False)
+        result = Result(code=self._fork.wait() or 0, interrupted=False)
+        return replace(self._forked.outcome(result), decides=False)
 
 
 @contextmanager

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from longhaul.output import Output, Streams
-from longhaul.say import say
 
 TELL_S = 30.0
 """Least time between two lines about what is awaited, seconds."""
@@ -46,13 +45,9 @@ class Progress:
     """True once a signal has asked the phase to end."""
 
     def say(self, line: str) -> None:
-        """Show a line and log it; further lines in it are indented. A terminal that hung up is no reason to fail."""
+        """Show a line and log it; further lines in it are indented."""
         said = line.replace("\n", "\n    ")
-        text = f"[{time.monotonic() - self.began:4.0f} s] {self.title}: {said}"
-        with suppress(OSError):
-            self.output.note(text)
-        with suppress(OSError):
-            say(text)
+        self.output.tell(f"[{time.monotonic() - self.began:4.0f} s] {self.title}: {said}")
 
     def interrupt(self) -> None:
         """Say that a signal came. It has been passed on."""
@@ -100,7 +95,7 @@ class Followed:
 
     def _taken(self, event: bytes) -> Iterator[str]:
         # A program of another version may log otherwise. Its run must not end because of a line about it.
-        with suppress(LookupError, TypeError, ValueError):
+        with suppress(AttributeError, LookupError, TypeError, ValueError):
             yield from self._account.take(json.loads(event))
 
     def _show(self, lines: Iterable[str]) -> None:

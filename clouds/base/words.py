@@ -12,7 +12,7 @@ def listed(words: Sequence[str]) -> str:
 
 
 def choices(known: Iterable[str], given: str) -> str:
-    """Return advice what to write instead of ``given``, with the closest known name first."""
+    """Return what to write instead of ``given``, with the closest known name first."""
     names = sorted(known)
     if not names:
         return "nothing: there is none to choose"

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from longhaul.arguments import add_verbose
-from longhaul.commands.up import again, is_verbose, require_consent
+from longhaul.commands.up import again, is_verbose, refuse_event_log, require_consent
 from longhaul.context import Context, context, enter_lab
 from longhaul.engine.change import change
 from longhaul.engine.engine import Engine, engine_for, reason
@@ -20,6 +20,7 @@ from longhaul.exits import CommandError, Exit
 from longhaul.invocation import Invocation
 from longhaul.outcome import Done, attempt, of_engine, summary
 from longhaul.output import Output
+from longhaul.phases import wants_json
 from longhaul.progress import Progress
 from longhaul.run_log import new_log
 from longhaul.say import say
@@ -59,6 +60,7 @@ def run(invocation: Invocation) -> int:
             f". If it is meant: write that, run `longhaul up --env {where.env}`, then this again"
         )
     require_consent(yes=options.yes)
+    refuse_event_log(invocation.rest)
     enter_lab(where, environment, invocation)
     engine = engine_for(where, {**os.environ, "LONGHAUL_DESTROY": where.env})
     if engine.has_stack() is False:
@@ -68,11 +70,11 @@ def run(invocation: Invocation) -> int:
         _confirm(where.env)
     with interruptible():
         log = None if is_verbose(options, invocation.rest) else new_log(where, "destroy", os.environ)
-        output = Output(log=log, terminal=log is None, json=options.json)
+        output = Output(log=log, terminal=log is None, json=wants_json(options, invocation.rest))
         progress = Progress(title="destruction", output=output, began=began)
         engine = replace(engine, progress=progress)
         outcome = attempt(progress, lambda: _destroy(engine, where, environment, invocation))
-    say(summary([outcome], wanted=f"{where.env} is destroyed", again=again(invocation), log=log))
+    output.tell(summary([outcome], wanted=f"{where.env} is destroyed", again=again(invocation), log=log))
     return outcome.code
 
 
@@ -108,9 +110,9 @@ def _take_down(engine: Engine, invocation: Invocation) -> Done:
         return Done(code=Exit.OK)
     pending = pending_creates(engine)
     _refuse_unknown(engine, pending)
-    json_words = ["--json"] if invocation.options.json else []
+    json_words = ["--json"] if wants_json(invocation.options, invocation.rest) else []
     words = ["--yes", "--run-program", "--suppress-outputs", *json_words, *invocation.rest]
-    done = of_engine(change(engine, "destroy", words))
+    done = of_engine(engine, change(engine, "destroy", words))
     if done.code is Exit.OK and pending:
         forget(engine)
     return done

@@ -18,6 +18,7 @@ from longhaul.engine.run import interruptible
 from longhaul.exits import CommandError, Exit
 from longhaul.invocation import Invocation
 from longhaul.outcome import Outcome, summary, summed_up
+from longhaul.output import Output
 from longhaul.phases import Job, Phase, Preparation, not_begun, phases, preparing, run_phase, run_side_by_side
 from longhaul.run_log import new_log
 from longhaul.say import say
@@ -30,6 +31,9 @@ TAKES_REST = True
 
 OF_ONE_STACK = ("--target", "--replace", "--target-replace", "--exclude", "--import-file", "--plan")
 """The engine's options that name resources of one stack."""
+
+EVENT_LOG = "--event-log"
+"""The engine's option that names a file for its events."""
 
 SHOWING = ("--diff", "--show-", "--debug", "-d", "--verbose", "-v", "--logtostderr")
 """Beginnings of the engine's options that make it show more."""
@@ -52,6 +56,7 @@ def run(invocation: Invocation) -> int:
     environment = where.project.load(where.env)
     options = invocation.options
     require_consent(yes=options.yes)
+    refuse_event_log(invocation.rest)
     _require_one_stack(options.only, invocation.rest)
     if options.only in (None, Phase.INFRASTRUCTURE):
         _require_images(where, environment)
@@ -68,7 +73,7 @@ def run(invocation: Invocation) -> int:
         )
         outcomes = _run(job)
     wanted = f"{where.env} is as its file says"
-    say(summary(outcomes, wanted=wanted, again=again(invocation), log=job.log))
+    Output(log=job.log).tell(summary(outcomes, wanted=wanted, again=again(invocation), log=job.log))
     return summed_up(outcomes)
 
 
@@ -92,7 +97,7 @@ def _first(job: Job, outcomes: list[Outcome]) -> Exit:
     """Run the infrastructure and, for a new environment, the preparation of the hosts. Add their outcomes; return the
     code with which the run ends here, or 0."""
     with _beside(job) as preparation:
-        outcomes.append(run_phase(job, Phase.INFRASTRUCTURE))
+        outcomes.append(run_phase(job, Phase.INFRASTRUCTURE, beside=preparation is not None))
         code = Exit.INTERRUPTED if outcomes[0].interrupted else outcomes[0].code
         if preparation and code is not Exit.OK:
             preparation.end()
@@ -111,7 +116,11 @@ def _beside(job: Job) -> AbstractContextManager[Preparation | None]:
 
 def _consent(side: Sequence[Phase]) -> Exit:
     """Ask whether to go on. The engine asked about the infrastructure; two phases side by side cannot ask."""
-    typed = input(f"Now {' and '.join(side)}, without further questions. Go on? (yes/no) ")
+    try:
+        typed = input(f"Now {' and '.join(side)}, without further questions. Go on? (yes/no) ")
+    except EOFError:
+        typed = "no"
+        print()
     if typed.strip() == "yes":
         return Exit.OK
     say(f"{' and '.join(side)}: left as they are")
@@ -152,6 +161,16 @@ def is_verbose(options: argparse.Namespace, rest: Sequence[str]) -> bool:
     """Return whether to show all that the programs print: the user wants it, or asks the engine to show more than it
     does by default, which may be a secret that must not get into a log."""
     return options.verbose or any(word.startswith(SHOWING) for word in rest)
+
+
+def refuse_event_log(rest: Sequence[str]) -> None:
+    """Refuse the engine's option for a log of its events: the engine keeps only one, and progress is read from it."""
+    if any(word.split("=")[0] == EVENT_LOG for word in rest):
+        raise CommandError(
+            f"{EVENT_LOG} cannot be given: the engine keeps one log of events, which is read here to show progress; "
+            "--json writes the events on stdout",
+            code=Exit.USAGE,
+        )
 
 
 def again(invocation: Invocation) -> str:

@@ -33,6 +33,9 @@ GENERIC = re.compile(r"^(update|preview|destroy|refresh) (failed|canceled)$|^res
 ON_PATH = re.compile(r"^using \S+ from \$PATH at ")
 """Warning about a plugin that was chosen by ``PATH``, as it is meant: the lab's stand-ins, a user's own build."""
 
+COLOUR = re.compile(r"<\{%.*?%\}>")
+"""Tag in a message, for which the engine writes a colour on its terminal."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Diagnostic:
@@ -132,7 +135,7 @@ class Events:
 
     def _say(self, found: Mapping[str, Any]) -> Iterator[str]:
         severity, urn = found.get("severity"), str(found.get("urn", ""))
-        message = str(found.get("message", "")).strip()
+        message = COLOUR.sub("", str(found.get("message", ""))).strip()
         if severity not in ("warning", "error") or GENERIC.search(message) or ON_PATH.search(message):
             return
         if severity == "error":

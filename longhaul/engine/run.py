@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 SI_USER = 0
 """``si_code`` of a signal sent by a process; the terminal's own are ``SI_KERNEL`` (sigaction(2))."""
@@ -22,6 +22,9 @@ LOOK_S = 0.2
 """Time between two looks at what a child does, seconds."""
 
 _WATCHED = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD}
+_MAY_BE_IGNORED = (signal.SIGTERM, signal.SIGHUP)
+"""Signals that stay ignored where they are, as with nohup(1). SIGINT does not: one process of this program asks another
+by it to end."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,17 +100,23 @@ def run_together(works: Sequence[Callable[[], int]]) -> list[Result]:
 def fork(work: Callable[[], int], *, mask: set[signal.Signals | int] | None = None, nice: int = 0) -> Fork:
     """Do some work in a copy of this process, which gets SIGINT when this process dies, and nothing to read. So the
     work has all that this process knows. ``mask`` and ``nice`` as in :func:`start`."""
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, ()) if mask is None else mask
     prctl, parent = ctypes.CDLL(None).prctl, os.getpid()
     sys.stdout.flush()
     sys.stderr.flush()
-    pid = os.fork()
-    if pid:
+    # A signal that came between the fork and the child's `try` would make the child go on as this process.
+    with _signals_held() as before:
+        pid = os.fork()
+        if pid == 0:
+            _work(work, lambda: _in_child(prctl, before if mask is None else mask, parent, nice))
         return Fork(pid)
+
+
+def _work(work: Callable[[], int], prepare: Callable[[], None]) -> NoReturn:
+    """Do the work of a child, and end it."""
     code = 1
     try:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        _in_child(prctl, mask, parent, nice)
+        prepare()
         code = work()
         sys.stdout.flush()
         sys.stderr.flush()
@@ -130,7 +139,7 @@ def interruptible() -> Iterator[None]:
     def interrupt(_number: int, _frame: object) -> None:
         raise KeyboardInterrupt
 
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    before = {number: signal.getsignal(number) for number in _MAY_BE_IGNORED}
     for number in (number for number, handler in before.items() if handler is not signal.SIG_IGN):
         signal.signal(number, interrupt)
     try:
@@ -140,10 +149,16 @@ def interruptible() -> Iterator[None]:
             signal.signal(number, handler)
 
 
+def _watched() -> set[signal.Signals]:
+    """Return the signals to read. The kernel keeps a signal that is both blocked and ignored, so an ignored one would
+    be read too."""
+    return {one for one in _WATCHED if one not in _MAY_BE_IGNORED or signal.getsignal(one) is not signal.SIG_IGN}
+
+
 @contextmanager
 def _signals_held() -> Iterator[set[signal.Signals | int]]:
     """Block signals until :func:`_wait` reads them; yield the mask that was set before."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _watched())
     try:
         yield before
     finally:
@@ -194,9 +209,9 @@ def _wait(
 ) -> list[Result]:
     """Wait for all children; pass on signals that were sent to this process alone. ``told`` is called after the first
     signal, and ``look`` every now and then."""
-    interrupted = False
+    interrupted, watched = False, _watched()
     while running := [child for child in children if child.poll() is None]:
-        info = signal.sigtimedwait(_WATCHED, LOOK_S)
+        info = signal.sigtimedwait(watched, LOOK_S)
         if look is not None:
             look()
         if info is None or info.si_signo == signal.SIGCHLD:

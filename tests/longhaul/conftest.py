@@ -106,6 +106,9 @@ class FakeEngine:
     def waits(self, stack: str = "", verb: str = "up") -> None:
         (self.folder / f"wait{stack}").write_text(verb)
 
+    def prints(self, verb: str, text: str) -> None:
+        (self.folder / f"prints-{verb}").write_text(text)
+
     def previews(self, text: str, *, stack: str = "") -> None:
         (self.folder / f"says{stack}").write_text(text)
 

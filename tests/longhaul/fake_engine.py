@@ -42,6 +42,8 @@ def main() -> int:
         sys.stdout.write(told[0].read_text(encoding="utf-8") if told else '{"steps": []}')
     if words[0] == "up":
         print(f"{stack} is made")
+    printed = folder / f"prints-{words[0]}"
+    sys.stdout.write(printed.read_text(encoding="utf-8") if printed.exists() else "")
     found = [path for path in (folder / words[0], folder / f"{words[0]}{stack}") if path.exists()]
     return int(found[0].read_text()) if found else 0
 

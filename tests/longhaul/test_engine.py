@@ -200,7 +200,7 @@ def test_a_second_interrupt_stops_and_the_next_run_finishes(checkout: Checkout, 
         process.send_signal(signal.SIGINT)
         await_log(checkout, told)
     assert process.wait(LIMIT_S) == Exit.INTERRUPTED, log.read_text()
-    assert "stopped half-way: first (Resource); the next run makes sure of them" in log.read_text()
+    assert "stopped half-way: first; the next run makes sure of them" in log.read_text()
     assert locks(checkout) == []
     (world / "hold").unlink()
     done = checkout.run(*UP, "--", "--skip-preview")

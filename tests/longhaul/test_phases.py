@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
+import subprocess
 import time
 from pathlib import Path
 
@@ -156,6 +158,36 @@ def test_an_interrupt_reaches_every_phase_once(checkout: Checkout, engine: FakeE
     assert (engine.folder / "ansible-caught").read_text() == "1"
 
 
+def test_a_hang_up_of_the_whole_group_reaches_every_phase_once(
+    checkout: Checkout, engine: FakeEngine, ansible: FakeAnsible
+) -> None:
+    """A second interrupt would make the engine stop at once."""
+    ansible.waits()
+    engine.waits("dev-objects")
+    process = checkout.start(*ALL, start_new_session=True)
+    wait_for(engine.folder / "waiting")
+    wait_for(engine.folder / "ansible-waiting")
+    os.killpg(process.pid, signal.SIGHUP)
+    assert process.wait(LIMIT_S) == Exit.INTERRUPTED
+    assert json.loads((engine.folder / "caught").read_text()) == [signal.SIGINT]
+    assert (engine.folder / "ansible-caught").read_text() == "1"
+
+
+def test_a_killed_phase_failed_and_is_not_one_that_did_not_begin(
+    checkout: Checkout, engine: FakeEngine, ansible: FakeAnsible
+) -> None:
+    engine.waits("dev-objects")
+    process = checkout.start(*ALL, stderr=subprocess.PIPE)
+    wait_for(engine.folder / "waiting")
+    pid = int((engine.folder / "waiting").read_text())
+    os.kill(int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]), signal.SIGKILL)
+    said = process.communicate(timeout=LIMIT_S)[1].decode()
+    assert process.returncode == Exit.FAILED
+    assert "objects: its process ended with -9 and left no account" in said
+    assert "failed in objects, as it says above" in said
+    assert row(said, "objects").split()[1] == "failed"
+
+
 def test_no_phase_outlives_a_killed_command(checkout: Checkout, engine: FakeEngine, ansible: FakeAnsible) -> None:
     ansible.waits()
     engine.waits("dev-objects")
@@ -172,7 +204,8 @@ def test_json_is_the_engines_alone(checkout: Checkout, engine: FakeEngine, ansib
     done = checkout.run(*ALL, "--json")
     assert done.stdout == "dev is made\ndev-objects is made\n"
     assert "a task" not in done.stderr
-    assert checkout.run(*ALL, "--json", "--verbose").stdout == done.stdout
+    for words in (("--json", "--verbose"), ("--", "--json"), ("--", "-j")):
+        assert checkout.run(*ALL, *words).stdout == done.stdout
 
 
 def test_options_that_name_resources_want_to_know_of_which_stack(checkout: Checkout, engine: FakeEngine) -> None:

@@ -19,7 +19,9 @@ def test_the_first_run_prepares_the_racks_beside_the_infrastructure(
     assert done.returncode == Exit.OK, done.stderr
     assert "preparation: done after" in done.stderr
     (log,) = (checkout.home / ".local").rglob("dev-up-*.log")
-    assert "preparation    | a task\n" in log.read_text()
+    text = log.read_text()
+    assert "preparation    | a task\n" in text
+    assert "infrastructure | dev is made\n" in text
     assert [Path(words[-1]).name for words in ansible.all_words()] == ["prepare.yml", "site.yml"]
 
 

@@ -111,6 +111,10 @@ def test_a_plugin_on_path_is_no_warning(events: Events) -> None:
     assert told(events, says("warning", warning), says("warning", "old")) == ["warning: old"]
 
 
+def test_tags_of_colours_are_left_out(events: Events) -> None:
+    assert told(events, says("error", "<{%fg 13%}>no<{%reset%}> such cloud")) == ["error: no such cloud"]
+
+
 def test_the_tasks_of_hosts_are_counted() -> None:
     tasks = Tasks()
     assert "starts" in tasks.state()
@@ -170,6 +174,16 @@ def test_what_is_awaited_is_told_now_and_then(
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == f"longhaul: [{subject.TELL_S:4.0f} s] x: state"
     assert 10 < len(lines) < 25
+
+
+def test_an_event_of_another_form_ends_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "events"
+    path.write_text(
+        '{"summaryEvent": []}\n{"diagnosticEvent": 1}\n[]\nno JSON\n' + json.dumps(says("error", "no")) + "\n"
+    )
+    with Progress(title="x", output=Output(log=None), began=0).following(Events(said=set()), path) as followed:
+        followed.look()
+    assert shown(capsys) == ["no"]
 
 
 def test_where_the_program_writes_on_the_terminal_nothing_is_added(

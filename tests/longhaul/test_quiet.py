@@ -16,6 +16,7 @@ from longhaul.cli import parse, parser
 from longhaul.context import Context
 from longhaul.exits import Exit
 from longhaul.outcome import Outcome
+from longhaul.output import Output
 from longhaul.phases import Job, Phase, run_side_by_side
 from longhaul.project import Project
 from longhaul.run_log import KEPT, new_log
@@ -24,6 +25,8 @@ from tests.longhaul.fake_ansible import FakeAnsible
 from tests.longhaul.test_phases import ALL, row, wait_for
 from tests.longhaul.test_progress import STACK, begins, ends, says
 
+NO_PID = 2**22 + 1
+"""Number that no process has (proc(5), ``/proc/sys/kernel/pid_max``)."""
 CHANGED = (begins("same", "dev", STACK), begins("update", "api"), ends("update", "api"))
 
 
@@ -105,8 +108,10 @@ def test_an_error_of_our_own_comes_before_the_summary(checkout: Checkout, engine
         first.send_signal(signal.SIGINT)
         first.wait(LIMIT_S)
     assert done.returncode == Exit.FAILED
-    assert "is already at work on dev" in done.stderr
-    assert "longhaul: failed in infrastructure, as it says above" in done.stderr
+    text = logs(checkout)[-1].read_text()
+    for said in (done.stderr, text):
+        assert "is already at work on dev" in said
+        assert "longhaul: failed in infrastructure, as it says above" in said
 
 
 def test_a_destruction_is_as_quiet(checkout: Checkout, engine: FakeEngine) -> None:
@@ -117,6 +122,64 @@ def test_a_destruction_is_as_quiet(checkout: Checkout, engine: FakeEngine) -> No
     assert "etcd (VirtualMachine) removed" in done.stderr
     assert "longhaul: dev is destroyed" in done.stderr
     assert row(done.stderr, "destruction").endswith("1 removed")
+    assert "longhaul: dev is destroyed" in logs(checkout)[0].read_text()
+
+
+@pytest.mark.parametrize("words", [["--json"], ["--", "--json"], ["--", "-j"]])
+def test_the_json_of_a_destruction_is_for_programs(checkout: Checkout, engine: FakeEngine, words: list[str]) -> None:
+    engine.has_stack()
+    engine.prints("destroy", "{}")
+    done = checkout.run("destroy", "--env", "dev", "--yes", *words)
+    assert (done.returncode, done.stdout) == (Exit.OK, "{}"), done.stderr
+
+
+def test_a_terminal_that_is_gone_changes_nothing_of_the_end(checkout: Checkout, engine: FakeEngine) -> None:
+    engine.waits()
+    with Path("/dev/full").open("wb") as full:
+        process = checkout.start(*UP, "--verbose", stdout=full, stderr=full)
+        wait_for(engine.folder / "waiting")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(LIMIT_S) == Exit.INTERRUPTED
+    assert list(checkout.home.rglob("dev.json")) == [], "its run is forgotten"
+
+
+def test_a_copy_that_cannot_be_written_ends_nothing() -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    _print_into(Output(log=Path("/dev/full"), prefix="one | "))
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_an_error_on_a_terminal_that_is_gone_is_in_the_log(checkout: Checkout, engine: FakeEngine) -> None:
+    engine.fails("stack")
+    with Path("/dev/full").open("wb") as full:
+        assert checkout.start(*UP, stdout=full, stderr=full).wait(LIMIT_S) == Exit.FAILED
+    assert "longhaul: the stack dev cannot be created" in logs(checkout)[0].read_text()
+
+
+def test_only_the_lines_of_the_phases_own_programs_are_quoted(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text("before\n")
+    alone, beside = Output(log=log), Output(log=log, prefix="one | ")
+    since = alone.size()
+    alone.note("a word\n    and more")
+    with log.open("a") as file:
+        file.write("two | of another\none | its own\n")
+    assert beside.tail(since) == "its own"
+    assert alone.tail(since) == "two | of another\none | its own"
+
+
+def test_a_log_that_was_removed_comes_back_for_its_owner_alone(tmp_path: Path) -> None:
+    output = Output(log=tmp_path / "log")
+    assert (output.size(), output.tail(0)) == (0, "")
+    for write in (lambda: output.note("a word"), lambda: _print_into(output)):
+        write()
+        assert (tmp_path / "log").stat().st_mode & 0o777 == 0o600
+        (tmp_path / "log").unlink()
+
+
+def _print_into(output: Output) -> None:
+    with output.streams(answers=False) as streams:
+        subprocess.run(["echo", "a line"], stdout=streams.stdout, check=True)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -184,6 +247,29 @@ def _await(path: Path, text: str) -> None:
             return
         select.select([], [], [], 0.02)
     raise AssertionError(path.read_text())
+
+
+@pytest.mark.parametrize("answer", ["no\n", "\x04"])
+def test_whoever_does_not_want_to_go_on_has_nothing_to_repair(
+    checkout: Checkout, engine: FakeEngine, ansible: FakeAnsible, answer: str
+) -> None:
+    keyboard, terminal = pty.openpty()
+    os.write(keyboard, answer.encode())
+    with os.fdopen(keyboard, "wb"), os.fdopen(terminal, "rb") as typed:
+        done = subprocess.run(
+            checkout.argv(*ALL[:-1]),
+            cwd=checkout.path,
+            env=checkout.variables(),
+            stdin=typed,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+            check=False,
+        )
+    assert done.returncode == Exit.FAILED
+    assert "hosts and objects: left as they are" in done.stderr
+    assert "what was done is recorded; `longhaul up --env dev` goes on from there" in done.stderr
+    assert "repair" not in done.stderr
 
 
 def test_the_engine_asks_on_the_terminal_and_shows_its_preview_there(
@@ -257,9 +343,11 @@ def test_the_last_few_logs_of_an_environment_are_kept(checkout: Checkout) -> Non
     other = new_log(Context(project=where.project, env="dev-up", lab=None), "up", environ)
     folder = other.parent
     for day in range(10, 30):
-        (folder / f"dev-up-202501{day}-000000-1.log").touch()
+        (folder / f"dev-up-202501{day}-000000-{NO_PID}.log").touch()
+    at_work = folder / f"dev-up-20250101-000000-{os.getppid()}.log"
+    at_work.touch()
     newest = new_log(where, "up", environ)
     kept = sorted(folder.glob("dev-up-2*.log"))
-    assert len(kept) == KEPT
-    assert kept[-1] == newest
+    assert len(kept) == KEPT + 1
+    assert (kept[0], kept[-1]) == (at_work, newest)
     assert other.exists()

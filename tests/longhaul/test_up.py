@@ -120,6 +120,31 @@ def test_a_signal_reaches_the_engine_once_and_ends_as_interrupted(
     assert json.loads((engine.folder / "caught").read_text()) == [number]
 
 
+def test_a_hang_up_that_is_ignored_is_left_alone(checkout: Checkout, engine: FakeEngine) -> None:
+    """As with nohup(1)."""
+    engine.has_stack()
+    engine.waits()
+    process = checkout.start(*UP, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    wait_for(engine.folder / "waiting", process)
+    process.send_signal(signal.SIGHUP)
+    # Had the hang-up been taken for an interrupt, the engine would have caught that one too.
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(LIMIT_S) == Exit.INTERRUPTED
+    assert json.loads((engine.folder / "caught").read_text()) == [signal.SIGTERM]
+
+
+@pytest.mark.parametrize("verb", ["up", "destroy"])
+@pytest.mark.parametrize("words", [["--event-log", "mine"], ["--event-log=mine"]])
+def test_a_log_of_events_of_the_users_is_refused(
+    checkout: Checkout, engine: FakeEngine, verb: str, words: list[str]
+) -> None:
+    engine.has_stack()
+    done = checkout.run(verb, "--env", "dev", "--yes", "--", *words)
+    assert done.returncode == Exit.USAGE
+    assert "--event-log cannot be given" in done.stderr
+    assert engine.calls() == []
+
+
 def test_the_engine_does_not_outlive_a_killed_command(checkout: Checkout, engine: FakeEngine) -> None:
     engine.has_stack()
     engine.waits()
