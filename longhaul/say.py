@@ -6,5 +6,6 @@ import sys
 
 
 def say(line: str) -> None:
-    """Print one line for people."""
-    print(f"longhaul: {line}", file=sys.stderr, flush=True)
+    """Print one line for people, in one write: phases that run side by side share the terminal."""
+    sys.stderr.write(f"longhaul: {line}\n")
+    sys.stderr.flush()
