@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from longhaul.arguments import add_verbose
-from longhaul.commands.up import again, is_verbose, refuse_event_log, require_consent
+from longhaul.commands.up import again, log_of, refuse_event_log, require_consent
 from longhaul.context import Context, context, enter_lab
 from longhaul.engine.change import change
 from longhaul.engine.engine import Engine, engine_for, reason
@@ -22,7 +22,6 @@ from longhaul.outcome import Done, attempt, of_engine, summary
 from longhaul.output import Output
 from longhaul.phases import wants_json
 from longhaul.progress import Progress
-from longhaul.run_log import new_log
 from longhaul.say import say
 
 if TYPE_CHECKING:
@@ -69,7 +68,7 @@ def run(invocation: Invocation) -> int:
     if not options.yes:
         _confirm(where.env)
     with interruptible():
-        log = None if is_verbose(options, invocation.rest) else new_log(where, "destroy", os.environ)
+        log = log_of(where, invocation)
         output = Output(log=log, terminal=log is None, json=wants_json(options, invocation.rest))
         progress = Progress(title="destruction", output=output, began=began)
         engine = replace(engine, progress=progress)

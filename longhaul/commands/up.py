@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from longhaul.arguments import add_max_removed, add_verbose
@@ -68,7 +69,7 @@ def run(invocation: Invocation) -> int:
             environ=os.environ,
             options=options,
             rest=invocation.rest,
-            log=None if is_verbose(options, invocation.rest) else new_log(where, "up", os.environ),
+            log=log_of(where, invocation),
             began=began,
         )
         outcomes = _run(job)
@@ -157,10 +158,12 @@ def names_of_one_stack(rest: Sequence[str]) -> list[str]:
     return [word for word in rest if word.split("=")[0] in OF_ONE_STACK or word.split("=")[0] == "-t"]
 
 
-def is_verbose(options: argparse.Namespace, rest: Sequence[str]) -> bool:
-    """Return whether to show all that the programs print: the user wants it, or asks the engine to show more than it
-    does by default, which may be a secret that must not get into a log."""
-    return options.verbose or any(word.startswith(SHOWING) for word in rest)
+def log_of(where: Context, invocation: Invocation) -> Path | None:
+    """Begin the command's log and return it; None when all that the programs print is shown: the user wants it, or asks
+    the engine to show more than it does by default, which may be a secret that must not get into a log."""
+    if invocation.options.verbose or any(word.startswith(SHOWING) for word in invocation.rest):
+        return None
+    return new_log(where, invocation.command, os.environ)
 
 
 def refuse_event_log(rest: Sequence[str]) -> None:
