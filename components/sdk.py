@@ -33,8 +33,8 @@ def lean() -> Iterator[None]:
 
     Three costs are avoided. The SDK stores the whole call stack of each declaration, which was 40% of the state and
     names folders of the operator. Python's garbage collector repeatedly examines hundreds of thousands of small objects
-    that all live until the end. And the SDK sends the engine four or five debug messages for each resource, and waits
-    for the answer to each.
+    that all live until the end (2.1 CPU s of a preview of production). And the SDK sends the engine four or five debug
+    messages for each resource, and waits for the answer to each (2.4 CPU s); it has no setting for them.
     """
     gc.disable()
     # At its end Python would examine all objects once more.
@@ -51,15 +51,16 @@ def lean() -> Iterator[None]:
 
 def forget_versions() -> None:
     """Drop the aliases that azure-native gives to each resource for each version of Azure's interface, about thirty.
-    This program has never declared a resource under such a type, and the SDK computes a URN from each. Other aliases
-    stay. Needs a stack, and affects resources that are declared afterwards."""
+    This program has never declared a resource under such a type, and the SDK computes a URN from each (1.2 CPU s of a
+    preview of production). Other aliases stay. Needs a stack, and affects resources that are declared afterwards."""
     register_stack_transformation(_without_versions)
 
 
 def wait_once() -> None:
     """Make the SDK wait for all values declared so far as for one, which fails as soon as any of them does.
 
-    Otherwise it waits for the first of thousands of values, and examines all the others again after each.
+    Otherwise it waits for the first of thousands of values, and examines all the others again after each: 3.9 CPU s of
+    a preview of production. It has no setting for that.
     """
     with SETTINGS.lock:
         known = tuple(SETTINGS.outputs)

@@ -33,10 +33,11 @@ def actions() -> tuple[str, ...]:
 
 
 def permissions(share: Share[AzureSite], reader: Reader, subscription: str) -> Iterator[Finding]:
-    """Check that the role's actions are granted at the subscription or above it:
-    learn.microsoft.com, "Permissions - List" of the Authorization API, which "Resource Manager authentication API" asks
-    at a subscription. An action is granted when it is among the ``actions`` of any entry and not among the
-    ``notActions`` of the same entry."""
+    """Check that the role's actions are granted at the subscription or above it. An action is granted when some entry
+    has it among its ``actions`` and not among its ``notActions``.
+
+    Sources: learn.microsoft.com, "Permissions - List" of the Authorization API; "Resource Manager authentication API",
+    which asks it at a subscription."""
     path = f"/subscriptions/{subscription}/providers/Microsoft.Authorization/permissions"
     granted = list(reader.pages(path, version=PERMISSIONS_VERSION))
     missing = [action for action in actions() if not _granted(action, granted)]

@@ -15,7 +15,10 @@ PUBLIC_ADDRESS = Rule(
 
 PUBLIC_INTERFACE = Rule(
     id="public-interface",
-    reason="No machine has a public address, said where the machine is declared and not left to its subnet.",
+    reason=(
+        "No machine has a public address. The declaration of its interface says so, and does not rely on the subnet's "
+        "default."
+    ),
     source="AWS Security Hub EC2.9 and EC2.25; CIS Azure v4.0.0, 8.7",
 )
 
@@ -27,7 +30,10 @@ PUBLIC_LOAD_BALANCER = Rule(
 
 PUBLIC_ROUTE = Rule(
     id="public-route",
-    reason="Only the subnets of NAT gateways have a route by an internet gateway: with one, an address is enough.",
+    reason=(
+        "Only the subnets of NAT gateways have a route to an internet gateway. In any other subnet, a machine with a "
+        "public address would be reachable."
+    ),
     source="AWS Security Hub EC2.172; components/aws/network.py",
 )
 
@@ -67,8 +73,8 @@ STORE_ANONYMOUS = Rule(
 VAULT_RECOVERABLE = Rule(
     id="vault-recoverable",
     reason=(
-        "A vault keeps what is deleted and cannot be purged before, since it is the only place of the authorities' "
-        "keys; where the environment is declared destroyable, purging is what `destroy` does."
+        "A vault keeps deleted secrets for its retention and cannot be purged during it, because the authorities' "
+        "keys are nowhere else. An environment that is declared destroyable is exempt: `destroy` purges its vault."
     ),
     source="CIS Azure v4.0.0, 9.3.5; docs/certificates.md",
 )
@@ -122,7 +128,10 @@ IAM_RESOURCES = Rule(
 
 IAM_PRINCIPALS = Rule(
     id="iam-principals",
-    reason="Roles, buckets and keys let in whom they name, a provider's identities by audience and subject.",
+    reason=(
+        "Policies of roles, buckets and keys name the principals that they admit. Identities of an identity provider "
+        "are named by audience and subject."
+    ),
     source="docs.aws.amazon.com, Create a role for OpenID Connect federation; AWS Security Hub KMS.5",
 )
 
@@ -185,8 +194,8 @@ SECRET_IN_PLAIN = Rule(
 TAGS = Rule(
     id="tags",
     reason=(
-        "Whatever takes tags says its environment, its site, and of machines their pool or role, besides the "
-        "environment's own tags: what has none is found by nobody."
+        "Every resource that takes tags has those of its environment and site, machines also that of their pool or "
+        "role. Nobody finds a resource without tags."
     ),
     source="the environment file's `tags`; components/tags.py",
 )

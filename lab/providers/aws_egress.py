@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from lab.providers.aws_kinds import AwsRefusedError, Call, Described, Kind, arn, deletes, gone_is_fine, specification
+from lab.providers.aws_calls import AwsRefusedError, Call, Described, Kind, arn, deletes, gone_is_fine, specification
 
 ENDED = ("deleting", "deleted", "failed")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from lab.providers.aws_kinds import Call, Kind, code_of, missing
+from lab.providers.aws_calls import Call, Kind, code_of, missing
 from lab.providers.aws_templates import flag
 
 GROUP_SETTINGS = {

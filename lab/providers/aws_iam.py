@@ -6,7 +6,7 @@ import json
 from functools import partial
 from typing import Any
 
-from lab.providers.aws_kinds import Call, Kind, absent_is_none, given, gone_is_fine, tag_list, tag_outputs
+from lab.providers.aws_calls import Call, Kind, absent_is_none, given, gone_is_fine, tag_list, tag_outputs
 
 CONFLICT = ("DeleteConflict",)
 

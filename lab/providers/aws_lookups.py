@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lab.providers.aws_kinds import AwsRefusedError, Call, Described, tag_outputs
+from lab.providers.aws_calls import AwsRefusedError, Call, Described, tag_outputs
 from lab.providers.aws_routes import TABLES
 from lab.providers.aws_vpc import SUBNETS, VPCS
 from lab.providers.aws_vpn import GATEWAYS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lab.providers.aws_kinds import Call, Described, Kind, code_of, given, gone_is_fine, specification, tag_list
+from lab.providers.aws_calls import Call, Described, Kind, code_of, given, gone_is_fine, specification, tag_list
 
 OPEN = ("initiating-request", "pending-acceptance", "provisioning", "active")
 

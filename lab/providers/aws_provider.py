@@ -14,10 +14,10 @@ from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2
 
 from clouds.aws.session import Session
+from lab.providers.aws_calls import AwsRefusedError, Call, Kind, tag_list
 from lab.providers.aws_egress import egress_kinds
 from lab.providers.aws_groups import group_kinds
 from lab.providers.aws_iam import iam_kinds
-from lab.providers.aws_kinds import AwsRefusedError, Call, Kind, tag_list
 from lab.providers.aws_lookups import known_lookups, look_up
 from lab.providers.aws_peering import peering_kinds
 from lab.providers.aws_routes import route_kinds

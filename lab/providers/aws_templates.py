@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lab.providers.aws_kinds import (
+from lab.providers.aws_calls import (
     AwsRefusedError,
     Call,
     Described,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from lab.providers.aws_kinds import (
+from lab.providers.aws_calls import (
     Call,
     Described,
     Kind,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from lab.providers.aws_kinds import Call, Described, Kind, arn, deletes, given, gone_is_fine, specification
+from lab.providers.aws_calls import Call, Described, Kind, arn, deletes, given, gone_is_fine, specification
 
 IN_USE = ("IncorrectState", "VpnConnectionLimitExceeded")
 TUNNEL_OPTIONS = {

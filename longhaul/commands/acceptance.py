@@ -17,7 +17,7 @@ from longhaul.commands.up import require_consent
 from longhaul.context import Context, context, enter_lab, state_folder
 from longhaul.exits import CommandError, Exit
 from longhaul.invocation import Invocation
-from longhaul.say import say
+from longhaul.say import ask, say
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -146,8 +146,8 @@ def _said(environment: Environment, budget: Budget, *, reuse: bool) -> str:
 
 def _confirm(env: str, *, reuse: bool) -> None:
     what = "changes the size of a pool" if reuse else "makes everything of it, and takes it down again"
-    typed = input(f"This {what}. Type the environment's name, {env}: ")
-    if typed.strip() != env:
+    typed = ask(f"This {what}. Type the environment's name, {env}: ")
+    if typed != env:
         raise CommandError(f"that is not {env!r}; nothing was done")
 
 

@@ -22,7 +22,7 @@ from longhaul.outcome import Done, attempt, of_engine, summary
 from longhaul.output import Output
 from longhaul.phases import wants_json
 from longhaul.progress import Progress
-from longhaul.say import say
+from longhaul.say import ask, say
 
 if TYPE_CHECKING:
     from components.model import Environment
@@ -156,8 +156,8 @@ def _refuse_unknown(engine: Engine, pending: tuple[Pending, ...]) -> None:
 
 
 def _confirm(env: str) -> None:
-    typed = input(
+    typed = ask(
         f"This destroys everything of {env}, its etcd clusters and their data too. Type the environment's name: "
     )
-    if typed.strip() != env:
+    if typed != env:
         raise CommandError(f"that is not {env!r}; nothing was done")

@@ -22,7 +22,7 @@ from longhaul.outcome import Outcome, summary, summed_up
 from longhaul.output import Output
 from longhaul.phases import Job, Phase, Preparation, not_begun, phases, preparing, run_phase, run_side_by_side
 from longhaul.run_log import new_log
-from longhaul.say import say
+from longhaul.say import ask, say
 
 if TYPE_CHECKING:
     from components.model import Environment
@@ -117,12 +117,7 @@ def _beside(job: Job) -> AbstractContextManager[Preparation | None]:
 
 def _consent(side: Sequence[Phase]) -> Exit:
     """Ask whether to go on. The engine asked about the infrastructure; two phases side by side cannot ask."""
-    try:
-        typed = input(f"Now {' and '.join(side)}, without further questions. Go on? (yes/no) ")
-    except EOFError:
-        typed = "no"
-        print()
-    if typed.strip() == "yes":
+    if ask(f"Now {' and '.join(side)}, without further questions. Go on? (yes/no) ") == "yes":
         return Exit.OK
     say(f"{' and '.join(side)}: left as they are")
     return Exit.FAILED

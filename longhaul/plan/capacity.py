@@ -89,7 +89,7 @@ def _of(environment: Environment) -> Iterator[tuple[tuple[str, str], Capacity]]:
     for site, number in hosts.items():
         gpus = sum(host.gpus for host in environment.hosts if host.site == site)
         yield (
-            ("racks", site),
+            ("hosts", site),
             Capacity(nodes=Span(least=number, most=number), gpus=Span(least=gpus, most=gpus), cores=None),
         )
 

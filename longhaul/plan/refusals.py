@@ -188,7 +188,7 @@ def _settings(case: Case) -> Iterator[tuple[Settings, Settings]]:
 def _nodes(case: Case) -> Iterator[Finding]:
     """Yield a finding when more of the pools' maximum is removed than may be removed at once. A group that is replaced
     counts as removed."""
-    rows = [row for row in case.rows if row.before is not None and row.name != "racks"]
+    rows = [row for row in case.rows if row.before is not None and row.name != "hosts"]
     before = sum(row.before.nodes.most for row in rows if row.before is not None)
     replaced = _replaced_pools(case)
     removed = {row.name: _removed(row, whole=row.name in replaced) for row in rows}

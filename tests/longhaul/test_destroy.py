@@ -6,6 +6,8 @@ import os
 import pty
 import subprocess
 
+import pytest
+
 from longhaul.exits import Exit
 from tests.longhaul.conftest import LIMIT_S, UP, Checkout, FakeEngine
 
@@ -49,9 +51,10 @@ def test_without_a_terminal_consent_has_to_be_given(checkout: Checkout, engine: 
     assert engine.calls() == []
 
 
-def test_another_name_is_no_consent(checkout: Checkout, engine: FakeEngine) -> None:
+@pytest.mark.parametrize("answer", ["prod", "\x04"], ids=["name", "end of input"])
+def test_another_answer_is_no_consent(checkout: Checkout, engine: FakeEngine, answer: str) -> None:
     engine.has_stack()
-    done = typed(checkout, "prod")
+    done = typed(checkout, answer)
     assert done.returncode == Exit.FAILED
     assert b"nothing was done" in done.stderr
     assert engine.calls() == []

@@ -11,7 +11,7 @@ import grpc
 import pytest
 from pulumi.runtime.proto import provider_pb2
 
-from lab.providers.aws_kinds import Kind
+from lab.providers.aws_calls import Kind
 from lab.providers.aws_provider import AwsProvider, known_kinds
 from lab.providers.aws_templates import template_data
 from lab.providers.aws_vpn import tunnels_of
