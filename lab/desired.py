@@ -193,6 +193,8 @@ class MachineState:
     phase: Literal["absent", "starting", "running", "stopped", "failed"]
     generation: str = ""
     reason: str = ""
+    reported: bool = False
+    """Whether the guest has reported to the cloud that it is there. It does before it processes its user data."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,6 +228,12 @@ class Hypervisor(Protocol):
 
     async def wait_settled(self, machine_id: str, *, timeout_s: float) -> MachineState:
         """Wait until one machine is as it should be (``running``, ``stopped`` or ``absent``) or ``failed``.
+
+        Raises TimeoutError.
+        """
+
+    async def wait_reported(self, machine_id: str, *, timeout_s: float) -> MachineState:
+        """Wait until the guest of one machine has reported, or the machine is settled.
 
         Raises TimeoutError.
         """

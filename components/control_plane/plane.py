@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pulumi
@@ -172,14 +172,27 @@ class ControlPlane(ComponentResource):
 
     def _made(self, role: Role, *, backend_pool_id: Output[str] | None = None) -> list[Readiness]:
         """Make the machines of one role at once, and return the readiness of each. The guards make sure that they are
-        replaced one at a time."""
-        ready: list[Readiness] = []
-        for machine in members(self._machines, role):
-            made = self._machine(machine, backend_pool_id=backend_pool_id)
-            if role is Role.API:
-                self.api_principal_ids[machine.name] = made.principal_id
-            ready.append(self._readiness(machine, made))
-        return ready
+        replaced one at a time.
+
+        A wait for readiness holds one of the engine's slots, and one of the four workers that the SDK gives to all
+        dynamic resources, credentials among them. So it begins only when all that the machine needs is there: the
+        members of its etcd cluster, which are ready as a quorum, or the API server's credential for the etcd clusters.
+        """
+        made = {
+            machine: self._machine(machine, backend_pool_id=backend_pool_id)
+            for machine in members(self._machines, role)
+        }
+        if role is Role.API:
+            self.api_principal_ids |= {machine.name: one.principal_id for machine, one in made.items()}
+            return [self._readiness(machine, one, after=self._etcd_access(machine)) for machine, one in made.items()]
+        return [self._readiness(machine, one, after=list(made.values())) for machine, one in made.items()]
+
+    def _etcd_access(self, machine: Machine) -> list[pulumi.Resource]:
+        return [
+            self.certificates[certificate.name]
+            for certificate in self._planned
+            if certificate.holder == machine.name and self._opens_etcd(certificate)
+        ]
 
     def _machine(self, machine: Machine, *, backend_pool_id: Output[str] | None) -> ControlMachine:
         environment = self._args.environment
@@ -209,7 +222,7 @@ class ControlPlane(ComponentResource):
             opts=self._child,
         )
 
-    def _readiness(self, machine: Machine, made: ControlMachine) -> Readiness:
+    def _readiness(self, machine: Machine, made: ControlMachine, *, after: Sequence[pulumi.Resource]) -> Readiness:
         return Readiness(
             f"{machine.name}-ready",
             ReadinessArgs(
@@ -219,5 +232,5 @@ class ControlPlane(ComponentResource):
                 machine_id=made.machine_id,
                 prefix=name_prefix(self._args.environment),
             ),
-            opts=self._child,
+            opts=ResourceOptions(parent=self, depends_on=after),
         )

@@ -65,6 +65,7 @@ class Keeper:
             "address": str(spec.address.ip) if spec else "",
             "public": str(spec.public) if spec and spec.public else "",
             "phase": state.phase,
+            "reported": state.reported,
             "generation": state.generation,
             "reason": state.reason,
         }
@@ -105,8 +106,15 @@ class Keeper:
 
     async def settled(self, timeout_s: float) -> MachineState:
         """Wait until the machine is as it should be, or has failed, and return its state; raises TimeoutError."""
+        return await self._awaited(self._is_settled, timeout_s)
+
+    async def reported(self, timeout_s: float) -> MachineState:
+        """Wait until the guest has reported, or the machine is settled, and return its state; raises TimeoutError."""
+        return await self._awaited(lambda: self._state.reported or self._is_settled(), timeout_s)
+
+    async def _awaited(self, condition: Callable[[], bool], timeout_s: float) -> MachineState:
         async with asyncio.timeout(timeout_s):
-            while not self._is_settled():
+            while not condition():
                 await self._news.wait()
         return self._state
 
@@ -203,13 +211,14 @@ class Keeper:
         report = self._parts.boot_report(process)
         if report.phase == "starting" and now > self._boot_deadline:
             limit = self._parts.settings.boot_timeout_s
-            self._tell("failed", f"cloud-init has not finished within {limit:g} s; see its console log")
+            reason = f"cloud-init has not finished within {limit:g} s; see its console log"
+            self._tell("failed", reason, reported=report.reported)
         elif report.phase == "starting":
-            self._tell("starting")
+            self._tell("starting", reported=report.reported)
             return _LOOK_S
         else:
             self._failures = 0
-            self._tell(report.phase, report.reason)
+            self._tell(report.phase, report.reason, reported=True)
         return None
 
     async def _power_on(self, spec: Machine) -> float | None:
@@ -247,11 +256,17 @@ class Keeper:
             await asyncio.sleep(0.02)
         return code
 
-    def _tell(self, phase: Literal["absent", "starting", "running", "stopped", "failed"], reason: str = "") -> None:
+    def _tell(
+        self,
+        phase: Literal["absent", "starting", "running", "stopped", "failed"],
+        reason: str = "",
+        *,
+        reported: bool = False,
+    ) -> None:
         """Set the state that a step found, unless the specification has changed meanwhile: then the next step sets
         it."""
         if self._acting is not self._spec:
             return
         generation = self._spec.generation if self._spec is not None else self._state.generation
-        self._state = MachineState(phase=phase, generation=generation, reason=reason)
+        self._state = MachineState(phase=phase, generation=generation, reason=reason, reported=reported)
         self._announce()

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from ipaddress import IPv4Interface, IPv4Network
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from lab.cgroups import Group
 from lab.desired import CommandResult, Machine, Network
@@ -37,6 +37,8 @@ class BootReport:
 
     phase: Literal["starting", "running", "failed"]
     reason: str = ""
+    reported: bool = True
+    """Whether the guest has reported to the cloud."""
 
 
 def place(machine: Machine) -> dict[str, str]:
@@ -168,16 +170,18 @@ class MachineParts:
                 await asyncio.to_thread(shutil.rmtree, directory)
 
     def boot_report(self, process: nspawn.Process) -> BootReport:
-        """Return the result of this boot, from cloud-init's ``result.json``, which each boot writes anew."""
+        """Return the result of this boot, from cloud-init's files, which each boot writes anew.
+
+        The guest reports to the cloud at the end of cloud-init's first stage, before user data is processed: so does
+        Azure's data source (cloud-init 22.4.2, ``sources/DataSourceAzure.py``, ``crawl_metadata``).
+        """
         leader = process.leader()
-        content = None if leader is None else _cloud_init_result(leader)
-        if content is None:
-            return BootReport("starting")
-        try:
-            result = json.loads(content)["v1"]
-            errors = [str(error) for error in result["errors"]]
-        except (ValueError, KeyError, TypeError):
-            return BootReport("starting")
+        result = None if leader is None else _cloud_init_file(leader, "result.json")
+        if result is None or "errors" not in result:
+            status = None if leader is None else _cloud_init_file(leader, "status.json")
+            first = (status or {}).get("init-local") or {}
+            return BootReport("starting", reported=bool(first.get("finished")))
+        errors = [str(error) for error in result["errors"]]
         if errors:
             return BootReport("failed", f"cloud-init: {'; '.join(errors)}; see {self.console_log()}")
         return BootReport("running")
@@ -198,12 +202,17 @@ class MachineParts:
                 group.remove(timeout_s=0)
 
 
-def _cloud_init_result(leader: int) -> bytes | None:
-    """Read cloud-init's result of this boot. Until the link in /run exists, the file on disk may be an earlier
-    boot's."""
-    if not os.path.lexists(f"/proc/{leader}/root/run/cloud-init/result.json"):
+def _cloud_init_file(leader: int, name: str) -> dict[str, Any] | None:
+    """Read what cloud-init wrote about this boot; None when it is not there or half written. Until the link in /run
+    exists, the file on disk may be an earlier boot's."""
+    if not os.path.lexists(f"/proc/{leader}/root/run/cloud-init/{name}"):
         return None
-    return nspawn.read_inside(leader, "/var/lib/cloud/data/result.json")
+    content = nspawn.read_inside(leader, f"/var/lib/cloud/data/{name}")
+    try:
+        document = json.loads(content or b"")["v1"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    return document if isinstance(document, dict) else None
 
 
 async def _captured(argv: list[str], script: str, group: Group, timeout_s: float) -> CommandResult:

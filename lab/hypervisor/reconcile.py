@@ -125,6 +125,11 @@ class LabHypervisor:
         keeper = self._by_id(machine_id)
         return MachineState(phase="absent") if keeper is None else await keeper.settled(timeout_s)
 
+    async def wait_reported(self, machine_id: str, *, timeout_s: float) -> MachineState:
+        """See :meth:`lab.desired.Hypervisor.wait_reported`."""
+        keeper = self._by_id(machine_id)
+        return MachineState(phase="absent") if keeper is None else await keeper.reported(timeout_s)
+
     async def run(self, machine_id: str, script: str, *, timeout_s: float) -> CommandResult:
         """See :meth:`lab.desired.Hypervisor.run`. A script that takes too long has exit code 124.
 

@@ -42,6 +42,18 @@ def test_no_machine_waits_for_another(program: Program) -> None:
         assert not machine.after & (machines | ready), machine.name
 
 
+def test_a_machine_is_waited_for_once_all_that_it_needs_is_there(program: Program) -> None:
+    # Whatever the number of servers: a wait holds one of the four workers of all dynamic resources.
+    waits = {wait.name: wait for wait in program.of(READINESS)}
+    for role in ("etcd", "events"):
+        members = {machine.name for machine in _machines(program, role)}
+        assert len(members) == 3
+        for member in members:
+            assert waits[f"{member}-ready"].after >= members
+    for server in _machines(program, "api"):
+        assert waits[f"{server.name}-ready"].after >= {server.name, f"{server.name}-etcd-client"}
+
+
 def test_every_place_that_a_machine_may_have_is_guarded() -> None:
     lab = load(STACKS / "Pulumi.lab.yaml")
     with mock.patch("components.control_plane.guard.ResourceHook", side_effect=lambda name, _callback: name):

@@ -55,7 +55,7 @@ class Actions:
 
     def instance_view(self, document: Document) -> dict[str, Any]:
         """Return the machine's power state and agent."""
-        return instance_view(document, phase=self._machines.state(document.id).phase)
+        return instance_view(document, self._machines.state(document.id))
 
 
 def _script(body: Any) -> str:

@@ -41,7 +41,8 @@ class Machines:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def created(self, machine: Document, *, timeout_s: float = PROVISION_TIMEOUT_S) -> str:
-        """Start the operation of a machine that was put, and return it; it ends when the machine runs."""
+        """Start the operation of a machine that was put, and return it; it ends when the guest has reported, which says
+        nothing about what its user data orders."""
         operation = self._operations.start(resource_id=machine.id)
         self._set(machine.id, state="Updating" if machine.hidden.get("state") == "Succeeded" else "Creating")
         self.spawn(self._provision(machine.id, operation, timeout_s))
@@ -117,13 +118,13 @@ class Machines:
         await self._follower.applied(self._store.revision)
         machine = self._store.get(machine_id)
         if machine and machine.hidden.get("power") == "running":
-            settled = await self._settled(machine_id, timeout_s)
+            settled = await self._reported(machine_id, timeout_s)
         else:
-            settled = MachineState(phase="running")  # switched off on purpose: nothing to wait for
+            settled = MachineState(phase="running", reported=True)  # switched off on purpose: nothing to wait for
         machine = self._store.get(machine_id)
         if machine is None or machine.hidden.get("state") == "Deleting":
             self._operations.fail(operation, ArmError(409, "OperationPreempted", "A later deletion took over."))
-        elif settled.phase == "running":
+        elif settled.reported:
             self._set(machine_id, state="Succeeded", error=None)
             self._operations.succeed(operation)
         else:
@@ -131,9 +132,9 @@ class Machines:
             self._set(machine_id, state="Failed", error=error.document()["error"])
             self._operations.fail(operation, error)
 
-    async def _settled(self, machine_id: str, timeout_s: float) -> MachineState:
+    async def _reported(self, machine_id: str, timeout_s: float) -> MachineState:
         try:
-            return await self._hypervisor.wait_settled(machine_id.lower(), timeout_s=timeout_s)
+            return await self._hypervisor.wait_reported(machine_id.lower(), timeout_s=timeout_s)
         except TimeoutError:
             return MachineState(phase="failed", reason=f"the machine did not report ready within {timeout_s:.0f} s")
 
@@ -157,9 +158,9 @@ class Machines:
             return
         await self._follower.applied(self._store.revision)
         await self._hypervisor.switch_on(machine_id.lower())
-        settled = await self._settled(machine_id, PROVISION_TIMEOUT_S)
+        settled = await self._reported(machine_id, PROVISION_TIMEOUT_S)
         machine = self._store.get(machine_id)
-        if settled.phase != "running" and machine:
+        if not settled.reported and machine:
             self._operations.fail(operation, _provisioning_error(machine, settled))
         else:
             self._operations.succeed(operation)

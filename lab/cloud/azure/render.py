@@ -8,6 +8,7 @@ from lab.cloud.azure.ids import ASSIGNMENT_TYPE
 from lab.cloud.azure.schema import user_assigned_identity, virtual_network
 from lab.cloud.azure.schema.base import TypeSpec
 from lab.cloud.store import Document, Store
+from lab.desired import MachineState
 
 WITHOUT_STATE = frozenset({ASSIGNMENT_TYPE, user_assigned_identity.TYPE})
 
@@ -44,9 +45,11 @@ def _identity(store: Store, identity: dict[str, Any]) -> dict[str, Any]:
     return {**identity, "userAssignedIdentities": shown}
 
 
-def instance_view(document: Document, *, phase: str) -> dict[str, Any]:
+def instance_view(document: Document, machine: MachineState) -> dict[str, Any]:
     """Return a machine's ``instanceView``: provisioning and power, as status codes."""
     state = str(document.hidden.get("state", "Succeeded")).lower()
+    # A guest whose user data is still processed, or has failed, runs all the same.
+    phase = "running" if machine.reported else machine.phase
     power = {
         "running": "running",
         "starting": "starting",

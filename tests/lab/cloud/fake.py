@@ -37,12 +37,15 @@ class FakeHypervisor:
         if given:
             return given
         phase = "running" if machine.running else "stopped"
-        return MachineState(phase=phase, generation=machine.generation)
+        return MachineState(phase=phase, generation=machine.generation, reported=machine.running)
 
     async def wait_settled(self, machine_id: str, *, timeout_s: float) -> MachineState:
         if self.hold:
             await asyncio.wait_for(self.hold.wait(), timeout_s)
         return self.machine_state(machine_id)
+
+    async def wait_reported(self, machine_id: str, *, timeout_s: float) -> MachineState:
+        return await self.wait_settled(machine_id, timeout_s=timeout_s)
 
     async def switch_on(self, machine_id: str) -> None:
         machine = self.machine(machine_id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -46,14 +46,24 @@ def test_a_machine_is_being_made_until_it_runs(live: Live) -> None:
 
 def test_a_machine_that_does_not_come_up_says_why(live: Live) -> None:
     prepared(live)
-    live.hypervisor.phases["api-0"] = MachineState(phase="failed", reason="cloud-init: no such file")
+    live.hypervisor.phases["api-0"] = MachineState(phase="failed", reason="no such disk")
     ended = live.wait(live.arm("PUT", estate.VM, estate.machine()))
     assert ended["status"] == "Failed"
-    assert "cloud-init: no such file" in ended["error"]["message"]
+    assert "no such disk" in ended["error"]["message"]
     assert state(live) == "Failed"
     live.hypervisor.phases.clear()
     assert live.wait(live.arm("PUT", estate.VM, estate.machine()))["status"] == "Succeeded"
     assert state(live) == "Succeeded"
+
+
+@pytest.mark.parametrize("phase", ["starting", "failed"])
+def test_a_creation_ends_when_the_guest_reports_whatever_its_user_data_does(
+    live: Live, phase: Literal["starting", "failed"]
+) -> None:
+    prepared(live)
+    live.hypervisor.phases["api-0"] = MachineState(phase=phase, reason="cloud-init: no such file", reported=True)
+    assert live.wait(live.arm("PUT", estate.VM, estate.machine()))["status"] == "Succeeded"
+    assert powers(live) == ["ProvisioningState/succeeded", "PowerState/running"]
 
 
 def test_a_machine_made_again_is_another_one(live: Live) -> None:

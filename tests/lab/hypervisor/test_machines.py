@@ -21,6 +21,7 @@ pytestmark = pytest.mark.lab
 FAILING = (
     b"#cloud-config\nlocale: C.UTF-8\nssh_genkeytypes: []\nwrite_files: [{path: /proc/nowhere/file, content: x}]\n"
 )
+WAITING = b"#cloud-config\nlocale: C.UTF-8\nssh_genkeytypes: []\nruncmd: ['until [ -e /run/go ]; do sleep 0.1; done']\n"
 
 
 def world(*machines: Machine) -> World:
@@ -151,6 +152,16 @@ def test_a_new_generation_starts_afresh(running: Lab) -> None:
     ]
     assert running.inside("alpha", "cat /etc/machine-id").stdout != identity
     assert running.inside("alpha", curl("http://169.254.169.254/")).stdout.endswith(": 10.1.0.4\n")
+
+
+def test_a_guest_reports_before_its_user_data_is_processed(lab: Lab) -> None:
+    lab.apply(world(machine("slow", "10.1.0.7/24", user_data=WAITING)))
+    eventually(lambda: lab.machine("slow")["reported"], what="slow reports")
+    assert lab.machine("slow")["phase"] == "starting"
+    lab.inside("slow", "touch /run/go")
+    lab.await_phase("running", "slow")
+    lab.apply(world())
+    lab.await_phase("absent", "slow")
 
 
 def test_a_failed_cloud_init_is_said(lab: Lab) -> None:
