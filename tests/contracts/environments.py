@@ -15,7 +15,7 @@ from components.model.load import parse
 from tests.contracts.there import aws_parts, azure_parts, teller
 from tests.support.declared import Declared, Program, declare, plain
 from tests.support.hosts import STACKS
-from tests.support.whole import cloud, declare_objects, with_few_machines, without_hooks
+from tests.support.whole import cloud, declare_objects, without_hooks
 
 LONG = "a-longer-environment"
 """A name of the maximum length."""
@@ -76,10 +76,9 @@ def declared(name: str) -> tuple[Declared, ...]:
 
 
 def infrastructure(environment: Environment) -> Program:
-    """Declare the first stack."""
-    few = with_few_machines(environment)
+    """Declare the first stack, control plane of full size included."""
     with without_hooks():
-        return declare(lambda: Cluster(few).outputs, answer=_answer, told=teller(few))
+        return declare(lambda: Cluster(environment).outputs, answer=_answer, told=teller(environment))
 
 
 def _answer(resource: Declared) -> dict[str, Any]:
