@@ -1,4 +1,4 @@
-"""Lists the clouds: the three built-in ones, and those of installed packages.
+"""Lists the clouds: the three built-in ones, and those of installed packages. A new cloud needs no edit here.
 
 A package adds a cloud with an entry point of the group ``longhaul.clouds``. The entry point names a class that is
 called without arguments and whose instance implements :class:`~clouds.base.cloud.Cloud`.

@@ -194,7 +194,7 @@ class MachineState:
     generation: str = ""
     reason: str = ""
     reported: bool = False
-    """Whether the guest has reported to the cloud that it is there. It does before it processes its user data."""
+    """True when the guest has reported to the cloud that it is there. It does so before it processes its user data."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from pulumi.runtime import register_stack_transformation
 
 from components.model import load, plan
 from components.model.load import check_neighbours
-from components.policies import enforcing
+from components.policy_hooks import enforcing
 from components.sdk import forget_versions, lean, wait_once
 
 STACKS = Path(__file__).resolve().parent

@@ -27,7 +27,8 @@ def main(place: Place[AwsSite]) -> Iterator[Main]:
 
 
 def of_site(place: Place[AwsSite]) -> Iterator[Sized]:
-    """Yield the names of the roles of its nodes and of the node controller, which works in every site."""
+    """Yield the names of two IAM roles: that of the site's nodes, and that of the node controller, which works in every
+    site."""
     controller = place.cloud_name(f"{place.environment}-node-controller")
     yield from (Sized(what="a role", name=name, most=ROLE) for name in (node_role(place), controller))
 

@@ -187,4 +187,4 @@ def _dry_run(reader: Reader, region: str, sites: tuple[str, ...]) -> Finding:
             if error.code == "UnauthorizedOperation":
                 return problem(f"AWS {region}: ec2:CreateVpc is not allowed", *sites, do=f"the policy of {PAGE}")
             raise
-    raise NotAskedError(f"AWS {region} answered a dry run as if it were none")
+    raise NotAskedError(f"AWS {region} did not treat a dry run as one: look for a VPC with the range 10.0.0.0/28")

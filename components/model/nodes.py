@@ -23,7 +23,8 @@ POD_ADDRESSES = 2 ** (32 - POD_PREFIX)
 MAX_PODS = POD_ADDRESSES
 """Largest number of pods on one node. Every address of the range is for a pod: `host-local` gets the range's first and
 last address as its bounds, so it keeps none for network and broadcast, and the pods' gateway is the node's own address.
-The kubelet also counts pods in the host's network, so a node never has more pods than addresses."""
+The kubelet also counts pods in the host's network, so a node never has more pods than addresses. To change it, change
+``POD_PREFIX`` of the address plan."""
 
 ETHERNET_MTU = 1500
 """Largest packet in bytes between sites without tunnels, and inside a site where no larger size is known."""

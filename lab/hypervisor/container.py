@@ -34,7 +34,8 @@ class Container:
         return self.run / "exit"
 
     def process(self) -> nspawn.Process | None:
-        """Return its process, if it runs; a new daemon finds the process that the previous daemon started."""
+        """Return the container's process; None while it does not run. A new daemon also finds a process that a previous
+        one started."""
         if self._process is None or not self._process.alive():
             self._process = nspawn.running().get(self.name)
         return self._process

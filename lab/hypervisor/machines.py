@@ -38,7 +38,7 @@ class BootReport:
     phase: Literal["starting", "running", "failed"]
     reason: str = ""
     reported: bool = True
-    """Whether the guest has reported to the cloud."""
+    """True when the guest has reported to the cloud."""
 
 
 def place(machine: Machine) -> dict[str, str]:

@@ -202,7 +202,7 @@ def _hosts(case: Case) -> Iterator[Finding]:
         return
     staying = {host.name for host in case.after.hosts}
     removed = {host.name: 1 for host in case.base.hosts if host.name not in staying}
-    yield from _too_many(case, removed, len(case.base.hosts), noun="host", of="the racks")
+    yield from _too_many(case, removed, len(case.base.hosts), noun="host", of="the hosts")
 
 
 def _too_many(case: Case, removed: dict[str, int], before: int, *, noun: str, of: str) -> Iterator[Finding]:
@@ -253,6 +253,6 @@ REFUSALS = (
     Refusal(id="addresses", look=_addresses, engine="the address plan's; not what else has an address"),
     Refusal(id="in-use", look=_held, engine="all of it"),
     Refusal(id="nodes", look=_nodes, engine="nothing"),
-    Refusal(id="hosts", look=_hosts, engine="nothing: racks are in no stack"),
+    Refusal(id="hosts", look=_hosts, engine="nothing: hosts are in no stack"),
 )
 """Refusals in the order in which a plan reports them; docs/plan.md has the table. Policies are judged separately."""

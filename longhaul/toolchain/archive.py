@@ -34,7 +34,8 @@ def index(folder: Path, *, suite: str, arch: str) -> None:
 
 
 def versions(folder: Path) -> dict[str, str]:
-    """Return the packages of an indexed folder with their versions; several versions of one are joined by commas."""
+    """Return the packages of an indexed folder with their versions. If a package has several, they are joined by
+    commas."""
     text = (folder / "Packages").read_text(encoding="utf-8")
     found: dict[str, str] = {}
     for stanza in text.split("\n\n"):

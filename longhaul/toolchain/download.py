@@ -121,7 +121,7 @@ class Downloader:
         if opening.response is not None:
             return opening.response
         if isinstance(opening.error, urllib.error.HTTPError):
-            raise UnreachableError(f"{host} answers {opening.error.code} for it")
+            raise UnreachableError(f"{host} answered HTTP {opening.error.code} for it")
         reason: object = opening.error or f"no answer within {self.answer_s:g} s"
         reason = getattr(reason, "reason", reason)
         self.unreachable[host] = f"{host} cannot be reached ({getattr(reason, 'strerror', None) or reason})"

@@ -18,7 +18,7 @@ from clouds.base.tagging import SITE
 from components import immutable_guard
 from components.control_plane.guard import DestructionGuard, confirmed
 from components.model import Environment, parse, plan, policy
-from components.policies import enforcing
+from components.policy_hooks import enforcing
 
 ENVIRONMENT = Path("environment.json")
 """File with the environment, in place of the stack file."""

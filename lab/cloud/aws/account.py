@@ -21,8 +21,8 @@ from moto.ec2.models import ec2_backends
 from moto.iam.models import IAMBackend, iam_backends
 from moto.sts.models import STSBackend, sts_backends
 
-from lab.cloud.aws.ec2 import LabEc2
 from lab.cloud.aws.hosts import ACCOUNT
+from lab.cloud.aws.moto_ec2 import LabEc2
 from lab.cloud.aws.scaling import LabScaling
 
 GLOBAL = "aws"

@@ -16,7 +16,7 @@ from lab.cloud.aws.hosts import ACCOUNT
 from lab.hypervisor.addresses import hardware_address
 
 if TYPE_CHECKING:
-    from lab.cloud.aws.ec2 import LabEc2
+    from lab.cloud.aws.moto_ec2 import LabEc2
     from lab.cloud.aws.owner import Owner
 
 USER_DATA_LIMIT = 16384

@@ -23,7 +23,7 @@ from lab.cloud.aws.world import user_data
 
 if TYPE_CHECKING:
     from lab.cloud.aws.account import Account
-    from lab.cloud.aws.ec2 import LabEc2
+    from lab.cloud.aws.moto_ec2 import LabEc2
 
 log = logging.getLogger(__name__)
 
@@ -190,7 +190,7 @@ def _error(status: int, text: str) -> web.Response:
 
 
 if TYPE_CHECKING:
-    from lab.cloud.aws.ec2 import LabEc2
+    from lab.cloud.aws.moto_ec2 import LabEc2
 
 Tree = dict[str, Any]
 """Tree of metadata: folders are maps, values are texts or functions that return them. None stands for data that this

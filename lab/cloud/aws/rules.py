@@ -12,7 +12,7 @@ from lab.cloud.aws.errors import AwsError
 from lab.desired import Rule
 
 if TYPE_CHECKING:
-    from lab.cloud.aws.ec2 import LabEc2
+    from lab.cloud.aws.moto_ec2 import LabEc2
 
 FIRST, LAST = 100, 65000
 """Priorities of the first allowance and of the denial. AWS's rules have no priorities, so all allowances come first, in

@@ -17,7 +17,7 @@ from moto.ec2.exceptions import EC2ClientError
 from lab.cloud.aws.launching import check_template, launch
 
 if TYPE_CHECKING:
-    from lab.cloud.aws.ec2 import LabEc2
+    from lab.cloud.aws.moto_ec2 import LabEc2
 
 KEPT_ACTIVITIES = 100
 ENDING = "Terminating"

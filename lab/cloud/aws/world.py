@@ -13,7 +13,7 @@ from lab.desired import Gateway, Machine, Network, Peering, Route, Subnet, Tunne
 
 if TYPE_CHECKING:
     from lab.cloud.aws.account import Account
-    from lab.cloud.aws.ec2 import LabEc2
+    from lab.cloud.aws.moto_ec2 import LabEc2
 
 EVERYWHERE = "0.0.0.0/0"
 

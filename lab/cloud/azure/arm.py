@@ -18,8 +18,8 @@ from lab.cloud.azure.ids import GROUP_TYPE, InvalidIdError, ResourceId, parse_id
 from lab.cloud.azure.machines import Machines
 from lab.cloud.azure.operations import Operations, shown
 from lab.cloud.azure.puts import Puts
-from lab.cloud.azure.registry import known_types, spec_of
 from lab.cloud.azure.render import render
+from lab.cloud.azure.resource_types import known_types, spec_of
 from lab.cloud.azure.schema import gateway_connection, virtual_machine
 from lab.cloud.azure.schema.base import Settings
 from lab.cloud.store import Document, Store

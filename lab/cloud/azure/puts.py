@@ -7,7 +7,7 @@ from typing import Any
 from lab.cloud.azure.errors import ArmError, group_not_found, invalid, not_found, unsupported
 from lab.cloud.azure.ids import ASSIGNMENT_TYPE, GROUP_TYPE, ResourceId, group_id, parse_id
 from lab.cloud.azure.immutable import check_unchanged
-from lab.cloud.azure.registry import spec_of
+from lab.cloud.azure.resource_types import spec_of
 from lab.cloud.azure.schema import vault, virtual_network
 from lab.cloud.azure.schema.base import Put, Settings, TypeSpec, parse_body
 from lab.cloud.store import Document, Store

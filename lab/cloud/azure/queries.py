@@ -9,7 +9,7 @@ from typing import Any
 from lab.cloud.azure.deletion import deleted_vault
 from lab.cloud.azure.errors import ArmError, group_not_found, invalid
 from lab.cloud.azure.ids import ASSIGNMENT_TYPE, GROUP_TYPE
-from lab.cloud.azure.registry import spec_of
+from lab.cloud.azure.resource_types import spec_of
 from lab.cloud.azure.schema import vault
 from lab.cloud.azure.schema.base import Settings, TypeSpec
 from lab.cloud.store import Document, Store

@@ -36,11 +36,11 @@ def test_everything_that_can_be_promised(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("node", "says"),
     [
-        ({"gpus": "8"}, "gpus: '8'"),
-        ({"gpus": True}, "gpus: True"),
-        ({"gpus": -1}, "gpus: -1"),
-        ({"gpu_model": 100}, "gpu_model: 100"),
-        ({"gpu_nvlinks": "18"}, "gpu_nvlinks: '18'"),
+        ({"gpus": "8"}, "gpus must be a number, not '8'"),
+        ({"gpus": True}, "gpus must be a number, not True"),
+        ({"gpus": -1}, "gpus must be a number, not -1"),
+        ({"gpu_model": 100}, "gpu_model must be a text, not 100"),
+        ({"gpu_nvlinks": "18"}, "gpu_nvlinks must be a number, not '18'"),
         ({"gpu_check": "dcgmi diag"}, "gpu_check: 'dcgmi diag'"),
         ({"gpu_check": ["dcgmi", 3]}, "gpu_check"),
         ([], "not an object"),

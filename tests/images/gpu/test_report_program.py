@@ -96,7 +96,7 @@ def test_a_machine_without_gpus_has_nothing_to_tell(node_json: Path, capsys: pyt
     ("text", "says"),
     [
         ("", "what GPUs this machine should have is not known"),
-        (json.dumps({"gpus": "2"}), "a number of GPUs is wanted"),
+        (json.dumps({"gpus": "2"}), "gpus must be a number"),
         (json.dumps({"gpus": 2}), "missing 7 required keyword-only arguments"),
     ],
 )

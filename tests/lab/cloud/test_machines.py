@@ -9,7 +9,7 @@ from typing import Any, Literal
 import pytest
 
 from lab.cloud.azure.immutable import fixed_properties
-from lab.cloud.azure.registry import known_types
+from lab.cloud.azure.resource_types import known_types
 from lab.desired import CommandResult, MachineState
 from tests.lab.cloud import estate
 from tests.lab.cloud.conftest import Live

@@ -14,7 +14,7 @@ import pytest
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2
 
-from lab.cloud.azure.registry import known_types
+from lab.cloud.azure.resource_types import known_types
 from lab.providers.shapes import to_body, to_outputs
 from lab.providers.tokens import known_tokens
 from lab.providers.values import UNKNOWN, from_struct, to_struct

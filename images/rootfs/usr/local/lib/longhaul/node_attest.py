@@ -144,7 +144,7 @@ def _granted(service: Service, print_: str) -> str:
                 return str(found["certificate"])
         time.sleep(random.uniform(0.5, 1.5) * pause)  # noqa: S311  (no secret)
         pause = min(pause * 1.5, LAST_LOOK_S)
-    raise JoinError(f"the request is not decided on after {DECIDED_S:.0f} s: see the requests' events")
+    raise JoinError(f"the join request was neither approved nor denied within {DECIDED_S:.0f} s: see its events")
 
 
 def load_key(path: Path) -> ec.EllipticCurvePrivateKey:

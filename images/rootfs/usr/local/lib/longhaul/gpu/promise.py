@@ -39,11 +39,11 @@ class Promise:
             check=_words(node.get("gpu_check", []), path),
         )
         if not _count(promise.gpus):
-            raise LookError(f"{path}: gpus: {promise.gpus!r}: a number of GPUs is wanted")
+            raise LookError(f"{path}: gpus must be a number, not {promise.gpus!r}")
         if not isinstance(promise.model, str):
-            raise LookError(f"{path}: gpu_model: {promise.model!r}: a text is wanted")
+            raise LookError(f"{path}: gpu_model must be a text, not {promise.model!r}")
         if not (promise.links is None or _count(promise.links)):
-            raise LookError(f"{path}: gpu_nvlinks: {promise.links!r}: a number of links is wanted")
+            raise LookError(f"{path}: gpu_nvlinks must be a number, not {promise.links!r}")
         return promise
 
 
