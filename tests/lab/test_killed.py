@@ -20,9 +20,11 @@ pytestmark = [pytest.mark.lab, pytest.mark.drill]
 
 MOMENTS = (
     pytest.param("the-lab-s-cloud.log", "", id="while the cloud starts"),
+    pytest.param("up-*.log", "VirtualNetworkGateway killed-links-weu-gateway creating", id="while a gateway is made"),
     pytest.param("up-*.log", "VirtualMachine killed-etcd-0 creating", id="while a machine is made"),
-    pytest.param("up-*.log", "Readiness killed-api-0-ready creating", id="while a machine is awaited"),
     pytest.param("up-*.log", "VpnConnection killed-links", id="while links are made"),
+    pytest.param("up-*.log", "Founded killed-etcd-founded creating", id="while an etcd cluster is bootstrapped"),
+    pytest.param("up-*.log", "Readiness killed-api-0-ready creating", id="while a machine is awaited"),
     pytest.param("up-*.log", "hosts          | TASK [packages", id="while racks are made"),
     pytest.param("up-*.log", "Deployment coredns creating", id="while objects are awaited"),
 )
