@@ -47,6 +47,12 @@ CORRECTIONS = (
         test="test_vpn.py::test_telemetry_is_what_the_hypervisor_sees",
     ),
     Correction(
+        moto="makes a new customer gateway for every request, and forgets its device name",
+        here="one with the same type, address, AS number and device name is returned, as CreateCustomerGateway's "
+        "reference says",
+        test="test_vpn.py::test_an_identical_customer_gateway_is_the_existing_one",
+    ),
+    Correction(
         moto="invents public addresses of anybody's networks",
         here="they come from 198.51.100.96/27, each once",
         test="test_vpn.py::test_public_addresses_are_unique",

@@ -91,6 +91,24 @@ class LabVpnConnections(VPNConnectionBackend):
 
     account: Owner
 
+    def same_customer_gateway(self, wanted: Mapping[str, Any]) -> Any:
+        """Return the customer gateway with the type, address, AS number and device name of a request, or None."""
+        told_apart = {
+            "type": wanted["Type"],
+            "ip_address": wanted.get("IpAddress") or wanted.get("PublicIp"),
+            "bgp_asn": wanted.get("BgpAsn"),
+            "device_name": wanted.get("DeviceName"),
+        }
+        gateways: Iterator[Any] = iter(self.customer_gateways.values())  # type: ignore[attr-defined]
+        return next(
+            (
+                one
+                for one in gateways
+                if one.state != "deleted" and all(getattr(one, key, None) == value for key, value in told_apart.items())
+            ),
+            None,
+        )
+
     def create_vpn_connection(
         self,
         vpn_conn_type: str,

@@ -78,6 +78,22 @@ def test_public_addresses_are_unique(site: Site) -> None:
     assert site.ec2.allocate_address(Domain="vpc")["PublicIp"] == made[0]["PublicIp"]
 
 
+def test_an_identical_customer_gateway_is_the_existing_one(site: Site) -> None:
+    def made(**changes: Any) -> str:
+        given = {"Type": "ipsec.1", "BgpAsn": 65000, "IpAddress": "198.51.100.20", **changes}
+        return str(site.ec2.create_customer_gateway(**given)["CustomerGateway"]["CustomerGatewayId"])
+
+    first = made()
+    tags = [{"ResourceType": "customer-gateway", "Tags": [{"Key": "Name", "Value": "other"}]}]
+    assert made(TagSpecifications=tags) == first, "tags tell none apart"
+    others = {made(DeviceName="a"), made(DeviceName="b"), made(BgpAsn=65001), made(IpAddress="198.51.100.21")}
+    assert len(others | {first}) == 5
+    found = site.ec2.describe_customer_gateways(CustomerGatewayIds=[made(DeviceName="a")])["CustomerGateways"]
+    assert [one["DeviceName"] for one in found] == ["a"]
+    site.ec2.delete_customer_gateway(CustomerGatewayId=first)
+    assert made() not in others | {first}, "a deleted one is not given again"
+
+
 def test_the_world_has_the_tunnels_of_an_attached_gateway(site: Site) -> None:
     gateway, connection = connect(site, "198.51.100.20")
     site.ec2.attach_vpn_gateway(VpcId=site.vpc, VpnGatewayId=gateway)
