@@ -147,6 +147,19 @@ class AwsCloud:
             self._account.held.capacity[capacity_key(kind, zone)] = count
         self._fill_groups(self._account)
 
+    def set_quota(self, name: str, region: str, value: int) -> None:
+        """Set a quota of a region; without this it has AWS's default.
+
+        Raises:
+            KeyError: the lab's AWS does not have the quota.
+        """
+        from lab.cloud.aws.quotas import QUOTAS, quota_key
+
+        if self._account is None:
+            raise RuntimeError("AWS is not loaded yet; ask again when the lab is ready")
+        self._account.quotas[quota_key(QUOTAS[name].name, region)] = value
+        self.changed()
+
     def changed(self) -> None:
         """Save the account, tell the hypervisor of the change, and wait for instances that shut down."""
         if self._account is None:
