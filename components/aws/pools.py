@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pulumi
 import pulumi_aws as aws
-from pulumi import ComponentResource, Output, ResourceOptions
+from pulumi import ComponentResource, CustomTimeouts, Output, ResourceOptions
 
 from clouds.aws.names import node_role
 from clouds.base.tagging import POOL
@@ -20,6 +20,10 @@ from components.model.places import place_of
 
 ROOT_DEVICE = "/dev/sda1"
 """Root device of the node image, as on Ubuntu's own."""
+
+DELETE_TIMEOUT = "60m"
+"""Longest time that a group's deletion may take. It is there until its last instance has ended, and machines with many
+GPUs and local disks take long; the provider's 10 minutes would make `destroy` fail over a group that still drains."""
 
 ROOT_GIB = 200
 """Root disk, GiB: system, logs, and images where the type has no local SSD."""
@@ -169,7 +173,11 @@ class AwsPool(ComponentResource):
                 aws.autoscaling.GroupTagArgs(key=key, value=value, propagate_at_launch=True)
                 for key, value in {**self._tags, "Name": self._cloud_name}.items()
             ],
-            opts=ResourceOptions(parent=self, ignore_changes=["desiredCapacity"]),
+            opts=ResourceOptions(
+                parent=self,
+                ignore_changes=["desiredCapacity"],
+                custom_timeouts=CustomTimeouts(delete=DELETE_TIMEOUT),
+            ),
         )
 
 

@@ -70,6 +70,7 @@ def test_a_group_s_size_is_the_autoscaler_s(production: Environment, program: Pr
             assert "desiredCapacity" in group.ignored
             assert group.inputs.get("capacityRebalance", False) is pool.spot
             assert "AZRebalance" in group.inputs["suspendedProcesses"]
+            assert group.delete_timeout == "60m"
     assert scale_set.ignored == ("sku.capacity",)
 
 

@@ -251,8 +251,7 @@ class AwsCloud:
             await asyncio.sleep(LOOK_S)  # the machine could not be removed; the hypervisor tries again
         ec2.finish_termination(instance)
         for scaling in account.scaling:
-            for group in scaling.groups():
-                group.ended(instance.id)
+            scaling.ended(instance.id)
         self.changed()
 
     def _forget(self, instance_id: str, _task: asyncio.Task[None]) -> None:

@@ -119,6 +119,11 @@ CORRECTIONS = (
         test="test_scaling.py::test_a_group_with_instances_is_not_deleted",
     ),
     Correction(
+        moto="forgets a group as soon as its deletion is forced",
+        here="it is `Delete in progress` until its last instance has ended, and launches none",
+        test="test_scaling.py::test_a_deleted_group_drains",
+    ),
+    Correction(
         moto="deletes subnets, security groups, gateways and VPCs that are in use",
         here="DependencyViolation, IncorrectState or InvalidIPAddress.InUse",
         test="test_dependencies.py::test_what_is_in_use_stays",

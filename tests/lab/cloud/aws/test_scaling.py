@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
@@ -139,6 +140,33 @@ def test_a_group_with_instances_is_not_deleted(site: Site) -> None:
         site.scaling.delete_auto_scaling_group(AutoScalingGroupName="pool")
     site.scaling.delete_auto_scaling_group(AutoScalingGroupName="pool", ForceDelete=True)
     until(lambda: not machines(site))
+
+
+def test_a_deleted_group_drains(site: Site) -> None:
+    """The group is there until its last instance has ended, and takes no change."""
+    site.pool(2)
+    until(lambda: len(machines(site)) == 2)
+    hold = site.live.hypervisor.hold = asyncio.Event()
+    first = site.instances()[0]["InstanceId"]
+    site.scaling.set_instance_protection(AutoScalingGroupName="pool", InstanceIds=[first], ProtectedFromScaleIn=True)
+    site.scaling.delete_auto_scaling_group(AutoScalingGroupName="pool", ForceDelete=True)
+    until(lambda: not machines(site))
+
+    def groups() -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = site.scaling.describe_auto_scaling_groups()["AutoScalingGroups"]
+        return found
+
+    (group,) = groups()
+    assert (group["Status"], group["DesiredCapacity"]) == ("Delete in progress", 0)
+    assert [one["LifecycleState"] for one in group["Instances"]] == ["Terminating"] * 2
+    with pytest.raises(ClientError, match="pending delete"):
+        size(site, 0)
+    with pytest.raises(ClientError, match=r"AlreadyExists.*pending delete"):
+        site.pool(1, LaunchTemplate={"LaunchTemplateName": "pool", "Version": "1"})
+    site.live._loop.call_soon_threadsafe(hold.set)
+    until(lambda: not groups())
+    assert len(site.instances("terminated")) == 2
+    site.pool(1, LaunchTemplate={"LaunchTemplateName": "pool", "Version": "1"})
 
 
 def test_protected_instances_stay(site: Site) -> None:
