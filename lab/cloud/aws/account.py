@@ -99,7 +99,8 @@ class Account:
 
     @property
     def capacity(self) -> dict[str, int]:
-        """Number of instances that can still be launched, by ``type@zone``; a key that is missing has no limit."""
+        """Number of instances that can still be launched, by ``type@zone``; a key that is missing has no limit, or
+        none of a scarce type."""
         return self.held.capacity
 
     @property

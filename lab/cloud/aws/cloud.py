@@ -136,8 +136,8 @@ class AwsCloud:
         return build_world(self._account)
 
     def set_capacity(self, kind: str, zone: str, count: int | None) -> None:
-        """Limit how many more instances of a type can be launched in a zone; None removes the limit. Groups that wait
-        for capacity try again at once."""
+        """Limit how many more instances of a type can be launched in a zone; None is what holds without this: no limit,
+        and none at all of a scarce type. Groups that wait for capacity try again at once."""
         from lab.cloud.aws.launching import capacity_key
 
         if self._account is None:

@@ -94,6 +94,11 @@ CORRECTIONS = (
         test="test_scaling.py::test_capacity_can_run_out",
     ),
     Correction(
+        moto="launches as many machines with p4d, p5 and p6 GPUs as are asked for",
+        here="InsufficientInstanceCapacity, for every type of Capacity Blocks, until a test adds capacity",
+        test="test_scaling.py::test_scarce_types_are_not_to_be_had",
+    ),
+    Correction(
         moto="accepts a size beyond a group's limits",
         here="ValidationError",
         test="test_scaling.py::test_sizes_keep_to_the_limits",

@@ -20,7 +20,8 @@ class Owner(Protocol):
 
     @property
     def capacity(self) -> MutableMapping[str, int]:
-        """Number of instances that can still be launched, by ``type@zone``; a key that is missing has no limit."""
+        """Number of instances that can still be launched, by ``type@zone``; a key that is missing has no limit, or
+        none of a scarce type."""
 
     @property
     def quotas(self) -> Mapping[str, int]:

@@ -62,8 +62,21 @@ def test_capacity_can_run_out(site: Site) -> None:
     assert len(site.instances()) == 3
 
 
-async def limit(site: Site, count: int | None) -> None:
-    site.live.cloud.aws.set_capacity("m6id.xlarge", "us-east-1a", count)
+def test_scarce_types_are_not_to_be_had(site: Site) -> None:
+    """Without a reservation nobody counts on a p5; the group is made all the same, and goes on asking."""
+    launched = {"LaunchTemplateId": site.template(InstanceType="p5.48xlarge"), "Version": "1"}
+    site.pool(2, LaunchTemplate=launched)
+    assert site.instances() == []
+    failed = site.activities()[0]
+    assert (failed["StatusCode"], "sufficient p5.48xlarge capacity" in failed["StatusMessage"]) == ("Failed", True)
+    site.live.call(limit(site, 1, kind="p5.48xlarge"))
+    assert [one["InstanceType"] for one in site.instances()] == ["p5.48xlarge"]
+    site.live.call(limit(site, None, kind="p5.48xlarge"))
+    assert len(site.instances()) == 1, "none is scarce again"
+
+
+async def limit(site: Site, count: int | None, *, kind: str = "m6id.xlarge") -> None:
+    site.live.cloud.aws.set_capacity(kind, "us-east-1a", count)
 
 
 def test_sizes_keep_to_the_limits(site: Site) -> None:
