@@ -165,7 +165,9 @@ class AwsPool(ComponentResource):
             health_check_type="EC2",
             # Rebalancing between zones would end machines that are in the middle of a job.
             suspended_processes=["AZRebalance"],
-            capacity_rebalance=self._pool.spot,
+            # It would end machines that may run for hours yet, and not wait for their pods. A node that is taken back
+            # says so itself (interruption.py).
+            capacity_rebalance=False,
             # A GPU type may be out of capacity for days. That is for the autoscaler to handle, and no reason for `up`
             # to fail.
             wait_for_capacity_timeout="0",

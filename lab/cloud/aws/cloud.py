@@ -160,6 +160,19 @@ class AwsCloud:
         self._account.quotas[quota_key(QUOTAS[name].name, region)] = value
         self.changed()
 
+    def warn_spot(self, instance_id: str, notice: str, *, within_s: float | None = None) -> None:
+        """Give a spot instance a notice, ``interruption`` or ``rebalance``; EC2's two minutes unless said otherwise.
+
+        Raises:
+            LookupError: there is no such spot instance, or no such notice.
+        """
+        from lab.cloud.aws import spot
+
+        if self._account is None:
+            raise LookupError("AWS is not loaded, and has no instances")
+        spot.warn(self._account, instance_id, notice, within_s=spot.NOTICE_S if within_s is None else within_s)
+        self.changed()
+
     def changed(self) -> None:
         """Save the account, tell the hypervisor of the change, and wait for instances that shut down."""
         if self._account is None:
@@ -258,14 +271,18 @@ class AwsCloud:
         self._ends.pop(instance_id, None)
 
     def _replace_stopped(self, account: Account) -> None:
-        """Terminate instances whose machines powered themselves off; their groups launch others."""
+        """Terminate instances whose machines powered themselves off, and spot instances that are taken back; their
+        groups launch others."""
+        from lab.cloud.aws.spot import due
+
         gone = [
             (ec2, instance.id)
             for ec2, instance in account.instances()
             if instance.state == "running" and self._hypervisor.machine_state(instance.id).phase == "stopped"
         ]
+        gone += [one for one in due(account) if one not in gone]
         for ec2, instance_id in gone:
-            log.info("%s has switched itself off: it ends", instance_id)
+            log.info("%s has switched itself off, or is taken back: it ends", instance_id)
             ec2.terminate_instances([instance_id])
             account.held.scaling[ec2.region_name].notify_terminate_instances([instance_id])
         if gone:

@@ -159,6 +159,12 @@ CORRECTIONS = (
         here="IMDSv2 at 169.254.169.254 in each VPC, tokens limited to the hops that the instance allows",
         test="test_metadata.py::test_tokens_are_required",
     ),
+    Correction(
+        moto="never takes a spot instance back, and passes over CapacityRebalance",
+        here="`spot/instance-action` two minutes before its end, and `events/recommendations/rebalance`, at which a "
+        "group with capacity rebalancing replaces the instance",
+        test="test_metadata.py::test_a_spot_instance_is_told_before_it_is_taken_back",
+    ),
 )
 
 REMAINING = (
@@ -177,7 +183,8 @@ REMAINING = (
     "Security groups filter TCP, UDP and ICMP of version 4, by range or by group; other permissions are refused.",
     "The default VPC exists in the API and not on the network.",
     "A VPC endpoint for S3 changes no route: there is no S3 behind it.",
-    "Spot instances are never taken back.",
+    "Spot instances are taken back, or recommended to be replaced, only when a test says so; DescribeInstances does "
+    "not tell that this was the reason.",
     "The /28 at either end of a subnet is never delegated, since it holds addresses that EC2 keeps for itself; AWS "
     "does not say what it does.",
     "Instance metadata has no signatures of the identity document, and no IPv6.",

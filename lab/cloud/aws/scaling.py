@@ -80,6 +80,14 @@ class LabGroup(FakeAutoScalingGroup):
             if state.instance.id == instance_id and state.lifecycle_state != ENDING:
                 self._end(state, cause)
 
+    def rebalance(self, instance_id: str) -> None:
+        """Replace an instance that EC2 recommends to replace, if the group rebalances its capacity: another is launched
+        first (docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-capacity-rebalancing.html)."""
+        ours = any(state.instance.id == instance_id for state in self.active_instances())
+        cause = "an instance was taken out of service in response to an EC2 rebalance recommendation"
+        if self.capacity_rebalance and ours and self._launch(cause):
+            self.lose(instance_id, cause=cause)
+
     def drain(self) -> None:
         """Start to terminate every instance, protected ones too; none is launched again."""
         self.status = DELETING
