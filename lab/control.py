@@ -66,9 +66,16 @@ def listener(state: LabState) -> socket.socket:
     return listening
 
 
-def application(hypervisor: LabHypervisor, *, env: str, refresh: Callable[[], Awaitable[None]]) -> web.Application:
+def application(
+    hypervisor: LabHypervisor,
+    *,
+    env: str,
+    refresh: Callable[[], Awaitable[None]],
+    warn_spot: Callable[[str, str], None],
+) -> web.Application:
     """Return the control application: ``GET /status``, ``POST /power`` ({machine, action}), ``POST /tunnel`` ({name,
-    action}), and ``POST /refresh``, which reads the environment's racks and the lab's tenants again."""
+    action}), ``POST /spot`` ({machine, notice}), and ``POST /refresh``, which reads the environment's racks and the
+    lab's tenants again."""
 
     async def status(_: web.Request) -> web.Response:
         return web.json_response({"ready": True, "env": env, "pid": os.getpid(), **hypervisor.report()})
@@ -106,5 +113,18 @@ def application(hypervisor: LabHypervisor, *, env: str, refresh: Callable[[], Aw
     app.router.add_get("/status", status)
     app.router.add_post("/power", power)
     app.router.add_post("/tunnel", tunnel)
+    app.router.add_post("/spot", _spot(warn_spot))
     app.router.add_post("/refresh", read_again)
     return app
+
+
+def _spot(warn: Callable[[str, str], None]) -> Callable[[web.Request], Awaitable[web.Response]]:
+    async def spot(asked: web.Request) -> web.Response:
+        body = await asked.json()
+        try:
+            warn(str(body.get("machine", "")), str(body.get("notice", "")))
+        except LookupError as error:
+            return web.json_response({"error": str(error.args[0])}, status=404)
+        return web.json_response({})
+
+    return spot

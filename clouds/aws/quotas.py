@@ -37,6 +37,8 @@ OLDER_SPOT = {"p2": _OLDER, "p3": _OLDER, "p4": _OLDER, "p5": "All P5 Spot Insta
 
 ADDRESSES = "EC2-VPC Elastic IPs"
 VPCS = "VPCs per Region"
+CONNECTIONS = "VPN connections per VGW"
+REGION_CONNECTIONS = "VPN connections per region"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,11 +67,12 @@ class _Region:
 
 
 def quotas(share: Share[AwsSite], reader: Reader, region: str) -> Iterator[Finding]:
-    """Check one region's quotas of cores by family, of Elastic IPs and of VPCs."""
+    """Check one region's quotas of cores by family, of Elastic IPs, of VPCs and of VPN connections."""
     names = share.regions()[region]
     found = _Region(name=region, quotas=_applied(reader, region), machines=share.machines_in(*names))
     yield from _cores(share, reader.client("ec2", region), found)
     yield from _networks(share, reader.client("ec2", region), found, names)
+    yield from _connections(share, reader.client("ec2", region), found, names)
 
 
 def quota_names(machine_type: str, *, spot: bool) -> tuple[str, ...]:
@@ -165,6 +168,23 @@ def _networks(share: Share[AwsSite], ec2: Any, region: _Region, names: list[str]
         pages = ec2.get_paginator("describe_vpcs").paginate()
         vpcs = sum(not tagged(vpc, share.environment) for page in pages for vpc in page["Vpcs"])
     yield _counted(region, VPCS, "VPCs", vpcs, networks, share.sites(*names))
+
+
+def _connections(share: Share[AwsSite], ec2: Any, region: _Region, names: list[str]) -> Iterator[Finding]:
+    """Check the quotas of VPN connections, one for each address of another site. On an existing gateway others'
+    connections count too."""
+    wanted = {name: share.remote_addresses[name] for name in names if share.remote_addresses[name]}
+    if not wanted:
+        return
+    with asked("the VPN connections that there are", needs="ec2:DescribeVpnConnections"):
+        found = ec2.describe_vpn_connections()["VpnConnections"]
+    alive = [one for one in found if one.get("State") not in ("deleting", "deleted")]
+    others = [one for one in alive if not tagged(one, share.environment)]
+    for name, count in wanted.items():
+        gateway = share.places[name].site.existing.vpn_gateway
+        here = sum(one.get("VpnGatewayId") == gateway for one in others) if gateway else 0
+        yield _counted(region, CONNECTIONS, "connections", here, count, share.sites(name))
+    yield _counted(region, REGION_CONNECTIONS, "connections", len(others), sum(wanted.values()), share.sites(*wanted))
 
 
 def _counted(region: _Region, name: str, unit: str, used: int, wanted: int, where: tuple[str, ...]) -> Finding:

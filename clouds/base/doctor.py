@@ -65,6 +65,8 @@ class Share(Generic[SiteT_co]):
     """Sites in this cloud, by name."""
     ranges: Mapping[str, SiteRanges]
     """Ranges of these sites, by the site's name."""
+    remote_addresses: Mapping[str, int]
+    """Number of public addresses of other sites to which each site has tunnels."""
     machines: tuple[Machines, ...]
     """Machines that the environment needs in these sites."""
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pulumi
 import pulumi_aws as aws
-from pulumi import ComponentResource, Output, ResourceOptions
+from pulumi import ComponentResource, CustomTimeouts, Output, ResourceOptions
 
 from clouds.aws.names import node_role
 from clouds.base.tagging import POOL
@@ -20,6 +20,10 @@ from components.model.places import place_of
 
 ROOT_DEVICE = "/dev/sda1"
 """Root device of the node image, as on Ubuntu's own."""
+
+DELETE_TIMEOUT = "60m"
+"""Longest time that a group's deletion may take. It is there until its last instance has ended, and machines with many
+GPUs and local disks take long; the provider's 10 minutes would make `destroy` fail over a group that still drains."""
 
 ROOT_GIB = 200
 """Root disk, GiB: system, logs, and images where the type has no local SSD."""
@@ -161,7 +165,9 @@ class AwsPool(ComponentResource):
             health_check_type="EC2",
             # Rebalancing between zones would end machines that are in the middle of a job.
             suspended_processes=["AZRebalance"],
-            capacity_rebalance=self._pool.spot,
+            # It would end machines that may run for hours yet, and not wait for their pods. A node that is taken back
+            # says so itself (interruption.py).
+            capacity_rebalance=False,
             # A GPU type may be out of capacity for days. That is for the autoscaler to handle, and no reason for `up`
             # to fail.
             wait_for_capacity_timeout="0",
@@ -169,7 +175,11 @@ class AwsPool(ComponentResource):
                 aws.autoscaling.GroupTagArgs(key=key, value=value, propagate_at_launch=True)
                 for key, value in {**self._tags, "Name": self._cloud_name}.items()
             ],
-            opts=ResourceOptions(parent=self, ignore_changes=["desiredCapacity"]),
+            opts=ResourceOptions(
+                parent=self,
+                ignore_changes=["desiredCapacity"],
+                custom_timeouts=CustomTimeouts(delete=DELETE_TIMEOUT),
+            ),
         )
 
 

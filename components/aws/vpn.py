@@ -119,8 +119,11 @@ class AwsVpnPeer(ComponentResource):
             type="ipsec.1",
             bgp_asn=UNUSED_ASN,
             ip_address=args.remote_address,
+            # EC2 answers a second request for one address with the first one's gateway, unless their names differ
+            # (`CreateCustomerGateway`). A new name would make a new gateway: an older one keeps what it has.
+            device_name=args.called or name,
             tags=tags,
-            opts=child,
+            opts=ResourceOptions(parent=self, ignore_changes=["deviceName"]),
         )
         connection = aws.ec2.VpnConnection(
             f"{name}-connection",

@@ -51,6 +51,14 @@ def has_tunnels(environment: Environment, site: str) -> bool:
     return any(link.kind is LinkKind.IPSEC and site in (link.first, link.second) for link in links(environment))
 
 
+def remote_addresses(environment: Environment, site: str) -> int:
+    """Return the number of public addresses of other sites to which a site has tunnels. In a cloud whose connections
+    lead to one address each, it is the number of connections."""
+    tunnelled = (one for one in links(environment) if one.kind is LinkKind.IPSEC and site in (one.first, one.second))
+    others = (environment.sites[one.second if one.first == site else one.first] for one in tunnelled)
+    return sum(cloud_of(other).tunnels.addresses(other) for other in others)
+
+
 def _kind(first: Site, second: Site, *, existing: bool) -> LinkKind:
     if existing:
         return LinkKind.EXISTING

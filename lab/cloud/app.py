@@ -131,6 +131,10 @@ class Cloud:
         """Path of the CA certificate (PEM) that the lab's machines and operator trust."""
         return self._pki.ca_certificate
 
+    def warn_spot(self, instance_id: str, notice: str) -> None:
+        """Give a spot instance of AWS a notice; raise LookupError for what cannot be given one."""
+        self.aws.warn_spot(instance_id, notice)
+
     def operator_environment(self) -> dict[str, str]:
         """Return environment variables with which the clouds' SDKs and Pulumi act as the operator.
 

@@ -16,7 +16,8 @@ T = TypeVar("T")
 POLL_S = 0.2
 """Seconds between two looks at an operation in progress."""
 PATIENCE_S = 900.0
-"""Seconds to wait at most for an operation in progress; the real plugin waits 5 to 20 minutes."""
+"""Seconds to wait at most for an operation in progress, unless its type or a `custom_timeouts` says otherwise; the real
+plugin waits 5 to 20 minutes."""
 
 
 class AwsRefusedError(Exception):
@@ -35,6 +36,8 @@ class Call:
     """The inputs before an update; the outputs when a resource is read or deleted."""
     id: str = ""
     cancelled: threading.Event = field(default_factory=threading.Event)
+    patience_s: float = PATIENCE_S
+    """Seconds to wait at most for an operation in progress."""
     token: str = field(default_factory=lambda: uuid.uuid4().hex)
     """Client token: EC2 takes a repeated request with the same token for the same request."""
 
@@ -65,7 +68,7 @@ class Call:
         Raises:
             AwsRefusedError: the engine asked to stop, or it took too long.
         """
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + self.patience_s
         while True:
             found = condition()
             if found:
@@ -73,7 +76,7 @@ class Call:
             if self.cancelled.wait(POLL_S):
                 raise AwsRefusedError(f"the engine asked to stop while waiting for {what}")
             if time.monotonic() > deadline:
-                raise AwsRefusedError(f"{what} took longer than {PATIENCE_S:.0f} s")
+                raise AwsRefusedError(f"{what} took longer than {self.patience_s:.0f} s")
 
     def retried(self, codes: Iterable[str], action: Callable[[], Any], what: str) -> None:
         """Repeat an action that AWS refuses with one of ``codes`` while other resources depend on this one."""
@@ -109,6 +112,8 @@ class Kind:
     outputs: Callable[[Call, dict[str, Any]], dict[str, Any]]
     """Returns its outputs, except EC2's tags."""
     delete: Callable[[Call], None]
+    delete_s: float = PATIENCE_S
+    """Seconds that its deletion may take, without a `custom_timeouts`."""
     update: Callable[[Call], None] | None = None
     find: Callable[[Call], Iterable[str]] | None = None
     """Returns ids of resources that a killed creation may have left."""

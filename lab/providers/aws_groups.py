@@ -16,6 +16,9 @@ GROUP_SETTINGS = {
     "healthCheckGracePeriod": "HealthCheckGracePeriod",
     "capacityRebalance": "CapacityRebalance",
 }
+DELETE_S = 600.0
+"""Seconds that a group's deletion may take: the default of terraform-provider-aws (internal/service/autoscaling/
+group.go, ``Timeouts``)."""
 _BUSY = ("ResourceInUse", "ScalingActivityInProgress", "ResourceInUseFault", "ScalingActivityInProgressFault")
 
 
@@ -32,6 +35,7 @@ def group_kinds() -> tuple[Kind, ...]:
             outputs=_group_outputs,
             update=_update_group,
             delete=_delete_group,
+            delete_s=DELETE_S,
             find=lambda call: [call.inputs["name"]] if _group(call, call.inputs["name"]) else [],
         ),
     )

@@ -167,6 +167,7 @@ class AwsProvider(BaseProvider):
         kind = self._kind(request.urn, context)
         old = plain(from_struct(request.properties))
         call = self._call(kind, {}, old=old, id=request.id)
+        call.patience_s = request.timeout or kind.delete_s
         try:
             kind.delete(call)
         except Exception as problem:  # noqa: BLE001 - as above

@@ -179,6 +179,7 @@ def _remote_outputs(call: Call, found: dict[str, Any]) -> dict[str, Any]:
         "type": found["Type"],
         "bgpAsn": str(found["BgpAsn"]),
         "ipAddress": found["IpAddress"],
+        **({"deviceName": found["DeviceName"]} if found.get("DeviceName") else {}),
     }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from clouds.base.doctor import Share
 from clouds.base.outside import Outside
 from components.model import Environment, plan
+from components.model.links import remote_addresses
 from components.model.places import place_of, site_ranges
 from longhaul.doctor.demand import machines
 from longhaul.engine.backend import Backend
@@ -50,5 +51,6 @@ class Target:
             supernet=environment.supernet,
             places={name: place_of(environment, name) for name in names},
             ranges={name: site_ranges(addresses, name) for name in names},
+            remote_addresses={name: remote_addresses(environment, name) for name in names},
             machines=tuple(one for one in machines(environment) if one.site in names),
         )

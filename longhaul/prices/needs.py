@@ -13,7 +13,7 @@ from clouds.base.prices import HostKey, Key, MachineKey, Part, PartKey, part_nam
 from clouds.base.site import SiteBase
 from clouds.registry import cloud_of
 from components.model import Environment
-from components.model.links import LinkKind, links
+from components.model.links import remote_addresses
 from components.model.places import place_of
 from longhaul.prices.names import name_of
 
@@ -112,20 +112,10 @@ def _pools(environment: Environment) -> Iterator[Need]:
 
 def _networks(environment: Environment) -> Iterator[Need]:
     for name, site in environment.sites.items():
-        others = (environment.sites[remote] for remote in _tunnels_to(environment, name))
-        remote = sum(cloud_of(other).tunnels.addresses(other) for other in others)
+        remote = remote_addresses(environment, name)
         for part, count in cloud_of(site).made.hourly_parts(place_of(environment, name), remote):
             if count:
                 yield _part(f"site {name}", site, part, count)
-
-
-def _tunnels_to(environment: Environment, name: str) -> list[str]:
-    """Return the sites to which a site has tunnels."""
-    return [
-        link.second if link.first == name else link.first
-        for link in links(environment)
-        if link.kind is LinkKind.IPSEC and name in (link.first, link.second)
-    ]
 
 
 def _part(group: str, site: SiteBase, part: Part, count: int) -> Need:

@@ -68,6 +68,15 @@ def test_each_azure_instance_has_two_tunnels_to_each_aws_site_with_a_key_each(pr
     }
 
 
+def test_every_connection_has_a_customer_gateway_of_its_own(program: Program) -> None:
+    """Check also where two sites of a region lead to one address: EC2 tells gateways apart by their names alone."""
+    customers = program.of("aws:ec2/customerGateway:CustomerGateway")
+    told_apart = Counter((one.inputs["region"], one.inputs["ipAddress"], one.inputs["deviceName"]) for one in customers)
+    assert customers
+    assert set(told_apart.values()) == {1}
+    assert len({one.inputs["deviceName"] for one in customers}) == len(customers)
+
+
 def test_the_ends_of_a_tunnel_agree(production: Environment, program: Program) -> None:
     blocks = {site: str(addresses.block) for site, addresses in plan(production).sites.items()}
     for connection in program.of("aws:ec2/vpnConnection:VpnConnection"):

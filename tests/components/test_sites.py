@@ -68,8 +68,9 @@ def test_a_group_s_size_is_the_autoscaler_s(production: Environment, program: Pr
             group = groups[f"prod-{name}"]
             assert (group.inputs["minSize"], group.inputs["maxSize"]) == (pool.min, pool.max)
             assert "desiredCapacity" in group.ignored
-            assert group.inputs.get("capacityRebalance", False) is pool.spot
+            assert group.inputs.get("capacityRebalance", False) is False, "spot machines too"
             assert "AZRebalance" in group.inputs["suspendedProcesses"]
+            assert group.delete_timeout == "60m"
     assert scale_set.ignored == ("sku.capacity",)
 
 

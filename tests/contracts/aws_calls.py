@@ -233,6 +233,7 @@ CALLS: Mapping[str, tuple[Operation, ...]] = {
             name="CreateCustomerGateway",
             members={
                 "bgpAsn": Member(path="BgpAsn", convert=int),
+                "deviceName": "DeviceName",
                 "ipAddress": "IpAddress",
                 "type": "Type",
                 "tags": tagged("customer-gateway"),

@@ -47,6 +47,9 @@ AWS_LIMITS = {
         words="Tag values are case-sensitive and accept a maximum of 256 Unicode characters.", longest=256
     ),
     ("CreateCustomerGatewayRequest", "BgpAsn"): between(1, 2_147_483_647, "Valid values: 1 to 2,147,483,647"),
+    ("CreateCustomerGatewayRequest", "DeviceName"): Limit(
+        words="Length Constraints: Up to 255 characters.", longest=255
+    ),
     ("RequestLaunchTemplateData", "UserData"): Limit(words="User data is limited to 16 KB.", decoded=16 * 1024),
     ("LaunchTemplateInstanceMetadataOptionsRequest", "HttpPutResponseHopLimit"): between(
         1, 64, "Possible values: Integers from 1 to 64"

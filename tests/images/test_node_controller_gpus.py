@@ -230,7 +230,9 @@ def test_the_leader_acts_on_what_its_watch_hears_and_tries_again_what_failed(
 
     api, metrics = Server(), Metrics()
     controller = run.Controller(api, authority=tmp_path / "none.pem", instance="api-0", metrics=metrics)
-    worker = threading.Thread(target=controller._look_after_gpus)
+    worker = threading.Thread(
+        target=controller._follow_nodes, args=(controller._gpu_nodes, controller._gpus, controller._gpus_changed)
+    )
     worker.start()
     try:
         controller._gpu_nodes._list()

@@ -42,6 +42,7 @@ PROGRAMS = (
     "etcd_join",
     "etcd_promote",
     "fetch_secrets",
+    "interruption",
     "join_service",
     "gpu_report",
     "kubelet_cpu_state",

@@ -39,6 +39,8 @@ class Declared:
     ignored: tuple[str, ...]
     """Properties whose changes are ignored."""
     secret_outputs: tuple[str, ...]
+    delete_timeout: str = ""
+    """Longest time that its deletion may take; empty for the provider's default."""
     after: frozenset[str] = frozenset()
     """Names of the resources that it waits for."""
     urn: str = ""
@@ -112,6 +114,7 @@ class _Monitor(mocks.MockMonitor):
             inputs=rpc.deserialize_properties(request.object),
             ignored=tuple(request.ignoreChanges),
             secret_outputs=tuple(request.additionalSecretOutputs),
+            delete_timeout=request.customTimeouts.delete,
             after=frozenset(urn.rpartition("::")[2] for urn in request.dependencies),
             urn=self.make_urn(request.parent, request.type, request.name),
             parent=request.parent,

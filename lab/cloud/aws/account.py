@@ -45,6 +45,11 @@ class Held:
     iam: IAMBackend
     sts: STSBackend
     capacity: dict[str, int] = field(default_factory=dict)
+    quotas: dict[str, int] = field(default_factory=dict)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take what an earlier version wrote, which knew no quotas."""
+        self.__dict__.update({"quotas": {}, **state})
 
 
 class Account:
@@ -94,8 +99,14 @@ class Account:
 
     @property
     def capacity(self) -> dict[str, int]:
-        """Number of instances that can still be launched, by ``type@zone``; a key that is missing has no limit."""
+        """Number of instances that can still be launched, by ``type@zone``; a key that is missing has no limit, or
+        none of a scarce type."""
         return self.held.capacity
+
+    @property
+    def quotas(self) -> dict[str, int]:
+        """Quotas that differ from AWS's defaults, by :func:`lab.cloud.aws.quotas.quota_key`."""
+        return self.held.quotas
 
     def instances(self) -> Iterator[tuple[LabEc2, Any]]:
         """Yield every instance that is not terminated, with its region's EC2."""

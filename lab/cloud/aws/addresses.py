@@ -71,4 +71,6 @@ def next_public(used: Collection[IPv4Address]) -> IPv4Address:
     for address in RANGE:
         if address not in used:
             return address
-    raise AwsError("AddressLimitExceeded", f"The lab's AWS has {RANGE.num_addresses} public addresses; all are in use.")
+    raise AwsError(
+        "InsufficientAddressCapacity", f"The lab's AWS has {RANGE.num_addresses} public addresses; all are in use."
+    )

@@ -136,8 +136,8 @@ class AwsCloud:
         return build_world(self._account)
 
     def set_capacity(self, kind: str, zone: str, count: int | None) -> None:
-        """Limit how many more instances of a type can be launched in a zone; None removes the limit. Groups that wait
-        for capacity try again at once."""
+        """Limit how many more instances of a type can be launched in a zone; None is what holds without this: no limit,
+        and none at all of a scarce type. Groups that wait for capacity try again at once."""
         from lab.cloud.aws.launching import capacity_key
 
         if self._account is None:
@@ -146,6 +146,32 @@ class AwsCloud:
         if count is not None:
             self._account.held.capacity[capacity_key(kind, zone)] = count
         self._fill_groups(self._account)
+
+    def set_quota(self, name: str, region: str, value: int) -> None:
+        """Set a quota of a region; without this it has AWS's default.
+
+        Raises:
+            KeyError: the lab's AWS does not have the quota.
+        """
+        from lab.cloud.aws.quotas import QUOTAS, quota_key
+
+        if self._account is None:
+            raise RuntimeError("AWS is not loaded yet; ask again when the lab is ready")
+        self._account.quotas[quota_key(QUOTAS[name].name, region)] = value
+        self.changed()
+
+    def warn_spot(self, instance_id: str, notice: str, *, within_s: float | None = None) -> None:
+        """Give a spot instance a notice, ``interruption`` or ``rebalance``; EC2's two minutes unless said otherwise.
+
+        Raises:
+            LookupError: there is no such spot instance, or no such notice.
+        """
+        from lab.cloud.aws import spot
+
+        if self._account is None:
+            raise LookupError("AWS is not loaded, and has no instances")
+        spot.warn(self._account, instance_id, notice, within_s=spot.NOTICE_S if within_s is None else within_s)
+        self.changed()
 
     def changed(self) -> None:
         """Save the account, tell the hypervisor of the change, and wait for instances that shut down."""
@@ -238,22 +264,25 @@ class AwsCloud:
             await asyncio.sleep(LOOK_S)  # the machine could not be removed; the hypervisor tries again
         ec2.finish_termination(instance)
         for scaling in account.scaling:
-            for group in scaling.groups():
-                group.ended(instance.id)
+            scaling.ended(instance.id)
         self.changed()
 
     def _forget(self, instance_id: str, _task: asyncio.Task[None]) -> None:
         self._ends.pop(instance_id, None)
 
     def _replace_stopped(self, account: Account) -> None:
-        """Terminate instances whose machines powered themselves off; their groups launch others."""
+        """Terminate instances whose machines powered themselves off, and spot instances that are taken back; their
+        groups launch others."""
+        from lab.cloud.aws.spot import due
+
         gone = [
             (ec2, instance.id)
             for ec2, instance in account.instances()
             if instance.state == "running" and self._hypervisor.machine_state(instance.id).phase == "stopped"
         ]
+        gone += [one for one in due(account) if one not in gone]
         for ec2, instance_id in gone:
-            log.info("%s has switched itself off: it ends", instance_id)
+            log.info("%s has switched itself off, or is taken back: it ends", instance_id)
             ec2.terminate_instances([instance_id])
             account.held.scaling[ec2.region_name].notify_terminate_instances([instance_id])
         if gone:

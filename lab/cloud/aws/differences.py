@@ -47,9 +47,21 @@ CORRECTIONS = (
         test="test_vpn.py::test_telemetry_is_what_the_hypervisor_sees",
     ),
     Correction(
+        moto="makes a new customer gateway for every request, and forgets its device name",
+        here="one with the same type, address, AS number and device name is returned, as CreateCustomerGateway's "
+        "reference says",
+        test="test_vpn.py::test_an_identical_customer_gateway_is_the_existing_one",
+    ),
+    Correction(
         moto="invents public addresses of anybody's networks",
         here="they come from 198.51.100.96/27, each once",
         test="test_vpn.py::test_public_addresses_are_unique",
+    ),
+    Correction(
+        moto="has no quotas of Elastic IPs and VPN connections",
+        here="AddressLimitExceeded and VpnConnectionLimitExceeded beyond AWS's defaults, until a test sets others: 5 "
+        "addresses a region, 10 connections a gateway and 50 a region",
+        test="test_vpn.py::test_quotas_are_awss_defaults",
     ),
     Correction(
         moto="forgets a launch template's metadata options, instance profile and interface tags in a group",
@@ -82,6 +94,11 @@ CORRECTIONS = (
         test="test_scaling.py::test_capacity_can_run_out",
     ),
     Correction(
+        moto="launches as many machines with p4d, p5 and p6 GPUs as are asked for",
+        here="InsufficientInstanceCapacity, for every type of Capacity Blocks, until a test adds capacity",
+        test="test_scaling.py::test_scarce_types_are_not_to_be_had",
+    ),
+    Correction(
         moto="accepts a size beyond a group's limits",
         here="ValidationError",
         test="test_scaling.py::test_sizes_keep_to_the_limits",
@@ -105,6 +122,11 @@ CORRECTIONS = (
         moto="deletes a group with its instances, asked or not",
         here="ResourceInUse without ForceDelete",
         test="test_scaling.py::test_a_group_with_instances_is_not_deleted",
+    ),
+    Correction(
+        moto="forgets a group as soon as its deletion is forced",
+        here="it is `Delete in progress` until its last instance has ended, and launches none",
+        test="test_scaling.py::test_a_deleted_group_drains",
     ),
     Correction(
         moto="deletes subnets, security groups, gateways and VPCs that are in use",
@@ -137,6 +159,12 @@ CORRECTIONS = (
         here="IMDSv2 at 169.254.169.254 in each VPC, tokens limited to the hops that the instance allows",
         test="test_metadata.py::test_tokens_are_required",
     ),
+    Correction(
+        moto="never takes a spot instance back, and passes over CapacityRebalance",
+        here="`spot/instance-action` two minutes before its end, and `events/recommendations/rebalance`, at which a "
+        "group with capacity rebalancing replaces the instance",
+        test="test_metadata.py::test_a_spot_instance_is_told_before_it_is_taken_back",
+    ),
 )
 
 REMAINING = (
@@ -155,7 +183,8 @@ REMAINING = (
     "Security groups filter TCP, UDP and ICMP of version 4, by range or by group; other permissions are refused.",
     "The default VPC exists in the API and not on the network.",
     "A VPC endpoint for S3 changes no route: there is no S3 behind it.",
-    "Spot instances are never taken back.",
+    "Spot instances are taken back, or recommended to be replaced, only when a test says so; DescribeInstances does "
+    "not tell that this was the reason.",
     "The /28 at either end of a subnet is never delegated, since it holds addresses that EC2 keeps for itself; AWS "
     "does not say what it does.",
     "Instance metadata has no signatures of the identity document, and no IPv6.",

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 USER_DATA_LIMIT = 16384
 """Limit of user data in bytes, before encoding: docs.aws.amazon.com/AWSEC2/latest/UserGuide/user-data.html."""
 
+SCARCE = ("p4d.", "p4de.", "p5.", "p5e.", "p5en.", "p6-", "trn1.", "trn2.")
+"""Beginnings of the names of types that AWS sells in Capacity Blocks (docs.aws.amazon.com/AWSEC2/latest/UserGuide/
+ec2-capacity-blocks.html). Whoever reserved none is seldom given one, so here none is to be had until a test says so."""
+
 
 def check_user_data(encoded: str) -> None:
     """Raise EC2ClientError for user data that exceeds the limit or is not base64."""
@@ -117,7 +121,7 @@ def _tags(data: dict[str, Any]) -> dict[str, dict[str, str]]:
 
 def _take_capacity(account: Owner, kind: str, zone: str, *, look_only: bool = False) -> None:
     key = capacity_key(kind, zone)
-    left = account.capacity.get(key)
+    left = account.capacity.get(key, 0 if kind.startswith(SCARCE) else None)
     if left is None:
         return
     if left <= 0:

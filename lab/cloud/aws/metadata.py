@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
+from lab.cloud.aws import spot
 from lab.cloud.aws.hosts import ACCOUNT
 from lab.cloud.aws.world import user_data
 
@@ -223,6 +224,7 @@ def tree_of(ec2: LabEc2, instance: Any, credentials: Callable[[Any], str]) -> Tr
         "security-groups": "\n".join(sorted(group.name for group in interface.group_set)),
         "services": {"domain": "amazonaws.com", "partition": "aws"},
         "tags": _tags(ec2, instance),
+        **spot.metadata(instance),
     }
 
 

@@ -13,6 +13,7 @@ from moto.ec2.models import EC2Backend
 
 from lab.cloud.aws import addresses
 from lab.cloud.aws.addresses import next_public
+from lab.cloud.aws.quotas import ADDRESSES, check_quota
 from lab.cloud.aws.vpn import LabVpnConnections
 
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ class LabEc2(LabVpnConnections, EC2Backend):
         yield from self.tunnel_addresses()
 
     def allocate_address(self, domain: str, address: str | None = None, tags: dict[str, str] | None = None) -> Any:
-        """Allocate an Elastic IP of the lab's range; moto invents addresses."""
+        """Allocate an Elastic IP of the lab's range; moto invents addresses, and knows no quota."""
+        check_quota(ADDRESSES, len(self.addresses), applied=self.account.quotas, region=self.region_name)
         chosen = address or str(next_public(self.account.public_addresses()))
         return super().allocate_address(domain, address=chosen, tags=tags)
 

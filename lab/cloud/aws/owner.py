@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
 from ipaddress import IPv4Address
 from typing import Protocol
 
@@ -20,7 +20,12 @@ class Owner(Protocol):
 
     @property
     def capacity(self) -> MutableMapping[str, int]:
-        """Number of instances that can still be launched, by ``type@zone``; a key that is missing has no limit."""
+        """Number of instances that can still be launched, by ``type@zone``; a key that is missing has no limit, or
+        none of a scarce type."""
+
+    @property
+    def quotas(self) -> Mapping[str, int]:
+        """Quotas that differ from AWS's defaults, by :func:`lab.cloud.aws.quotas.quota_key`."""
 
     def public_addresses(self) -> set[IPv4Address]:
         """Return every public address in use, in all regions."""

@@ -37,6 +37,16 @@ class Ec2Responder(EC2Response):
         super().__init__()
         self._context = context
 
+    def create_customer_gateway(self) -> ActionResult:
+        """Return the existing gateway to an identical request, and keep the device name: moto does neither."""
+        same = self.ec2_backend.same_customer_gateway(dict(self.params))
+        if same is not None:
+            return ActionResult({"CustomerGateway": same})
+        result = super().create_customer_gateway()
+        made: Any = result.result
+        made["CustomerGateway"].device_name = self._get_param("DeviceName")
+        return result
+
     def create_vpn_connection(self) -> ActionResult:
         result = super().create_vpn_connection()
         made: Any = result.result

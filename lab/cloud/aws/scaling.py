@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 KEPT_ACTIVITIES = 100
 ENDING = "Terminating"
+DELETING = "Delete in progress"
+"""Status of a group that is being deleted: AutoScalingGroup, Auto Scaling's API reference."""
 
 
 class LabInstance(InstanceState):
@@ -42,6 +44,8 @@ class LabGroup(FakeAutoScalingGroup):
 
     activities: list[dict[str, Any]]
     ec2_backend: LabEc2
+    status: str | None = None
+    """:data:`DELETING`, or None; saved groups of earlier versions have none of their own."""
 
     def set_desired_capacity(self, new_capacity: int | None) -> None:
         """Set a new size, and launch or terminate instances to match."""
@@ -75,6 +79,21 @@ class LabGroup(FakeAutoScalingGroup):
         for state in self.instance_states:
             if state.instance.id == instance_id and state.lifecycle_state != ENDING:
                 self._end(state, cause)
+
+    def rebalance(self, instance_id: str) -> None:
+        """Replace an instance that EC2 recommends to replace, if the group rebalances its capacity: another is launched
+        first (docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-capacity-rebalancing.html)."""
+        ours = any(state.instance.id == instance_id for state in self.active_instances())
+        cause = "an instance was taken out of service in response to an EC2 rebalance recommendation"
+        if self.capacity_rebalance and ours and self._launch(cause):
+            self.lose(instance_id, cause=cause)
+
+    def drain(self) -> None:
+        """Start to terminate every instance, protected ones too; none is launched again."""
+        self.status = DELETING
+        self.desired_capacity = self.min_size = self.max_size = 0
+        for state in self.active_instances():
+            self._end(state, "a user request force-deleted AutoScalingGroup")
 
     def version(self) -> Any:
         """Return the launch template's version from which instances are made."""
@@ -162,7 +181,10 @@ class LabScaling(AutoScalingBackend):
     def create_auto_scaling_group(self, *, name: str, desired_capacity: Any, **settings: Any) -> LabGroup:  # type: ignore[override]
         """Create a group, and launch its first instances."""
         if name in self.autoscaling_groups:
-            text = "AutoScalingGroup by this name already exists - A group with the name already exists"
+            pending = " and is pending delete" if self.group(name).status == DELETING else ""
+            text = (
+                f"AutoScalingGroup by this name already exists - A group with the name {name} already exists{pending}"
+            )
             raise AutoscalingClientError("AlreadyExists", text)
         for parameter in ("launch_template", "vpc_zone_identifier"):
             if not settings.get(parameter):
@@ -185,7 +207,7 @@ class LabScaling(AutoScalingBackend):
 
     def update_auto_scaling_group(self, *, name: str, capacity_rebalance: bool | None = None, **settings: Any) -> Any:  # type: ignore[override]
         """Update a group, capacity rebalancing included, which moto ignores."""
-        group = self.group(name)
+        group = self._kept(name)
         low = group.min_size if settings["min_size"] is None else settings["min_size"]
         high = group.max_size if settings["max_size"] is None else settings["max_size"]
         if settings["desired_capacity"] is not None:
@@ -199,22 +221,32 @@ class LabScaling(AutoScalingBackend):
         return group
 
     def set_desired_capacity(self, group_name: str, desired_capacity: int | None) -> None:
-        group = self.group(group_name)
+        group = self._kept(group_name)
         _check_size(desired_capacity or 0, group.min_size, group.max_size)
         group.set_desired_capacity(desired_capacity)
 
     def delete_auto_scaling_group(self, group_name: str, *, force: bool = False) -> None:
-        """Delete a group; refuse while it has instances, unless ``force`` is set. moto terminates the instances and
-        forgets the group at once in either case."""
+        """Delete a group; refuse while it has instances, unless ``force`` is set. Then the group stays until the last
+        of them has ended. moto terminates the instances and forgets the group at once in either case."""
         group = self.group(group_name)
         if group.instance_states and not force:
             text = (
                 "You cannot delete an AutoScalingGroup while there are instances or pending Spot instance request(s) "
             )
             raise AutoscalingClientError("ResourceInUse", text + "still in the group.")
-        group.desired_capacity = group.min_size = 0
-        group.follow(cause="a user request force-deleted AutoScalingGroup")
-        del self.autoscaling_groups[group_name]
+        group.drain()
+        self._forget_drained()
+
+    def ended(self, instance_id: str) -> None:
+        """Forget an instance that is gone for good, and the group that waited for it to be deleted."""
+        for group in self.groups():
+            group.ended(instance_id)
+        self._forget_drained()
+
+    def _forget_drained(self) -> None:
+        for group in list(self.groups()):
+            if group.status == DELETING and not group.instance_states:
+                del self.autoscaling_groups[group.name]
 
     def terminate_instance(self, instance_id: str, should_decrement: bool) -> Any:
         for group in self.groups():
@@ -249,6 +281,17 @@ class LabScaling(AutoScalingBackend):
         if not isinstance(found, LabGroup):
             raise ValidationError(f"AutoScalingGroup name not found - AutoScalingGroup '{name}' not found")
         return found
+
+    def _kept(self, name: str) -> LabGroup:
+        """Return a group that is to be changed.
+
+        Raises:
+            ValidationError: there is no such group, or it is being deleted.
+        """
+        group = self.group(name)
+        if group.status == DELETING:
+            raise ValidationError(f"AutoScalingGroup '{name}' is pending delete and cannot be changed")
+        return group
 
 
 def _check_size(desired: int, low: int | None, high: int | None) -> None:

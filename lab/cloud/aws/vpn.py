@@ -17,6 +17,7 @@ from moto.ec2.utils import random_vpn_connection_id
 
 from lab.cloud.aws.addresses import next_public
 from lab.cloud.aws.proposals import proposals
+from lab.cloud.aws.quotas import CONNECTIONS, REGION_CONNECTIONS, check_quota
 
 if TYPE_CHECKING:
     from lab.cloud.aws.owner import Owner
@@ -90,6 +91,25 @@ class LabVpnConnections(VPNConnectionBackend):
     """VPN connections of one region."""
 
     account: Owner
+    region_name: str
+
+    def same_customer_gateway(self, wanted: Mapping[str, Any]) -> Any:
+        """Return the customer gateway with the type, address, AS number and device name of a request, or None."""
+        told_apart = {
+            "type": wanted["Type"],
+            "ip_address": wanted.get("IpAddress") or wanted.get("PublicIp"),
+            "bgp_asn": wanted.get("BgpAsn"),
+            "device_name": wanted.get("DeviceName"),
+        }
+        gateways: Iterator[Any] = iter(self.customer_gateways.values())  # type: ignore[attr-defined]
+        return next(
+            (
+                one
+                for one in gateways
+                if one.state != "deleted" and all(getattr(one, key, None) == value for key, value in told_apart.items())
+            ),
+            None,
+        )
 
     def create_vpn_connection(
         self,
@@ -104,6 +124,7 @@ class LabVpnConnections(VPNConnectionBackend):
             raise EC2ClientError("MissingParameter", "The lab's connections end at a VPN gateway: VpnGatewayId")
         self.get_customer_gateway(customer_gateway_id)  # type: ignore[attr-defined]
         self.get_vpn_gateway(vpn_gateway_id)  # type: ignore[attr-defined]
+        self._check_quotas(vpn_gateway_id)
         connection = LabVpnConnection(
             self,
             vpn_connection_id=random_vpn_connection_id(),
@@ -117,6 +138,11 @@ class LabVpnConnections(VPNConnectionBackend):
         connection.options = {"TunnelOptions": []}
         self.vpn_connections[connection.id] = connection
         return connection
+
+    def _check_quotas(self, gateway_id: str) -> None:
+        gateways = [one.vpn_gateway_id for one in self.alive()]
+        for quota, held in ((CONNECTIONS, gateways.count(gateway_id)), (REGION_CONNECTIONS, len(gateways))):
+            check_quota(quota, held, applied=self.account.quotas, region=self.region_name)
 
     def open_tunnels(self, connection: LabVpnConnection, asked: Mapping[str, Any]) -> None:
         """Give a connection its two tunnels, with addresses, keys and proposals as requested."""

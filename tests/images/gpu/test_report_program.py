@@ -11,6 +11,8 @@ from pathlib import Path
 import gpu_report
 import pytest
 import worker_checks
+from gpu import own_node
+from gpu.own_node import COMPONENT, this_node
 from gpu.verdict import BAD, GOOD, OPEN, Verdict
 from gpu_report import FIRST_S, LAST_S, RETRY_S, WAIT_S, WELL_S, Pace, Reporter
 
@@ -71,15 +73,16 @@ def _node_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "node.json"
     path.write_text(json.dumps({**WORKER, "gpus": 2}))
     monkeypatch.setattr(gpu_report, "PATH", path)
+    monkeypatch.setattr(own_node, "PATH", path)
     places = worker_checks.Paths(environment=tmp_path / "node.env")
     places.environment.write_text(f"NODE_NAME={NAME}\nNODE_ADDRESS=10.66.32.10\n")
-    monkeypatch.setattr(gpu_report.worker_checks, "Paths", lambda: places)
+    monkeypatch.setattr(worker_checks, "Paths", lambda: places)
     monkeypatch.setattr("sys.argv", ["gpu_report.py"])
     return path
 
 
 def test_it_speaks_as_the_kubelet_does(node_json: Path) -> None:
-    own = gpu_report.own_node()
+    own = this_node(agent=gpu_report.AGENT, component=COMPONENT)
     api = own._api
     assert (own.name, api.host, api.port, api.agent) == (NAME, "10.64.3.5", 6443, "longhaul-gpu-report")
     assert str(api.certificate) == "/var/lib/kubelet/pki/kubelet-client-current.pem"

@@ -59,6 +59,9 @@ class FakeCloud:
         context.load_cert_chain(self.ca_certificate, self._key)
         return context
 
+    def warn_spot(self, instance_id: str, notice: str) -> None:
+        raise LookupError(f"there is no spot instance {instance_id}")
+
     def operator_environment(self) -> dict[str, str]:
         return {"SSL_CERT_FILE": str(self.ca_certificate), "ODD": 'it\'s $HOME "quoted"'}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,6 +19,7 @@ from lab.providers.aws_vpn import tunnels_of
 from lab.providers.values import from_struct, to_struct
 
 GROUP = "aws:ec2/securityGroup:SecurityGroup"
+SCALING_GROUP = "aws:autoscaling/group:Group"
 VPC = "urn:pulumi:t::p::aws:ec2/vpc:Vpc::x"
 
 
@@ -124,3 +126,15 @@ def test_tunnels_are_in_the_order_of_their_addresses() -> None:
 
     document = f"<vpn_connection>{tunnel('198.51.100.97', 'b')}{tunnel('198.51.100.96', 'a')}</vpn_connection>"
     assert tunnels_of(document) == [("198.51.100.96", "a"), ("198.51.100.97", "b")]
+
+
+@pytest.mark.parametrize(("given", "patience"), [(0.0, 600.0), (3600.0, 3600.0)])
+def test_a_group_s_deletion_ends_when_the_real_plugin_s_would(
+    given: float, patience: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Terraform's default for groups, unless the program gives another time."""
+    waited: list[float] = []
+    group = dataclasses.replace(known_kinds()[SCALING_GROUP], delete=lambda call: waited.append(call.patience_s))
+    monkeypatch.setattr(AwsProvider, "_kind", lambda *_, **__: group)
+    AwsProvider(engine=None).Delete(provider_pb2.DeleteRequest(id="pool", timeout=given), Context())
+    assert waited == [patience]

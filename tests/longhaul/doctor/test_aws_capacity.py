@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from clouds.aws.offers import offers
-from clouds.aws.quotas import ADDRESSES, STANDARD, VPCS, quota_names
+from clouds.aws.quotas import ADDRESSES, CONNECTIONS, REGION_CONNECTIONS, STANDARD, VPCS, quota_names
 from clouds.aws.quotas import quotas as looked_at
 from clouds.aws.reader import Reader
 from clouds.base.findings import Finding, RefusedError, Severity
-from tests.longhaul.doctor.world import FILE, Sdk, severities, share
+from tests.longhaul.doctor.world import FILE, GATEWAY, Sdk, named_environment, severities, share
 
 STANDARD_QUOTA = f"Running On-Demand {STANDARD} instances"
 OURS = [{"Key": "longhaul-environment", "Value": "dev"}]
@@ -39,9 +39,22 @@ def quota(name: str, code: str, value: float) -> dict[str, Any]:
     return {"ServiceCode": "ec2", "QuotaName": name, "QuotaCode": code, "Value": value}
 
 
-def quotas(sdk: Sdk, *, cores: float = 64, vpcs: float = 5, running: list[Any] | None = None) -> dict[str, Finding]:
-    """Return the findings by the quota's name; the pool takes 4 to 40 cores."""
-    lists = [quota(STANDARD_QUOTA, "L-1216C47A", cores), quota(ADDRESSES, "L-0263D0A3", 5)]
+def quotas(
+    sdk: Sdk,
+    *,
+    cores: float = 64,
+    vpcs: float = 5,
+    running: list[Any] | None = None,
+    raw: Any = None,
+    connections: Any = (),
+) -> dict[str, Finding]:
+    """Return the findings by the quota's name; the pool takes 4 to 40 cores, the site three connections."""
+    lists = [
+        quota(STANDARD_QUOTA, "L-1216C47A", cores),
+        quota(ADDRESSES, "L-0263D0A3", 5),
+        quota(CONNECTIONS, "L-B91E5754", 10),
+        quota(REGION_CONNECTIONS, "L-3E6EC3A3", 50),
+    ]
     sdk.says(
         "service-quotas", "list_service_quotas", {"Quotas": lists[:1], "NextToken": "more"}, {"ServiceCode": "ec2"}
     )
@@ -58,7 +71,8 @@ def quotas(sdk: Sdk, *, cores: float = 64, vpcs: float = 5, running: list[Any] |
     address = {"AllocationId": "eipalloc-1", "PublicIp": "192.0.2.1"}
     sdk.says("ec2", "describe_addresses", {"Addresses": [address, {**address, "Tags": OURS}]}, {})
     sdk.says("ec2", "describe_vpcs", {"Vpcs": [{"VpcId": "vpc-1"}, {"VpcId": "vpc-2", "Tags": OURS}]}, {})
-    found = looked_at(share("aws"), Reader(sdk), "us-east-1")
+    sdk.says("ec2", "describe_vpn_connections", {"VpnConnections": list(connections)}, {})
+    found = looked_at(share("aws", raw), Reader(sdk), "us-east-1")
     return {finding.what.partition(": ")[0]: finding for finding in found}
 
 
@@ -82,6 +96,22 @@ def test_what_others_use_counts_and_our_own_does_not(sdk: Sdk) -> None:
         "aws service-quotas request-service-quota-increase --service-code ec2 --quota-code L-1216C47A "
         "--region us-east-1 --desired-value 72"
     )
+
+
+def test_vpn_connections_are_counted(sdk: Sdk) -> None:
+    """Others' count too on a gateway that the file names; deleted ones and our own do not."""
+    other = {"VpnConnectionId": "vpn-1", "VpnGatewayId": GATEWAY, "State": "available"}
+    connections = [*[other] * 9, {**other, "VpnGatewayId": "vgw-2"}]
+    connections += [{**other, "State": "deleted"}, {**other, "Tags": OURS}]
+    here, everywhere = f"AWS us-east-1, {CONNECTIONS} (L-B91E5754)", f"AWS us-east-1, {REGION_CONNECTIONS} (L-3E6EC3A3)"
+    found = quotas(sdk, connections=connections)
+    assert found[here].severity is Severity.OK
+    assert "10 connections, 0 in use by others; the environment takes 3" in found[here].what
+    assert "50 connections, 10 in use by others; the environment takes 3" in found[everywhere].what
+    found = quotas(sdk, connections=connections, raw=named_environment())
+    assert found[here].severity is Severity.PROBLEM
+    assert "10 connections, 9 in use by others; the environment takes 3" in found[here].what
+    assert found[here].where == (f"sites.use1 in {FILE}",)
 
 
 def test_too_little_for_every_minimum_is_a_problem(sdk: Sdk) -> None:

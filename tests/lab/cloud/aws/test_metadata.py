@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 import requests
 from botocore.exceptions import ClientError
 
-from tests.lab.cloud.aws.site import Site, client
+from tests.lab.cloud.aws.site import Site, client, until
 from tests.lab.cloud.conftest import Source
 
 
@@ -104,3 +105,48 @@ def test_who_is_no_machine_is_told_nothing(machine: Machine) -> None:
     assert stranger.put(f"{machine.url}/api/token", headers=headers, timeout=10).status_code == 404
     theirs = {"X-aws-ec2-metadata-token": machine.token().text}
     assert stranger.get(f"{machine.url}/meta-data/", headers=theirs, timeout=10).status_code == 404
+
+
+@pytest.fixture
+def spot(site: Site) -> Iterator[Machine]:
+    launched = {"LaunchTemplateId": site.template(InstanceMarketOptions={"MarketType": "spot"}), "Version": "1"}
+    site.pool(1, LaunchTemplate=launched)
+    app = site.live.cloud.metadata_app(site.vpc)
+    runner = site.live.call(site.live._listen("vpc", app, tls=False))
+    yield Machine(site, site.live.ports["vpc"])
+    site.live.call(runner.cleanup())
+
+
+async def warn(site: Site, instance: str, notice: str, within_s: float | None = None) -> None:
+    site.live.cloud.aws.warn_spot(instance, notice, within_s=within_s)
+
+
+def test_a_spot_instance_is_told_before_it_is_taken_back(spot: Machine) -> None:
+    instance, site = spot.instance["InstanceId"], spot.site
+    action, rebalance = "meta-data/spot/instance-action", "meta-data/events/recommendations/rebalance"
+    assert spot.get("meta-data/instance-life-cycle").text == "spot"
+    assert {spot.get(path).status_code for path in (action, rebalance)} == {404}
+    site.live.call(warn(site, instance, "rebalance"))
+    assert datetime.fromisoformat(spot.get(rebalance).json()["noticeTime"]) <= datetime.now(UTC)
+    assert len(site.instances()) == 1, "without capacity rebalancing it is left to the node"
+    site.live.call(warn(site, instance, "interruption"))
+    told = spot.get(action).json()
+    left = datetime.fromisoformat(told["time"]) - datetime.now(UTC)
+    assert (told["action"], timedelta(seconds=60) < left <= timedelta(seconds=120)) == ("terminate", True)
+    site.live.call(warn(site, instance, "interruption", within_s=0.0))
+    until(lambda: [one["InstanceId"] for one in site.instances("terminated")] == [instance])
+    (other,) = site.instances()
+    assert other["InstanceId"] != instance
+
+
+def test_a_group_that_rebalances_replaces_what_is_recommended(spot: Machine) -> None:
+    instance, site = spot.instance["InstanceId"], spot.site
+    site.scaling.update_auto_scaling_group(AutoScalingGroupName="pool", CapacityRebalance=True)
+    site.live.call(warn(site, instance, "rebalance"))
+    until(lambda: instance not in [one["InstanceId"] for one in site.instances()])
+    assert len(site.instances()) == 1
+
+
+def test_only_spot_instances_are_taken_back(machine: Machine) -> None:
+    with pytest.raises(LookupError, match="no spot instance"):
+        machine.site.live.call(warn(machine.site, machine.instance["InstanceId"], "interruption"))

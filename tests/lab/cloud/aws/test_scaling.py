@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
@@ -61,8 +62,21 @@ def test_capacity_can_run_out(site: Site) -> None:
     assert len(site.instances()) == 3
 
 
-async def limit(site: Site, count: int | None) -> None:
-    site.live.cloud.aws.set_capacity("m6id.xlarge", "us-east-1a", count)
+def test_scarce_types_are_not_to_be_had(site: Site) -> None:
+    """Without a reservation nobody counts on a p5; the group is made all the same, and goes on asking."""
+    launched = {"LaunchTemplateId": site.template(InstanceType="p5.48xlarge"), "Version": "1"}
+    site.pool(2, LaunchTemplate=launched)
+    assert site.instances() == []
+    failed = site.activities()[0]
+    assert (failed["StatusCode"], "sufficient p5.48xlarge capacity" in failed["StatusMessage"]) == ("Failed", True)
+    site.live.call(limit(site, 1, kind="p5.48xlarge"))
+    assert [one["InstanceType"] for one in site.instances()] == ["p5.48xlarge"]
+    site.live.call(limit(site, None, kind="p5.48xlarge"))
+    assert len(site.instances()) == 1, "none is scarce again"
+
+
+async def limit(site: Site, count: int | None, *, kind: str = "m6id.xlarge") -> None:
+    site.live.cloud.aws.set_capacity(kind, "us-east-1a", count)
 
 
 def test_sizes_keep_to_the_limits(site: Site) -> None:
@@ -139,6 +153,33 @@ def test_a_group_with_instances_is_not_deleted(site: Site) -> None:
         site.scaling.delete_auto_scaling_group(AutoScalingGroupName="pool")
     site.scaling.delete_auto_scaling_group(AutoScalingGroupName="pool", ForceDelete=True)
     until(lambda: not machines(site))
+
+
+def test_a_deleted_group_drains(site: Site) -> None:
+    """The group is there until its last instance has ended, and takes no change."""
+    site.pool(2)
+    until(lambda: len(machines(site)) == 2)
+    hold = site.live.hypervisor.hold = asyncio.Event()
+    first = site.instances()[0]["InstanceId"]
+    site.scaling.set_instance_protection(AutoScalingGroupName="pool", InstanceIds=[first], ProtectedFromScaleIn=True)
+    site.scaling.delete_auto_scaling_group(AutoScalingGroupName="pool", ForceDelete=True)
+    until(lambda: not machines(site))
+
+    def groups() -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = site.scaling.describe_auto_scaling_groups()["AutoScalingGroups"]
+        return found
+
+    (group,) = groups()
+    assert (group["Status"], group["DesiredCapacity"]) == ("Delete in progress", 0)
+    assert [one["LifecycleState"] for one in group["Instances"]] == ["Terminating"] * 2
+    with pytest.raises(ClientError, match="pending delete"):
+        size(site, 0)
+    with pytest.raises(ClientError, match=r"AlreadyExists.*pending delete"):
+        site.pool(1, LaunchTemplate={"LaunchTemplateName": "pool", "Version": "1"})
+    site.live._loop.call_soon_threadsafe(hold.set)
+    until(lambda: not groups())
+    assert len(site.instances("terminated")) == 2
+    site.pool(1, LaunchTemplate={"LaunchTemplateName": "pool", "Version": "1"})
 
 
 def test_protected_instances_stay(site: Site) -> None:

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from clouds.aws.quotas import ADDRESSES, REGION_CONNECTIONS
 from components.onprem.vpn import ESP_PROPOSAL, IKE_PROPOSAL
 from lab.cloud.aws.addresses import RANGE
 from lab.desired import TunnelState
-from tests.lab.cloud.aws.site import Site, until
+from tests.lab.cloud.aws.site import Site, client, until
 
 SUITE: dict[str, Any] = {
     **{f"Phase{phase}EncryptionAlgorithms": [{"Value": "AES256-GCM-16"}] for phase in (1, 2)},
@@ -65,17 +66,64 @@ def test_tunnels_are_each_their_own(site: Site) -> None:
     assert remote == {"198.51.100.20"}
 
 
+async def set_quota(site: Site, name: str, value: int) -> None:
+    site.live.cloud.aws.set_quota(name, "us-east-1", value)
+
+
+def test_quotas_are_awss_defaults(site: Site) -> None:
+    def addresses() -> int:
+        return len(site.ec2.describe_addresses()["Addresses"])
+
+    for _ in range(5):
+        site.ec2.allocate_address(Domain="vpc")
+    with pytest.raises(ClientError, match=r"AddressLimitExceeded.*maximum number of addresses"):
+        site.ec2.allocate_address(Domain="vpc")
+    client("ec2", "eu-west-1").allocate_address(Domain="vpc")
+    site.live.call(set_quota(site, ADDRESSES, 6))
+    site.ec2.allocate_address(Domain="vpc")
+    assert addresses() == 6
+    gateway, _ = connect(site, "198.51.100.20")
+    for last in range(21, 30):
+        connect(site, f"198.51.100.{last}", gateway=gateway)
+    with pytest.raises(ClientError, match="VpnConnectionLimitExceeded"):
+        connect(site, "198.51.100.30", gateway=gateway)
+    made = site.ec2.describe_vpn_connections()["VpnConnections"]
+    assert len(made) == 10
+    site.ec2.delete_vpn_connection(VpnConnectionId=made[0]["VpnConnectionId"])
+    connect(site, "198.51.100.30", gateway=gateway)
+    site.live.call(set_quota(site, REGION_CONNECTIONS, 10))
+    with pytest.raises(ClientError, match="VpnConnectionLimitExceeded"):
+        connect(site, "198.51.100.31")
+
+
 def test_public_addresses_are_unique(site: Site) -> None:
     """Addresses of tunnels and of NAT gateways, in all regions; a released address is given out again."""
+    site.live.call(set_quota(site, ADDRESSES, RANGE.num_addresses))
     _, connection = connect(site, "198.51.100.20")
     taken = {one["OutsideIpAddress"] for one in shown(site, connection)["Options"]["TunnelOptions"]}
     made = [site.ec2.allocate_address(Domain="vpc") for _ in range(RANGE.num_addresses - 2)]
     given = {one["PublicIp"] for one in made}
     assert given | taken == {str(address) for address in RANGE}
-    with pytest.raises(ClientError, match="AddressLimitExceeded"):
+    with pytest.raises(ClientError, match="InsufficientAddressCapacity"):
         site.ec2.allocate_address(Domain="vpc")
     site.ec2.release_address(AllocationId=made[0]["AllocationId"])
     assert site.ec2.allocate_address(Domain="vpc")["PublicIp"] == made[0]["PublicIp"]
+
+
+def test_an_identical_customer_gateway_is_the_existing_one(site: Site) -> None:
+    def made(**changes: Any) -> str:
+        given = {"Type": "ipsec.1", "BgpAsn": 65000, "IpAddress": "198.51.100.20", **changes}
+        return str(site.ec2.create_customer_gateway(**given)["CustomerGateway"]["CustomerGatewayId"])
+
+    first = made()
+    tags = [{"ResourceType": "customer-gateway", "Tags": [{"Key": "Name", "Value": "other"}]}]
+    assert made(TagSpecifications=tags) == first, "tags tell none apart"
+    others = {made(DeviceName="a"), made(DeviceName="b"), made(BgpAsn=65001), made(IpAddress="198.51.100.21")}
+    assert len(others | {first}) == 5
+    found = site.ec2.describe_customer_gateways(CustomerGatewayIds=[made(DeviceName="a")])["CustomerGateways"]
+    assert [one["DeviceName"] for one in found] == ["a"]
+    site.ec2.delete_customer_gateway(CustomerGatewayId=first)
+    assert made() not in others | {first}, "a deleted one is not given again"
 
 
 def test_the_world_has_the_tunnels_of_an_attached_gateway(site: Site) -> None:

@@ -13,23 +13,20 @@ import logging
 import random
 import sys
 import time
-import urllib.parse
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
-import worker_checks
-from controller.api import Api, ApiError, Object
+from controller.api import ApiError, Object
 from gpu import features
 from gpu.findings import LookError
 from gpu.looking import BrokeOffError, Looking
 from gpu.names import BOOT, BOOT_ID, HEALTHY
-from gpu.own_node import NotRegisteredError, OwnNode, by_type, tainted
+from gpu.own_node import COMPONENT, NotRegisteredError, OwnNode, by_type, tainted, this_node
 from gpu.promise import Promise
 from gpu.verdict import BAD, GOOD, IN_USE, OPEN, UNTAINTED, Verdict, broke_off, conditions, judge, mismatch
 from node_config import PATH
-from node_place import Worker
 
 log = logging.getLogger("gpu_report")
 
@@ -152,18 +149,6 @@ def run(reporter: Reporter, *, sleep: Callable[[float], None] = time.sleep) -> N
         sleep(random.uniform(0.9, 1.1) * pause)  # noqa: S311  (no secret)
 
 
-def own_node() -> OwnNode:
-    """Return the Node, accessed as the kubelet; ``OSError``, ``ValueError``, ``TypeError`` or ``AttributeError`` while
-    this machine does not know its place."""
-    paths, url = worker_checks.Paths(), urllib.parse.urlsplit(Worker.read(PATH).api)
-    name = worker_checks.name(paths)
-    if not name or not url.hostname:
-        raise ValueError(f"{paths.environment}: no name yet: see longhaul-node-place.service")
-    port = url.port or 443
-    api = Api(host=url.hostname, port=port, authority=paths.authority, certificate=paths.certificate, agent=AGENT)
-    return OwnNode(api, name)
-
-
 def main() -> int:
     """Run the service and return its exit code."""
     argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
@@ -174,7 +159,9 @@ def main() -> int:
         if not promise.gpus:
             print("no GPUs are promised: nothing to look at")
             return 0
-        reporter = Reporter(own_node(), promise, Looking(), boot=Path(BOOT_ID).read_text().strip())
+        reporter = Reporter(
+            this_node(agent=AGENT, component=COMPONENT), promise, Looking(), boot=Path(BOOT_ID).read_text().strip()
+        )
     except (LookError, OSError, ValueError, TypeError, AttributeError) as error:
         print(error, file=sys.stderr)
         return 1

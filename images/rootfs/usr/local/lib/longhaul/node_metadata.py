@@ -26,6 +26,10 @@ class NotYetError(Exception):
     """Raised when the place is not known yet; asking again may help."""
 
 
+class NotThereError(NotYetError):
+    """Raised when the metadata service has no such document."""
+
+
 class PlaceError(Exception):
     """Raised when the place is wrong; asking again does not help."""
 
@@ -145,12 +149,15 @@ def _ranges(addresses: Iterable[IPv4Address]) -> list[IPv4Network]:
 
 
 def ask(url: str, *, headers: dict[str, str], method: str = "GET") -> str:
-    """Return the metadata service's answer; ``NotYetError`` when it gives none."""
+    """Return the metadata service's answer; ``NotYetError`` when it gives none, ``NotThereError`` for a status of
+    404."""
     # No proxy: the metadata service must be asked directly.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     request = urllib.request.Request(url, headers=headers, method=method)  # noqa: S310  (one fixed address)
     try:
         with opener.open(request, timeout=TIMEOUT_S) as response:
             return str(response.read().decode())
+    except urllib.error.HTTPError as error:
+        raise (NotThereError if error.code == http.HTTPStatus.NOT_FOUND else NotYetError)(f"{url}: {error}") from None
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise NotYetError(f"{url}: {error}") from None

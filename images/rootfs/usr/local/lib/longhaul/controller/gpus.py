@@ -7,31 +7,18 @@ controller changes it. The taint evicts no pods: what runs on a node continues.
 
 from __future__ import annotations
 
-import logging
-from typing import Protocol
-
 from gpu.names import BOOT, HEALTHY, PRESENT, TAINT, TAINT_EFFECT, TAINT_VALUE
 
-from controller.api import Api, ApiError, Object
+from controller.api import Api, Object
 from controller.cluster import NODES
 from controller.events import Events
 from controller.metrics import Metrics, labelled
 from controller.node_removal import SITE
+from controller.node_work import Held, NodeWork
 from controller.watch import quoted
-
-log = logging.getLogger(__name__)
 
 SELECTOR = f"{PRESENT}=true,{SITE}"
 """Label selector for Longhaul's nodes that must have GPUs."""
-
-CONFLICT = 409
-
-
-class Held(Protocol):
-    """Objects that a watch holds."""
-
-    def held(self) -> dict[str, Object]:
-        """Return every Node by name."""
 
 
 def kept(node: Object) -> Object:
@@ -75,49 +62,26 @@ def _ours(taint: Object) -> bool:
     return bool(taint.get("key") == TAINT and taint.get("effect") == TAINT_EFFECT)
 
 
-class GpuNodes:
-    """Compares the Nodes in memory, and calls the API only for the changes that it makes."""
+class GpuNodes(NodeWork):
+    """Sets and lifts the taint."""
 
     def __init__(self, api: Api, nodes: Held, *, events: Events, metrics: Metrics) -> None:
-        self._api, self._nodes, self._events, self._metrics = api, nodes, events, metrics
-        self._done: dict[str, str] = {}
-        """Version of each Node that was changed here, or by another writer meanwhile. Such a Node is left alone until a
-        newer version is known."""
+        super().__init__(nodes)
+        self._api, self._events, self._metrics = api, events, metrics
 
-    def look(self) -> bool:
-        """Make the necessary changes; return True when one failed and must be tried again."""
-        nodes, left = self._nodes.held(), False
-        self._done = {name: version for name, version in self._done.items() if name in nodes}
-        for name, node in nodes.items():
-            try:
-                left |= self._one(name, node)
-            except Exception:
-                # Nodes write about themselves: a fault in one must not stop the work on all others.
-                log.exception("taint of %s: its Node cannot be worked on", name)
-        return left
-
-    def _one(self, name: str, node: Object) -> bool:
-        """Change one Node's taint where necessary; return whether this failed and must be tried again."""
-        version, why = node["metadata"]["resourceVersion"], objection(node)
-        if bool(why) == tainted(node) or self._done.get(name) == version:
-            return False
-        try:
-            self._change(node, why)
-        except ApiError as error:
-            if error.status not in (404, CONFLICT):
-                log.warning("taint of %s: %s", name, error)
-                return True
-        self._done[name] = version
-        return False
+    def due(self, node: Object) -> bool:
+        """Return whether the taint does not agree with the node's test."""
+        return bool(objection(node)) != tainted(node)
 
     def gauges(self) -> dict[str, float]:
         """Return the number of nodes with the taint, and without it."""
-        held = [tainted(node) for node in self._nodes.held().values()]
+        held = [tainted(node) for node in self.nodes.held().values()]
         counts = {"held_back": sum(held), "schedulable": len(held) - sum(held)}
         return {labelled("gpu_nodes", state=state): float(count) for state, count in counts.items()}
 
-    def _change(self, node: Object, why: str) -> None:
-        metadata = node["metadata"]
+    def change(self, node: Object) -> None:
+        """Set or lift the taint."""
+        metadata, why = node["metadata"], objection(node)
         taints = [taint for taint in node["spec"]["taints"] if not _ours(taint)]
         if why:
             taints.append({"key": TAINT, "value": TAINT_VALUE, "effect": TAINT_EFFECT})

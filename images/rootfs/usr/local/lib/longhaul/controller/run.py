@@ -15,11 +15,15 @@ from controller.environment import CONFIGMAP, KEY, DocumentError, Environment, p
 from controller.events import Events
 from controller.gpus import SELECTOR as GPU_NODES
 from controller.gpus import GpuNodes, kept
+from controller.interruptions import SELECTOR as INTERRUPTED_NODES
+from controller.interruptions import Interruptions
+from controller.interruptions import kept as kept_of_interrupted
 from controller.inventory import Inventory
 from controller.judge import Judge
 from controller.lifecycle import Lifecycle
 from controller.metrics import Metrics, labelled
 from controller.node_removal import Remover, seen
+from controller.node_work import NodeWork
 from controller.requests import PATH as REQUESTS
 from controller.requests import Requests
 from controller.signing import Signer
@@ -34,7 +38,8 @@ PASS_S = 3.0
 """Seconds between two looks at the Nodes. Only Nodes that are being removed cause requests to the API."""
 
 GATHER_S = 1.0
-"""Shortest time in seconds between two looks at nodes with GPUs; changes of these nodes cause the looks."""
+"""Shortest time in seconds between two looks at nodes with GPUs, or at interrupted ones; changes of these nodes cause
+the looks."""
 
 Build = Callable[..., dict[str, Inventory]]
 
@@ -64,6 +69,10 @@ class Controller:
         self._nodes = Watch(api, NODES, metadata=True)
         self._gpus_changed = threading.Event()
         self._gpu_nodes = Watch(api, NODES, labels=GPU_NODES, keep=kept, changed=self._gpus_changed.set)
+        self._interruption_told = threading.Event()
+        self._interrupted_nodes = Watch(
+            api, NODES, labels=INTERRUPTED_NODES, keep=kept_of_interrupted, changed=self._interruption_told.set
+        )
         self._config = Watch(api, CONFIGMAPS, selector=f"metadata.name={CONFIGMAP}", changed=self._changed.set)
         self._asked = Watch(api, REQUESTS, changed=self._look)
         self._cluster = KubernetesCluster(api, nodes=self._nodes)
@@ -73,6 +82,7 @@ class Controller:
         self._lifecycle = Lifecycle(clock=time.monotonic)
         self._remover = Remover(api, events=self._events, metrics=metrics)
         self._gpus = GpuNodes(api, self._gpu_nodes, events=self._events, metrics=metrics)
+        self._interruptions = Interruptions(api, self._interrupted_nodes, events=self._events, metrics=metrics)
         self._inventories: dict[str, Inventory] = {}
         self._unread: frozenset[str] = frozenset()
         self._judge: Judge | None = None
@@ -82,18 +92,20 @@ class Controller:
 
     def start(self) -> None:
         """Start each part in its own thread."""
-        for watch in (self._nodes, self._gpu_nodes, self._config, self._asked):
+        for watch in (self._nodes, self._gpu_nodes, self._interrupted_nodes, self._config, self._asked):
             self._thread(watch.run, self._stop)
         self._thread(self._follow_environment)
         self._thread(self._serve)
         self._thread(self._look_after_nodes)
-        self._thread(self._look_after_gpus)
+        self._thread(self._follow_nodes, self._gpu_nodes, self._gpus, self._gpus_changed)
+        self._thread(self._follow_nodes, self._interrupted_nodes, self._interruptions, self._interruption_told)
 
     def stop(self) -> None:
         """End everything that can be ended at once. A request that waits for its answer ends with the process."""
         self._stop.set()
         self._changed.set()
         self._gpus_changed.set()
+        self._interruption_told.set()
         self._retire()
         self._requests.wake()
         self._api.hang_up()
@@ -170,12 +182,12 @@ class Controller:
                 self._events.say(about, reason="NodeRemovalHeld", message=message, warning=True)
             held = dict(verdict.held)
 
-    def _look_after_gpus(self) -> None:
+    def _follow_nodes(self, nodes: Watch, work: NodeWork, changed: threading.Event) -> None:
         left = False
         while not self._stop.is_set():
-            self._gpus_changed.wait(PASS_S if left else None)
-            self._gpus_changed.clear()
-            left = self._gpu_nodes.synced.is_set() and self._gpus.look()
+            changed.wait(PASS_S if left else None)
+            changed.clear()
+            left = nodes.synced.is_set() and work.look()
             self._stop.wait(GATHER_S)
 
     def _gauges(self) -> dict[str, float]:

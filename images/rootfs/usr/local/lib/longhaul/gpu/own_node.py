@@ -5,11 +5,15 @@ taints."""
 
 from __future__ import annotations
 
+import urllib.parse
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import worker_checks
 from controller.api import Api, Object
 from controller.events import Events
+from node_config import PATH
+from node_place import Worker
 
 from gpu.names import TAINT
 
@@ -29,10 +33,11 @@ class NotRegisteredError(Exception):
 class OwnNode:
     """The Node called ``name``. Every method may raise ``ApiError``; the caller tries again later."""
 
-    def __init__(self, api: Api, name: str) -> None:
+    def __init__(self, api: Api, name: str, *, component: str = COMPONENT) -> None:
+        """``component`` is the program that writes the Node's Events."""
         self.name = name
         self._api, self._path = api, f"{NODES}/{name}"
-        self._events = Events(api, instance=name, component=COMPONENT)
+        self._events = Events(api, instance=name, component=component)
 
     def read(self) -> Object:
         """Return the Node; ``NotRegisteredError`` when it does not exist."""
@@ -60,6 +65,18 @@ class OwnNode:
         """Write an Event about the Node."""
         about = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": self.name, "uid": self.name}}
         self._events.say(about, reason=reason, message=message, warning=warning)
+
+
+def this_node(*, agent: str, component: str) -> OwnNode:
+    """Return the Node of this machine, accessed as the kubelet; ``OSError``, ``ValueError``, ``TypeError`` or
+    ``AttributeError`` while the machine does not know its place."""
+    paths, url = worker_checks.Paths(), urllib.parse.urlsplit(Worker.read(PATH).api)
+    name = worker_checks.name(paths)
+    if not name or not url.hostname:
+        raise ValueError(f"{paths.environment}: no name yet: see longhaul-node-place.service")
+    port = url.port or 443
+    api = Api(host=url.hostname, port=port, authority=paths.authority, certificate=paths.certificate, agent=agent)
+    return OwnNode(api, name, component=component)
 
 
 def holds_gpus(pod: Mapping[str, Any]) -> bool:

@@ -1,0 +1,61 @@
+"""Nodes that their cloud takes back: closed to new pods, and their pods ended while there is time.
+
+A node learns of it from its cloud and says so by a condition and a label of its own Node (``interruption.py``); it may
+do no more, since a node may not change its own taints (k8s.io/kubernetes, ``plugin/pkg/admission/noderestriction``).
+This controller closes it. The taint has the effect NoExecute: kube-controller-manager deletes every pod that does not
+tolerate it, each with its own grace period, in which it may write a checkpoint.
+"""
+
+from __future__ import annotations
+
+from controller.api import Api, Object
+from controller.cluster import NODES
+from controller.events import Events
+from controller.metrics import Metrics
+from controller.node_removal import SITE
+from controller.node_work import Held, NodeWork
+from controller.watch import quoted
+
+CONDITION = "longhaul.dev/Interruption"
+"""Condition: the cloud takes the machine back, at a time that its message says."""
+LABEL = "longhaul.dev/interrupted"
+"""Label of such a node, and key of its taint: pods that tolerate it stay until the machine ends."""
+SELECTOR = f"{LABEL}=true,{SITE}"
+TAINT = {"key": LABEL, "value": "true", "effect": "NoExecute"}
+
+
+def kept(node: Object) -> Object:
+    """Return the parts of a Node that are kept in memory."""
+    metadata, spec, status = node["metadata"], node.get("spec", {}), node.get("status", {})
+    told = [one for one in status.get("conditions") or () if one.get("type") == CONDITION]
+    return {
+        "metadata": {"name": metadata["name"], "resourceVersion": metadata["resourceVersion"]},
+        "spec": {"taints": spec.get("taints") or []},
+        "status": {"message": str(told[0].get("message") or "") if told else ""},
+    }
+
+
+class Interruptions(NodeWork):
+    """Closes the nodes that are taken back. It opens none again: each of them ends, and a new one has a Node of its
+    own."""
+
+    def __init__(self, api: Api, nodes: Held, *, events: Events, metrics: Metrics) -> None:
+        super().__init__(nodes)
+        self._api, self._events, self._metrics = api, events, metrics
+
+    def due(self, node: Object) -> bool:
+        """Return whether the node is still open."""
+        held = ((taint.get("key"), taint.get("effect")) for taint in node["spec"]["taints"])
+        return (TAINT["key"], TAINT["effect"]) not in held
+
+    def change(self, node: Object) -> None:
+        """Cordon the node and have its pods deleted."""
+        metadata, why = node["metadata"], node["status"]["message"]
+        spec = {"unschedulable": True, "taints": [*node["spec"]["taints"], TAINT]}
+        # Sent with the version that was read, because others write to the same list of taints.
+        changed = {"metadata": {"resourceVersion": metadata["resourceVersion"]}, "spec": spec}
+        self._api.patch(f"{NODES}/{quoted(metadata['name'])}", changed)
+        self._metrics.count("interruptions")
+        about = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": metadata["name"], "uid": metadata["name"]}}
+        message = f"closed, and its pods are ended: {why or 'its node does not say why'}"
+        self._events.say(about, reason="NodeInterrupted", message=message, warning=True)

@@ -1,0 +1,64 @@
+"""Changes of Nodes that follow from what a watch holds of them."""
+
+from __future__ import annotations
+
+import logging
+from abc import ABC, abstractmethod
+from typing import Protocol
+
+from controller.api import ApiError, Object
+
+log = logging.getLogger(__name__)
+
+CONFLICT = 409
+
+
+class Held(Protocol):
+    """Objects that a watch holds."""
+
+    def held(self) -> dict[str, Object]:
+        """Return every Node by name."""
+
+
+class NodeWork(ABC):
+    """Compares the Nodes in memory, and calls the API only for the changes that it makes."""
+
+    def __init__(self, nodes: Held) -> None:
+        self.nodes = nodes
+        self._done: dict[str, str] = {}
+        """Version of each Node that was changed here, or by another writer meanwhile. Such a Node is left alone until a
+        newer version is known."""
+
+    @abstractmethod
+    def due(self, node: Object) -> bool:
+        """Return whether a Node is to be changed."""
+
+    @abstractmethod
+    def change(self, node: Object) -> None:
+        """Change a Node, in the version that was read; ``ApiError`` when it was not changed."""
+
+    def look(self) -> bool:
+        """Make the necessary changes; return True when one failed and must be tried again."""
+        nodes, left = self.nodes.held(), False
+        self._done = {name: version for name, version in self._done.items() if name in nodes}
+        for name, node in nodes.items():
+            try:
+                left |= self._one(name, node)
+            except Exception:
+                # Nodes write about themselves: a fault in one must not stop the work on all others.
+                log.exception("taint of %s: its Node cannot be worked on", name)
+        return left
+
+    def _one(self, name: str, node: Object) -> bool:
+        """Change one Node where necessary; return whether this failed and must be tried again."""
+        version = node["metadata"]["resourceVersion"]
+        if not self.due(node) or self._done.get(name) == version:
+            return False
+        try:
+            self.change(node)
+        except ApiError as error:
+            if error.status not in (404, CONFLICT):
+                log.warning("taint of %s: %s", name, error)
+                return True
+        self._done[name] = version
+        return False

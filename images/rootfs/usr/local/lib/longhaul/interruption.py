@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""Tell the cluster when the cloud takes this machine back.
+
+The node controller then closes the node and has its pods ended, so that they can write their checkpoints. Ends with 0
+on a machine that no cloud takes back.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from controller.api import ApiError
+from controller.interruptions import CONDITION, LABEL
+from gpu.own_node import NotRegisteredError, OwnNode, this_node
+from node_metadata import NotYetError
+from node_place import Worker
+from notices import Notices, notices
+
+log = logging.getLogger("interruption")
+
+COMPONENT = "longhaul-interruption"
+
+POLL_S = 5.0
+"""Seconds between two looks, as AWS recommends (docs.aws.amazon.com, "Spot Instance interruption notices")."""
+RETRY_S = 1.0
+"""Seconds until the next attempt to tell the cluster: there are two minutes, on Azure half a minute."""
+
+
+class Watcher:
+    """Tells the cluster each notice once."""
+
+    def __init__(self, node: OwnNode, told: Notices) -> None:
+        self._node, self._notices = node, told
+        self._recommendation = ""
+
+    def step(self) -> bool:
+        """Return whether the cluster knows that the machine ends. After ``ApiError``, ``NotRegisteredError`` or
+        ``NotYetError`` the caller tries again."""
+        why = self._notices.interruption()
+        if why:
+            self._interrupted(why)
+            return True
+        recommended = self._notices.recommendation()
+        if recommended and recommended != self._recommendation:
+            # For people only: many such machines run on for hours.
+            self._node.say(reason="RebalanceRecommended", message=recommended, warning=False)
+        self._recommendation = recommended
+        return False
+
+    def _interrupted(self, why: str) -> None:
+        if self._node.read()["metadata"].get("labels", {}).get(LABEL) == "true":
+            return
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        condition = {"type": CONDITION, "status": "True", "reason": "TakenBack", "message": why}
+        times = {"lastHeartbeatTime": now, "lastTransitionTime": now}
+        self._node.write(conditions=[condition | times], labels={LABEL: "true"}, annotations={})
+        log.warning("%s", why)
+
+
+def awaited(told: Notices, *, sleep: Callable[[float], None] = time.sleep) -> bool:
+    """Return whether the machine may be taken back, as soon as its cloud says so."""
+    said = ""
+    while True:
+        try:
+            return told.spot()
+        except NotYetError as error:
+            said = _not_yet(error, said)
+        sleep(POLL_S)
+
+
+def run(watcher: Watcher, *, sleep: Callable[[float], None] = time.sleep) -> None:
+    """Look until the cluster knows that the machine ends."""
+    said = ""
+    while True:
+        pause = POLL_S
+        try:
+            if watcher.step():
+                return
+            said = ""
+        except NotYetError as error:
+            said = _not_yet(error, said)
+        except (ApiError, NotRegisteredError) as error:
+            said, pause = _not_yet(error, said), RETRY_S
+        sleep(pause)
+
+
+def _not_yet(error: Exception, said: str) -> str:
+    if str(error) != said:
+        log.warning("not yet: %s", error)
+    return str(error)
+
+
+def main() -> int:
+    """Run the service and return its exit code."""
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    # The format has no time, because the journal adds it.
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(message)s")
+    try:
+        told = notices(Worker.read().kind)
+        if told is None or not awaited(told):
+            print("no cloud takes this machine back: nothing to look at")
+            return 0
+        watcher = Watcher(this_node(agent=COMPONENT, component=COMPONENT), told)
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    run(watcher)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,48 @@
+"""Quotas of the account: AWS's defaults, and what a test sets instead.
+
+Defaults: docs.aws.amazon.com/vpc/latest/userguide/amazon-vpc-limits.html, docs.aws.amazon.com/vpn/latest/s2svpn/
+vpn-limits.html; error codes: docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from moto.ec2.exceptions import EC2ClientError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quota:
+    """A quota of each region."""
+
+    name: str
+    """Name in Service Quotas."""
+    default: int
+    code: str
+    """Error code of a request that exceeds it."""
+    counted: str
+    """Name of what is counted, as errors call it."""
+
+
+ADDRESSES = Quota(name="EC2-VPC Elastic IPs", default=5, code="AddressLimitExceeded", counted="addresses")
+CONNECTIONS = Quota(
+    name="VPN connections per VGW", default=10, code="VpnConnectionLimitExceeded", counted="vpn connections"
+)
+REGION_CONNECTIONS = Quota(
+    name="VPN connections per region", default=50, code="VpnConnectionLimitExceeded", counted="vpn connections"
+)
+QUOTAS = {quota.name: quota for quota in (ADDRESSES, CONNECTIONS, REGION_CONNECTIONS)}
+"""Quotas that the lab's AWS holds its callers to, by name."""
+
+
+def check_quota(quota: Quota, held: int, *, applied: Mapping[str, int], region: str) -> None:
+    """Raise EC2ClientError when ``held`` uses up a quota. ``applied`` has the values that differ from the default, by
+    :func:`quota_key`."""
+    if held >= applied.get(quota_key(quota.name, region), quota.default):
+        raise EC2ClientError(quota.code, f"The maximum number of {quota.counted} has been reached.")
+
+
+def quota_key(name: str, region: str) -> str:
+    """Return the key of an applied value."""
+    return f"{name}@{region}"

@@ -1,0 +1,66 @@
+"""Takes spot instances back when a test says so, and tells them in their metadata beforehand, as EC2 does.
+
+docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-instance-termination-notices.html and rebalance-recommendations.html.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lab.cloud.aws.account import Account
+    from lab.cloud.aws.ec2 import LabEc2
+
+NOTICE_S = 120.0
+"""Seconds between the notice and the end."""
+INTERRUPTION, REBALANCE = "interruption", "rebalance"
+NOTICES = (INTERRUPTION, REBALANCE)
+
+
+def warn(account: Account, instance_id: str, notice: str, *, within_s: float = NOTICE_S) -> None:
+    """Give a spot instance a notice: its interruption within some seconds, or the recommendation to replace it. A group
+    with capacity rebalancing follows the recommendation by itself.
+
+    Raises:
+        LookupError: there is no such spot instance, or no such notice.
+    """
+    found = next((one for one in account.instances() if one[1].id == instance_id), None)
+    if found is None or found[1].lifecycle != "spot" or notice not in NOTICES:
+        raise LookupError(f"there is no spot instance {instance_id}, or no notice {notice!r}: {', '.join(NOTICES)}")
+    ec2, instance = found
+    if notice == INTERRUPTION:
+        instance.taken_back_at = time.time() + within_s
+        return
+    instance.recommended_at = time.time()
+    for group in account.held.scaling[ec2.region_name].groups():
+        group.rebalance(instance_id)
+
+
+def due(account: Account) -> Iterator[tuple[LabEc2, str]]:
+    """Yield the running instances whose notice has run out, with their region's EC2."""
+    now = time.time()
+    for ec2, instance in account.instances():
+        if instance.state == "running" and getattr(instance, "taken_back_at", now + 1) <= now:
+            yield ec2, instance.id
+
+
+def metadata(instance: Any) -> dict[str, Any]:
+    """Return what the instance's metadata holds of its notices; an entry without a notice is None."""
+    ends, recommended = (getattr(instance, name, None) for name in ("taken_back_at", "recommended_at"))
+    spot = {
+        "instance-action": json.dumps({"action": "terminate", "time": _text(ends)}),
+        "termination-time": _text(ends),
+    }
+    rebalance = {"rebalance": json.dumps({"noticeTime": _text(recommended)})}
+    return {
+        "events": {"recommendations": rebalance} if recommended else None,
+        "spot": spot if ends else None,
+    }
+
+
+def _text(moment: float | None) -> str:
+    return datetime.datetime.fromtimestamp(moment or 0.0, tz=datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
