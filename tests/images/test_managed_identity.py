@@ -1,0 +1,81 @@
+"""A machine asks for its own identity, whatever other identities it has, and keeps the token for most of its life."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from managed_identity import EARLY_S, OwnIdentity, own_identity
+from node_metadata import NotYetError
+from vault import Vault
+
+from tests.images.fakes import IDENTITY, MACHINE, TOKEN, FakeVault
+from tests.support.loopback import Answering, Asked
+
+SET = MACHINE.replace("virtualMachines/lab-m", "virtualMachineScaleSets/lab-gpu/virtualMachines/0")
+
+
+@pytest.mark.parametrize(
+    ("resource", "own"),
+    [
+        (MACHINE, IDENTITY),
+        # Azure writes parts of an id in other cases.
+        (MACHINE.replace("Microsoft.Compute", "microsoft.compute"), IDENTITY),
+        (SET, ""),
+        ("", ""),
+    ],
+)
+def test_the_machines_name_is_its_identitys(resource: str, own: str) -> None:
+    assert own_identity(resource) == own
+
+
+def test_a_second_identity_changes_nothing(vault: FakeVault) -> None:
+    vault.secrets["a"] = "value"
+    assert Vault(url=vault.url, metadata=vault.metadata).read("a") == "value"
+
+
+def test_a_token_is_kept_until_five_minutes_before_its_end(vault: FakeVault) -> None:
+    vault.until, now = 10_000.0, 1_000.0
+    identity = OwnIdentity(
+        audience="https://vault.azure.net", metadata=vault.metadata.partition("/metadata/")[0], wall=lambda: now
+    )
+    assert identity.token() == TOKEN
+    now = vault.until - EARLY_S
+    identity.token()
+    assert _paths(vault) == ["resourceId", "token"]
+    now += 1
+    identity.token()
+    assert _paths(vault) == ["resourceId", "token", "token"], "the machine's id does not change"
+
+
+def test_what_the_vault_asks_for_again_has_a_token_that_is_valid(vault: FakeVault) -> None:
+    """Waiting at boot takes longer than a token that the metadata service had held for hours may still live."""
+    vault.secrets["a"], vault.until = "value", 0.0
+    opened = Vault(url=vault.url, metadata=vault.metadata)
+    assert [opened.read("a"), opened.read("a")] == ["value"] * 2
+    assert _paths(vault).count("token") == 2
+
+
+@pytest.mark.parametrize("answer", ["secret", '["secret"]', '{"access_token": "secret"}', '{"expires_on": "1"}'])
+def test_an_answer_that_is_none_is_told_without_it(answer: str) -> None:
+    with _metadata(lambda _: (200, answer.encode())) as service, pytest.raises(NotYetError) as told:
+        OwnIdentity(audience="a", metadata=service.url).token()
+    assert "token from the metadata service: the answer lacks" in str(told.value)
+    assert "secret" not in str(told.value)
+
+
+def test_the_metadata_services_reason_is_told() -> None:
+    refused = json.dumps({"error": "invalid_request", "error_description": "Identity not found"}).encode()
+    with _metadata(lambda _: (400, refused)) as service, pytest.raises(NotYetError, match=r"400 .*Identity not found"):
+        OwnIdentity(audience="a", metadata=service.url).token()
+
+
+def _metadata(token: Callable[[Asked], tuple[int, bytes]]) -> Answering:
+    """Return the metadata service of a machine, with these answers to requests for tokens."""
+    return Answering(lambda asked: (200, MACHINE.encode()) if asked.path.endswith("resourceId") else token(asked))
+
+
+def _paths(vault: FakeVault) -> list[str]:
+    asked = [one.path for one in vault.asked if one.path.startswith("/metadata/")]
+    return [path.rpartition("/")[2] for path in asked]
