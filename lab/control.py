@@ -8,6 +8,7 @@ import json
 import os
 import socket
 from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ _ACT_S = 120.0
 """Seconds that it may take for other requests: an order waits for the work in progress."""
 ACTIONS = ("off", "on", "cut", "reset")
 TUNNEL_ACTIONS = ("cut", "restore")
+POLICY_ACTIONS = ("on", "off", "remediate")
 
 
 @contextlib.contextmanager
@@ -66,9 +68,12 @@ def listener(state: LabState) -> socket.socket:
     return listening
 
 
-def application(hypervisor: LabHypervisor, *, env: str, refresh: Callable[[], Awaitable[None]]) -> web.Application:
+def application(
+    hypervisor: LabHypervisor, *, env: str, refresh: Callable[[], Awaitable[None]], govern: Callable[[str], None]
+) -> web.Application:
     """Return the control application: ``GET /status``, ``POST /power`` ({machine, action}), ``POST /tunnel`` ({name,
-    action}), and ``POST /refresh``, which reads the environment's racks and the lab's tenants again."""
+    action}), ``POST /policy`` ({action}), and ``POST /refresh``, which reads the environment's racks and the lab's
+    tenants again."""
 
     async def status(_: web.Request) -> web.Response:
         return web.json_response({"ready": True, "env": env, "pid": os.getpid(), **hypervisor.report()})
@@ -106,5 +111,14 @@ def application(hypervisor: LabHypervisor, *, env: str, refresh: Callable[[], Aw
     app.router.add_get("/status", status)
     app.router.add_post("/power", power)
     app.router.add_post("/tunnel", tunnel)
+    app.router.add_post("/policy", partial(_policy, govern))
     app.router.add_post("/refresh", read_again)
     return app
+
+
+async def _policy(govern: Callable[[str], None], asked: web.Request) -> web.Response:
+    action = (await asked.json()).get("action")
+    if action not in POLICY_ACTIONS:
+        return web.json_response({"error": f"policy: {action!r} is none of {', '.join(POLICY_ACTIONS)}"}, status=400)
+    govern(action)
+    return web.json_response({})

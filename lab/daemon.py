@@ -47,6 +47,8 @@ class CloudServices(Protocol):
 
     def operator_environment(self) -> dict[str, str]: ...
 
+    def govern(self, action: str) -> None: ...
+
     async def run(self) -> None: ...
 
     async def close(self) -> None: ...
@@ -143,7 +145,8 @@ class Daemon:
             await hypervisor.stand(self._hosts())
             await tenant_ports.follow()
 
-        answers = await serve(control.application(hypervisor, env=state.env, refresh=refresh), control.listener(state))
+        orders = control.application(hypervisor, env=state.env, refresh=refresh, govern=cloud.govern)
+        answers = await serve(orders, control.listener(state))
         _LOG.info("ready")
         try:
             await cloud.run()

@@ -70,7 +70,7 @@ def test_a_group_s_size_is_the_autoscaler_s(production: Environment, program: Pr
             assert "desiredCapacity" in group.ignored
             assert group.inputs.get("capacityRebalance", False) is pool.spot
             assert "AZRebalance" in group.inputs["suspendedProcesses"]
-    assert scale_set.ignored == ("sku.capacity",)
+    assert scale_set.ignored == ("sku.capacity", "identity")
 
 
 def test_spot_machines_are_asked_for_as_such(production: Environment, program: Program) -> None:
@@ -177,7 +177,7 @@ def test_an_azure_pool_beyond_one_scale_set_takes_several(production: Environmen
     assert [one.name for one in sets] == ["prod-big-set", "prod-big-s1-set", "prod-big-s2-set"]
     prefixes = [one.inputs["virtualMachineProfile"]["osProfile"]["computerNamePrefix"] for one in sets]
     assert prefixes == ["prod-big-", "prod-big-s1-", "prod-big-s2-"]
-    assert all(one.inputs["singlePlacementGroup"] and one.ignored == ("sku.capacity",) for one in sets)
+    assert all(one.inputs["singlePlacementGroup"] and one.ignored == ("sku.capacity", "identity") for one in sets)
     assert all(one.inputs["tags"]["longhaul-pool"] == "big" for one in sets)
 
 

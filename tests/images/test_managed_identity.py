@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
+import jwt
+import managed_identity
 import pytest
+import requests
 from managed_identity import EARLY_S, OwnIdentity, own_identity
 from node_metadata import NotYetError
 from vault import Vault
 
+from lab.cloud.azure.policy import GOVERNED
 from tests.images.fakes import IDENTITY, MACHINE, TOKEN, FakeVault
+from tests.lab.cloud import estate
+from tests.lab.cloud.conftest import Source, running
+from tests.lab.cloud.test_policy import govern
 from tests.support.loopback import Answering, Asked
 
 SET = MACHINE.replace("virtualMachines/lab-m", "virtualMachineScaleSets/lab-gpu/virtualMachines/0")
@@ -79,3 +87,24 @@ def _metadata(token: Callable[[Asked], tuple[int, bytes]]) -> Answering:
 def _paths(vault: FakeVault) -> list[str]:
     asked = [one.path for one in vault.asked if one.path.startswith("/metadata/")]
     return [path.rpartition("/")[2] for path in asked]
+
+
+def test_in_a_governed_subscription_a_machine_reads_its_secrets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The identities that policies add may read nothing; one of them is the default."""
+    with running(tmp_path / "cloud") as live:
+        govern(live, GOVERNED)
+        estate.build(live)
+        own = live.arm("GET", estate.IDENTITY).json()["properties"]["principalId"]
+        monkeypatch.setattr(managed_identity, "ask", _from_machine)
+        token = OwnIdentity(audience="https://vault.azure.net").token()
+    assert jwt.decode(token, options={"verify_signature": False})["oid"] == own
+
+
+def _from_machine(url: str, *, headers: dict[str, str], **_: float) -> str:
+    session = requests.Session()
+    session.mount("http://", Source("127.8.0.10"))
+    answer = session.get(url, headers=headers, timeout=10)
+    assert answer.status_code == 200, answer.text
+    return answer.text
