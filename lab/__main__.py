@@ -44,6 +44,8 @@ def _parser() -> argparse.ArgumentParser:
     verb = verbs.add_parser("tunnel", parents=[common], help="cut a gateway, or one tunnel, off the internet")
     verb.add_argument("name", metavar="GATEWAY[/TUNNEL]", help="as `status` names them; GATEWAY/GATEWAY works too")
     verb.add_argument("action", choices=control.TUNNEL_ACTIONS)
+    verb = verbs.add_parser("policy", parents=[common], help="a company's policies on the lab's Azure subscription")
+    verb.add_argument("action", choices=control.POLICY_ACTIONS, help="remediate: on, also for what exists")
     verb = verbs.add_parser("capture", parents=[common], help="what passes on the internet; 1 when any is in the clear")
     verb.add_argument("--seconds", type=float, default=10.0)
     verb.add_argument("--json", action="store_true")
@@ -102,6 +104,9 @@ def _run(options: argparse.Namespace) -> int:
     record = _require_up(state)
     if options.verb == "capture":
         return _capture(state, record, seconds=options.seconds, as_json=options.json)
+    if options.verb == "policy":
+        control.request(state, "POST", "/policy", {"action": options.action})
+        return 0
     if options.verb == "tunnel":
         control.request(state, "POST", "/tunnel", {"name": options.name, "action": options.action})
         return 0

@@ -8,8 +8,9 @@ import json
 import os
 import socket
 from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from aiohttp import web
 
@@ -24,6 +25,17 @@ _ACT_S = 120.0
 """Seconds that it may take for other requests: an order waits for the work in progress."""
 ACTIONS = ("off", "on", "cut", "reset")
 TUNNEL_ACTIONS = ("cut", "restore")
+POLICY_ACTIONS = ("on", "off", "remediate")
+
+
+class Switches(Protocol):
+    """Switches of the clouds that a test or a user turns."""
+
+    def warn_spot(self, instance_id: str, notice: str) -> None:
+        """Send a notice to a spot instance; raises LookupError when there is none of this id."""
+
+    def govern(self, action: str) -> None:
+        """Turn the subscription's policies on or off, or let them remediate."""
 
 
 @contextlib.contextmanager
@@ -67,15 +79,11 @@ def listener(state: LabState) -> socket.socket:
 
 
 def application(
-    hypervisor: LabHypervisor,
-    *,
-    env: str,
-    refresh: Callable[[], Awaitable[None]],
-    warn_spot: Callable[[str, str], None],
+    hypervisor: LabHypervisor, *, env: str, refresh: Callable[[], Awaitable[None]], switches: Switches
 ) -> web.Application:
     """Return the control application: ``GET /status``, ``POST /power`` ({machine, action}), ``POST /tunnel`` ({name,
-    action}), ``POST /spot`` ({machine, notice}), and ``POST /refresh``, which reads the environment's racks and the
-    lab's tenants again."""
+    action}), ``POST /spot`` ({machine, notice}), ``POST /policy`` ({action}), and ``POST /refresh``, which reads the
+    environment's racks and the lab's tenants again."""
 
     async def status(_: web.Request) -> web.Response:
         return web.json_response({"ready": True, "env": env, "pid": os.getpid(), **hypervisor.report()})
@@ -113,18 +121,24 @@ def application(
     app.router.add_get("/status", status)
     app.router.add_post("/power", power)
     app.router.add_post("/tunnel", tunnel)
-    app.router.add_post("/spot", _spot(warn_spot))
+    app.router.add_post("/spot", partial(_spot, switches))
+    app.router.add_post("/policy", partial(_policy, switches))
     app.router.add_post("/refresh", read_again)
     return app
 
 
-def _spot(warn: Callable[[str, str], None]) -> Callable[[web.Request], Awaitable[web.Response]]:
-    async def spot(asked: web.Request) -> web.Response:
-        body = await asked.json()
-        try:
-            warn(str(body.get("machine", "")), str(body.get("notice", "")))
-        except LookupError as error:
-            return web.json_response({"error": str(error.args[0])}, status=404)
-        return web.json_response({})
+async def _spot(switches: Switches, asked: web.Request) -> web.Response:
+    body = await asked.json()
+    try:
+        switches.warn_spot(str(body.get("machine", "")), str(body.get("notice", "")))
+    except LookupError as error:
+        return web.json_response({"error": str(error.args[0])}, status=404)
+    return web.json_response({})
 
-    return spot
+
+async def _policy(switches: Switches, asked: web.Request) -> web.Response:
+    action = (await asked.json()).get("action")
+    if action not in POLICY_ACTIONS:
+        return web.json_response({"error": f"policy: {action!r} is none of {', '.join(POLICY_ACTIONS)}"}, status=400)
+    switches.govern(action)
+    return web.json_response({})

@@ -49,6 +49,8 @@ class CloudServices(Protocol):
 
     def warn_spot(self, instance_id: str, notice: str) -> None: ...
 
+    def govern(self, action: str) -> None: ...
+
     async def run(self) -> None: ...
 
     async def close(self) -> None: ...
@@ -145,10 +147,8 @@ class Daemon:
             await hypervisor.stand(self._hosts())
             await tenant_ports.follow()
 
-        answers = await serve(
-            control.application(hypervisor, env=state.env, refresh=refresh, warn_spot=cloud.warn_spot),
-            control.listener(state),
-        )
+        orders = control.application(hypervisor, env=state.env, refresh=refresh, switches=cloud)
+        answers = await serve(orders, control.listener(state))
         _LOG.info("ready")
         try:
             await cloud.run()

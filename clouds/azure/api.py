@@ -5,12 +5,12 @@ asks for the vault's secrets."""
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from clouds.azure.session import AzureError, ResourceManager, asked, credentials, transport
+from clouds.azure.session import AzureError, ResourceManager, asked, credentials, kept_credential, retries, transport
 from clouds.base.control import CommandOutput, MachineView
 
 if TYPE_CHECKING:
@@ -31,6 +31,15 @@ scripts in your Linux VM by using action Run Commands": one at a time; Azure/azu
 
 BUSY_S = 2.0
 """Pause between tries, in seconds."""
+
+PROBE = "longhaul-probe"
+"""Name of a secret that does not exist: a request for it shows whether secrets may be read."""
+
+ROLE_MISSING = "ForbiddenByRbac"
+"""Error code with which a vault refuses a caller without a role (learn.microsoft.com, "Azure Key Vault REST API error
+codes")."""
+
+T = TypeVar("T")
 
 
 class AzureApi:
@@ -140,11 +149,17 @@ class Vault:
     def __init__(self, url: str) -> None:
         self._url = url.rstrip("/")
 
+    def await_access(self, limit_s: float) -> None:
+        """Wait until the vault answers and admits the caller, who was given a role just now. One answer does not mean
+        that the next one is the same, because a role does not come into force everywhere at once. So for ``limit_s``
+        seconds from now on, whatever this process asks the vault is asked again after such a refusal."""
+        _door(self._url, credentials()).awaited(limit_s)
+        self.get(PROBE)
+
     def get(self, name: str) -> str | None:
         """Return the newest value of a secret; None when there is no such secret."""
         try:
-            with self._asked(name) as client:
-                return str(client.get_secret(name).value)
+            return self._asked(name, lambda client: str(client.get_secret(name).value))
         except AzureError as error:
             if error.status == 404:
                 return None
@@ -153,33 +168,47 @@ class Vault:
     def set(self, name: str, value: str, *, content_type: str = "") -> None:
         """Write a new version of a secret. A deleted secret is recovered first; one that is just being deleted can be
         neither written nor recovered for some seconds, and is awaited for :data:`SOFT_DELETE_S` at most."""
-        deadline = time.monotonic() + SOFT_DELETE_S
-        with self._asked(name) as client:
-            from azure.core.exceptions import ResourceExistsError
-
-            while True:
-                try:
-                    client.set_secret(name, value, content_type=content_type)
-                    return
-                except ResourceExistsError:
-                    if time.monotonic() > deadline:
-                        raise
-                _recover(client, name)
-                time.sleep(BUSY_S)
+        self._asked(name, lambda client: _write(client, name, value, content_type=content_type))
 
     def delete(self, name: str) -> None:
         """Delete a secret, and return when its name can be written again. Do nothing when it does not exist."""
         try:
-            with self._asked(name) as client:
-                client.begin_delete_secret(name).wait(SOFT_DELETE_S)
+            self._asked(name, lambda client: client.begin_delete_secret(name).wait(SOFT_DELETE_S))
         except AzureError as error:
             if error.status != 404:
                 raise
 
-    @contextmanager
-    def _asked(self, name: str) -> Iterator[SecretClient]:
-        with asked(f"the secret {name} of {self._url}"):
-            yield _client(self._url, credentials())
+    def _asked(self, name: str, ask: Callable[[SecretClient], T]) -> T:
+        door = _door(self._url, credentials())
+        while True:
+            try:
+                with asked(f"the secret {name} of {self._url}", server=self._url):
+                    return ask(door.client)
+            except AzureError as error:
+                if not (_role_may_come(error) and time.monotonic() < door.until):
+                    raise
+            time.sleep(BUSY_S)
+
+
+def _role_may_come(error: AzureError) -> bool:
+    """Return whether a vault refuses a caller whose role is not in force yet, or does not answer yet. A refusal by its
+    firewall is final."""
+    return error.code == ROLE_MISSING or (error.status == 401 and error.code != "") or not error.answered
+
+
+def _write(client: SecretClient, name: str, value: str, *, content_type: str) -> None:
+    from azure.core.exceptions import ResourceExistsError
+
+    deadline = time.monotonic() + SOFT_DELETE_S
+    while True:
+        try:
+            client.set_secret(name, value, content_type=content_type)
+            return
+        except ResourceExistsError:
+            if time.monotonic() > deadline:
+                raise
+        _recover(client, name)
+        time.sleep(BUSY_S)
 
 
 def _recover(client: SecretClient, name: str) -> None:
@@ -190,10 +219,20 @@ def _recover(client: SecretClient, name: str) -> None:
         client.begin_recover_deleted_secret(name).wait(SOFT_DELETE_S)
 
 
+class _Door:
+    """The way into one vault."""
+
+    def __init__(self, client: SecretClient) -> None:
+        self.client, self.until = client, 0.0
+
+    def awaited(self, limit_s: float) -> None:
+        """Repeat for ``limit_s`` seconds what is refused."""
+        self.until = max(self.until, time.monotonic() + limit_s)
+
+
 @cache
-def _client(url: str, _credentials: tuple[str | None, ...]) -> SecretClient:
-    """Return one client of a vault for all callers with the same credentials, as for the resource manager."""
-    from azure.identity import DefaultAzureCredential
+def _door(url: str, _credentials: tuple[str | None, ...]) -> _Door:
+    """Return one way into a vault for all callers with the same credentials, as for the resource manager."""
     from azure.keyvault.secrets import SecretClient
 
-    return SecretClient(url, DefaultAzureCredential(), transport=transport())
+    return _Door(SecretClient(url, kept_credential(), transport=transport(), retry_policy=retries()))

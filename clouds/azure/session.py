@@ -15,10 +15,12 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote, urlsplit
 
+from clouds.azure.tokens import KeptTokens, default_credential
 from clouds.base.errors import CloudError
 
 if TYPE_CHECKING:
     from azure.core import PipelineClient
+    from azure.core.pipeline.policies import RetryPolicy
     from azure.core.pipeline.transport import RequestsTransport
     from azure.core.rest import HttpResponse
 
@@ -43,7 +45,8 @@ class AzureError(CloudError):
     that is known."""
 
     def __init__(self, message: str, *, status: int = 0, code: str = "", said: str = "") -> None:
-        """``status`` is 0 when there was no answer; ``code`` and ``said`` are Azure's own words."""
+        """``status`` is 0 when there was no answer; ``code`` and ``said`` are Azure's own words, which are empty where
+        there was no credential to ask with."""
         super().__init__(message, passing=status in PASSING, answered=status != 0)
         self.status, self.code, self.said = status, code, said
 
@@ -64,19 +67,14 @@ class Session:
         """``credential`` returns a credential of azure-identity at the first request; ``headers`` go with each
         request."""
         self._audience = audience
-        self._made = credential or _default_credential
+        self._made = credential or kept_credential
         self._headers = dict(headers or {})
 
     @cached_property
     def _client(self) -> PipelineClient[Any, Any]:
         from azure.core import PipelineClient
-        from azure.core.pipeline.policies import RetryPolicy
 
-        # Half a minute in all, so that what is awaited for ten minutes is not given up for a connection that fails.
-        retry = RetryPolicy(
-            retry_total=TRIES, retry_connect=TRIES, retry_read=TRIES, retry_status=TRIES, retry_backoff_factor=1
-        )
-        return PipelineClient(self._audience, policies=[retry], transport=transport())
+        return PipelineClient(self._audience, policies=[retries()], transport=transport())
 
     @cached_property
     def _credential(self) -> Any:
@@ -99,6 +97,16 @@ class Session:
         return str(self._credential.get_token(f"{self._audience}/.default").token)
 
 
+def retries() -> RetryPolicy[Any, Any]:
+    """Return the repeats of a request whose connection fails, or that Azure is too busy for: half a minute in all, so
+    that what is awaited for ten minutes is not given up for one of these."""
+    from azure.core.pipeline.policies import RetryPolicy
+
+    return RetryPolicy(
+        retry_total=TRIES, retry_connect=TRIES, retry_read=TRIES, retry_status=TRIES, retry_backoff_factor=1
+    )
+
+
 def transport() -> RequestsTransport:
     """Return connections of the SDK's for many threads."""
     import requests
@@ -109,21 +117,19 @@ def transport() -> RequestsTransport:
     return RequestsTransport(session=session, connection_timeout=TIMEOUT_S, read_timeout=TIMEOUT_S)
 
 
-def _default_credential() -> Any:
-    from azure.identity import DefaultAzureCredential
-
-    return DefaultAzureCredential()
-
-
 @contextmanager
-def asked(what: str) -> Iterator[None]:
-    """Turn the SDK's errors into :class:`AzureError`, whose message says ``what`` was asked for."""
+def asked(what: str, *, server: str = "") -> Iterator[None]:
+    """Turn the SDK's errors into :class:`AzureError`, whose message says ``what`` was asked for. A 401 of ``server`` is
+    its refusal; any other means that there is no credential to ask with."""
     from azure.core.exceptions import AzureError as CoreError
     from azure.core.exceptions import ClientAuthenticationError
 
     try:
         yield
     except ClientAuthenticationError as error:
+        answer: Any = error.response
+        if server and answer is not None and _server(answer.request.url) == _server(server):
+            raise _refusal(what, answer) from None
         reason = str(error).splitlines()[0]
         message = f"no Azure credential works: {reason} Sign in with `az login` or set AZURE_*."
         raise AzureError(message, status=401) from error
@@ -148,6 +154,16 @@ def shared() -> Session:
     """Return one session with the resource manager for all callers with the same credentials. Signing in and opening
     connections take far longer than a request, and an environment has dozens of machines."""
     return _shared(credentials())
+
+
+def kept_credential() -> KeptTokens:
+    """Return one credential for all callers with the same environment variables, so that they share its tokens."""
+    return _kept(credentials())
+
+
+@cache
+def _kept(_credentials: tuple[str | None, ...]) -> KeptTokens:
+    return default_credential()
 
 
 @cache

@@ -8,6 +8,10 @@ from components.model import Environment
 ADMINISTRATOR = "longhaul"
 """Name of the user that Azure requires on every machine."""
 
+IDENTITY = ["identity"]
+"""Property of machines that is set at their creation only. Companies' policies add identities to machines, and a write
+that lists the machine's own one alone would take them away again."""
+
 
 def azure_site(environment: Environment, name: str) -> AzureSite:
     """Return the site called ``name``; raise ``TypeError`` when it is not on Azure."""

@@ -12,7 +12,7 @@ from pulumi_azure_native import authorization, compute, managedidentity, network
 
 from clouds.base.tagging import MACHINE
 from components import render
-from components.azure.account import ADMINISTRATOR, azure_site
+from components.azure.account import ADMINISTRATOR, IDENTITY, azure_site
 from components.azure.roles import SECRETS_USER, role_assignment_name, role_definition_id
 from components.model import AddressPlan, Environment, Machine, vault_name
 from components.model.cloud_names import cloud_name
@@ -182,6 +182,7 @@ class ControlMachine(ComponentResource):
                 depends_on=depends_on,
                 delete_before_replace=True,
                 replace_on_changes=REPLACED_BY,
+                ignore_changes=IDENTITY,
                 hooks=args.hooks,
             ),
         )

@@ -13,7 +13,7 @@ from pulumi_azure_native import compute
 from clouds.azure.groups import has_infiniband
 from clouds.base.groups import PoolGroup
 from clouds.base.tagging import POOL
-from components.azure.account import ADMINISTRATOR, azure_site
+from components.azure.account import ADMINISTRATOR, IDENTITY, azure_site
 from components.model import Environment
 from components.model.cloud_names import pool_groups
 from components.model.nodes import POD_ADDRESSES
@@ -83,7 +83,7 @@ class AzurePool(ComponentResource):
             identity=compute.VirtualMachineScaleSetIdentityArgs(type=compute.ResourceIdentityType.SYSTEM_ASSIGNED),
             virtual_machine_profile=self._profile(group),
             tags=self._tags,
-            opts=ResourceOptions(parent=self, ignore_changes=["sku.capacity"]),
+            opts=ResourceOptions(parent=self, ignore_changes=["sku.capacity", *IDENTITY]),
         )
 
     def _profile(self, group: PoolGroup) -> compute.VirtualMachineScaleSetVMProfileArgs:

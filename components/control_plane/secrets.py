@@ -6,7 +6,6 @@ from __future__ import annotations
 import base64
 import json
 import secrets
-import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -16,7 +15,6 @@ from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider
 from pulumi.runtime.rpc import UNKNOWN
 
 from clouds.azure.api import Vault
-from clouds.azure.session import AzureError
 from components.control_plane import issuing
 from components.model import SharedSecret
 from components.model.vault import SecretKind
@@ -58,25 +56,13 @@ class VaultAccessProvider(ResourceProvider):
 
     def create(self, props: Properties) -> CreateResult:
         """Ask until the vault gives access."""
-        deadline = time.monotonic() + ACCESS_DEADLINE_S
-        while True:
-            try:
-                Vault(props["vault_url"]).get(PROBE)
-                return CreateResult(id_=props["vault_url"], outs=props)
-            except AzureError as error:
-                passing = error.code == "ForbiddenByRbac" or error.status == 0
-                if not passing or time.monotonic() > deadline:
-                    raise
-            time.sleep(2.0)
+        Vault(props["vault_url"]).await_access(ACCESS_DEADLINE_S)
+        return CreateResult(id_=props["vault_url"], outs=props)
 
     def diff(self, _id: str, olds: Properties, news: Properties) -> DiffResult:
         """Report another vault as a replacement."""
         replaces = changed(("vault_url",), olds, news)
         return DiffResult(changes=bool(replaces), replaces=replaces)
-
-
-PROBE = "longhaul-probe"
-"""Name of a secret that does not exist: a request for it shows whether secrets may be read."""
 
 
 class VaultAccess(Resource, module="longhaul", name="VaultAccess"):

@@ -13,7 +13,7 @@ from aiohttp import web
 
 from lab.cloud.aws import metadata as aws_metadata
 from lab.cloud.aws.cloud import AwsCloud
-from lab.cloud.azure import access, arm, blob_data, identity, vault_data
+from lab.cloud.azure import access, arm, blob_data, identity, policy, vault_data
 from lab.cloud.azure.attested import Attester
 from lab.cloud.azure.blobs import BlobStore
 from lab.cloud.azure.firewall import Peer
@@ -108,6 +108,12 @@ class Cloud:
         self._blob_data = blob_data.BlobData(store=self.store, blobs=self._blobs, identity=self._identity)
         self._metadata = Metadata(store=self.store, identity=self._identity, attester=Attester(state_dir / "ca"))
         self._aws_metadata = aws_metadata.Metadata(account=self.aws.account, changed=self.aws.changed)
+
+    def govern(self, action: str) -> None:
+        """Switch the policies of a governed subscription ``on`` or ``off`` for what is written from now on;
+        ``remediate`` switches them on, and applies them to what exists."""
+        assignments = policy.Assignments() if action == "off" else policy.GOVERNED
+        self._arm.govern(assignments, remediate=action == "remediate")
 
     def internet_app(self) -> web.Application:
         """Return the application that answers at the clouds' address on the internet, over TLS."""

@@ -79,15 +79,32 @@ def imported_inputs(token: Token, resource_id: str, outputs: dict[str, Any]) -> 
     if token.type.endswith("/subnets"):
         kept["natGateway"] = outputs.get("natGateway")
     if "identity" in kept:
-        ids = list(outputs["identity"].get("userAssignedIdentities", {}))
-        kept["identity"] = {"type": outputs["identity"]["type"], "userAssignedIdentities": ids}
+        kept["identity"] = _identity_inputs(outputs["identity"])
     if token.type == "Microsoft.Resources/resourceGroups":
         kept.pop("properties", None)
     return {key: value for key, value in {**kept, **token.names(resource_id)}.items() if value is not None}
 
 
 def refreshed_inputs(inputs: dict[str, Any], before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
-    """Return the inputs with the changes of the cloud between two reads; inputs that the cloud never showed stay."""
+    """Return the inputs with the changes of the cloud between two reads; inputs that the cloud never showed stay. Tags
+    and an identity that have appeared in the cloud become inputs, as with the real plugin (pulumi-azure-native
+    provider/pkg/provider/diff.go, ``applyDiff``), which does so with every property that can be an input."""
+    changed = _refreshed(inputs, before, now)
+    held = before.get("tags") or {}
+    appeared = {key: value for key, value in (now.get("tags") or {}).items() if key not in held}
+    if appeared:
+        changed["tags"] = {**(changed.get("tags") or {}), **appeared}
+    if "identity" in now and "identity" not in before:
+        changed.setdefault("identity", _identity_inputs(now["identity"]))
+    return changed
+
+
+def _identity_inputs(identity: dict[str, Any]) -> dict[str, Any]:
+    ids = list(identity.get("userAssignedIdentities", {}))
+    return {"type": identity["type"], **({"userAssignedIdentities": ids} if ids else {})}
+
+
+def _refreshed(inputs: dict[str, Any], before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
     changed = dict(inputs)
     for key, value in inputs.items():
         if key not in now or now.get(key) == before.get(key):
@@ -100,7 +117,7 @@ def refreshed_inputs(inputs: dict[str, Any], before: dict[str, Any], now: dict[s
 
 def _merge(value: Any, before: Any, now: Any) -> Any:
     if isinstance(value, dict) and isinstance(now, dict):
-        return refreshed_inputs(value, before if isinstance(before, dict) else {}, now)
+        return _refreshed(value, before if isinstance(before, dict) else {}, now)
     if isinstance(value, list) and isinstance(now, list) and len(value) == len(now):
         old = before if isinstance(before, list) and len(before) == len(now) else [None] * len(now)
         return [_merge(item, old[index], now[index]) for index, item in enumerate(value)]

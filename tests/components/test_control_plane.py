@@ -15,6 +15,7 @@ from tests.support.hosts import STACKS
 from tests.support.whole import cloud, without_hooks
 
 MACHINE = "azure-native:compute:VirtualMachine"
+IDENTITY = "azure-native:managedidentity:UserAssignedIdentity"
 READINESS = "pulumi-python:dynamic/longhaul:Readiness"
 FOUNDED = "pulumi-python:dynamic/longhaul:Founded"
 CERTIFICATE = "pulumi-python:dynamic/longhaul:Certificate"
@@ -52,6 +53,18 @@ def test_a_machine_is_waited_for_once_all_that_it_needs_is_there(program: Progra
             assert waits[f"{member}-ready"].after >= members
     for server in _machines(program, "api"):
         assert waits[f"{server.name}-ready"].after >= {server.name, f"{server.name}-etcd-client"}
+
+
+def test_identities_that_a_policy_adds_to_a_machine_stay(program: Program) -> None:
+    for machine in program.of(MACHINE):
+        assert machine.inputs["identity"]["type"] == "UserAssigned"
+        assert "identity" in machine.ignored
+
+
+def test_the_machines_program_finds_its_identity_by_its_own_name(program: Program) -> None:
+    """images/rootfs/usr/local/lib/longhaul/managed_identity.py derives the one's id from the other's."""
+    places = {(one.inputs["resourceGroupName"], one.inputs["resourceName"]) for one in program.of(IDENTITY)}
+    assert places == {(one.inputs["resourceGroupName"], one.inputs["vmName"]) for one in program.of(MACHINE)}
 
 
 def test_every_place_that_a_machine_may_have_is_guarded() -> None:

@@ -71,7 +71,7 @@ def test_a_group_s_size_is_the_autoscaler_s(production: Environment, program: Pr
             assert group.inputs.get("capacityRebalance", False) is False, "spot machines too"
             assert "AZRebalance" in group.inputs["suspendedProcesses"]
             assert group.delete_timeout == "60m"
-    assert scale_set.ignored == ("sku.capacity",)
+    assert scale_set.ignored == ("sku.capacity", "identity")
 
 
 def test_spot_machines_are_asked_for_as_such(production: Environment, program: Program) -> None:
@@ -178,7 +178,7 @@ def test_an_azure_pool_beyond_one_scale_set_takes_several(production: Environmen
     assert [one.name for one in sets] == ["prod-big-set", "prod-big-s1-set", "prod-big-s2-set"]
     prefixes = [one.inputs["virtualMachineProfile"]["osProfile"]["computerNamePrefix"] for one in sets]
     assert prefixes == ["prod-big-", "prod-big-s1-", "prod-big-s2-"]
-    assert all(one.inputs["singlePlacementGroup"] and one.ignored == ("sku.capacity",) for one in sets)
+    assert all(one.inputs["singlePlacementGroup"] and one.ignored == ("sku.capacity", "identity") for one in sets)
     assert all(one.inputs["tags"]["longhaul-pool"] == "big" for one in sets)
 
 

@@ -19,6 +19,7 @@ from controller.identity import AUDIENCE, EARLY_S, AssumedRole, Credentials, Man
 from controller.inventory import SourceError, State
 from moto import mock_aws
 
+from tests.images.fakes import IDENTITY, resource_id
 from tests.support.loopback import Answering, Asked
 
 ROLE = "arn:aws:iam::123456789012:role/lab-node-controller"
@@ -214,6 +215,8 @@ class Clouds:
         self.session, self.refuse, self.until = kept[0], 0, 5000.0
 
     def answer(self, asked: Asked) -> tuple[int, bytes]:
+        if (told := resource_id(asked)) is not None:
+            return told
         if asked.path == "/metadata/identity/oauth2/token":
             token = {"access_token": "abcd.efgh.ijkl", "expires_on": str(int(self.until)), "token_type": "Bearer"}
             return 200, json.dumps(token).encode()
@@ -239,9 +242,9 @@ def test_a_role_is_taken_with_the_machine_s_token_and_held(clouds: Clouds) -> No
         )
         first = role.credentials()
         assert role.credentials() is first
-        metadata, sts = cloud.asked
+        _, metadata, sts = cloud.asked
         assert metadata.headers["metadata"] == "true"
-        assert metadata.query["resource"] == [AUDIENCE]
+        assert (metadata.query["resource"], metadata.query["msi_res_id"]) == ([AUDIENCE], [IDENTITY])
         assert "authorization" not in sts.headers
         assert sts.form["RoleArn"] == ROLE
         assert sts.form["RoleSessionName"] == "lab-api-0"
@@ -252,7 +255,7 @@ def test_a_role_is_taken_with_the_machine_s_token_and_held(clouds: Clouds) -> No
         now = first.until - EARLY_S + 1
         clouds.until = now + 3600
         role.credentials()
-        assert [asked.path for asked in cloud.asked[2:]] == ["/metadata/identity/oauth2/token", "/"]
+        assert [asked.path for asked in cloud.asked[3:]] == ["/metadata/identity/oauth2/token", "/"]
 
 
 def test_a_refused_role_is_said_without_the_token(clouds: Clouds) -> None:

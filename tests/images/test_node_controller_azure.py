@@ -12,6 +12,7 @@ from controller.environment import Environment, Pool, Site
 from controller.identity import ManagedIdentity
 from controller.inventory import SourceError, State
 
+from tests.images.fakes import IDENTITY, resource_id
 from tests.support.loopback import Answering, Asked
 
 SITE = Site(name="weu", kind="azure", region="westeurope", subscription="sub", resource_group="lab-weu")
@@ -35,7 +36,10 @@ class Manager:
         self.url = ""
 
     def answer(self, asked: Asked) -> tuple[int, bytes]:
+        if (told := resource_id(asked)) is not None:
+            return told
         if asked.path == "/metadata/identity/oauth2/token":
+            assert asked.query["msi_res_id"] == [IDENTITY]
             return 200, b'{"access_token": "token", "expires_on": "4000000000"}'
         if asked.headers.get("authorization") != "Bearer token":
             return 401, b"{}"
@@ -83,8 +87,8 @@ def test_the_machines_of_every_pool_with_their_own_address() -> None:
     manager = Manager()
     with Answering(manager.answer) as cloud:
         found = machines(manager, cloud).everything()
-        # One request for the token, two listings for each set; one set has two pages in each of its listings.
-        assert len(cloud.asked) == 1 + 4 + 2
+        # Two requests for the token, two listings for each set; one set has two pages in each of its listings.
+        assert len(cloud.asked) == 2 + 4 + 2
     assert {name: (m.pool, m.addresses) for name, m in found.items()} == {
         "lab-a100-000000": ("a100", {"10.64.129.10"}),
         "lab-a100-000003": ("a100", {"10.64.129.70"}),

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
+import managed_identity
 import node_proofs
 import pytest
 from attest.azure import AzureProofs
@@ -21,7 +22,7 @@ from cryptography.x509.oid import AuthorityInformationAccessOID, ExtendedKeyUsag
 from node_attest import JoinError, ProofRequest
 
 from components.control_plane import issuing
-from tests.images.azure_machine import ARM, MACHINE, NONCE, QUESTION, SUBSCRIPTION, Azure, sign
+from tests.images.azure_machine import ARM, MACHINE, NONCE, QUESTION, SET, SUBSCRIPTION, Azure, sign
 from tests.support.loopback import Answering
 
 ASKED = ProofRequest(cluster="lab", fingerprint="ab" * 32, challenge=NONCE)
@@ -81,7 +82,8 @@ class Machine:
         self.authorities = Authorities(self.issuers.url)
         (folder / "root.pem").write_text(pem(self.authorities.root))
 
-    def ask(self, url: str, *, headers: dict[str, str], method: str = "GET") -> str:
+    def ask(self, url: str, *, headers: dict[str, str], method: str = "GET", timeout_s: float = 2.0) -> str:
+        assert timeout_s > 0
         parts = urlsplit(url)
         query = parse_qs(parts.query)
         assert url.startswith(f"{METADATA}/metadata/")
@@ -89,10 +91,12 @@ class Machine:
         assert query["api-version"]
         if parts.path.endswith("/attested/document"):
             return json.dumps({"encoding": "pkcs7", "signature": self.document(*query["nonce"])})
+        if parts.path.endswith("/compute/resourceId"):
+            return f"{SET}/virtualMachines/0"
         assert parts.path.endswith("/identity/oauth2/token")
         assert query["resource"] == [ARM]
-        assert len(query) == 2, "no identity is named: it has one"
-        return json.dumps({"access_token": self.azure.token()})
+        assert len(query) == 2, "no identity is named: the default is the scale set's own"
+        return json.dumps({"access_token": self.azure.token(), "expires_on": "4000000000"})
 
     def document(self, nonce: str) -> str:
         stamp = datetime.now(UTC).strftime("%m/%d/%y %H:%M:%S -0000")
@@ -114,6 +118,7 @@ def _machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machin
     azure = Azure(tmp_path)
     found = Machine(tmp_path, azure)
     monkeypatch.setattr(node_proofs, "ask", found.ask)
+    monkeypatch.setattr(managed_identity, "ask", found.ask)
     with azure.login, found.issuers:
         yield found
     azure.store.close()
@@ -145,7 +150,8 @@ def test_only_http_is_followed(tmp_path: Path) -> None:
     "answer", ["no JSON but a secret", "{}", "[]", '{"signature": "secret!", "access_token": "a"}']
 )
 def test_metadata_that_is_none_is_told_without_it(monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
-    monkeypatch.setattr(node_proofs, "ask", lambda *_, **__: answer)
+    for module in (node_proofs, managed_identity):
+        monkeypatch.setattr(module, "ask", lambda *_, **__: answer)
     with pytest.raises(JoinError, match="attested document and token") as told:
         node_proofs.azure(ASKED, metadata=METADATA)
     assert "secret" not in str(told.value)

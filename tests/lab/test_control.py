@@ -1,4 +1,4 @@
-"""The daemon's control socket: answers that break off, and notices to spot instances."""
+"""The daemon's control socket: answers that break off, notices to spot instances, and the switch of the policies."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import asyncio
 import os
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
 from lab import control
 from lab.__main__ import status
+from lab.hypervisor import LabHypervisor
 from lab.state import InitRecord, LabState
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n"
@@ -41,24 +42,41 @@ def test_an_answer_that_breaks_off_is_none(tmp_path: Path, answer: bytes) -> Non
     assert found["daemon"]["error"]
 
 
-def test_a_notice_to_a_spot_instance_reaches_the_cloud(tmp_path: Path) -> None:
-    given: list[tuple[str, str]] = []
+class Ordered:
+    """Switches that remember how they were turned. There is one spot instance, ``i-1``."""
 
-    def warn(machine: str, notice: str) -> None:
-        if machine != "i-1":
-            raise LookupError(f"there is no spot instance {machine}")
-        given.append((machine, notice))
+    def __init__(self) -> None:
+        self.turned: list[tuple[str, ...]] = []
 
-    async def nothing() -> None:
-        return None
+    def warn_spot(self, instance_id: str, notice: str) -> None:
+        if instance_id != "i-1":
+            raise LookupError(f"there is no spot instance {instance_id}")
+        self.turned.append((instance_id, notice))
 
-    async def ask() -> list[tuple[int, dict[str, Any]]]:
-        hypervisor: Any = None
-        app = control.application(hypervisor, env="x", refresh=nothing, warn_spot=warn)
-        async with TestClient(TestServer(app)) as client:
-            bodies = [{"machine": name, "notice": "interruption"} for name in ("i-1", "i-2")]
-            answers = [await client.post("/spot", json=body) for body in bodies]
-            return [(answer.status, await answer.json()) for answer in answers]
+    def govern(self, action: str) -> None:
+        self.turned.append((action,))
 
-    assert asyncio.run(ask()) == [(200, {}), (404, {"error": "there is no spot instance i-2"})]
-    assert given == [("i-1", "interruption")]
+
+async def order(switches: Ordered, path: str, body: dict[str, Any]) -> tuple[int, Any]:
+    async def refresh() -> None:
+        raise AssertionError
+
+    app = control.application(cast("LabHypervisor", None), env="x", refresh=refresh, switches=switches)
+    async with TestClient(TestServer(app)) as client:
+        answer = await client.post(path, json=body)
+        return answer.status, await answer.json()
+
+
+def test_a_notice_to_a_spot_instance_reaches_the_cloud() -> None:
+    switches = Ordered()
+    assert asyncio.run(order(switches, "/spot", {"machine": "i-1", "notice": "interruption"})) == (200, {})
+    answer = asyncio.run(order(switches, "/spot", {"machine": "i-2", "notice": "interruption"}))
+    assert answer == (404, {"error": "there is no spot instance i-2"})
+    assert switches.turned == [("i-1", "interruption")]
+
+
+@pytest.mark.parametrize(("action", "status"), [("on", 200), ("remediate", 200), ("perhaps", 400), (None, 400)])
+def test_policies_are_switched(action: str | None, status: int) -> None:
+    switches = Ordered()
+    assert asyncio.run(order(switches, "/policy", {"action": action}))[0] == status
+    assert switches.turned == ([(action,)] if status == 200 else [])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lab.cloud.aws.account import Account
-    from lab.cloud.aws.ec2 import LabEc2
+    from lab.cloud.aws.moto_ec2 import LabEc2
 
 NOTICE_S = 120.0
 """Seconds between the notice and the end."""

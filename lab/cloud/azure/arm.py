@@ -10,7 +10,7 @@ from typing import Any
 
 from aiohttp import web
 
-from lab.cloud.azure import access, deletion, gateways, queries, shared_keys
+from lab.cloud.azure import access, deletion, gateways, policy, queries, shared_keys
 from lab.cloud.azure.actions import Actions
 from lab.cloud.azure.errors import ArmError, group_not_found, not_found
 from lab.cloud.azure.identity import Identity, TokenError
@@ -181,6 +181,12 @@ class ResourceManager:
         await deletion.remove_group(
             self._types, self._store, group, machines=self._machines, operations=self._operations, operation=operation
         )
+
+    def govern(self, assignments: policy.Assignments, *, remediate: bool = False) -> None:
+        """Set the subscription's policy assignments. With ``remediate``, bring what exists to what they want."""
+        policy.assign(self._store, assignments)
+        if remediate:
+            self._puts.remediate()
 
     def resume(self) -> None:
         """Continue what was under way before a restart of the daemon: deletions of groups, and operations of gateways

@@ -13,6 +13,7 @@ from typing import Any
 
 from aiohttp import web
 
+from lab.cloud.azure import machine_identities
 from lab.cloud.azure.attested import Attester, Facts
 from lab.cloud.azure.identity import MANAGED_LIFE_S, Identity
 from lab.cloud.azure.ids import parse_id
@@ -76,30 +77,22 @@ class Metadata:
         resource = request.query.get("resource")
         if not resource:
             return _error(400, "invalid_request", "Required query variable 'resource' is missing")
-        wanted = {key: request.query[key] for key in ("client_id", "object_id", "msi_res_id") if key in request.query}
-        identities = self._identities(machine)
-        matching = [identity for identity in identities if _matches(identity, wanted)]
-        if not matching:
-            return _error(400, "invalid_request", "Identity not found")
-        if len(matching) > 1:
-            text = (
-                "Multiple user assigned identities exist, please specify the clientId / resourceId of the identity in "
-                "the token request"
-            )
-            return _error(400, "invalid_request", text)
-        found = matching[0]
+        try:
+            found = machine_identities.chosen(self._store, machine, request.query)
+        except machine_identities.NoIdentityError as problem:
+            return _error(400, "invalid_request", str(problem))
         token = self._identity.token(
-            object_id=found.hidden["principalId"],
-            app_id=found.hidden["clientId"],
+            object_id=found.object_id,
+            app_id=found.client_id,
             audience=resource,
             life_s=MANAGED_LIFE_S,
-            resource_id=found.id,
+            resource_id=found.resource_id,
         )
         now = int(time.time())
         return web.json_response(
             {
                 "access_token": token,
-                "client_id": found.hidden["clientId"],
+                "client_id": found.client_id,
                 "expires_in": str(MANAGED_LIFE_S),
                 "expires_on": str(now + MANAGED_LIFE_S),
                 "ext_expires_in": str(MANAGED_LIFE_S),
@@ -119,11 +112,6 @@ class Metadata:
             return web.json_response(self._attester.document(facts, nonce=request.query.get("nonce")))
         except ValueError as problem:
             return _error(400, "invalid_request", str(problem))
-
-    def _identities(self, machine: Document) -> list[Document]:
-        keys = machine.body.get("identity", {}).get("userAssignedIdentities", {})
-        found = [self._store.get(key) for key in keys]
-        return [identity for identity in found if identity]
 
     def _instance(self, machine: Document) -> dict[str, Any]:
         properties = machine.body["properties"]
@@ -172,15 +160,6 @@ class Metadata:
                 ]
             },
         }
-
-
-def _matches(identity: Document, wanted: dict[str, str]) -> bool:
-    known = {
-        "client_id": identity.hidden["clientId"],
-        "object_id": identity.hidden["principalId"],
-        "msi_res_id": identity.id,
-    }
-    return all(known[key].lower() == value.lower() for key, value in wanted.items())
 
 
 def _part(document: Any, path: str, format: str | None) -> web.Response:

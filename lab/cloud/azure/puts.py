@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from lab.cloud.azure import policy
 from lab.cloud.azure.errors import ArmError, group_not_found, invalid, not_found, unsupported
 from lab.cloud.azure.ids import ASSIGNMENT_TYPE, GROUP_TYPE, ResourceId, group_id, parse_id
 from lab.cloud.azure.immutable import check_unchanged
@@ -36,7 +37,7 @@ class Puts:
             store=self._store,
             settings=self._settings,
             id=resource_id,
-            body=parse_body(spec, body, resource_id),
+            body=policy.modified(self._store, spec, parse_body(spec, body, resource_id)),
             old=old,
         )
         with self._store.transaction():
@@ -61,7 +62,13 @@ class Puts:
             raise unsupported(f"{spec.type}: the lab patches tags and nothing else; use PUT.")
         if not isinstance(body["tags"], dict) or not all(isinstance(value, str) for value in body["tags"].values()):
             raise invalid(f"{spec.type} '{resource_id.name}': tags must be a map from text to text.")
-        return self._store.put(document.id, type=document.type, body={**document.body, "tags": body["tags"]})
+        changed = policy.modified(self._store, spec, {**document.body, "tags": body["tags"]})
+        return self._store.put(document.id, type=document.type, body=changed)
+
+    def remediate(self) -> None:
+        """Bring what exists to what the subscription's policies want."""
+        for document in policy.unlike(self._store, self._types):
+            self.put(parse_id(document.id), document.body)
 
     def _group_takes_it(self, resource_id: ResourceId, spec: TypeSpec) -> None:
         if resource_id.subscription.lower() != self._settings.subscription.lower():

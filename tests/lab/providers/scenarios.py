@@ -21,12 +21,17 @@ from pathlib import Path
 from typing import Any
 
 from lab import tools
+from lab.cloud.azure.policy import GOVERNED, Assignments
 from lab.desired import MachineState
 from tests.lab.cloud.conftest import SUBSCRIPTION, Live
+from tests.lab.cloud.test_policy import govern
 from tests.support.engine import printed
 
 NAMES = ("management.azure.com", "login.microsoftonline.com", "lh-lab-vault.vault.azure.net")
 ROOT = Path(__file__).parents[3]
+IDENTITIES = (
+    f"/subscriptions/{SUBSCRIPTION}/resourceGroups/lab/providers/Microsoft.ManagedIdentity/userAssignedIdentities"
+)
 VM = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/lab/providers/Microsoft.Compute/virtualMachines/m0"
 
 
@@ -170,6 +175,28 @@ def imported(engine: Engine) -> None:
     assert VM in engine.state()
 
 
+def governed(engine: Engine) -> None:
+    """In a governed subscription, check that what policies add to a resource that is written is no change to a preview,
+    and that what they add later stays: an identity where the program ignores it, tags because they are added again."""
+    govern(engine.live, GOVERNED)
+    engine.up()
+    engine.run("preview", "--refresh", "--expect-no-changes")
+    company = f"{IDENTITIES}/company"
+    engine.live.put(company, {"location": "westeurope"})
+    later = Assignments(tags={**GOVERNED.tags, "owner": "it"}, system_identity=True, user_identity=company)
+    govern(engine.live, later, remediate=True)
+    seen = engine.run("preview", "--refresh", "--diff")
+    assert "userAssignedIdentities" in seen
+    assert "owner" in seen
+    engine.set("ignore-identity", "true")
+    engine.up("--refresh")
+    found = engine.live.arm("GET", VM).json()
+    assert found["tags"] == {"own": "one", **later.tags}
+    assert found["identity"]["type"] == "SystemAssigned, UserAssigned"
+    assert set(found["identity"]["userAssignedIdentities"]) == {company, f"{IDENTITIES}/m0"}
+    engine.run("preview", "--refresh", "--expect-no-changes")
+
+
 def unknown(engine: Engine) -> None:
     """Check that a type that the lab's cloud lacks can be previewed, and is refused by name when it should be made."""
     engine.set("routes", "true")
@@ -198,7 +225,7 @@ def _until(condition: Callable[[], bool]) -> None:
 
 
 SCENARIOS: dict[str, Callable[[Engine], Any]] = {
-    scenario.__name__: scenario for scenario in (life, killed, broken, drift, imported, unknown)
+    scenario.__name__: scenario for scenario in (life, killed, broken, drift, imported, governed, unknown)
 }
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import base64
 import binascii
 import uuid
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from lab.cloud.azure.errors import ArmError, invalid_reference, unsupported
 from lab.cloud.azure.schema import network_interface, user_assigned_identity
@@ -175,8 +175,14 @@ class Properties(Part):
 class Identity(Part):
     """The identities that the machine can act as."""
 
-    type: Literal["UserAssigned"]
-    user_assigned_identities: dict[str, dict[str, Any]] = Field(min_length=1)
+    type: Literal["SystemAssigned", "UserAssigned", "SystemAssigned, UserAssigned"]
+    user_assigned_identities: dict[str, dict[str, Any]] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _as_its_type(self) -> Self:
+        if ("UserAssigned" in self.type) != bool(self.user_assigned_identities):
+            raise ValueError(f"type {self.type} and {len(self.user_assigned_identities)} user-assigned identities")
+        return self
 
 
 class VirtualMachine(Located):
@@ -217,6 +223,16 @@ def check(put: Put) -> None:
         if put.store.get(identity) is None:
             raise invalid_reference(identity, by=put.id.text)
         put.find(identity, type=user_assigned_identity.TYPE)
+    _give_principal(put)
+
+
+def _give_principal(put: Put) -> None:
+    """Make the principal of a system-assigned identity, and keep it for as long as the machine has the identity."""
+    identity = put.body.get("identity", {})
+    if "SystemAssigned" in identity.get("type", ""):
+        old = put.old.body.get("identity", {}) if put.old else {}
+        identity["principalId"] = old.get("principalId") or str(uuid.uuid4())
+        identity["tenantId"] = put.settings.tenant
 
 
 def _check_size(put: Put, properties: dict[str, Any]) -> None:
@@ -272,6 +288,6 @@ SPEC = TypeSpec(
     check=check,
     view=view,
     read_only=frozenset(
-        {"vmId", "instanceView", "timeCreated", "requireGuestProvisionSignal", "principalId", "clientId"}
+        {"vmId", "instanceView", "timeCreated", "requireGuestProvisionSignal", "principalId", "clientId", "tenantId"}
     ),
 )

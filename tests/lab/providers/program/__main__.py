@@ -190,7 +190,9 @@ compute.VirtualMachine(
         os_disk=compute.OSDiskArgs(name="m0", create_option="FromImage", delete_option="Delete"),
     ),
     security_profile=compute.SecurityProfileArgs(encryption_at_host=True),
+    tags={"own": "one"},
     opts=ResourceOptions(
+        ignore_changes=["identity"] if config.get_bool("ignore-identity") else None,
         replace_on_changes=["osProfile.customData"] if config.get_bool("replace") else None,
         delete_before_replace=config.get_bool("delete-first"),
     ),

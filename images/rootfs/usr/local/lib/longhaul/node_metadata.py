@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http
 import http.client
 import json
 import socket
@@ -148,16 +149,25 @@ def _ranges(addresses: Iterable[IPv4Address]) -> list[IPv4Network]:
     return found
 
 
-def ask(url: str, *, headers: dict[str, str], method: str = "GET") -> str:
-    """Return the metadata service's answer; ``NotYetError`` when it gives none, ``NotThereError`` for a status of
-    404."""
+def ask(url: str, *, headers: dict[str, str], method: str = "GET", timeout_s: float = TIMEOUT_S) -> str:
+    """Return the metadata service's answer; ``NotYetError`` when it gives none within ``timeout_s`` seconds,
+    ``NotThereError`` for a status of 404."""
     # No proxy: the metadata service must be asked directly.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     request = urllib.request.Request(url, headers=headers, method=method)  # noqa: S310  (one fixed address)
     try:
-        with opener.open(request, timeout=TIMEOUT_S) as response:
+        with opener.open(request, timeout=timeout_s) as response:
             return str(response.read().decode())
     except urllib.error.HTTPError as error:
-        raise (NotThereError if error.code == http.HTTPStatus.NOT_FOUND else NotYetError)(f"{url}: {error}") from None
+        kind = NotThereError if error.code == http.HTTPStatus.NOT_FOUND else NotYetError
+        raise kind(f"{url}: {error.code} {_reason(error)}") from None
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise NotYetError(f"{url}: {error}") from None
+
+
+def _reason(error: urllib.error.HTTPError) -> str:
+    """Return the text of a refusal, as far as it arrived."""
+    try:
+        return " ".join(error.read(400).decode(errors="replace").split())
+    except (OSError, http.client.HTTPException) as broken:
+        return type(broken).__name__

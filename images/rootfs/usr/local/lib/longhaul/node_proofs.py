@@ -19,6 +19,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.serialization import pkcs7
 from cryptography.x509.oid import AuthorityInformationAccessOID
+from managed_identity import OwnIdentity
 from node_attest import JoinError, ProofRequest, Prove
 from node_metadata import AZURE_VERSION, METADATA, TOKEN_LIFE_S, NotYetError, ask
 
@@ -74,11 +75,10 @@ def azure(asked: ProofRequest, *, metadata: str) -> Mapping[str, object]:
     """Return the attested document, which contains the challenge, and the token of the scale set's identity."""
     own = {"Metadata": "true"}
     document = {"api-version": AZURE_VERSION, "nonce": asked.challenge}
-    token = {"api-version": "2018-02-01", "resource": AUDIENCE}
     try:
         attested = json.loads(ask(_url(metadata, "attested/document", document), headers=own))
-        given = json.loads(ask(_url(metadata, "identity/oauth2/token", token), headers=own))
-        signature, access = str(attested["signature"]), str(given["access_token"])
+        access = OwnIdentity(audience=AUDIENCE, metadata=metadata).token()
+        signature = str(attested["signature"])
         chain = list(_chain(base64.b64decode(signature)))
     except (NotYetError, ValueError, KeyError, TypeError) as error:
         raise JoinError(f"the machine's attested document and token: {_safe(error)}") from None

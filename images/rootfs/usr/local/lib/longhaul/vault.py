@@ -6,13 +6,15 @@ import json
 import urllib.error
 import urllib.parse
 import urllib.request
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
+
+from managed_identity import OwnIdentity
+from node_metadata import NotYetError
 
 RESOURCE = "https://vault.azure.net"
 """Resource that the token is for (learn.microsoft.com, "Authentication, requests and responses" of Azure Key Vault)."""
 
-METADATA_VERSION = "2018-02-01"
 VAULT_VERSION = "7.4"
 TIMEOUT_S = 10.0
 
@@ -27,10 +29,10 @@ class AwayError(VaultError):
 
 
 def _get(url: str, *, what: str, headers: dict[str, str]) -> dict[str, Any]:
-    # No proxy: the metadata service must be asked directly, and a proxy would see the token.
+    # No proxy: it would see the token.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        request = urllib.request.Request(url, headers=headers)  # noqa: S310  (the image's own two addresses)
+        request = urllib.request.Request(url, headers=headers)  # noqa: S310  (the vault of the image's configuration)
         with opener.open(request, timeout=TIMEOUT_S) as response:
             document = json.load(response)
     except urllib.error.HTTPError as error:
@@ -44,29 +46,22 @@ def _get(url: str, *, what: str, headers: dict[str, str]) -> dict[str, Any]:
 
 @dataclass(kw_only=True)
 class Vault:
-    """One vault. The token is requested once: these programs run for a shorter time than its life of hours."""
+    """One vault, read with the machine's own identity."""
 
     url: str
     metadata: str
-    """Address of the metadata service's token endpoint. The request names no identity: with no system-assigned and
-    exactly one user-assigned identity, Azure uses that one (learn.microsoft.com, "Managed identities for Azure
-    resources frequently asked questions")."""
-    _token: str = field(default="", repr=False)
+    """Address of the metadata service's token endpoint."""
+    _identity: OwnIdentity | None = None
 
     def token(self) -> str:
         """Return this machine's access token; ``AwayError`` when the metadata service gives none."""
-        if not self._token:
-            query = urllib.parse.urlencode({"api-version": METADATA_VERSION, "resource": RESOURCE})
-            what = "token from the metadata service"
-            try:
-                answer = _get(f"{self.metadata}?{query}", what=what, headers={"Metadata": "true"})
-            except VaultError as error:
-                raise AwayError(str(error)) from None
-            token = answer.get("access_token")
-            if not isinstance(token, str) or not token:
-                raise AwayError(f"{what}: the answer holds no access_token")
-            self._token = token
-        return self._token
+        if self._identity is None:
+            root = self.metadata.partition("/metadata/")[0]
+            self._identity = OwnIdentity(audience=RESOURCE, metadata=root)
+        try:
+            return self._identity.token()
+        except NotYetError as error:
+            raise AwayError(str(error)) from None
 
     def read(self, name: str) -> str:
         """Return the current value of the secret ``name``; ``VaultError`` with the secret's name when it cannot be

@@ -9,42 +9,33 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from controller.inventory import SourceError
-from controller.web import fetch, fetch_json
+from managed_identity import EARLY_S, OwnIdentity
+from node_metadata import METADATA, NotYetError
 
-METADATA = "http://169.254.169.254"
-METADATA_VERSION = "2018-02-01"
+from controller.inventory import SourceError
+from controller.web import fetch
 
 AUDIENCE = "https://management.azure.com/"
 """Audience of the token: Azure's resource manager. AWS accepts the same token, because there is no application of our
 own in the directory (components/aws/controller.py names it as the audience)."""
 
-EARLY_S = 300.0
-"""Remaining life in seconds below which a token or credentials are renewed."""
-
 
 @dataclass(kw_only=True)
 class ManagedIdentity:
-    """Gives tokens of the machine's identity. Where a machine has exactly one user-assigned identity, Azure uses that
-    one."""
+    """Gives tokens of the machine's own identity."""
 
     metadata: str = METADATA
     wall: Callable[[], float] = time.time
-    _token: str = field(default="", repr=False)
-    _until: float = 0.0
+    _own: OwnIdentity | None = None
 
     def token(self) -> str:
         """Return a token that is valid for some minutes more."""
-        if self.wall() > self._until - EARLY_S:
-            query = urllib.parse.urlencode({"api-version": METADATA_VERSION, "resource": AUDIENCE})
-            url = f"{self.metadata}/metadata/identity/oauth2/token?{query}"
-            what = "token from the metadata service"
-            found = fetch_json(url, what=what, headers={"Metadata": "true"})
-            try:
-                self._token, self._until = str(found["access_token"]), float(found["expires_on"])
-            except (KeyError, ValueError):
-                raise SourceError(f"{what}: the answer lacks access_token or expires_on") from None
-        return self._token
+        if self._own is None:
+            self._own = OwnIdentity(audience=AUDIENCE, metadata=self.metadata, wall=self.wall)
+        try:
+            return self._own.token()
+        except NotYetError as error:
+            raise SourceError(str(error)) from None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,63 @@
+"""Tokens that are kept, so that the source behind them is asked once for each audience, however many threads ask.
+
+Azure CLI as a source takes seconds for each token, and ``AzureCliCredential`` keeps none (learn.microsoft.com,
+"AzureCliCredential Class": who calls ``get_token`` has to cache).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from threading import Lock
+from typing import Any
+
+EARLY_S = 300.0
+"""Remaining life of a token in seconds below which another one is asked for, as in azure-core's own policy."""
+
+PROCESS_S = 90
+"""Time limit of a program that gives tokens, Azure CLI for one, in seconds. Its default is 10, and `az` needs up to 13
+on a machine that is busy (github.com/Azure/azure-cli/issues/20404 and 29329)."""
+
+
+class KeptTokens:
+    """A credential of azure-identity that keeps the tokens of another one."""
+
+    def __init__(self, credential: Any, *, wall: Callable[[], float] = time.time) -> None:
+        self._credential, self._wall = credential, wall
+        self._lock = Lock()
+        self._held: dict[str, Future[Any]] = {}
+
+    def get_token(self, *scopes: str, **options: Any) -> Any:
+        """Return a token that is valid for some minutes more. Raise azure-identity's own errors; all threads
+        that wait get the same."""
+        if options.get("claims"):  # The service refuses the token that is kept.
+            return self._credential.get_token(*scopes, **options)
+        key = repr((scopes, sorted(options.items())))
+        held, asks = self._answer(key)
+        if asks:
+            try:
+                held.set_result(self._credential.get_token(*scopes, **options))
+            except BaseException as error:  # noqa: BLE001 - whatever it is, those who wait must know
+                held.set_exception(error)
+        return held.result()
+
+    def _answer(self, key: str) -> tuple[Future[Any], bool]:
+        """Return the answer that is kept or under way, or else an empty one and that the caller has to ask for it."""
+        with self._lock:
+            held = self._held.get(key)
+            if held is not None and (not held.done() or self._valid(held)):
+                return held, False
+            made = self._held[key] = Future[Any]()
+            return made, True
+
+    def _valid(self, held: Future[Any]) -> bool:
+        return held.exception() is None and held.result().expires_on - EARLY_S > self._wall()
+
+
+def default_credential() -> KeptTokens:
+    """Return the default chain of azure-identity: environment variables, workload identity, managed identity, Azure
+    CLI."""
+    from azure.identity import DefaultAzureCredential
+
+    return KeptTokens(DefaultAzureCredential(process_timeout=PROCESS_S))

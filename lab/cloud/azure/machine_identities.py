@@ -1,0 +1,69 @@
+"""Identities that a machine can act as, and which of them a request for a token means.
+
+learn.microsoft.com, "Managed identities for Azure resources frequently asked questions": without a name, the
+system-assigned identity is the default; without that, a single user-assigned one is; of several, one must be named.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from lab.cloud.store import Document, Store
+
+NAMES = ("client_id", "object_id", "msi_res_id")
+"""Parameters that name an identity: learn.microsoft.com, "Use managed identities on a virtual machine to acquire access
+token"."""
+MANY = (
+    "Multiple user assigned identities exist, please specify the clientId / resourceId of the identity in the token "
+    "request"
+)
+
+
+class NoIdentityError(Exception):
+    """Raised when a request means no identity, or several."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineIdentity:
+    """One identity of a machine."""
+
+    object_id: str
+    client_id: str
+    resource_id: str
+    """Id of the resource that the identity is of: itself, or the machine for a system-assigned one."""
+    system: bool = False
+
+
+def chosen(store: Store, machine: Document, wanted: Mapping[str, str]) -> MachineIdentity:
+    """Return the identity that ``wanted`` names, or the default one."""
+    held = list(_identities(store, machine))
+    named = {key: wanted[key].lower() for key in NAMES if key in wanted}
+    if named:
+        matching = [identity for identity in held if _is(identity, named)]
+    else:
+        matching = [identity for identity in held if identity.system] or held
+    if not matching:
+        raise NoIdentityError("Identity not found")
+    if len(matching) > 1:
+        raise NoIdentityError(MANY)
+    return matching[0]
+
+
+def _identities(store: Store, machine: Document) -> Iterator[MachineIdentity]:
+    identity = machine.body.get("identity", {})
+    if principal := identity.get("principalId"):
+        client = str(uuid.uuid5(uuid.UUID(principal), "application"))
+        yield MachineIdentity(object_id=principal, client_id=client, resource_id=machine.id, system=True)
+    for key in identity.get("userAssignedIdentities", {}):
+        if found := store.get(key):
+            hidden = found.hidden
+            yield MachineIdentity(object_id=hidden["principalId"], client_id=hidden["clientId"], resource_id=found.id)
+
+
+def _is(identity: MachineIdentity, named: Mapping[str, str]) -> bool:
+    known = {"client_id": identity.client_id, "object_id": identity.object_id}
+    if not identity.system:
+        known["msi_res_id"] = identity.resource_id
+    return all(known.get(key, "").lower() == value for key, value in named.items())

@@ -1,0 +1,109 @@
+"""A vault whose roles come into force at one of its servers after the other: it refuses again what it has answered.
+
+The refusals are Key Vault's (learn.microsoft.com, "Azure Key Vault REST API error codes"); that a role may take minutes
+is in "Troubleshoot Azure RBAC".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from clouds.azure import api
+from clouds.azure.api import Vault
+from clouds.azure.session import AzureError
+from components.control_plane.secrets import SharedSecretProvider, VaultAccessProvider
+from lab.cloud.azure.roles import SECRETS_OFFICER
+from lab.cloud.azure.vault_bodies import VaultError
+from lab.cloud.azure.vault_data import VaultData
+from tests.lab.cloud import estate
+from tests.lab.cloud.conftest import Live
+from tests.lab.cloud.test_identity import assign
+from tests.lab.cloud.test_vault import LOOPBACK, URL, operator
+
+ACCESS = {"vault_url": URL}
+SECRET = {"vault_url": URL, "secret": "a", "kind": "encryption-key"}
+
+
+def no_role() -> VaultError:
+    return VaultError(403, "Forbidden", "Caller is not authorized to perform action", inner="ForbiddenByRbac")
+
+
+def not_signed_in() -> VaultError:
+    return VaultError(401, "Unauthorized", "AKV10032: Invalid issuer.")
+
+
+def not_through() -> VaultError:
+    return VaultError(403, "Forbidden", "Client address is not authorized", inner="ForbiddenByFirewall")
+
+
+class Servers:
+    """The vault's servers, each of which answers in its turn: None as usual, or with its refusal."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.turns: list[VaultError | None] = []
+        usual = VaultData._route
+
+        async def route(data: VaultData, request: web.Request, *more: Any) -> web.Response:
+            refusal = self.turns.pop(0) if self.turns else None
+            if refusal is not None:
+                raise refusal
+            return await usual(data, request, *more)
+
+        patch.setattr(VaultData, "_route", route)
+
+
+@pytest.fixture(name="servers")
+def _servers(live: Live, monkeypatch: pytest.MonkeyPatch) -> Iterator[Servers]:
+    estate.build(live, with_machine=False)
+    live.put(estate.VAULT, estate.vault(live, **LOOPBACK))
+    assign(live, scope=estate.VAULT, role=SECRETS_OFFICER, principal=operator(live))
+    api._door.cache_clear()
+    monkeypatch.setattr(api, "BUSY_S", 0.0)
+    yield Servers(monkeypatch)
+    api._door.cache_clear()
+
+
+@pytest.mark.parametrize("refusal", [no_role, not_signed_in])
+def test_a_refusal_after_a_first_success_is_waited_for(servers: Servers, refusal: Any) -> None:
+    servers.turns = [refusal(), None]
+    VaultAccessProvider().create(ACCESS)
+    assert servers.turns == []
+    servers.turns = [refusal(), refusal(), None, refusal(), None]
+    SharedSecretProvider().create(SECRET)
+    assert servers.turns == []
+    servers.turns = [refusal()]
+    assert Vault(URL).get("a")
+    servers.turns = [refusal()]
+    Vault(URL).delete("a")
+    assert Vault(URL).get("a") is None
+
+
+@pytest.mark.parametrize("refusal", [no_role, not_signed_in])
+def test_who_was_given_no_role_just_now_is_told_at_once(servers: Servers, refusal: Any) -> None:
+    servers.turns = [refusal(), None]
+    with pytest.raises(AzureError, match=r"the secret a of .*: (ForbiddenByRbac|Unauthorized)"):
+        Vault(URL).get("a")
+    assert servers.turns == [None]
+
+
+def test_the_wait_has_an_end(servers: Servers) -> None:
+    servers.turns = [no_role()]
+    with pytest.raises(AzureError, match="ForbiddenByRbac"):
+        Vault(URL).await_access(0.0)
+
+
+def test_the_firewalls_refusal_is_final(servers: Servers) -> None:
+    servers.turns = [not_through(), None]
+    with pytest.raises(AzureError, match="ForbiddenByFirewall"):
+        Vault(URL).await_access(60.0)
+    assert servers.turns == [None]
+
+
+def test_wrong_credentials_are_final(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AZURE_CLIENT_SECRET", "wrong")
+    with pytest.raises(AzureError, match="no Azure credential works"):
+        Vault(URL).await_access(60.0)
