@@ -138,6 +138,7 @@ NO_SSD = "'Standard_D8s_v5' has no local SSD, which etcd needs"
         ("format", "1", "'1' is not a format", "1"),
         ("supernet", "10.64.0.1/12", "bits beyond the prefix", "10.64.0.0/12"),
         ("sites.weu.zones/0", [1], "1 is not text", '"1", in quotes'),
+        ("sites.weu.region", "westeurpoe", "no region whose service tag is known", "westeurope (or one of:"),
         ("sites.weu.kind", "gcp", "'gcp' is not a kind of site", "aws, azure or"),
     ],
 )

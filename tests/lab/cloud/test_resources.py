@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from clouds.azure import service_tags
+from lab.cloud.azure.schema.network_security_group import is_prefix
 from lab.cloud.azure.schema.zones import ZONES_STAY
 from tests.lab.cloud import estate
 from tests.lab.cloud.conftest import GROUP, NETWORK, Live
@@ -120,7 +122,16 @@ def test_lists(live: Live) -> None:
             estate.NSG,
             {**estate.WHERE, "properties": {"securityRules": [estate.rule("a", 100, sourceAddressPrefix="Moon")]}},
             400,
-            "InvalidParameter",
+            "SecurityRuleInvalidAddressPrefix",
+        ),
+        *(
+            (
+                estate.NSG,
+                {**estate.WHERE, "properties": {"securityRules": [estate.rule("a", 100, sourceAddressPrefix=tag)]}},
+                400,
+                "SecurityRuleInvalidAddressPrefix",
+            )
+            for tag in ("AzureCloud.norwayeast", "AzureCloud.moon", "Internet.westeurope")
         ),
     ],
 )
@@ -129,6 +140,11 @@ def test_refusals(built: Live, path: str, body: Any, status: int, expected: str)
     response = built.arm("PUT", path, body)
     assert (response.status_code, code(response)) == (status, expected), response.text
     assert built.arm("GET", path).json() == before
+
+
+@pytest.mark.parametrize("region", sorted(service_tags.regions()))
+def test_the_tag_of_every_region_is_taken(region: str) -> None:
+    assert is_prefix(service_tags.cloud_tag(region))
 
 
 @pytest.mark.parametrize(
