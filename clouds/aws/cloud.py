@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from clouds.aws.site import AwsSite
@@ -21,6 +23,7 @@ class Aws(Aspects):
     provider = "aws"
     rents = True
     control = None
+    administrator_keys: Mapping[str, int] = MappingProxyType({})
     user_data_limit = 16384
     """Bytes before the base64 of the API (EC2 user guide, "Run commands when you launch an EC2 instance with user data
     input")."""

@@ -6,10 +6,12 @@ from collections.abc import Iterator, Sequence
 from ipaddress import IPv4Address, IPv4Network
 
 from clouds.azure.existing import CONTROL_PLANE_SUBNETS, name_of, subscription_of
+from clouds.azure.service_tags import regions
 from clouds.azure.site import AzureSite
 from clouds.base.fault import Fault, Location
 from clouds.base.place import Place
 from clouds.base.ranges import PRIVATE
+from clouds.base.words import choices
 
 SHARED = IPv4Network("100.64.0.0/10")
 """Addresses behind a carrier's address translation (RFC 6598)."""
@@ -22,9 +24,11 @@ def network(site: AzureSite) -> tuple[str, str] | None:
 
 
 def faults(place: Place[AzureSite], _earlier: Sequence[Place[AzureSite]], /) -> Iterator[Fault]:
-    """Yield faults of the parts that a site names: ids of another subscription, parts of a network without the
-    network's id, one subnet for two parts, and parts that only the control plane's site can have."""
+    """Yield faults of a site: a region without a known service tag, and of the parts that it names: ids of another
+    subscription, parts of a network without the network's id, one subnet for two parts, and parts that only the control
+    plane's site can have."""
     name, site = place.name, place.site
+    yield from _region(place)
     there, at = site.existing, ("sites", name, "existing")
     gateway = there.vpn_gateway
     ids: tuple[tuple[Location, str | None], ...] = (
@@ -49,6 +53,15 @@ def faults(place: Place[AzureSite], _earlier: Sequence[Place[AzureSite]], /) -> 
             yield Fault(at=where, wrong=wrong, write="the address of the gateway's public IP configuration")
     yield from _subnets(place, named, at)
     yield from _zone(place, at)
+
+
+def _region(place: Place[AzureSite]) -> Iterator[Fault]:
+    """Yield a fault if the rules of the control plane cannot name the region (``components/azure/rules.py``)."""
+    region = place.site.region
+    if place.is_control and region not in regions():
+        wrong = f"{region!r} is no region whose service tag is known: Azure would refuse the control plane's rules"
+        write = f"{choices(regions(), region)}; a newer region first needs its tag in clouds/azure/service_tags.py"
+        yield Fault(at=("sites", place.name, "region"), wrong=wrong, write=write, basis=(("control_plane", "site"),))
 
 
 def _is_public(address: IPv4Address) -> bool:

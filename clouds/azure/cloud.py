@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from clouds.azure.site import AzureSite
@@ -20,6 +22,8 @@ class Azure(Aspects):
     holds_control_plane = True
     provider = "azure-native"
     rents = True
+    administrator_keys: Mapping[str, int] = MappingProxyType({"ssh-ed25519": 256, "ssh-rsa": 2048})
+    """learn.microsoft.com/azure/virtual-machines/linux/create-ssh-keys-detailed, "Supported SSH key formats"."""
     user_data_limit = 65535
     """Bytes before the base64 of the API (compute REST API, "OSProfile.customData")."""
 

@@ -30,7 +30,8 @@ class AzureSite(SiteBase):
     zones: tuple[Annotated[str, Field(pattern=r"^[1-9]$", examples=["1"])], ...] = Field(
         default=("1", "2", "3"), min_length=1, max_length=ZONES
     )
-    """Availability zones over which machines are spread, in this order."""
+    """Availability zones over which machines are spread, in this order. Addresses are in that zone if it is one, and in
+    all of the region's otherwise; they stay where they were made."""
     image: str = Field(
         pattern=r"^/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.Compute/galleries/[^/]+/images/[^/]+/versions/[^/]+$",
         examples=[

@@ -376,5 +376,10 @@ class Cloud(Protocol[SiteT_contra]):
     def tunnels(self) -> Tunnels[SiteT_contra]: ...
 
     @property
+    def administrator_keys(self) -> Mapping[str, int]:
+        """Types of SSH public keys that its machines can be made with, each with its least size in bits; empty when
+        they are made without the administrator's key."""
+
+    @property
     def user_data_limit(self) -> int | None:
         """Bytes of user data that a machine takes; None where it takes none at all."""

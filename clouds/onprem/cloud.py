@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from clouds.base.aspects import Aspects
@@ -21,6 +23,7 @@ class Onprem(Aspects):
     provider = ""
     rents = False
     control = None
+    administrator_keys: Mapping[str, int] = MappingProxyType({})
     user_data_limit = None
     """Ansible brings a host what it needs."""
 

@@ -29,6 +29,7 @@ class AzureCloud:
         self._environment, self._addresses = environment, addresses
         self._child = ResourceOptions(parent=parent)
         self._networks: dict[str, SiteNetwork] = {}
+        self._vaults: dict[str, pulumi.Resource] = {}
 
     def make_site(self, name: str) -> None:
         """Make a site's network."""
@@ -45,9 +46,11 @@ class AzureCloud:
 
     def make_control_plane(self) -> ControlPlane:
         """Make the control plane in its site's network."""
-        network = self._networks[self._environment.control_plane.site]
-        args = ControlPlaneArgs(environment=self._environment, addresses=self._addresses, network=network)
-        return ControlPlane(f"{self._environment.name}-control-plane", args, opts=self._child)
+        site = self._environment.control_plane.site
+        args = ControlPlaneArgs(environment=self._environment, addresses=self._addresses, network=self._networks[site])
+        plane = ControlPlane(f"{self._environment.name}-control-plane", args, opts=self._child)
+        self._vaults[site] = plane.vault
+        return plane
 
     def make_pools(self, site: str, user_data: UserData) -> None:
         """Make a site's pools."""
@@ -94,6 +97,6 @@ class AzureCloud:
             network_id=network.network_id,
             network_name=network.network_name,
             network_group=network.network_group,
-            after=[network],
+            after=[network, *([self._vaults[place.site]] if place.site in self._vaults else ())],
         )
         return AzureEnd(linked, place)

@@ -8,6 +8,7 @@ import pulumi
 from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_azure_native import network, privatedns
 
+from clouds.azure.zones import address_zones
 from components.azure.account import azure_site
 from components.model import AddressPlan, Environment
 from components.model.address_plan import FRONTEND
@@ -66,7 +67,7 @@ class ApiLoadBalancer(ComponentResource):
                     private_ip_address=frontend,
                     private_ip_allocation_method="Static",
                     # Without zones, the address would depend on one zone that Azure chooses.
-                    zones=list(site.zones),
+                    zones=address_zones(site.zones),
                     subnet=network.SubnetArgs(id=args.subnet_id),
                 )
             ],
@@ -74,7 +75,7 @@ class ApiLoadBalancer(ComponentResource):
             probes=[_probe(service) for service in services],
             load_balancing_rules=[_rule(service, own_id) for service in services],
             tags=site_tags(environment, name_of_site),
-            opts=child,
+            opts=ResourceOptions.merge(child, ResourceOptions(ignore_changes=["frontendIPConfigurations[0].zones"])),
         )
         privatedns.PrivateRecordSet(
             f"{name}-name",

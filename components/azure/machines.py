@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import pulumi
@@ -47,8 +47,10 @@ class ControlMachineArgs:
     """Security group of the machine's interface, where the subnet has none of ours."""
     backend_pool_id: pulumi.Input[str] | None = None
     """Pool of the load balancer, for API servers."""
-    secrets_ready: Sequence[pulumi.Resource] = ()
-    """Resources that write the secrets that the machine reads."""
+    secrets: Mapping[str, pulumi.Resource]
+    """Resources that write the secrets that the machine reads, by the secrets' names."""
+    later: Collection[str] = ()
+    """Names of secrets that are written while the machine starts: it does not wait for them."""
     hooks: pulumi.ResourceHookBinding | None = None
 
 
@@ -60,6 +62,8 @@ class ControlMachine(ComponentResource):
     """Id of the machine; it changes with each replacement."""
     principal_id: Output[str]
     """Object id of its identity in the directory; it stays when the machine is replaced."""
+    later_grants: Sequence[pulumi.Resource]
+    """Rights that the machine gets once it has started."""
 
     def __init__(self, name: str, args: ControlMachineArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:azure:ControlMachine", name, None, opts)
@@ -80,25 +84,28 @@ class ControlMachine(ComponentResource):
         grants = self._grants(identity)
         interface = self._interface()
         self._record()
-        machine = self._machine(identity, interface, depends_on=[*grants, *args.secrets_ready])
+        self.later_grants = [grant for secret, grant in grants.items() if secret in args.later]
+        first = [grant for secret, grant in grants.items() if secret not in args.later]
+        machine = self._machine(identity, interface, depends_on=first)
         self.machine_id = machine.vm_id
         self.register_outputs({"machine_id": self.machine_id})
 
-    def _grants(self, identity: managedidentity.UserAssignedIdentity) -> list[pulumi.Resource]:
-        """Grant the right to read its own secrets, one by one."""
+    def _grants(self, identity: managedidentity.UserAssignedIdentity) -> dict[str, pulumi.Resource]:
+        """Grant the right to read its own secrets, one by one, each once its secret exists: no document says that Azure
+        takes a secret that does not exist as a scope. Return the grants by the secrets' names."""
         environment, machine = self._args.environment, self._args.machine
-        return [
-            authorization.RoleAssignment(
+        return {
+            secret: authorization.RoleAssignment(
                 f"{self._name}-reads-{secret}",
                 role_assignment_name=role_assignment_name(vault_name(environment), machine.name, secret),
                 scope=Output.concat(self._args.vault_id, "/secrets/", secret),
                 principal_id=identity.principal_id,
                 principal_type="ServicePrincipal",
                 role_definition_id=role_definition_id(self._site.subscription, SECRETS_USER),
-                opts=self._child,
+                opts=ResourceOptions(parent=self, depends_on=[self._args.secrets[secret]]),
             )
             for secret in render.vault_secrets(environment, self._args.addresses, machine)
-        ]
+        }
 
     def _interface(self) -> network.NetworkInterface:
         pool, rules = self._args.backend_pool_id, self._args.security_group_id

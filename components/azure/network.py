@@ -13,6 +13,7 @@ from pulumi_azure_native import network, privatedns, resources
 from clouds.azure.existing import CONTROL_PLANE_SUBNETS, group_of, name_of
 from clouds.azure.fitting import VAULT_ENDPOINT
 from clouds.azure.names import resource_group, subnet_name
+from clouds.azure.zones import address_zones
 from components.azure import existing
 from components.azure.account import azure_site
 from components.azure.rules import part_rules
@@ -104,17 +105,20 @@ class SiteNetwork(ComponentResource):
         return made.id, made.name, self.resource_group
 
     def _egress(self) -> network.NatGateway:
-        """Make one address for everything that leaves the site. It is static, so that others can admit it."""
+        """Make one address for everything that leaves the site. It is static, so that others can admit it. The gateway
+        behind it is in one zone, which Azure chooses: it outlives every zone but that one. Gateways in each zone would
+        need a subnet in each, and a zone-redundant gateway another SKU of gateway and address
+        (learn.microsoft.com/azure/nat-gateway/nat-availability-zones)."""
         address = network.PublicIPAddress(
             f"{self._name}-egress",
             public_ip_address_name=self._cloud_name(f"{self._name}-egress"),
             resource_group_name=self.resource_group,
             location=self._site.region,
             public_ip_allocation_method="Static",
-            zones=list(self._site.zones),
+            zones=address_zones(self._site.zones),
             sku=network.PublicIPAddressSkuArgs(name="Standard"),
             tags=self._tags,
-            opts=self._child,
+            opts=ResourceOptions.merge(self._child, ResourceOptions(ignore_changes=["zones"])),
         )
         return network.NatGateway(
             f"{self._name}-nat",

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from pulumi_azure_native.network import SecurityRuleArgs
 
+from clouds.azure.service_tags import cloud_tag
+from components.azure.account import azure_site
 from components.model import AddressPlan, Environment
 from components.model.joining import joining_ranges
 from components.model.traffic import Direction, Flow, Peer, Protocol, flows
@@ -50,7 +52,7 @@ def _prefixes(peer: Peer, environment: Environment, addresses: AddressPlan, *, s
         case Peer.POOLS:
             return [str(range_) for range_ in joining_ranges(environment, addresses)]
         case Peer.CLOUD:
-            return [f"AzureCloud.{getattr(environment.sites[site], 'region', '')}"]
+            return [cloud_tag(azure_site(environment, site).region)]
         case _:
             return [SERVICES[peer]]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pulumi
@@ -25,12 +25,16 @@ class EnvironmentVaultArgs:
     resource_group: pulumi.Input[str]
     subnet_ids: Mapping[str, Output[str]]
     """Ids of subnets that may reach the vault, by part."""
+    after: Sequence[pulumi.Resource] = ()
+    """Resources that the vault waits for: Azure refuses it while any subnet of the network is being written."""
 
 
 class EnvironmentVault(ComponentResource):
     """A Key Vault that grants access by roles only, admits named networks only, and keeps deleted secrets for a
     week."""
 
+    vault: pulumi.Resource
+    """The vault, without the rights on it."""
     vault_id: Output[str]
     """Id of the vault."""
     url: str
@@ -66,7 +70,7 @@ class EnvironmentVault(ComponentResource):
                 ),
             ),
             tags=site_tags(environment, site_name),
-            opts=ResourceOptions(parent=self),
+            opts=ResourceOptions(parent=self, depends_on=list(args.after)),
         )
         officers = [
             authorization.RoleAssignment(
@@ -80,7 +84,7 @@ class EnvironmentVault(ComponentResource):
             )
             for principal, kind in environment.access.vault_officers.items()
         ]
-        self.vault_id = vault.id
+        self.vault, self.vault_id = vault, vault.id
         self.url = vault_url(environment)
         self.writable = VaultAccess(
             f"{name}-access", vault_url=self.url, opts=ResourceOptions(parent=self, depends_on=[vault, *officers])

@@ -11,6 +11,7 @@ from pulumi import ComponentResource, Output, Resource, ResourceOptions
 from pulumi_azure_native import network
 
 from clouds.azure.names import GATEWAY_SUBNET
+from clouds.azure.zones import address_zones
 from clouds.base.ipsec import SUITE
 
 SKU = "VpnGw2AZ"
@@ -105,9 +106,9 @@ class AzureVpnGateway(ComponentResource):
             location=self._args.region,
             public_ip_allocation_method="Static",
             sku=network.PublicIPAddressSkuArgs(name="Standard", tier="Regional"),
-            zones=list(self._args.zones),
+            zones=address_zones(self._args.zones),
             tags=self._args.tags,
-            opts=self._child,
+            opts=ResourceOptions.merge(self._child, ResourceOptions(ignore_changes=["zones"])),
         )
 
 

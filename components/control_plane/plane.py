@@ -49,6 +49,8 @@ class ControlPlane(ComponentResource):
 
     vault_writable: pulumi.Resource
     """Exists once secrets can be written."""
+    vault: pulumi.Resource
+    """The vault: subnets that are written later wait for it."""
     vault_url: str
     """Address of the vault."""
     certificates: Mapping[str, IssuedCertificate]
@@ -73,10 +75,11 @@ class ControlPlane(ComponentResource):
                 environment=args.environment,
                 resource_group=args.network.resource_group,
                 subnet_ids={part: args.network.subnet_ids[part] for part in CONTROL_PLANE_SUBNETS},
+                after=[args.network],
             ),
             opts=self._child,
         )
-        self.vault_url = self._vault.url
+        self.vault, self.vault_url = self._vault.vault, self._vault.url
         self.vault_writable = self._vault.writable
         self._writes = ResourceOptions(parent=self, depends_on=[self.vault_writable])
         self.authorities = self._authorities()
@@ -196,13 +199,6 @@ class ControlPlane(ComponentResource):
 
     def _machine(self, machine: Machine, *, backend_pool_id: Output[str] | None) -> ControlMachine:
         environment = self._args.environment
-        own = [
-            self.certificates[certificate.name]
-            for certificate in self._planned
-            # The machine does not wait for the credential for the etcd clusters: it starts, and fetches that once it
-            # exists.
-            if certificate.holder == machine.name and not self._opens_etcd(certificate)
-        ]
         return ControlMachine(
             machine.name,
             ControlMachineArgs(
@@ -216,11 +212,23 @@ class ControlPlane(ComponentResource):
                 zone_group=self._args.network.zone_group,
                 security_group_id=self._args.network.interface_rules.get(machine.role),
                 backend_pool_id=backend_pool_id,
-                secrets_ready=[*own, *self.authorities.values(), *self._secrets.values()],
+                secrets=self._written(),
+                # The machine does not wait for the credential for the etcd clusters: it starts, and fetches that once
+                # it exists.
+                later=[one.name for one in self._planned if self._opens_etcd(one)],
                 hooks=self._hooks.get(machine.name),
             ),
             opts=self._child,
         )
+
+    def _written(self) -> dict[str, pulumi.Resource]:
+        """Return what writes each of the vault's secrets, by the secret's name."""
+        known = {
+            secret: self.authorities[one.name]
+            for one in authorities(self._args.environment)
+            for secret in (one.secret, one.trust_secret)
+        }
+        return {**known, **self.certificates, **self._secrets}
 
     def _readiness(self, machine: Machine, made: ControlMachine, *, after: Sequence[pulumi.Resource]) -> Readiness:
         return Readiness(
@@ -232,5 +240,6 @@ class ControlPlane(ComponentResource):
                 machine_id=made.machine_id,
                 prefix=name_prefix(self._args.environment),
             ),
-            opts=ResourceOptions(parent=self, depends_on=after),
+            # Its time begins with the last right: a role assignment takes minutes to come into force.
+            opts=ResourceOptions(parent=self, depends_on=[*after, *made.later_grants]),
         )

@@ -12,6 +12,7 @@ from clouds.base.names import NODE
 from clouds.base.pool import Pool
 from clouds.base.words import choices
 from clouds.registry import cloud_of, clouds
+from components.model.access import check_access
 from components.model.address_plan import PlanError, machine_capacity, plan, plan_errors
 from components.model.cloud_names import check_sets
 from components.model.environment import Environment
@@ -52,6 +53,7 @@ def check(environment: Environment, *, stack: str) -> Iterator[Fault]:
         _check_pools,
         _check_machine_types,
         _check_hosts,
+        check_access,
         check_gpus,
         _check_names,
         _check_links,

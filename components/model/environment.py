@@ -74,7 +74,7 @@ class Access(Section):
         json_schema_extra={"patternErrorMessage": "an SSH public key, as in `~/.ssh/id_ed25519.pub`"},
     )
     """SSH public key of the administrator account on Azure machines: the last resort, through the cloud's bastion, when
-    all else fails. Machines on AWS are made without it."""
+    all else fails. Azure takes Ed25519, and RSA of 2,048 bits or more. Machines on AWS are made without it."""
     vault_officers: dict[Principal, Literal["user", "service"]] = Field(
         min_length=1, examples=[{"00000000-0000-4000-8000-000000000003": "service"}]
     )

@@ -70,9 +70,14 @@ class Cloud:
         the ``image`` by which the hypervisor knows it. ``regions``: the environment's regions on AWS."""
         state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._state = state_dir
-        self._settings = Settings(tenant=tenant, subscription=subscription, images=dict(images))
         self.store = Store(state_dir / "cloud.sqlite")
-        self._secrets = SecretStore(state_dir / "secrets.sqlite")
+        self._secrets = secrets = SecretStore(state_dir / "secrets.sqlite")
+        self._settings = Settings(
+            tenant=tenant,
+            subscription=subscription,
+            images=dict(images),
+            has_secret=lambda vault, name: name.lower() in secrets.names(vault=vault),
+        )
         self._identity = identity.Identity(state=state_dir, store=self.store, tenant=tenant)
         access.seed_owner(self.store, principal_id=self._identity.operator["principalId"], subscription=subscription)
         self.aws = AwsCloud(

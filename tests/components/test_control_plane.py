@@ -12,12 +12,14 @@ from components.control_plane.guard import guards
 from components.model import load, plan
 from tests.support.declared import Declared, Program, declare
 from tests.support.hosts import STACKS
-from tests.support.whole import cloud, without_hooks
+from tests.support.whole import cloud, with_few_machines, without_hooks
 
 MACHINE = "azure-native:compute:VirtualMachine"
 IDENTITY = "azure-native:managedidentity:UserAssignedIdentity"
 READINESS = "pulumi-python:dynamic/longhaul:Readiness"
 FOUNDED = "pulumi-python:dynamic/longhaul:Founded"
+SUBNET = "azure-native:network:Subnet"
+ROLE_ASSIGNMENT = "azure-native:authorization:RoleAssignment"
 CERTIFICATE = "pulumi-python:dynamic/longhaul:Certificate"
 
 
@@ -90,4 +92,41 @@ def test_nobody_gets_the_credential_for_the_stores_before_they_exist(program: Pr
         assert credential.after >= {"lab-etcd-founded", "lab-events-founded"}
     for machine in _machines(program, "api"):
         assert f"{machine.name}-etcd-client" not in machine.after, "it starts meanwhile"
-        assert f"{machine.name}-apiserver" in machine.after
+        assert f"{machine.name}-reads-{machine.name}-apiserver" in machine.after
+
+
+def test_a_right_on_a_secret_comes_after_the_secret(program: Program) -> None:
+    writers = {
+        str(one.inputs[key]): one.name
+        for one in program.resources
+        for key in ("secret", "trust_secret")
+        if one.type.startswith("pulumi-python:dynamic/longhaul:") and one.inputs.get(key)
+    }
+    rights = [one for one in program.of(ROLE_ASSIGNMENT) if "/secrets/" in one.inputs["scope"]]
+    assert len(rights) > 40
+    for right in rights:
+        assert writers[right.inputs["scope"].rpartition("/")[2]] in right.after, right.name
+
+
+def test_a_servers_time_to_get_ready_begins_with_its_last_right(program: Program) -> None:
+    ready = {one.name: one for one in program.of(READINESS)}
+    for machine in _machines(program, "api"):
+        late = f"{machine.name}-reads-{machine.name}-etcd-client"
+        assert late in ready[f"{machine.name}-ready"].after
+        assert late not in machine.after
+
+
+def test_no_subnet_is_written_while_the_vault_is() -> None:
+    lab = load(STACKS / "Pulumi.lab.yaml")
+    few = with_few_machines(lab)
+    with without_hooks():
+        program = declare(lambda: Cluster(few).outputs, answer=cloud)
+    site = lab.control_plane.site
+    (vault,) = program.of("azure-native:keyvault:Vault")
+    subnets = {one.name: one for one in program.of(SUBNET) if site in one.name}
+    before = {f"lab-{site}-{part}" for part in ("etcd", "events", "api", "nodes")}
+    assert before <= vault.after
+    later = subnets.keys() - before
+    assert later
+    for name in later:
+        assert vault.name in subnets[name].after, name

@@ -41,6 +41,16 @@ def test_a_store_is_for_its_members_and_the_api_servers(environment: Environment
     ]
 
 
+@pytest.mark.parametrize(
+    ("region", "word"), [("norwayeast", "norwaye"), ("francecentral", "centralfrance"), ("uaenorth", "uaenorth")]
+)
+def test_a_region_is_named_as_azure_publishes_it(environment: Environment, region: str, word: str) -> None:
+    sites = {**environment.sites, "weu": environment.sites["weu"].model_copy(update={"region": region})}
+    moved = environment.model_copy(update={"sites": sites})
+    tags = {rule.destination_address_prefix for rule in part_rules(moved, plan(moved), "weu", "etcd")}
+    assert f"AzureCloud.{word}" in tags
+
+
 def test_nodes_are_one_flat_network_in_every_cloud(environment: Environment) -> None:
     supernet = str(environment.supernet)
     inside, denied = part_rules(environment, plan(environment), "weu", "nodes")

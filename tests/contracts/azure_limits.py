@@ -85,6 +85,10 @@ NAMES: Mapping[str, Name] = {
 }
 """Rules by resource type. The rule for a role assignment's name is in :data:`AZURE_LIMITS`."""
 
+ZONES = "Load Balancer and Availability Zones, learn.microsoft.com; hashicorp/terraform-provider-azurerm issue 16470"
+ZONED = frozenset({("PublicIPAddressInitArgs", "zones"), ("FrontendIPConfigurationArgs", "zones")})
+"""Properties that take one zone or all of a region's."""
+
 RULES = ("SecurityRuleArgs", "name")
 """Name of a security rule, the one nested part that :data:`NAMING` lists."""
 
@@ -101,6 +105,8 @@ def check(resource: Declared) -> Iterator[Fault]:
         value = resource.inputs[named.input]
         yield Fault(resource=about, at=named.input, value=value, allowed=named.limit().words, source=NAMING)
     for of, name, value, path in sdk_types.visit(sdk_types.arguments(resource.type), resource.inputs):
+        if (of.__name__, name) in ZONED and value not in (["1"], ["2"], ["3"], ["1", "2", "3"]):
+            yield Fault(resource=about, at=path, value=value, allowed="one zone, or all three in order", source=ZONES)
         limit = limits.get((of.__name__, name))
         if limit and not limit.allows(value):
             source = NAMING if limit is rule else "the SDK's documentation"

@@ -84,6 +84,13 @@ WRONG = {
     "azure, a name of the provider's making": (
         "network:LoadBalancer", at("loadBalancerName", ...), "loadBalancerName is None", "a name of our own",
     ),
+    "azure, two zones of an address": (
+        "network:PublicIPAddress", at("zones", ["1", "2"]), "zones is ['1', '2']", "one zone, or all three",
+    ),
+    "azure, two zones of a frontend": (
+        "network:LoadBalancer", at("frontendIPConfigurations.0.zones", ["2", "1"]),
+        "frontendIPConfigurations[0].zones is ['2', '1']", "one zone, or all three",
+    ),
     "aws, no such property": (
         "ec2/subnet:Subnet", at("cidr", "10.1.0.0/24"), "cidr is '10.1.0.0/24'", "no such property, only",
     ),

@@ -11,6 +11,7 @@ from components.model import ConfigurationError
 from tests.model import make
 from tests.model.files import only, problems_of, write
 from tests.model.make import host
+from tests.support.ssh_keys import ssh_key
 
 SAME, LISTED = "is also the address of", "by its place in the list"
 
@@ -138,6 +139,15 @@ NO_SSD = "'Standard_D8s_v5' has no local SSD, which etcd needs"
         ("format", "1", "'1' is not a format", "1"),
         ("supernet", "10.64.0.1/12", "bits beyond the prefix", "10.64.0.0/12"),
         ("sites.weu.zones/0", [1], "1 is not text", '"1", in quotes'),
+        (
+            "access.administrator_key",
+            "ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTY= admin",
+            "Azure takes no key of type ecdsa-sha2-nistp256",
+            "`ssh-keygen -t ed25519`",
+        ),
+        ("access.administrator_key", ssh_key(1024), "an RSA key of 1024 bits is too short", "ssh-rsa of 2048 bits"),
+        ("access.administrator_key", ssh_key(1024)[:60], "cannot be read as an RSA key", "ssh-ed25519"),
+        ("sites.weu.region", "westeurpoe", "no region whose service tag is known", "westeurope (or one of:"),
         ("sites.weu.kind", "gcp", "'gcp' is not a kind of site", "aws, azure or"),
     ],
 )

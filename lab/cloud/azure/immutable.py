@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from lab.cloud.azure.errors import ArmError, change_refused
 from lab.cloud.azure.schema.base import Put, normal_location
+from lab.cloud.azure.schema.zones import ZONES_STAY, zones_refused
 
 LEARN = "https://learn.microsoft.com"
 FORCE_NEW = "pulumi-azure-native provider/pkg/gen/replacement.go"
@@ -29,6 +30,8 @@ class Fixed:
     answer: Literal["refused", "replaced"]
     source: str
     """Source of the rule: documentation or code."""
+    code: str = "PropertyChangeNotAllowed"
+    """Azure's code for the refusal."""
 
 
 def fixed_properties() -> tuple[Fixed, ...]:
@@ -63,14 +66,15 @@ def _compute() -> tuple[Fixed, ...]:
 def _network() -> tuple[Fixed, ...]:
     address, balancer = "Microsoft.Network/publicIPAddresses", "Microsoft.Network/loadBalancers"
     gateway, link = "Microsoft.Network/natGateways", "Microsoft.Network/privateDnsZones/virtualNetworkLinks"
-    zones = f"{LEARN}/azure/reliability/availability-zones-overview (zones are chosen at creation)"
+    nat_zones = f"{LEARN}/azure/nat-gateway/nat-availability-zones"
+    zones = f"{LEARN}/azure/load-balancer/load-balancer-standard-availability-zones (zones cannot be added/updated)"
     return (
         Fixed(type="Microsoft.Network/virtualNetworks", path="location", answer="replaced", source=FORCE_NEW),
         Fixed(type=address, path="location", answer="replaced", source=FORCE_NEW),
         Fixed(type=address, path="sku", answer="replaced", source=FORCE_NEW),
         Fixed(type=address, path="properties.publicIPAddressVersion", answer="replaced", source=FORCE_NEW),
-        Fixed(type=address, path="zones", answer="refused", source=zones),
-        Fixed(type=gateway, path="zones", answer="refused", source=f"{LEARN}/azure/nat-gateway/nat-availability-zones"),
+        Fixed(type=address, path="zones", answer="refused", source=zones, code=ZONES_STAY),
+        Fixed(type=gateway, path="zones", answer="refused", source=nat_zones, code=ZONES_STAY),
         Fixed(type=balancer, path="sku", answer="refused", source=f"{LEARN}/azure/load-balancer/skus (not mutable)"),
         Fixed(
             type=link,
@@ -145,6 +149,8 @@ def check_unchanged(put: Put, type: str) -> None:
             before, after = normal_location(str(before or "")), normal_location(str(after or ""))
         if before == after or _added_later(fixed.path, before):
             continue
+        if fixed.code == ZONES_STAY:
+            raise zones_refused(put.id.text, before, after)
         raise _refusal(put, type, fixed.path)
 
 

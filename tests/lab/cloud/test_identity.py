@@ -89,16 +89,6 @@ def test_role_assignments(live: Live) -> None:
     assert [one["name"] for one in listed] == [name]
 
 
-def test_assignments_go_with_what_they_are_on(live: Live) -> None:
-    estate.build(live)
-    live.put(estate.VAULT, estate.vault(live))
-    principal = live.arm("GET", estate.IDENTITY).json()["properties"]["principalId"]
-    scope = f"{estate.VAULT}/secrets/one"
-    name = assign(live, scope=scope, role=SECRETS_USER, principal=principal)
-    assert live.arm("DELETE", estate.VAULT).status_code == 200
-    assert live.arm("GET", f"{scope}/providers/Microsoft.Authorization/roleAssignments/{name}").status_code == 404
-
-
 def body(role: str, principal: str) -> dict[str, object]:
     definition = f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions/{role}"
     return {

@@ -7,12 +7,14 @@ import re
 from typing import Any, Literal
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
 from lab.cloud.azure.immutable import fixed_properties
 from lab.cloud.azure.resource_types import known_types
 from lab.desired import CommandResult, MachineState
 from tests.lab.cloud import estate
 from tests.lab.cloud.conftest import Live
+from tests.support.ssh_keys import openssh, ssh_key
 
 
 def prepared(live: Live) -> None:
@@ -184,6 +186,30 @@ def test_what_azure_does_not_change_is_refused(built: Live, change: dict[str, An
         assert response.json()["error"]["target"] == target
     else:
         assert response.status_code in (400, 409)
+
+
+@pytest.mark.parametrize(
+    ("key", "taken"),
+    [
+        (ssh_key(2048), True),
+        (ssh_key(1024), False),
+        (ssh_key(2048)[:80], False),
+        (openssh(ed25519.Ed25519PrivateKey.generate()), True),
+        (openssh(ec.generate_private_key(ec.SECP256R1())), False),
+    ],
+    ids=["rsa", "short rsa", "half a key", "ed25519", "ecdsa"],
+)
+def test_keys_that_azure_does_not_take_are_refused(live: Live, key: str, taken: bool) -> None:
+    estate.build(live, with_machine=False)
+    body = estate.machine()
+    body["properties"]["osProfile"]["linuxConfiguration"]["ssh"] = {
+        "publicKeys": [{"path": ".ssh/authorized_keys", "keyData": key}]
+    }
+    response = live.arm("PUT", estate.VM, body)
+    assert (response.status_code in (200, 201)) is taken
+    if not taken:
+        error = response.json()["error"]
+        assert (error["code"], error["target"]) == ("InvalidParameter", "linuxConfiguration.ssh.publicKeys.keyData")
 
 
 def test_a_put_without_custom_data_keeps_it(live: Live) -> None:

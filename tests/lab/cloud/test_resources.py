@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
+from clouds.azure import service_tags
+from lab.cloud.azure.schema.network_security_group import is_prefix
+from lab.cloud.azure.schema.zones import ZONES_STAY
 from tests.lab.cloud import estate
 from tests.lab.cloud.conftest import GROUP, NETWORK, Live
 
@@ -118,7 +122,16 @@ def test_lists(live: Live) -> None:
             estate.NSG,
             {**estate.WHERE, "properties": {"securityRules": [estate.rule("a", 100, sourceAddressPrefix="Moon")]}},
             400,
-            "InvalidParameter",
+            "SecurityRuleInvalidAddressPrefix",
+        ),
+        *(
+            (
+                estate.NSG,
+                {**estate.WHERE, "properties": {"securityRules": [estate.rule("a", 100, sourceAddressPrefix=tag)]}},
+                400,
+                "SecurityRuleInvalidAddressPrefix",
+            )
+            for tag in ("AzureCloud.norwayeast", "AzureCloud.moon", "Internet.westeurope")
         ),
     ],
 )
@@ -127,6 +140,46 @@ def test_refusals(built: Live, path: str, body: Any, status: int, expected: str)
     response = built.arm("PUT", path, body)
     assert (response.status_code, code(response)) == (status, expected), response.text
     assert built.arm("GET", path).json() == before
+
+
+@pytest.mark.parametrize("region", sorted(service_tags.regions()))
+def test_the_tag_of_every_region_is_taken(region: str) -> None:
+    assert is_prefix(service_tags.cloud_tag(region))
+
+
+@pytest.mark.parametrize(
+    ("asked", "shown"),
+    [(["2"], ["2"]), (["3", "1"], ["3", "1", "2"]), (["1", "2", "3"], ["1", "2", "3"])],
+)
+def test_an_address_is_in_one_zone_or_in_all_and_stays_there(live: Live, asked: list[str], shown: list[str]) -> None:
+    estate.build(live, with_machine=False)
+    path = f"{estate.ADDRESS}-zonal"
+    body = {**live.arm("GET", estate.ADDRESS).json(), "zones": asked}
+    assert live.put(path, body)["zones"] == shown
+    assert live.put(path, {**body, "zones": sorted(shown)})["zones"] == shown
+    plain = {key: value for key, value in body.items() if key != "zones"}
+    for other in (plain, {**body, "zones": ["1"]}, {**body, "zones": ["4"]}):
+        refused = live.arm("PUT", path, other)
+        expected = "InvalidAvailabilityZone" if other.get("zones") == ["4"] else ZONES_STAY
+        assert (refused.status_code, code(refused)) == (400, expected)
+
+
+def test_a_frontend_is_in_one_zone_or_in_all_and_stays_there(live: Live) -> None:
+    estate.build(live, with_machine=False)
+    body = estate.balancer()
+    frontend = body["properties"]["frontendIPConfigurations"][0]
+    frontend["zones"] = ["1", "2", "3"]
+    assert code(live.arm("PUT", estate.BALANCER, body)) == ZONES_STAY
+    frontend["properties"]["privateIPAddress"] = "127.8.0.101"
+    zonal = json.loads(json.dumps(body).replace("loadBalancers/api", "loadBalancers/zonal"))
+    path = estate.BALANCER.replace("loadBalancers/api", "loadBalancers/zonal")
+    changed = zonal["properties"]["frontendIPConfigurations"][0]
+    changed["zones"] = ["2", "1"]
+    assert code(live.arm("PUT", path, zonal)) == "ResourceCannotHaveMultipleZonesSpecified"
+    changed["zones"] = ["1", "2", "3"]
+    live.put(path, zonal)
+    changed["zones"] = ["1"]
+    assert code(live.arm("PUT", path, zonal)) == ZONES_STAY
 
 
 @pytest.mark.parametrize(

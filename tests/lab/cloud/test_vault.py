@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import uuid
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from clouds.azure.session import AzureError
 from lab.cloud.azure.roles import SECRETS_OFFICER, SECRETS_USER
 from tests.lab.cloud import estate
 from tests.lab.cloud.conftest import GROUP, NETWORK, SUBSCRIPTION, Live, Source, resolve
-from tests.lab.cloud.test_identity import assign
+from tests.lab.cloud.test_identity import assign, body
 
 URL = "https://lh-lab-vault.vault.azure.net/"
 LOOPBACK = {"ipRules": [{"value": "127.0.0.0/8"}]}
@@ -169,6 +170,18 @@ def test_roles_hold_at_every_scope_above(vault: Live, scope: str) -> None:
     assert raw("GET", "secrets/mine", token).json()["value"] == "1"
     assert raw("GET", "secrets/other", token).status_code == (403 if scope == "secret" else 200)
     assert raw("PUT", "secrets/mine", token, {"value": "3"}).status_code == 403
+
+
+def test_a_right_on_a_secret_needs_the_secret_and_goes_with_the_vault(vault: Live) -> None:
+    principal = vault.arm("GET", estate.IDENTITY).json()["properties"]["principalId"]
+    scope = f"{estate.VAULT}/secrets/one"
+    assignment = f"{scope}/providers/Microsoft.Authorization/roleAssignments/{uuid.uuid4()}"
+    early = vault.arm("PUT", assignment, body(SECRETS_USER, principal))
+    assert (early.status_code, early.json()["error"]["code"]) == (404, "ResourceNotFound")
+    client().set_secret("one", "1")
+    vault.put(assignment, body(SECRETS_USER, principal))
+    assert vault.arm("DELETE", estate.VAULT).status_code == 200
+    assert vault.arm("GET", assignment).status_code == 404
 
 
 def raw(method: str, path: str, token: str, body: object = None, *, source: str = "127.0.0.1") -> requests.Response:

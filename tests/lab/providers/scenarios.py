@@ -197,6 +197,19 @@ def governed(engine: Engine) -> None:
     engine.run("preview", "--refresh", "--expect-no-changes")
 
 
+def zones(engine: Engine) -> None:
+    """Check that Azure refuses to move addresses into other zones, and that a program that keeps theirs goes on, after
+    a refresh too."""
+    engine.up()
+    engine.run("refresh", "--yes", "--skip-preview", "--expect-no-changes")
+    engine.set("zones", "1")
+    assert "ResourceAvailabilityZonesCannotBeModified" in engine.up(fails=True)
+    engine.set("keep-zones", "true")
+    engine.run("preview", "--expect-no-changes")
+    engine.set("port", "7443")
+    assert "1 updated" in engine.up("--refresh")
+
+
 def unknown(engine: Engine) -> None:
     """Check that a type that the lab's cloud lacks can be previewed, and is refused by name when it should be made."""
     engine.set("routes", "true")
@@ -225,7 +238,7 @@ def _until(condition: Callable[[], bool]) -> None:
 
 
 SCENARIOS: dict[str, Callable[[Engine], Any]] = {
-    scenario.__name__: scenario for scenario in (life, killed, broken, drift, imported, governed, unknown)
+    scenario.__name__: scenario for scenario in (life, killed, broken, drift, imported, zones, governed, unknown)
 }
 
 

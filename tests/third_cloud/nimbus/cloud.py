@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from clouds.base.aspects import Aspects
@@ -23,6 +25,7 @@ class Nimbus(Aspects):
     provider = ""
     rents = True
     control = None
+    administrator_keys: Mapping[str, int] = MappingProxyType({})
     user_data_limit = 32768
 
     if TYPE_CHECKING:

@@ -55,6 +55,8 @@ class Settings:
     subscription: str
     images: Mapping[str, str]
     """Maps image ids, as in ``storageProfile.imageReference.id``, to the hypervisor's names for them."""
+    has_secret: Callable[[str, str], bool]
+    """Returns whether a vault, by its name, has a secret of this name."""
 
 
 @dataclass(kw_only=True)

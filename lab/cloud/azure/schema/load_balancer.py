@@ -10,6 +10,7 @@ from pydantic import Field
 from lab.cloud.azure.errors import ArmError, invalid_reference
 from lab.cloud.azure.schema.base import Located, Part, Put, Ref, TypeSpec
 from lab.cloud.azure.schema.subnet import SubnetRef, check_address
+from lab.cloud.azure.schema.zones import one_or_all, zones_refused
 from lab.cloud.store import Document, Store
 
 TYPE = "Microsoft.Network/loadBalancers"
@@ -120,7 +121,8 @@ PARTS = ("frontendIPConfigurations", "backendAddressPools", "probes", "loadBalan
 
 
 def check(put: Put) -> None:
-    """Refuse addresses that are taken, rules that refer to parts elsewhere, and the removal of a pool with members."""
+    """Refuse addresses that are taken, zones that do not fit, rules that refer to parts elsewhere, and the removal of a
+    pool with members."""
     properties = put.body["properties"]
     for part in PARTS:
         names = [item["name"].lower() for item in properties[part]]
@@ -133,6 +135,7 @@ def check(put: Put) -> None:
             address=IPv4Address(frontend["properties"]["privateIPAddress"]),
             configuration=f"{put.id.text}/frontendIPConfigurations/{frontend['name']}",
         )
+        _check_zones(put, frontend)
     taken: set[tuple[str, int]] = set()
     for rule in properties["loadBalancingRules"]:
         _check_rule(put, rule)
@@ -152,6 +155,17 @@ def check(put: Put) -> None:
                 f"Probe {probe['name']}: requestPath is required for Http and Https, not allowed for Tcp.",
             )
     _pools_stay(put)
+
+
+def _check_zones(put: Put, frontend: dict[str, Any]) -> None:
+    """Refuse zones that are neither one nor all, and a change of them (the comment on ``withAvailabilityZone`` in
+    Azure's SDK for Java, ``LoadBalancerFrontendImpl``)."""
+    of, zones = f"{put.id.text}/frontendIPConfigurations/{frontend['name']}", frontend.get("zones")
+    one_or_all(zones or (), of=of)
+    before = put.old.body["properties"]["frontendIPConfigurations"] if put.old else []
+    for old in before:
+        if old["name"].lower() == frontend["name"].lower() and set(old.get("zones") or ()) != set(zones or ()):
+            raise zones_refused(of, old.get("zones"), zones)
 
 
 def _check_rule(put: Put, rule: dict[str, Any]) -> None:

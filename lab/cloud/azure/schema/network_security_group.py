@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
+from clouds.azure.service_tags import CLOUD, WORDS
 from lab.cloud.azure.errors import ArmError
 from lab.cloud.azure.schema.base import Located, Part, Put, TypeSpec
 from lab.cloud.store import Document, Store
@@ -16,17 +17,19 @@ SERVICE_TAGS = frozenset(
     {"VirtualNetwork", "AzureLoadBalancer", "Internet", "AzureKeyVault", "AzureCloud", "AzureResourceManager",
      "AzureActiveDirectory", "Storage"}
 )  # fmt: skip
+"""Service tags of the lab, which are a part of Azure's; of the regional ones the lab has those of ``AzureCloud``."""
 
 
-def _prefix(text: str) -> str:
-    if text == "*" or text.partition(".")[0] in SERVICE_TAGS:
-        return text
+def is_prefix(text: str) -> bool:
+    """Return whether it is a range, any address, or a service tag."""
+    tag, _, region = text.partition(".")
+    if text == "*" or text in SERVICE_TAGS or (tag == CLOUD and region in WORDS):
+        return True
     try:
         IPv4Network(text, strict=False)
-    except ValueError as problem:
-        known = ", ".join(sorted(SERVICE_TAGS))
-        raise ValueError(f"'{text}' is neither a range, nor *, nor a service tag of the lab ({known})") from problem
-    return text
+    except ValueError:
+        return False
+    return True
 
 
 def _ports(text: str) -> str:
@@ -38,7 +41,6 @@ def _ports(text: str) -> str:
     return text
 
 
-Prefix = Annotated[str, AfterValidator(_prefix)]
 Ports = Annotated[str, AfterValidator(_ports)]
 
 
@@ -50,10 +52,10 @@ class RuleProperties(Part):
     access: Literal["Allow", "Deny"]
     direction: Literal["Inbound", "Outbound"]
     priority: int = Field(ge=100, le=4096)
-    source_address_prefix: Prefix | None = None
-    source_address_prefixes: list[Prefix] = Field(default_factory=list)
-    destination_address_prefix: Prefix | None = None
-    destination_address_prefixes: list[Prefix] = Field(default_factory=list)
+    source_address_prefix: str | None = None
+    source_address_prefixes: list[str] = Field(default_factory=list)
+    destination_address_prefix: str | None = None
+    destination_address_prefixes: list[str] = Field(default_factory=list)
     source_port_range: Literal["*"] | None = None
     """The lab does not filter by source port."""
     source_port_ranges: list[Literal["*"]] = Field(default_factory=list)
@@ -84,7 +86,8 @@ class NetworkSecurityGroup(Located):
 
 
 def check(put: Put) -> None:
-    """Refuse duplicate names and priorities, and rules that do not give each side and the ports exactly once."""
+    """Refuse duplicate names and priorities, unknown prefixes, and rules that do not give each side and the ports
+    exactly once."""
     seen: dict[tuple[str, int], str] = {}
     names: set[str] = set()
     for rule in put.body["properties"]["securityRules"]:
@@ -101,6 +104,7 @@ def check(put: Put) -> None:
             raise ArmError(400, "DuplicateResourceName", f"{put.id.name} has two security rules named {name}.")
         seen[key] = name
         names.add(name.lower())
+        _check_prefixes(put, rule)
         for one, many, code in (
             ("sourceAddressPrefix", "sourceAddressPrefixes", "SecurityRuleInvalidAddressPrefix"),
             ("destinationAddressPrefix", "destinationAddressPrefixes", "SecurityRuleInvalidAddressPrefix"),
@@ -110,6 +114,21 @@ def check(put: Put) -> None:
                 raise ArmError(400, code, f"Security rule {name} of {put.id.name} must have either {one} or {many}.")
         if not (properties.get("sourcePortRange") or properties.get("sourcePortRanges")):
             raise ArmError(400, "SecurityRuleInvalidPortRange", f"Security rule {name} must have sourcePortRange '*'.")
+
+
+def _check_prefixes(put: Put, rule: dict[str, Any]) -> None:
+    """Refuse prefixes that are nothing, in the words of Azure/bicep-registry-modules issue 5313."""
+    properties = rule["properties"]
+    for side in ("source", "destination"):
+        one = properties.get(f"{side}AddressPrefix")
+        for text in (*([one] if one else ()), *properties[f"{side}AddressPrefixes"]):
+            if not is_prefix(text):
+                raise ArmError(
+                    400,
+                    "SecurityRuleInvalidAddressPrefix",
+                    f"Security rule {put.id.text}/securityRules/{rule['name']} has invalid Address prefix. Value "
+                    f"provided: {text}",
+                )
 
 
 def users(store: Store, group_id: str) -> list[str]:

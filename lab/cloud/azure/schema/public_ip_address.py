@@ -9,6 +9,7 @@ from pydantic import Field
 
 from lab.cloud.azure.errors import ArmError
 from lab.cloud.azure.schema.base import Located, Part, Put, TypeSpec
+from lab.cloud.azure.schema.zones import completed
 from lab.cloud.store import Document, Store
 
 TYPE = "Microsoft.Network/publicIPAddresses"
@@ -35,12 +36,15 @@ class PublicIPAddress(Located):
     """A public address."""
 
     sku: Sku
-    zones: list[str] | None = None
+    zones: list[str] | None = Field(default=None, min_length=1)
     properties: Properties
 
 
 def check(put: Put) -> None:
-    """Choose the address at creation, and keep it for the resource's life."""
+    """Choose the address at creation, and keep it for the resource's life. Complete its zones."""
+    if "zones" in put.body:
+        zones, kept = completed(put.body["zones"], of=put.id.text), put.old.body.get("zones", []) if put.old else []
+        put.body["zones"] = kept if set(kept) == set(zones) else zones
     if put.old:
         put.hidden["address"] = put.old.hidden["address"]
         return

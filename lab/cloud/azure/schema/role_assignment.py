@@ -13,6 +13,11 @@ from lab.cloud.azure.schema.base import Body, Part, Put, TypeSpec
 from lab.cloud.azure.schema.user_assigned_identity import find_principal, missing_principal
 from lab.cloud.store import Document, Store
 
+SECRET = re.compile(
+    r"(?i)^(?P<vault>.*/providers/Microsoft\.KeyVault/vaults/(?P<name>[^/]+))/secrets/(?P<secret>[^/]+)$"
+)
+"""A secret as a scope. Whether Azure wants it to exist is in no document: the lab does."""
+
 
 class Properties(Part):
     """Properties of a role assignment: a principal and its role."""
@@ -67,14 +72,15 @@ def _key(properties: dict[str, Any]) -> tuple[str, str, str]:
 
 def _scope_exists(put: Put) -> None:
     scope = put.id.scope
-    match = re.match(r"(?i)^(.*/providers/Microsoft\.KeyVault/vaults/[^/]+)/secrets/[^/]+$", scope)
-    target = match.group(1) if match else scope
+    match = SECRET.match(scope)
+    target = match["vault"] if match else scope
     parsed = parse_id(target)
     if parsed.type is None:
         if parsed.subscription.lower() != put.settings.subscription.lower():
             raise invalid(f"The scope {scope} is in a subscription that the lab does not have.")
         return
-    if put.store.get(target) is None:
+    exists = put.store.get(target) is not None
+    if not exists or (match and not put.settings.has_secret(match["name"], match["secret"])):
         raise ArmError(404, "ResourceNotFound", f"The scope {scope} of role assignment {put.id.name} does not exist.")
 
 

@@ -7,6 +7,7 @@ from pulumi import Output, ResourceOptions
 from pulumi_azure_native import authorization, compute, keyvault, managedidentity, network, privatedns, resources
 
 config = pulumi.Config()
+zones = list(config.get("zones") or "123")
 SUBSCRIPTION = "00000000-0000-4000-8000-000000000001"
 ROLES = f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions"
 IMAGE = (
@@ -75,6 +76,7 @@ balancer = network.LoadBalancer(
             name="front",
             private_ip_address="10.0.0.100",
             private_ip_allocation_method="Static",
+            zones=zones,
             subnet=network.SubnetArgs(id=subnet.id),
         )
     ],
@@ -93,6 +95,9 @@ balancer = network.LoadBalancer(
             probe=network.SubResourceArgs(id=f"{BALANCER}/probes/ready"),
         )
     ],
+    opts=ResourceOptions(ignore_changes=["frontendIPConfigurations[0].zones"])
+    if config.get_bool("keep-zones")
+    else None,
     **where,
 )
 identity = managedidentity.UserAssignedIdentity("identity", resource_name_="m0", **where)
@@ -225,7 +230,8 @@ gateway = network.VirtualNetworkGateway(
                     public_ip_address_name=f"vpn-{index}",
                     public_ip_allocation_method="Static",
                     sku=network.PublicIPAddressSkuArgs(name="Standard"),
-                    zones=["1", "2"],
+                    zones=zones,
+                    opts=ResourceOptions(ignore_changes=["zones"]) if config.get_bool("keep-zones") else None,
                     **where,
                 ).id
             ),

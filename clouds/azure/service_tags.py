@@ -1,0 +1,56 @@
+"""Azure's service tags of a region's public addresses: ``AzureCloud`` and a word for the region.
+
+The words are those of ServiceTags_Public.json of 2025-10-28, change number 375
+(microsoft.com/download/details.aspx?id=56519). Most are the region's name. Those that are not, and their regions, are
+in learn.microsoft.com/azure/virtual-network/service-tags-overview; ``brazilse`` is in Azure/azure-rest-api-specs issue
+21590, ``chilec`` in Azure/bicep-registry-modules pull request 7100. The region of ``brazilne`` is in no document.
+"""
+
+from __future__ import annotations
+
+CLOUD = "AzureCloud"
+
+WORDS = frozenset(
+    {
+        "australiacentral", "australiacentral2", "australiaeast", "australiasoutheast", "austriaeast",
+        "belgiumcentral", "brazilne", "brazilse", "brazilsouth", "canadacentral", "canadaeast", "centralfrance",
+        "centralindia", "centralus", "centraluseuap", "chilec", "eastasia", "eastus", "eastus2", "eastus2euap",
+        "germanyn", "germanywc", "indonesiacentral", "israelcentral", "israelnorthwest", "italynorth",
+        "japaneast", "japanwest", "jioindiacentral", "jioindiawest", "koreacentral", "koreasouth",
+        "malaysiasouth", "malaysiawest", "mexicocentral", "newzealandnorth", "northcentralus", "northeurope",
+        "northeurope2", "norwaye", "norwayw", "polandcentral", "qatarcentral", "southafricanorth",
+        "southafricawest", "southcentralus", "southcentralus2", "southeastasia", "southeastus", "southeastus3",
+        "southfrance", "southindia", "spaincentral", "swedencentral", "swedensouth", "switzerlandn",
+        "switzerlandw", "taiwannorth", "taiwannorthwest", "uaecentral", "uaenorth", "uksouth", "ukwest",
+        "usstagec", "usstagee", "westcentralus", "westeurope", "westindia", "westus", "westus2", "westus3",
+    }
+)  # fmt: skip
+"""Words for regions, as published."""
+
+OTHERWISE = {
+    "brazilsoutheast": "brazilse",
+    "chilecentral": "chilec",
+    "eastusstg": "usstagee",
+    "francecentral": "centralfrance",
+    "francesouth": "southfrance",
+    "germanynorth": "germanyn",
+    "germanywestcentral": "germanywc",
+    "norwayeast": "norwaye",
+    "norwaywest": "norwayw",
+    "southcentralusstg": "usstagec",
+    "switzerlandnorth": "switzerlandn",
+    "switzerlandwest": "switzerlandw",
+}
+"""Words for regions whose name is another one."""
+
+
+def regions() -> frozenset[str]:
+    """Return the names of all regions with a tag."""
+    return (WORDS - frozenset(OTHERWISE.values())) | OTHERWISE.keys()
+
+
+def cloud_tag(region: str) -> str:
+    """Return the tag of a region; raise ``LookupError`` for one that is not in the table."""
+    if region not in regions():
+        raise LookupError(f"{region} has no service tag in clouds/azure/service_tags.py")
+    return f"{CLOUD}.{OTHERWISE.get(region, region)}"
