@@ -14,6 +14,7 @@ from pulumi import ComponentResource, Output, ResourceOptions
 from clouds.aws.names import node_role
 from clouds.base.tagging import POOL
 from components.aws.account import aws_site
+from components.aws.purchase import capacity_reservation, market_options
 from components.model import Environment
 from components.model.cloud_names import pool_group
 from components.model.places import place_of
@@ -22,7 +23,7 @@ ROOT_DEVICE = "/dev/sda1"
 """Root device of the node image, as on Ubuntu's own."""
 
 ROOT_GIB = 200
-"""Root disk, GiB: system, logs, and images where the type has no local SSD."""
+"""Root disk in GiB of a pool that asks for no size: system, logs, and images where the type has no local SSD."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +75,7 @@ class AwsPoolArgs:
     pool_name: str
     """Name of a pool of the environment, on an AWS site."""
     subnet_ids: Sequence[pulumi.Input[str]]
-    """The node subnets of the site."""
+    """The node subnets of the pool's zones."""
     security_group_id: pulumi.Input[str]
     instance_profile_arn: pulumi.Input[str]
     user_data: pulumi.Input[str]
@@ -104,12 +105,6 @@ class AwsPool(ComponentResource):
         self.register_outputs({"group_name": self.group_name})
 
     def _template(self) -> aws.ec2.LaunchTemplate:
-        spot = aws.ec2.LaunchTemplateInstanceMarketOptionsArgs(
-            market_type="spot",
-            spot_options=aws.ec2.LaunchTemplateInstanceMarketOptionsSpotOptionsArgs(
-                spot_instance_type="one-time", instance_interruption_behavior="terminate"
-            ),
-        )
         return aws.ec2.LaunchTemplate(
             f"{self._name}-template",
             region=self._site.region,
@@ -123,10 +118,11 @@ class AwsPool(ComponentResource):
                 http_endpoint="enabled", http_tokens="required", http_put_response_hop_limit=1
             ),
             network_interfaces=[self._interface()],
-            block_device_mappings=[_root_disk()],
+            block_device_mappings=[_root_disk(self._pool.system_disk_gib or ROOT_GIB)],
             ebs_optimized="true",
             instance_initiated_shutdown_behavior="terminate",
-            instance_market_options=spot if self._pool.spot else None,
+            instance_market_options=market_options(self._pool),
+            capacity_reservation_specification=capacity_reservation(self._pool),
             tag_specifications=[
                 aws.ec2.LaunchTemplateTagSpecificationArgs(resource_type=kind, tags=self._tags)
                 for kind in ("volume", "network-interface")
@@ -173,11 +169,11 @@ class AwsPool(ComponentResource):
         )
 
 
-def _root_disk() -> aws.ec2.LaunchTemplateBlockDeviceMappingArgs:
+def _root_disk(size_gib: int) -> aws.ec2.LaunchTemplateBlockDeviceMappingArgs:
     return aws.ec2.LaunchTemplateBlockDeviceMappingArgs(
         device_name=ROOT_DEVICE,
         ebs=aws.ec2.LaunchTemplateBlockDeviceMappingEbsArgs(
-            volume_type="gp3", volume_size=ROOT_GIB, encrypted="true", delete_on_termination="true"
+            volume_type="gp3", volume_size=size_gib, encrypted="true", delete_on_termination="true"
         ),
     )
 

@@ -49,6 +49,9 @@ _TEMPLATE: Mapping[str, str | Member] = {
     "iamInstanceProfile": Member(path="LaunchTemplateData.IamInstanceProfile", convert=upper),
     "metadataOptions": Member(path="LaunchTemplateData.MetadataOptions", convert=upper),
     "instanceMarketOptions": Member(path="LaunchTemplateData.InstanceMarketOptions", convert=upper),
+    "capacityReservationSpecification": Member(
+        path="LaunchTemplateData.CapacityReservationSpecification", convert=upper
+    ),
     "networkInterfaces": _INTERFACES,
     "blockDeviceMappings": _DISKS,
     "tagSpecifications": _NESTED_TAGS,

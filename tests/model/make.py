@@ -18,6 +18,7 @@ IMAGE = (
     f"/subscriptions/{UUID}/resourceGroups/images/providers/Microsoft.Compute"
     "/galleries/longhaul/images/node/versions/1.0.0"
 )
+AZURE_RESERVATION = f"/subscriptions/{UUID}/resourceGroups/g/providers/Microsoft.Compute/capacityReservationGroups/h100"
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIEUNXLRu8WjgGD6C9kQ"
 
 AZURE = {"kind": "azure", "region": "westeurope", "subscription": UUID, "tenant": UUID, "image": IMAGE}
@@ -87,7 +88,8 @@ def full() -> dict[str, Any]:
     raw["pools"] = {
         "gpu": {"site": "use1", "machine_type": "p5.48xlarge", **pool, "fallbacks": ["big"], "huge_pages_gib": 64}
         | {"gpu_check": ["/usr/local/bin/burn", "60"]},
-        "big": {"site": "weu", "machine_type": "Huge", "max": 1},
+        "big": {"site": "weu", "machine_type": "Huge", "max": 1, "zones": ["1"], "system_disk_gib": 256}
+        | {"reservation": {"id": AZURE_RESERVATION, "kind": "on-demand"}},
     }
     raw["bare_metal"] = "hosts.test.yaml"
     raw["links"] = [{"between": ["weu", "colo"], "kind": "existing"}]
