@@ -20,13 +20,19 @@ RESERVATION_GROUP = re.compile(
 
 
 def pool_faults(place: Place[AzureSite]) -> Iterator[Fault]:
-    """Yield faults of a site's pools: zones that the site does not have, and reservations that cannot be used."""
+    """Yield faults of a site's pools: zones that the site does not have, reservations that cannot be used, and what
+    AWS alone has."""
     yield from unknown_zones(place)
     for name, pool in place.pools.items():
         if pool.zones and has_infiniband(pool.machine_type):
             wrong = f"InfiniBand connects machines of {pool.machine_type}, and Azure chooses where its group is"
             basis = (("pools", name, "machine_type"), ("pools", name, "site"))
             yield Fault(at=("pools", name, "zones"), wrong=wrong, write="leave it out", basis=basis)
+        for key in ("placement_group", "efa"):
+            if getattr(pool, key):
+                wrong = "is of AWS alone; machines of types with InfiniBand stand close together and use that"
+                basis = (("pools", name, "site"), ("sites", place.name, "kind"))
+                yield Fault(at=("pools", name, key), wrong=wrong, write="leave it out", basis=basis)
         if pool.reservation is not None:
             yield from _reservation(place, name, pool, pool.reservation)
 

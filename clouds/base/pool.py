@@ -53,6 +53,12 @@ class Pool(Section):
     reservation: Reservation | None = None
     """Reserved capacity that the machines use. Left out, capacity is asked for when a machine is made. Spot machines
     cannot use any."""
+    placement_group: bool = False
+    """True when the machines stand close together, in a cluster placement group of AWS that Longhaul makes. They are
+    then in one zone. Azure's types with InfiniBand are in one group without it."""
+    efa: bool = False
+    """True when every network card of the machine type that can has an Elastic Fabric Adapter, for traffic between
+    GPUs of several machines. AWS alone has them. Machines that use them together are in one zone."""
     system_disk_gib: int | None = Field(default=None, ge=32, le=4095)
     """Size in GiB of each machine's system disk: system, logs, and images where the type has no local SSD. It is at
     least as large as the image's. Left out, 200 on AWS, and the image's own size on Azure."""

@@ -14,6 +14,7 @@ from pulumi import ComponentResource, Output, ResourceOptions
 from clouds.aws.names import node_role
 from clouds.base.tagging import POOL
 from components.aws.account import aws_site
+from components.aws.interfaces import interfaces
 from components.aws.purchase import capacity_reservation, market_options
 from components.model import Environment
 from components.model.cloud_names import pool_group
@@ -117,7 +118,7 @@ class AwsPool(ComponentResource):
             metadata_options=aws.ec2.LaunchTemplateMetadataOptionsArgs(
                 http_endpoint="enabled", http_tokens="required", http_put_response_hop_limit=1
             ),
-            network_interfaces=[self._interface()],
+            network_interfaces=interfaces(self._args.security_group_id, efa_cards=self._efa_cards()),
             block_device_mappings=[_root_disk(self._pool.system_disk_gib or ROOT_GIB)],
             ebs_optimized="true",
             instance_initiated_shutdown_behavior="terminate",
@@ -132,15 +133,21 @@ class AwsPool(ComponentResource):
             opts=self._child,
         )
 
-    def _interface(self) -> aws.ec2.LaunchTemplateNetworkInterfaceArgs:
-        """Return one interface with one /28 for the node's pods; the auto scaling group chooses the subnet."""
-        return aws.ec2.LaunchTemplateNetworkInterfaceArgs(
-            device_index=0,
-            ipv4_prefix_count=1,
-            associate_public_ip_address="false",
-            delete_on_termination="true",
-            security_groups=[self._args.security_group_id],
-        )
+    def _efa_cards(self) -> int:
+        return self._args.environment.machine_type(self._pool.machine_type).efa_cards if self._pool.efa else 0
+
+    def _placement_group(self) -> Output[str] | None:
+        """Make the pool's placement group and return its name; None when the pool asks for none."""
+        if not self._pool.placement_group:
+            return None
+        return aws.ec2.PlacementGroup(
+            f"{self._name}-placement",
+            region=self._site.region,
+            name=self._cloud_name,
+            strategy="cluster",
+            tags=self._tags,
+            opts=self._child,
+        ).name
 
     def _group(self, template: aws.ec2.LaunchTemplate) -> aws.autoscaling.Group:
         return aws.autoscaling.Group(
@@ -154,6 +161,7 @@ class AwsPool(ComponentResource):
             launch_template=aws.autoscaling.GroupLaunchTemplateArgs(
                 id=template.id, version=template.latest_version.apply(str)
             ),
+            placement_group=self._placement_group(),
             health_check_type="EC2",
             # Rebalancing between zones would end machines that are in the middle of a job.
             suspended_processes=["AZRebalance"],

@@ -86,3 +86,47 @@ def test_machines_of_azure_are_allocated_from_their_reservation(environment: Env
     profile = found.inputs["virtualMachineProfile"]
     assert profile["capacityReservation"] == {"capacityReservationGroup": {"id": "/subscriptions/s/group"}}
     assert (found.inputs["zones"], found.inputs["singlePlacementGroup"]) == (["2"], False)
+
+
+def test_a_placement_group_is_the_pool_s_own(environment: Environment) -> None:
+    kind = "aws:ec2/placementGroup:PlacementGroup"
+    program = aws(environment, zones=("a",), placement_group=True)
+    [placement], [group] = program.of(kind), program.of(GROUP)
+    assert (placement.inputs["name"], placement.inputs["strategy"]) == ("prod-h100", "cluster")
+    assert group.inputs["placementGroup"] == placement.inputs["name"]
+    bare = aws(environment)
+    assert not bare.of(kind)
+    assert "placementGroup" not in bare.of(GROUP)[0].inputs
+
+
+@pytest.mark.parametrize(("machine_type", "cards"), [("p5.48xlarge", 32), ("p5en.48xlarge", 16), ("p4d.24xlarge", 4)])
+def test_every_network_card_has_an_adapter_and_the_first_alone_addresses(
+    environment: Environment, machine_type: str, cards: int
+) -> None:
+    [template] = aws(environment, machine_type=machine_type, efa=True).of(TEMPLATE)
+    first, *more = template.inputs["networkInterfaces"]
+    assert (first["networkCardIndex"], first["deviceIndex"], first["interfaceType"]) == (0, 0, "efa")
+    assert first["ipv4PrefixCount"] == 1
+    assert [one["networkCardIndex"] for one in more] == list(range(1, cards))
+    assert {(one["deviceIndex"], one["interfaceType"]) for one in more} == {(1, "efa-only")}
+    assert not [one for one in more if "ipv4PrefixCount" in one]
+    assert not [one for one in (first, *more) if "associatePublicIpAddress" in one], "EC2 refuses it beside a second"
+    assert len({tuple(one["securityGroups"]) for one in (first, *more)}) == 1
+
+
+def test_one_card_stays_one_interface(environment: Environment) -> None:
+    [template] = aws(environment, machine_type="g5.12xlarge", efa=True).of(TEMPLATE)
+    [only] = template.inputs["networkInterfaces"]
+    assert (only["interfaceType"], only["associatePublicIpAddress"]) == ("efa", "false")
+    assert "networkCardIndex" not in only
+
+
+def test_a_site_with_adapters_lets_its_nodes_send_each_other_everything(environment: Environment) -> None:
+    program = aws(environment, efa=True)
+    own = {f"{group.name}-id" for group in program.of("aws:ec2/securityGroup:SecurityGroup")}
+    for end in ("Ingress", "Egress"):
+        rules = program.of(f"aws:vpc/securityGroup{end}Rule:SecurityGroup{end}Rule")
+        [among] = [rule for rule in rules if "referencedSecurityGroupId" in rule.inputs]
+        assert among.inputs["referencedSecurityGroupId"] == among.inputs["securityGroupId"]
+        assert among.inputs["securityGroupId"] in own
+        assert among.inputs["ipProtocol"] == "-1"

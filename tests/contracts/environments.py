@@ -49,9 +49,16 @@ def everything() -> Environment:
     raw["pools"] = {
         "spot-in-azure": {**large, "machine_type": "Standard_NC24ads_A100_v4", "spot": True, "max": 64, "priority": 5},
         "several-sets": {**large, "min": 1, "max": 250, "fallbacks": ["far"]},
-        "in-a-block": {**pools["h100"], "site": "usw2", "zones": ["a"], "system_disk_gib": 500, "fallbacks": []}
+        "in-a-block": {
+            **pools["h100"],
+            "site": "usw2",
+            "zones": ["a"],
+            "system_disk_gib": 500,
+            "fallbacks": [],
+            "efa": True,
+        }
         | {"reservation": {"id": "cr-0123456789abcdef0", "kind": "capacity-block"}},
-        "of-a-group": {**pools["h100"], "site": "usw2", "fallbacks": []}
+        "of-a-group": {**pools["h100"], "site": "usw2", "fallbacks": [], "zones": ["b"], "placement_group": True}
         | {"reservation": {"id": "arn:aws:resource-groups:us-west-2:123456789012:group/training"}},
         "azure-reserved": {"site": "weu", "machine_type": "Standard_NC24ads_A100_v4", "max": 4, "zones": ["1"]}
         | {

@@ -43,6 +43,15 @@ def pool(base: dict[str, Any], **fields: Any) -> dict[str, Any]:
         (AZURE, {"reservation": {"id": GROUP, "kind": "capacity-block"}}, "reservation.kind", "no reservation of kind"),
         (AZURE, {"reservation": {"id": OTHER_GROUP}}, "reservation.id", "another subscription"),
         (INFINIBAND, {"reservation": {"id": GROUP}}, "reservation", "one placement group"),
+        (AWS, {"placement_group": True}, "zones", "in the zones a, b, c, and a placement group is in one"),
+        (
+            AWS,
+            {"zones": ["a"], "placement_group": True, "reservation": BLOCK},
+            "placement_group",
+            "close together already",
+        ),
+        (AWS, {"efa": True, "machine_type": "g5.xlarge"}, "efa", "no network card of a g5.xlarge can have"),
+        (INFINIBAND, {"placement_group": True}, "placement_group", "is of AWS alone"),
         (AWS, {"system_disk_gib": 8}, "system_disk_gib", "8"),
     ],
 )
@@ -59,6 +68,8 @@ def test_what_cannot_be_bought_is_said(
     [
         (AWS, {"zones": ["b"], "reservation": BLOCK}),
         (AWS, {"reservation": {"id": RESOURCE_GROUP}}),
+        (AWS, {"zones": ["a"], "placement_group": True, "efa": True, "reservation": {"id": RESERVATION}}),
+        (AWS, {"efa": True, "machine_type": "p4d.24xlarge"}),
         (AZURE, {"zones": ["1"], "reservation": {"id": GROUP}, "system_disk_gib": 512}),
     ],
 )
@@ -70,3 +81,4 @@ def test_what_can_be_bought_is_taken(base: dict[str, Any], fields: dict[str, Any
 def test_a_pool_that_says_nothing_is_bought_as_before() -> None:
     bare = make.environment(pool(AWS)).pools["gpu"]
     assert (bare.zones, bare.reservation, bare.system_disk_gib) == ((), None, None)
+    assert (bare.placement_group, bare.efa) == (False, False)

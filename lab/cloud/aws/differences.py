@@ -156,6 +156,8 @@ REMAINING = (
     "The default VPC exists in the API and not on the network.",
     "A VPC endpoint for S3 changes no route: there is no S3 behind it.",
     "Spot instances are never taken back.",
+    "Machines have one network interface, and nobody reserves capacity: launch templates with network cards, Elastic "
+    "Fabric Adapters or a reservation are refused, and so are placement groups.",
     "The /28 at either end of a subnet is never delegated, since it holds addresses that EC2 keeps for itself; AWS "
     "does not say what it does.",
     "Instance metadata has no signatures of the identity document, and no IPv6.",
