@@ -1,9 +1,10 @@
-"""Checks of existing parts in AWS that a site names, as far as the file alone tells."""
+"""Checks of a site in AWS, its pools and the existing parts that it names, as far as the file alone tells."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from clouds.aws.pool_checks import pool_faults
 from clouds.aws.site import AwsSite
 from clouds.base.fault import Fault
 from clouds.base.place import Place
@@ -18,9 +19,10 @@ def network(site: AwsSite) -> tuple[str, str] | None:
 
 def faults(place: Place[AwsSite], earlier: Sequence[Place[AwsSite]], /) -> Iterator[Fault]:
     """Yield faults of the parts that a site names: parts of a VPC without the VPC's id, zones that the site does not
-    have, one subnet for two zones. Also yield a fault when its account differs from an earlier site's, because one
-    provider serves all AWS sites."""
+    have, one subnet for two zones. Also yield faults of its pools, and a fault when its account differs from an earlier
+    site's, because one provider serves all AWS sites."""
     yield from _named(place.name, place.site)
+    yield from pool_faults(place)
     first = next((other for other in earlier if other.site.account is not None), None)
     if first is not None and place.site.account not in (None, first.site.account):
         wrong = (

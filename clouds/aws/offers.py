@@ -26,7 +26,8 @@ def offers(share: Share[AwsSite], reader: Reader, name: str) -> Iterator[Finding
     offered = _offered(ec2, sorted({one.machine_type for one in wanted}))
     vcpus = instance_vcpus(ec2, {one.machine_type for one in wanted if offered.get(one.machine_type)})
     for one in wanted:
-        yield _judged(share, one, zones, offered.get(one.machine_type, set()))
+        own = tuple(zone for zone in zones if not one.zones or zone.removeprefix(site.region) in one.zones)
+        yield _judged(share, one, own, offered.get(one.machine_type, set()))
     yield from cores_differ(share, wanted, vcpus)
 
 

@@ -83,6 +83,7 @@ TAGGED = (
         "aws:ec2/eip:Eip",
         "aws:ec2/internetGateway:InternetGateway",
         "aws:ec2/natGateway:NatGateway",
+        "aws:ec2/placementGroup:PlacementGroup",
         "aws:ec2/routeTable:RouteTable",
         "aws:ec2/securityGroup:SecurityGroup",
         "aws:ec2/subnet:Subnet",
@@ -108,7 +109,10 @@ def _interface(resource: Resource, _: Declared) -> Iterator[Breach]:
     if resource.kind == INSTANCE:
         found = [(key, resource.inputs.get(key))]
     else:
-        found = [(f"{place}.{key}", one.get(key)) for place, one in sections(resource.inputs, "networkInterfaces")]
+        interfaces = list(sections(resource.inputs, "networkInterfaces"))
+        # Beside a second interface EC2 refuses the parameter and gives no address.
+        left_out = "false" if len(interfaces) > 1 else None
+        found = [(f"{place}.{key}", one.get(key, left_out)) for place, one in interfaces]
     if not found:
         yield Breach(
             what="no networkInterfaces: whether machines get public addresses is left to the subnet",

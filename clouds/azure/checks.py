@@ -1,4 +1,4 @@
-"""Checks of existing parts in Azure that a site names, as far as the file alone tells."""
+"""Checks of a site in Azure, its pools and the existing parts that it names, as far as the file alone tells."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from ipaddress import IPv4Address, IPv4Network
 
 from clouds.azure.existing import CONTROL_PLANE_SUBNETS, name_of, subscription_of
+from clouds.azure.pool_checks import pool_faults
 from clouds.azure.service_tags import regions
 from clouds.azure.site import AzureSite
 from clouds.base.fault import Fault, Location
@@ -24,9 +25,9 @@ def network(site: AzureSite) -> tuple[str, str] | None:
 
 
 def faults(place: Place[AzureSite], _earlier: Sequence[Place[AzureSite]], /) -> Iterator[Fault]:
-    """Yield faults of a site: a region without a known service tag, and of the parts that it names: ids of another
-    subscription, parts of a network without the network's id, one subnet for two parts, and parts that only the control
-    plane's site can have."""
+    """Yield faults of a site: a region without a known service tag, faults of its pools, and of parts that it names:
+    ids of another subscription, parts of a network without the network's id, one subnet for two parts, and parts that
+    only the control plane's site can have."""
     name, site = place.name, place.site
     yield from _region(place)
     there, at = site.existing, ("sites", name, "existing")
@@ -53,6 +54,7 @@ def faults(place: Place[AzureSite], _earlier: Sequence[Place[AzureSite]], /) -> 
             yield Fault(at=where, wrong=wrong, write="the address of the gateway's public IP configuration")
     yield from _subnets(place, named, at)
     yield from _zone(place, at)
+    yield from pool_faults(place)
 
 
 def _region(place: Place[AzureSite]) -> Iterator[Fault]:

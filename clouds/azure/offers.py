@@ -44,12 +44,13 @@ def _judged(share: Share[AzureSite], one: Machines, sku: dict[str, Any] | None) 
     # A placement group is in one place, which Azure chooses (components/azure/pools.py).
     zonal = not (one.pooled and has_infiniband(one.machine_type))
     zones = _zones(sku, site.region)
-    missing = [zone for zone in site.zones if zone not in zones] if zonal else []
+    own = one.zones or site.zones
+    missing = [zone for zone in own if zone not in zones] if zonal else []
     if missing:
         what = f"{one.machine_type} is not to be had in zone {', '.join(missing)} of {site.region}"
         have = ", ".join(sorted(zones)) or "none"
         return problem(what, key, share.at("sites", one.site, "zones"), do=f"another type, or of the zones: {have}")
-    where = f"zones {', '.join(site.zones)} of {site.region}" if zonal else site.region
+    where = f"zones {', '.join(own)} of {site.region}" if zonal else site.region
     return _disks(one, sku, key) if one.etcd else ok(f"{one.machine_type} is offered in {where}", key)
 
 

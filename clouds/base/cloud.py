@@ -33,11 +33,12 @@ SiteT_contra = TypeVar("SiteT_contra", bound=SiteBase, contravariant=True)
 
 
 class Checks(Protocol[SiteT_contra]):
-    """Checks of existing parts that a site names, as far as the file alone tells."""
+    """Checks of a site, its pools and the existing parts that it names, as far as the file alone tells."""
 
     def faults(self, place: Place[SiteT_contra], earlier: Sequence[Place[SiteT_contra]], /) -> Iterator[Fault]:
-        """Yield every fault of the parts that a site names; nothing when all is correct. The cloud is not asked.
-        ``earlier`` holds the cloud's sites that come before this one in the file, for faults between two sites."""
+        """Yield every fault of a site's pools and of the parts that it names; nothing when all is correct. The cloud is
+        not asked. ``earlier`` holds the cloud's sites that come before this one in the file, for faults between two
+        sites."""
 
     def network(self, site: SiteT_contra, /) -> tuple[str, str] | None:
         """Return the key below ``existing`` and the id of the network that the site names; None when it names none."""

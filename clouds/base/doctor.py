@@ -47,6 +47,8 @@ class Machines:
     """True when they are members of an etcd cluster, which write to local SSD."""
     pooled: bool = False
     """True when they belong to a pool, and so to a group."""
+    zones: tuple[str, ...] = ()
+    """Zones of the site that they are in; empty for all of them."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,10 +25,19 @@ class MachineType(Section):
     be active as soon as one NVLink of the machine is active."""
     local_ssd_gb: int = Field(default=0, ge=0)
     """Local NVMe storage in GB (10⁹ bytes), all disks together; 0 when the type has none."""
+    efa_cards: int = Field(default=0, ge=0, le=32)
+    """Number of network cards that can have an Elastic Fabric Adapter, the first among them; 0 when the type has none.
+    EC2 tells it as `MaximumEfaInterfaces`."""
 
 
 def built_in(
-    cloud: str, vcpus: int, memory_gib: int, *, ssd: int = 0, gpus: tuple[int, str, int | None] | None = None
+    cloud: str,
+    vcpus: int,
+    memory_gib: int,
+    *,
+    ssd: int = 0,
+    gpus: tuple[int, str, int | None] | None = None,
+    efa_cards: int = 0,
 ) -> MachineType:
     """Return a type that needs no declaration. ``ssd`` is the size of all its disks in GB; ``gpus`` is their number,
     their model and the NVLinks of each."""
@@ -41,6 +50,7 @@ def built_in(
         gpu_model=model,
         gpu_nvlinks=nvlinks,
         local_ssd_gb=ssd,
+        efa_cards=efa_cards,
     )
 
 

@@ -20,6 +20,17 @@ class Taint(Section):
     """Effect on pods that do not tolerate the taint."""
 
 
+class Reservation(Section):
+    """Capacity that is reserved in a cloud for a pool's machines. Longhaul uses it and does not make it."""
+
+    id: str = Field(min_length=1, max_length=512, examples=["cr-0123456789abcdef0"])
+    """On AWS the id of a Capacity Reservation, or the ARN of a resource group of such reservations. On Azure the
+    resource id of a capacity reservation group."""
+    kind: Literal["on-demand", "capacity-block"] = "on-demand"
+    """`capacity-block` for AWS's Capacity Blocks, which begin and end at a set time; `on-demand` for every other
+    reservation."""
+
+
 class Pool(Section):
     """A group of like machines in one site in a cloud."""
 
@@ -37,6 +48,20 @@ class Pool(Section):
     """Node taints."""
     spot: bool = False
     """True when the machines are spare capacity that the cloud may take back at any time."""
+    zones: tuple[str, ...] = Field(default=(), examples=[["a"]])
+    """Zones of the site that the machines are in. Left out, they are spread over all of them."""
+    reservation: Reservation | None = None
+    """Reserved capacity that the machines use. Left out, capacity is asked for when a machine is made. Spot machines
+    cannot use any."""
+    placement_group: bool = False
+    """True when the machines stand close together, in a cluster placement group of AWS that Longhaul makes. They are
+    then in one zone. Azure's types with InfiniBand are in one group without it."""
+    efa: bool = False
+    """True when every network card of the machine type that can has an Elastic Fabric Adapter, for traffic between
+    GPUs of several machines. AWS alone has them. Machines that use them together are in one zone."""
+    system_disk_gib: int | None = Field(default=None, ge=32, le=4095)
+    """Size in GiB of each machine's system disk: system, logs, and images where the type has no local SSD. It is at
+    least as large as the image's. Left out, 200 on AWS, and the image's own size on Azure."""
     priority: int = Field(default=100, ge=0, le=1000)
     """Priority of the pool: pools with a lower number are filled first."""
     fallbacks: tuple[Name, ...] = ()

@@ -83,6 +83,7 @@ class AwsSiteNetwork(ComponentResource):
             args.addresses,
             region=self._region,
             vpc_id=self.vpc_id,
+            efa=any(pool.efa for pool in args.environment.pools.values() if pool.site == args.site_name),
             tags=self._tags("nodes"),
             opts=self._child,
         )

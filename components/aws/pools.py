@@ -14,6 +14,8 @@ from pulumi import ComponentResource, CustomTimeouts, Output, ResourceOptions
 from clouds.aws.names import node_role
 from clouds.base.tagging import POOL
 from components.aws.account import aws_site
+from components.aws.interfaces import interfaces
+from components.aws.purchase import capacity_reservation, market_options
 from components.model import Environment
 from components.model.cloud_names import pool_group
 from components.model.places import place_of
@@ -26,7 +28,7 @@ DELETE_TIMEOUT = "60m"
 GPUs and local disks take long; the provider's 10 minutes would make `destroy` fail over a group that still drains."""
 
 ROOT_GIB = 200
-"""Root disk, GiB: system, logs, and images where the type has no local SSD."""
+"""Root disk in GiB of a pool that asks for no size: system, logs, and images where the type has no local SSD."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +80,7 @@ class AwsPoolArgs:
     pool_name: str
     """Name of a pool of the environment, on an AWS site."""
     subnet_ids: Sequence[pulumi.Input[str]]
-    """The node subnets of the site."""
+    """The node subnets of the pool's zones."""
     security_group_id: pulumi.Input[str]
     instance_profile_arn: pulumi.Input[str]
     user_data: pulumi.Input[str]
@@ -108,12 +110,6 @@ class AwsPool(ComponentResource):
         self.register_outputs({"group_name": self.group_name})
 
     def _template(self) -> aws.ec2.LaunchTemplate:
-        spot = aws.ec2.LaunchTemplateInstanceMarketOptionsArgs(
-            market_type="spot",
-            spot_options=aws.ec2.LaunchTemplateInstanceMarketOptionsSpotOptionsArgs(
-                spot_instance_type="one-time", instance_interruption_behavior="terminate"
-            ),
-        )
         return aws.ec2.LaunchTemplate(
             f"{self._name}-template",
             region=self._site.region,
@@ -126,11 +122,12 @@ class AwsPool(ComponentResource):
             metadata_options=aws.ec2.LaunchTemplateMetadataOptionsArgs(
                 http_endpoint="enabled", http_tokens="required", http_put_response_hop_limit=1
             ),
-            network_interfaces=[self._interface()],
-            block_device_mappings=[_root_disk()],
+            network_interfaces=interfaces(self._args.security_group_id, efa_cards=self._efa_cards()),
+            block_device_mappings=[_root_disk(self._pool.system_disk_gib or ROOT_GIB)],
             ebs_optimized="true",
             instance_initiated_shutdown_behavior="terminate",
-            instance_market_options=spot if self._pool.spot else None,
+            instance_market_options=market_options(self._pool),
+            capacity_reservation_specification=capacity_reservation(self._pool),
             tag_specifications=[
                 aws.ec2.LaunchTemplateTagSpecificationArgs(resource_type=kind, tags=self._tags)
                 for kind in ("volume", "network-interface")
@@ -140,15 +137,21 @@ class AwsPool(ComponentResource):
             opts=self._child,
         )
 
-    def _interface(self) -> aws.ec2.LaunchTemplateNetworkInterfaceArgs:
-        """Return one interface with one /28 for the node's pods; the auto scaling group chooses the subnet."""
-        return aws.ec2.LaunchTemplateNetworkInterfaceArgs(
-            device_index=0,
-            ipv4_prefix_count=1,
-            associate_public_ip_address="false",
-            delete_on_termination="true",
-            security_groups=[self._args.security_group_id],
-        )
+    def _efa_cards(self) -> int:
+        return self._args.environment.machine_type(self._pool.machine_type).efa_cards if self._pool.efa else 0
+
+    def _placement_group(self) -> Output[str] | None:
+        """Make the pool's placement group and return its name; None when the pool asks for none."""
+        if not self._pool.placement_group:
+            return None
+        return aws.ec2.PlacementGroup(
+            f"{self._name}-placement",
+            region=self._site.region,
+            name=self._cloud_name,
+            strategy="cluster",
+            tags=self._tags,
+            opts=self._child,
+        ).name
 
     def _group(self, template: aws.ec2.LaunchTemplate) -> aws.autoscaling.Group:
         return aws.autoscaling.Group(
@@ -162,6 +165,7 @@ class AwsPool(ComponentResource):
             launch_template=aws.autoscaling.GroupLaunchTemplateArgs(
                 id=template.id, version=template.latest_version.apply(str)
             ),
+            placement_group=self._placement_group(),
             health_check_type="EC2",
             # Rebalancing between zones would end machines that are in the middle of a job.
             suspended_processes=["AZRebalance"],
@@ -183,11 +187,11 @@ class AwsPool(ComponentResource):
         )
 
 
-def _root_disk() -> aws.ec2.LaunchTemplateBlockDeviceMappingArgs:
+def _root_disk(size_gib: int) -> aws.ec2.LaunchTemplateBlockDeviceMappingArgs:
     return aws.ec2.LaunchTemplateBlockDeviceMappingArgs(
         device_name=ROOT_DEVICE,
         ebs=aws.ec2.LaunchTemplateBlockDeviceMappingEbsArgs(
-            volume_type="gp3", volume_size=ROOT_GIB, encrypted="true", delete_on_termination="true"
+            volume_type="gp3", volume_size=size_gib, encrypted="true", delete_on_termination="true"
         ),
     )
 

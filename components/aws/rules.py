@@ -20,6 +20,12 @@ WORDS = {
 }
 """Suffix of a rule's name in the program, and its description, by peer."""
 
+MEMBERS: Mapping[str, type[aws.vpc.SecurityGroupIngressRule | aws.vpc.SecurityGroupEgressRule]] = {
+    "in": aws.vpc.SecurityGroupIngressRule,
+    "out": aws.vpc.SecurityGroupEgressRule,
+}
+"""Rules between members of the group, by suffix of their names in the program."""
+
 
 def node_rules(
     name: str,
@@ -28,10 +34,13 @@ def node_rules(
     *,
     region: str,
     vpc_id: Output[str],
+    efa: bool = False,
     tags: Mapping[str, str],
     opts: ResourceOptions,
 ) -> Output[str]:
-    """Make the security group of every node and return its id."""
+    """Make the security group of every node and return its id. With ``efa``, its members may also send each other what
+    has no addresses: an Elastic Fabric Adapter wants a group that allows all traffic to and from itself
+    (docs.aws.amazon.com, "Get started with EFA and MPI", step 1), which a range does not do."""
     group = aws.ec2.SecurityGroup(
         name,
         region=region,
@@ -54,6 +63,17 @@ def node_rules(
             cidr_ipv4=ranges[flow.peer],
             ip_protocol=PROTOCOLS[flow.protocol],
             description=description,
+            tags=tags,
+            opts=opts,
+        )
+    for end, between in MEMBERS.items() if efa else ():
+        between(
+            f"{name}-fabric-{end}",
+            region=region,
+            security_group_id=group.id,
+            referenced_security_group_id=group.id,
+            ip_protocol="-1",
+            description="Elastic Fabric Adapters of the nodes",
             tags=tags,
             opts=opts,
         )

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 from pulumi import ComponentResource, ResourceOptions
 
+from clouds.base.pool_checks import zones_of
 from components.aws.network import AwsSiteNetwork, AwsSiteNetworkArgs
 from components.aws.pools import AwsNodeIdentity, AwsNodeIdentityArgs, AwsPool, AwsPoolArgs
 from components.model import AddressPlan, Environment
 from components.model.cloud_names import pool_resource
+from components.model.places import place_of
 from components.resources import UserData
 from components.tags import site_tags
 
@@ -47,6 +49,8 @@ class AwsWorkerSite(ComponentResource):
     def make_pools(self, user_data: UserData) -> None:
         """Make the site's pools."""
         environment = self._args.environment
+        place = place_of(environment, self._args.site_name)
+        subnets = dict(zip(place.site.zones, self.network.node_subnet_ids, strict=True))
         for pool, declared in environment.pools.items():
             if declared.site == self._args.site_name:
                 AwsPool(
@@ -54,7 +58,7 @@ class AwsWorkerSite(ComponentResource):
                     AwsPoolArgs(
                         environment=environment,
                         pool_name=pool,
-                        subnet_ids=self.network.node_subnet_ids,
+                        subnet_ids=[subnets[zone] for zone in zones_of(place, declared)],
                         security_group_id=self.network.security_group_id,
                         instance_profile_arn=self.identity.instance_profile_arn,
                         tags=self._tags,

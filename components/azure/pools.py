@@ -12,11 +12,14 @@ from pulumi_azure_native import compute
 
 from clouds.azure.groups import has_infiniband
 from clouds.base.groups import PoolGroup
+from clouds.base.pool import Pool
+from clouds.base.pool_checks import zones_of
 from clouds.base.tagging import POOL
 from components.azure.account import ADMINISTRATOR, IDENTITY, azure_site
 from components.model import Environment
 from components.model.cloud_names import pool_groups
 from components.model.nodes import POD_ADDRESSES
+from components.model.places import place_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +58,7 @@ class AzurePool(ComponentResource):
         self._name, self._args = name, args
         self._pool = args.environment.pools[args.pool_name]
         self._site = azure_site(args.environment, self._pool.site)
+        self._place = place_of(args.environment, self._pool.site)
         self._tags = {**args.tags, POOL: args.pool_name}
         sets = [self._scale_set(group) for group in pool_groups(args.environment, args.pool_name)]
         self.scale_set_ids = tuple(one.id for one in sets)
@@ -69,7 +73,7 @@ class AzurePool(ComponentResource):
             resource_group_name=self._args.resource_group,
             location=self._site.region,
             # A placement group is in one place; Azure chooses which.
-            zones=None if one_group else list(self._site.zones),
+            zones=None if one_group else list(zones_of(self._place, self._pool)),
             zone_balance=None if one_group else False,
             orchestration_mode="Uniform",
             single_placement_group=one_group,
@@ -93,12 +97,14 @@ class AzurePool(ComponentResource):
             eviction_policy="Delete" if spot else None,
             # -1: up to the ordinary price, so that machines are evicted only when capacity is short.
             billing_profile=compute.BillingProfileArgs(max_price=-1) if spot else None,
+            capacity_reservation=_reservation(self._pool),
             os_profile=self._os_profile(group),
             storage_profile=compute.VirtualMachineScaleSetStorageProfileArgs(
                 image_reference=compute.ImageReferenceArgs(id=self._site.image),
                 os_disk=compute.VirtualMachineScaleSetOSDiskArgs(
                     create_option="FromImage",
                     caching=compute.CachingTypes.READ_ONLY,
+                    disk_size_gb=self._pool.system_disk_gib,
                     managed_disk=compute.VirtualMachineScaleSetManagedDiskParametersArgs(
                         storage_account_type="Premium_LRS"
                     ),
@@ -136,6 +142,13 @@ class AzurePool(ComponentResource):
                 ssh=compute.SshConfigurationArgs(public_keys=[key]),
             ),
         )
+
+
+def _reservation(pool: Pool) -> compute.CapacityReservationProfileArgs | None:
+    if pool.reservation is None:
+        return None
+    group = compute.SubResourceArgs(id=pool.reservation.id)
+    return compute.CapacityReservationProfileArgs(capacity_reservation_group=group)
 
 
 def _encode(text: str) -> str:

@@ -26,6 +26,7 @@ from components.model.machine_types import known_machine_types
 from components.model.machines import Role
 from components.model.naming import check_lengths
 from components.model.nodes import HOSTS, HOSTS_POOL_LABEL, host_node_name, label_fault
+from components.model.pool_checks import check_fabric, check_purchase
 from components.model.tags import check_tags
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ def check(environment: Environment, *, stack: str) -> Iterator[Fault]:
         _check_control_plane,
         _check_api_port,
         _check_pools,
+        check_purchase,
+        check_fabric,
         _check_machine_types,
         _check_hosts,
         check_access,

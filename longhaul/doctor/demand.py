@@ -45,4 +45,5 @@ def _pools(environment: Environment) -> Iterator[Machines]:
                 most=pool.max,
                 spot=pool.spot,
                 pooled=True,
+                zones=pool.zones,
             )

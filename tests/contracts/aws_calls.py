@@ -49,6 +49,9 @@ _TEMPLATE: Mapping[str, str | Member] = {
     "iamInstanceProfile": Member(path="LaunchTemplateData.IamInstanceProfile", convert=upper),
     "metadataOptions": Member(path="LaunchTemplateData.MetadataOptions", convert=upper),
     "instanceMarketOptions": Member(path="LaunchTemplateData.InstanceMarketOptions", convert=upper),
+    "capacityReservationSpecification": Member(
+        path="LaunchTemplateData.CapacityReservationSpecification", convert=upper
+    ),
     "networkInterfaces": _INTERFACES,
     "blockDeviceMappings": _DISKS,
     "tagSpecifications": _NESTED_TAGS,
@@ -59,6 +62,7 @@ _GROUP: Mapping[str, str | Member] = {
     "maxSize": "MaxSize",
     "desiredCapacity": "DesiredCapacity",
     "healthCheckType": "HealthCheckType",
+    "placementGroup": "PlacementGroup",
     "capacityRebalance": "CapacityRebalance",
     "vpcZoneIdentifiers": Member(path="VPCZoneIdentifier", convert=",".join),
     "launchTemplate": Member(
@@ -104,6 +108,7 @@ def _rule(direction: str) -> tuple[Operation, ...]:
         "securityGroupId": "GroupId",
         "ipProtocol": "IpPermissions[0].IpProtocol",
         "cidrIpv4": "IpPermissions[0].IpRanges[0].CidrIp",
+        "referencedSecurityGroupId": "IpPermissions[0].UserIdGroupPairs[0].GroupId",
         "description": "IpPermissions[0].IpRanges[0].Description",
         "fromPort": "IpPermissions[0].FromPort",
         "toPort": "IpPermissions[0].ToPort",
@@ -262,6 +267,12 @@ CALLS: Mapping[str, tuple[Operation, ...]] = {
         ),
     ),
     "aws:ec2/launchTemplate:LaunchTemplate": (Operation(name="CreateLaunchTemplate", members=_TEMPLATE),),
+    "aws:ec2/placementGroup:PlacementGroup": (
+        Operation(
+            name="CreatePlacementGroup",
+            members={"name": "GroupName", "strategy": "Strategy", "tags": tagged("placement-group")},
+        ),
+    ),
     "aws:autoscaling/group:Group": (
         Operation(service="autoscaling", name="CreateAutoScalingGroup", members=_GROUP),
         Operation(

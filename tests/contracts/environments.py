@@ -19,6 +19,7 @@ from tests.support.whole import cloud, declare_objects, without_hooks
 
 LONG = "a-longer-environment"
 """A name of the maximum length."""
+RESERVATIONS = "/resourceGroups/rg-reserved/providers/Microsoft.Compute/capacityReservationGroups"
 PREFIX = "research"
 """Prefix with which the names of nodes reach their maximum length."""
 
@@ -48,6 +49,22 @@ def everything() -> Environment:
     raw["pools"] = {
         "spot-in-azure": {**large, "machine_type": "Standard_NC24ads_A100_v4", "spot": True, "max": 64, "priority": 5},
         "several-sets": {**large, "min": 1, "max": 250, "fallbacks": ["far"]},
+        "in-a-block": {
+            **pools["h100"],
+            "site": "usw2",
+            "zones": ["a"],
+            "system_disk_gib": 500,
+            "fallbacks": [],
+            "efa": True,
+        }
+        | {"reservation": {"id": "cr-0123456789abcdef0", "kind": "capacity-block"}},
+        "of-a-group": {**pools["h100"], "site": "usw2", "fallbacks": [], "zones": ["b"], "placement_group": True}
+        | {"reservation": {"id": "arn:aws:resource-groups:us-west-2:123456789012:group/training"}},
+        "azure-reserved": {"site": "weu", "machine_type": "Standard_NC24ads_A100_v4", "max": 4, "zones": ["1"]}
+        | {
+            "reservation": {"id": f"/subscriptions/{azure['subscription']}{RESERVATIONS}/training"},
+            "system_disk_gib": 256,
+        },
         "far": {**pools["h100-spot"], "site": "sin-with-a-long-name", "huge_pages_gib": 64, "fallbacks": []},
         "near-with-long-name": {**pools["h100"], "site": "usw2", "fallbacks": ["spot-in-azure"]},
     }

@@ -18,6 +18,7 @@ IMAGE = (
     f"/subscriptions/{UUID}/resourceGroups/images/providers/Microsoft.Compute"
     "/galleries/longhaul/images/node/versions/1.0.0"
 )
+AZURE_RESERVATION = f"/subscriptions/{UUID}/resourceGroups/g/providers/Microsoft.Compute/capacityReservationGroups/h100"
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIEUNXLRu8WjgGD6C9kQ"
 
 AZURE = {"kind": "azure", "region": "westeurope", "subscription": UUID, "tenant": UUID, "image": IMAGE}
@@ -86,13 +87,15 @@ def full() -> dict[str, Any]:
     pool = {"min": 1, "max": 4, "labels": {"gpu": "h100"}, "taints": [taint], "spot": True, "priority": 5}
     raw["pools"] = {
         "gpu": {"site": "use1", "machine_type": "p5.48xlarge", **pool, "fallbacks": ["big"], "huge_pages_gib": 64}
+        | {"zones": ["a"], "placement_group": True, "efa": True}
         | {"gpu_check": ["/usr/local/bin/burn", "60"]},
-        "big": {"site": "weu", "machine_type": "Huge", "max": 1},
+        "big": {"site": "weu", "machine_type": "Huge", "max": 1, "zones": ["1"], "system_disk_gib": 256}
+        | {"reservation": {"id": AZURE_RESERVATION, "kind": "on-demand"}},
     }
     raw["bare_metal"] = "hosts.test.yaml"
     raw["links"] = [{"between": ["weu", "colo"], "kind": "existing"}]
     huge = {"cloud": "azure", "vcpus": 8, "memory_gib": 64, "local_ssd_gb": 100}
-    raw["machine_types"] = {"Huge": {**huge, "gpus": 1, "gpu_model": "A100 80GB", "gpu_nvlinks": 0}}
+    raw["machine_types"] = {"Huge": {**huge, "gpus": 1, "gpu_model": "A100 80GB", "gpu_nvlinks": 0, "efa_cards": 0}}
     raw["access"]["operators"] = ["198.51.100.0/24"]
     raw["access"]["aws_identity_provider"] = f"arn:aws:iam::123456789012:oidc-provider/sts.windows.net/{UUID}/"
     raw["tags"] = {"team": "training"}

@@ -145,8 +145,20 @@ NO_SSD = "'Standard_D8s_v5' has no local SSD, which etcd needs"
             "Azure takes no key of type ecdsa-sha2-nistp256",
             "`ssh-keygen -t ed25519`",
         ),
-        ("access.administrator_key", ssh_key(1024), "an RSA key of 1024 bits is too short", "ssh-rsa of 2048 bits"),
-        ("access.administrator_key", ssh_key(1024)[:60], "cannot be read as an RSA key", "ssh-ed25519"),
+        pytest.param(
+            "access.administrator_key",
+            ssh_key(1024),
+            "an RSA key of 1024 bits is too short",
+            "ssh-rsa of 2048 bits",
+            id="a short RSA key",  # made anew each time, so it cannot be the test's name
+        ),
+        pytest.param(
+            "access.administrator_key",
+            ssh_key(1024)[:60],
+            "cannot be read as an RSA key",
+            "ssh-ed25519",
+            id="half an RSA key",
+        ),
         ("sites.weu.region", "westeurpoe", "no region whose service tag is known", "westeurope (or one of:"),
         ("sites.weu.kind", "gcp", "'gcp' is not a kind of site", "aws, azure or"),
     ],

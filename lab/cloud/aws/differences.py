@@ -185,6 +185,8 @@ REMAINING = (
     "A VPC endpoint for S3 changes no route: there is no S3 behind it.",
     "Spot instances are taken back, or recommended to be replaced, only when a test says so; DescribeInstances does "
     "not tell that this was the reason.",
+    "Machines have one network interface, and nobody reserves capacity: launch templates with network cards, Elastic "
+    "Fabric Adapters or a reservation are refused, and so are placement groups.",
     "The /28 at either end of a subnet is never delegated, since it holds addresses that EC2 keeps for itself; AWS "
     "does not say what it does.",
     "Instance metadata has no signatures of the identity document, and no IPv6.",

@@ -35,6 +35,8 @@ def _internet() -> Iterator[Make]:
     one = network.NetworkInterfaceIPConfigurationArgs(name="primary", private_ip_address="10.64.0.4")
     yield lambda: network.NetworkInterface("public-interface/right nic", **GROUP, ip_configurations=[one], tags=TAGS)
     yield make.template("public-interface/right template")
+    two = [make.INTERFACE(device_index=0), make.INTERFACE(device_index=1)]
+    yield make.template("public-interface/right template with two", network_interfaces=two)
     yield make.instance("public-interface/right instance")
     front = network.FrontendIPConfigurationArgs(name="api", private_ip_address="10.64.3.5")
     yield lambda: network.LoadBalancer(

@@ -46,6 +46,8 @@ def _internet() -> Iterator[Make]:
     yield make.template(
         "public-interface/wrong template", network_interfaces=[INTERFACE(associate_public_ip_address="true")]
     )
+    two = [INTERFACE(device_index=0, associate_public_ip_address="true"), INTERFACE(device_index=1)]
+    yield make.template("public-interface/wrong template with two", network_interfaces=two)
     yield make.template("public-interface/wrong no interface", network_interfaces=None)
     front = network.FrontendIPConfigurationArgs(name="api", public_ip_address=address)
     yield lambda: network.LoadBalancer(

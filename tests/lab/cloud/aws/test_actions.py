@@ -42,6 +42,20 @@ def test_what_is_not_listed_is_an_error() -> None:
         check_parameters("ec2", "CreateLaunchTemplate", {"LaunchTemplateData": data})
 
 
+def test_fabrics_and_reservations_are_refused_by_name() -> None:
+    with pytest.raises(AwsError, match="does not have ec2:CreatePlacementGroup"):
+        check_action("ec2", "CreatePlacementGroup")
+    with pytest.raises(AwsError, match="does not know PlacementGroup of autoscaling:CreateAutoScalingGroup"):
+        check_parameters("autoscaling", "CreateAutoScalingGroup", {"PlacementGroup": "pool"})
+    card = {"DeviceIndex": 1, "NetworkCardIndex": 1, "InterfaceType": "efa-only"}
+    for data, name in (
+        ({"CapacityReservationSpecification": {}}, "CapacityReservationSpecification"),
+        ({"NetworkInterfaces": [card]}, r"NetworkInterfaces\.InterfaceType, .*NetworkInterfaces\.NetworkCardIndex"),
+    ):
+        with pytest.raises(AwsError, match=name):
+            check_parameters("ec2", "CreateLaunchTemplate", {"LaunchTemplateData": data})
+
+
 def test_reads_change_nothing() -> None:
     assert not changes("DescribeInstances")
     assert changes("SetDesiredCapacity")

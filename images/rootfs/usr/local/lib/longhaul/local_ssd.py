@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Mount the machine's local NVMe disk at /var/lib/longhaul/ssd, after making a file system on it when it is blank.
+"""Mount the machine's local NVMe storage at /var/lib/longhaul/ssd, after making a file system on it when it is blank.
 
 What is already mounted there is used as it is. A disk with data that is not Longhaul's is never written to. With
-``--if-any`` a machine without a local disk is not a failure: workers use a disk where there is one, members of an etcd
-cluster need one.
+``--if-any`` a machine without a local disk is not a failure: workers use disks where there are any, members of an etcd
+cluster need one. With ``--stripe`` all blank disks become one array (RAID 0). A member of an etcd cluster uses one
+disk: its data is small, and each further disk of an array is one more whose failure loses the member.
 """
 
 from __future__ import annotations
@@ -21,6 +22,15 @@ LABEL = "longhaul-ssd"
 LOCAL_MODELS = ("Microsoft NVMe Direct Disk", "Amazon EC2 NVMe Instance Storage")
 """Model names of the clouds' local disks; network disks have other models (learn.microsoft.com, "SCSI to NVMe";
 docs.aws.amazon.com, "Instance store volumes")."""
+
+ARRAY = "longhaul-ssds"
+"""Name of the array in its disks' superblocks, which say it as ``name`` or ``host:name`` (md(4))."""
+
+STARTED = frozenset(("active", "active-idle", "clean", "readonly", "read-auto", "write-pending"))
+"""States of an array that can be read (kernel, Documentation/admin-guide/md.rst, ``array_state``)."""
+
+SETTLE_S = 60
+"""Seconds that udev gets to put an array together by itself."""
 
 BLANK_BYTES = 1 << 20
 
@@ -49,16 +59,25 @@ class Disk:
         """Return whether nothing is lost by writing to the disk."""
         return not self.signature and self.zeroed
 
+    @property
+    def in_array(self) -> bool:
+        """Return whether the disk belongs to Longhaul's array."""
+        return self.signature == "linux_raid_member" and self.label.rpartition(":")[2] == ARRAY
 
-def choose(disks: list[Disk]) -> tuple[Disk, bool]:
-    """Return the disk to use, and whether to make a file system on it; ``DiskError`` when none is Longhaul's or
-    blank."""
+
+def choose(disks: list[Disk], *, stripe: bool = False) -> tuple[list[Disk], bool]:
+    """Return the disks to use, and whether they are blank; ``DiskError`` when none is Longhaul's or blank.
+
+    What a machine has, it keeps: a file system on one disk, or an array. ``stripe`` is for blank disks: all of them, or
+    else the first.
+    """
     for disk in disks:
         if disk.label == LABEL:
-            return disk, False
-    for disk in disks:
-        if disk.blank:
-            return disk, True
+            return [disk], False
+    if members := [disk for disk in disks if disk.in_array]:
+        return members, False
+    if blank := [disk for disk in disks if disk.blank]:
+        return blank if stripe else blank[:1], True
     if not disks:
         raise NoDiskError(
             f"this machine has no local NVMe disk ({' or '.join(LOCAL_MODELS)}): its machine type has no local SSD"
@@ -80,6 +99,40 @@ def local_disks(sys_block: Path = Path("/sys/block")) -> list[Disk]:
     ]
 
 
+def array_of(disks: list[Disk], *, blank: bool, sys_block: Path = Path("/sys/block")) -> str:
+    """Return the device of the disks' array. Make it of blank disks; otherwise start it, unless udev has.
+
+    Raises:
+        DiskError: it cannot be made, or not all of its disks are there.
+    """
+    devices = [disk.device for disk in disks]
+    if blank:
+        count = f"--raid-devices={len(devices)}"
+        _mdadm("--create", f"/dev/md/{ARRAY}", "--run", "--level=0", count, f"--name={ARRAY}", *devices)
+    elif _holder(devices[0], sys_block) is None:
+        _mdadm("--assemble", f"/dev/md/{ARRAY}", f"--name={ARRAY}", *devices)
+    name = _holder(devices[0], sys_block)
+    state = (sys_block / name / "md" / "array_state").read_text().strip() if name else "missing"
+    if state not in STARTED:
+        raise DiskError(
+            f"the array {ARRAY} of {', '.join(devices)} is {state}: a disk of it is gone, and what was on it is lost. "
+            "Nothing was written; replace the machine"
+        )
+    return f"/dev/{name}"
+
+
+def _holder(device: str, sys_block: Path) -> str | None:
+    """Return the name of the array that holds a disk; None when there is none."""
+    found = sorted((sys_block / Path(device).name / "holders").glob("md*"))
+    return found[0].name if found else None
+
+
+def _mdadm(*arguments: str) -> None:
+    done = subprocess.run(["mdadm", *arguments], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    if done.returncode != 0:
+        raise DiskError(f"mdadm {' '.join(arguments)}: {done.stderr.strip() or f'exit code {done.returncode}'}")
+
+
 def _inspect(device: str) -> Disk:
     # blkid's exit code 2: nothing recognised (blkid(8)).
     done = subprocess.run(
@@ -98,26 +151,41 @@ def _inspect(device: str) -> Disk:
     )
 
 
+def prepare(disks: list[Disk], *, blank: bool) -> str:
+    """Return the device to mount, after making what is missing on it."""
+    device = disks[0].device
+    if len(disks) > 1 or disks[0].in_array:
+        device = array_of(disks, blank=blank)
+        # One that was made and got no file system before the machine stopped has no signature. Nothing but its own
+        # creation can have left it so.
+        blank = blank or not _inspect(device).signature
+    if blank:
+        # No -F: with it, mkfs would overwrite data that it recognises itself.
+        subprocess.run(["mkfs.ext4", "-q", "-L", LABEL, device], check=True, stdin=subprocess.DEVNULL)
+        print(f"made a file system on {device} ({', '.join(disk.device for disk in disks)})")
+    return device
+
+
 def main() -> int:
     """Return 0 when something is mounted at the mount point, or need not be."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--if-any", action="store_true", help="a machine without a local disk is no failure")
-    if_any = parser.parse_args().if_any
+    parser.add_argument("--stripe", action="store_true", help="use all blank disks as one")
+    arguments = parser.parse_args()
     if MOUNT.is_mount():
         print(f"{MOUNT} is mounted already")
         return 0
+    if arguments.stripe:
+        subprocess.run(["udevadm", "settle", f"--timeout={SETTLE_S}"], check=False)
     try:
-        disk, blank = choose(local_disks())
+        disks, blank = choose(local_disks(), stripe=arguments.stripe)
+        device = prepare(disks, blank=blank)
     except DiskError as error:
         print(error, file=sys.stderr)
-        return 0 if if_any and isinstance(error, NoDiskError) else 1
-    if blank:
-        # No -F: with it, mkfs would overwrite data that it recognises itself.
-        subprocess.run(["mkfs.ext4", "-q", "-L", LABEL, disk.device], check=True, stdin=subprocess.DEVNULL)
-        print(f"made a file system on {disk.device}")
+        return 0 if arguments.if_any and isinstance(error, NoDiskError) else 1
     MOUNT.mkdir(parents=True, exist_ok=True)
-    subprocess.run(["mount", "-o", "noatime", disk.device, str(MOUNT)], check=True)
-    print(f"mounted {disk.device} at {MOUNT}")
+    subprocess.run(["mount", "-o", "noatime", device, str(MOUNT)], check=True)
+    print(f"mounted {device} at {MOUNT}")
     return 0
 
 

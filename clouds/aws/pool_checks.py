@@ -1,0 +1,65 @@
+"""Checks of pools in AWS, as far as the file alone tells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from clouds.aws.site import AwsSite
+from clouds.base.fault import Fault, Location
+from clouds.base.place import Place
+from clouds.base.pool import Pool, Reservation
+from clouds.base.pool_checks import unknown_zones, zones_basis, zones_of
+
+RESERVATION = re.compile(r"cr-[0-9a-f]{8,17}")
+"""Id of an On-Demand Capacity Reservation or of a Capacity Block."""
+
+RESERVATION_GROUP = re.compile(r"arn:aws[a-z-]*:resource-groups:[a-z0-9-]+:\d{12}:group/[A-Za-z0-9._/-]+")
+"""ARN of a resource group of reservations."""
+
+
+def pool_faults(place: Place[AwsSite]) -> Iterator[Fault]:
+    """Yield faults of a site's pools: zones that the site does not have, groups over several zones, and reservations
+    that cannot be used."""
+    yield from unknown_zones(place)
+    for name, pool in place.pools.items():
+        if pool.placement_group:
+            yield from _placement(place, name, pool)
+        if pool.reservation is not None:
+            yield from _reservation(place, name, pool, pool.reservation)
+
+
+def _placement(place: Place[AwsSite], name: str, pool: Pool) -> Iterator[Fault]:
+    at: Location = ("pools", name)
+    basis: tuple[Location, ...] = ((*at, "site"), ("sites", place.name, "kind"))
+    zones = zones_of(place, pool)
+    if pool.reservation is not None and pool.reservation.kind == "capacity-block":
+        wrong = "machines of a Capacity Block stand close together already"
+        yield Fault(at=(*at, "placement_group"), wrong=wrong, write="leave it out", basis=basis)
+    elif len(zones) > 1:
+        wrong = f"{name} is in the zones {', '.join(zones)}, and a placement group is in one"
+        more: tuple[Location, ...] = (*basis, (*at, "placement_group"), *zones_basis(place))
+        yield Fault(at=(*at, "zones"), wrong=wrong, write=f"one zone, such as [{zones[0]}]", basis=more)
+
+
+def is_group(reservation: Reservation) -> bool:
+    """Return whether a reservation is named by the ARN of a resource group."""
+    return reservation.id.startswith("arn:")
+
+
+def _reservation(place: Place[AwsSite], name: str, pool: Pool, reservation: Reservation) -> Iterator[Fault]:
+    at: Location = ("pools", name, "reservation")
+    basis: tuple[Location, ...] = (("pools", name, "site"), ("sites", place.name, "kind"))
+    if reservation.kind == "capacity-block" and is_group(reservation):
+        wrong = "a Capacity Block is named by its own id, not by a group"
+        yield Fault(at=(*at, "id"), wrong=wrong, write="the block's id, cr-…", basis=basis)
+    elif not (RESERVATION_GROUP if is_group(reservation) else RESERVATION).fullmatch(reservation.id):
+        wrong = f"{reservation.id!r} names no reservation of AWS"
+        write = "the id of a Capacity Reservation, cr-…, or the ARN of a resource group of them"
+        yield Fault(at=(*at, "id"), wrong=wrong, write=write, basis=basis)
+    zones = zones_of(place, pool)
+    if not is_group(reservation) and len(zones) > 1 and not pool.placement_group:
+        wrong = f"{name} is in the zones {', '.join(zones)}, and a reservation is in one"
+        write = f"the reservation's zone, such as [{zones[0]}]"
+        more: tuple[Location, ...] = (*basis, (*at, "id"), *zones_basis(place))
+        yield Fault(at=("pools", name, "zones"), wrong=wrong, write=write, basis=more)

@@ -1,0 +1,58 @@
+"""Checks of pools in Azure, as far as the file alone tells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from clouds.azure.existing import name_of, subscription_of
+from clouds.azure.groups import has_infiniband
+from clouds.azure.site import AzureSite
+from clouds.base.fault import Fault, Location
+from clouds.base.place import Place
+from clouds.base.pool import Pool, Reservation
+from clouds.base.pool_checks import unknown_zones
+
+RESERVATION_GROUP = re.compile(
+    r"/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.Compute/capacityReservationGroups/[^/]+"
+)
+"""Resource id of a capacity reservation group."""
+
+
+def pool_faults(place: Place[AzureSite]) -> Iterator[Fault]:
+    """Yield faults of a site's pools: zones that the site does not have, reservations that cannot be used, and what
+    AWS alone has."""
+    yield from unknown_zones(place)
+    for name, pool in place.pools.items():
+        if pool.zones and has_infiniband(pool.machine_type):
+            wrong = f"InfiniBand connects machines of {pool.machine_type}, and Azure chooses where its group is"
+            basis = (("pools", name, "machine_type"), ("pools", name, "site"))
+            yield Fault(at=("pools", name, "zones"), wrong=wrong, write="leave it out", basis=basis)
+        for key in ("placement_group", "efa"):
+            if getattr(pool, key):
+                wrong = "is of AWS alone; machines of types with InfiniBand stand close together and use that"
+                basis = (("pools", name, "site"), ("sites", place.name, "kind"))
+                yield Fault(at=("pools", name, key), wrong=wrong, write="leave it out", basis=basis)
+        if pool.reservation is not None:
+            yield from _reservation(place, name, pool, pool.reservation)
+
+
+def _reservation(place: Place[AzureSite], name: str, pool: Pool, reservation: Reservation) -> Iterator[Fault]:
+    """Yield faults of a pool's reservation (learn.microsoft.com, "On-demand capacity reservation", Limitations)."""
+    at: Location = ("pools", name, "reservation")
+    basis: tuple[Location, ...] = (("pools", name, "site"), ("sites", place.name, "kind"))
+    if reservation.kind != "on-demand":
+        wrong = f"Azure has no reservation of kind {reservation.kind!r}"
+        yield Fault(at=(*at, "kind"), wrong=wrong, write="on-demand", basis=basis)
+    if not RESERVATION_GROUP.fullmatch(reservation.id):
+        wrong = f"{reservation.id!r} names no capacity reservation group of Azure"
+        yield Fault(at=(*at, "id"), wrong=wrong, write="the group's resource id", basis=basis)
+    elif subscription_of(reservation.id) != place.site.subscription:
+        wrong = f"{name_of(reservation.id)} is in another subscription than {place.name}"
+        more: tuple[Location, ...] = (*basis, ("sites", place.name, "subscription"))
+        write = f"the id of one in {place.site.subscription}"
+        yield Fault(at=(*at, "id"), wrong=wrong, write=write, basis=more)
+    if has_infiniband(pool.machine_type):
+        wrong = f"machines of {pool.machine_type} are in one placement group, for which Azure has no reservations"
+        more = (*basis, ("pools", name, "machine_type"))
+        yield Fault(at=at, wrong=wrong, write="leave it out, or a type without InfiniBand", basis=more)

@@ -1,0 +1,39 @@
+"""Network interfaces of a pool's machines on AWS."""
+
+from __future__ import annotations
+
+import pulumi
+import pulumi_aws as aws
+
+Interface = aws.ec2.LaunchTemplateNetworkInterfaceArgs
+
+
+def interfaces(security_group_id: pulumi.Input[str], *, efa_cards: int) -> list[Interface]:
+    """Return the interfaces of a machine with ``efa_cards`` Elastic Fabric Adapters; the auto scaling group chooses the
+    subnet.
+
+    The first interface has the node's address and one /28 for its pods. Every further network card has an adapter
+    without addresses (docs.aws.amazon.com, "Maximize network bandwidth on Amazon EC2 instances with multiple network
+    cards": device index 0 on the first card and 1 on the others, ``efa-only`` nowhere but there).
+    """
+    first = Interface(
+        device_index=0,
+        ipv4_prefix_count=1,
+        interface_type="efa" if efa_cards else None,
+        network_card_index=0 if efa_cards > 1 else None,
+        # EC2 refuses the parameter, whatever its value, beside a second interface; then no subnet gives an address.
+        associate_public_ip_address="false" if efa_cards <= 1 else None,
+        delete_on_termination="true",
+        security_groups=[security_group_id],
+    )
+    more = [
+        Interface(
+            device_index=1,
+            network_card_index=card,
+            interface_type="efa-only",
+            delete_on_termination="true",
+            security_groups=[security_group_id],
+        )
+        for card in range(1, efa_cards)
+    ]
+    return [first, *more]
