@@ -18,6 +18,9 @@ from clouds.base.findings import Finding, ok, problem, unknown, warning
 
 NVME = "NvmeDiskSizeInMiB"
 """Capability of types with local NVMe disks."""
+ENCRYPTION = "EncryptionAtHostSupported"
+"""Capability of types whose disks the host encrypts, which every machine asks for: ``True`` or ``False``
+(learn.microsoft.com/azure/virtual-machines/linux/disks-enable-host-based-encryption-cli)."""
 TEMPORARY = "MaxResourceVolumeMB"
 """Capability of types with a temporary disk of any kind."""
 
@@ -50,6 +53,9 @@ def _judged(share: Share[AzureSite], one: Machines, sku: dict[str, Any] | None) 
         what = f"{one.machine_type} is not to be had in zone {', '.join(missing)} of {site.region}"
         have = ", ".join(sorted(zones)) or "none"
         return problem(what, key, share.at("sites", one.site, "zones"), do=f"another type, or of the zones: {have}")
+    if _said(sku, ENCRYPTION) == "False":
+        what = f"{one.machine_type} has no encryption at host in {site.region}, and machines are not made without it"
+        return problem(what, key, do="another type")
     where = f"zones {', '.join(own)} of {site.region}" if zonal else site.region
     return _disks(one, sku, key) if one.etcd else ok(f"{one.machine_type} is offered in {where}", key)
 
@@ -69,8 +75,13 @@ def _disks(one: Machines, sku: dict[str, Any], key: str) -> Finding:
 
 def _capability(sku: dict[str, Any], name: str) -> int | None:
     """Return a capability that is a number; None when the type does not state it."""
-    found = {str(each.get("name")): str(each.get("value")) for each in sku.get("capabilities") or []}
-    return int(found[name]) if found.get(name, "").isdecimal() else None
+    found = _said(sku, name)
+    return int(found) if found.isdecimal() else None
+
+
+def _said(sku: dict[str, Any], name: str) -> str:
+    """Return a capability's value; empty when the type does not state it."""
+    return {str(each.get("name")): str(each.get("value")) for each in sku.get("capabilities") or []}.get(name, "")
 
 
 def _barred(sku: dict[str, Any], region: str) -> str:

@@ -104,6 +104,8 @@ class _Service:
 
 
 def _probe(service: _Service) -> network.ProbeArgs:
+    """Return an HTTPS probe. A TCP probe would find a server healthy that hangs, or that is about to leave; what Azure
+    wants of certificates is in docs/first-real-up.md."""
     return network.ProbeArgs(
         name=service.probe,
         protocol="Https",

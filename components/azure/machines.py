@@ -175,7 +175,7 @@ class ControlMachine(ComponentResource):
             storage_profile=compute.StorageProfileArgs(
                 image_reference=compute.ImageReferenceArgs(id=self._site.image),
                 os_disk=compute.OSDiskArgs(
-                    name=self._cloud_name,
+                    # Azure names the disk, anew for each machine: the disk of one that failed does not bar the next.
                     create_option="FromImage",
                     delete_option="Delete",
                     caching=compute.CachingTypes.READ_ONLY,
@@ -189,7 +189,8 @@ class ControlMachine(ComponentResource):
                 depends_on=depends_on,
                 delete_before_replace=True,
                 replace_on_changes=REPLACED_BY,
-                ignore_changes=IDENTITY,
+                # Machines from before Azure named the disk keep the name that they have.
+                ignore_changes=[*IDENTITY, "storageProfile.osDisk.name"],
                 hooks=args.hooks,
             ),
         )

@@ -56,6 +56,8 @@ class EnvironmentVault(ComponentResource):
                 tenant_id=site.tenant,
                 sku=keyvault.SkuArgs(family=keyvault.SkuFamily.A, name=keyvault.SkuName.STANDARD),
                 enable_rbac_authorization=True,
+                # Azure wants the list of every new vault, though roles alone decide.
+                access_policies=[],
                 enable_soft_delete=True,
                 soft_delete_retention_in_days=7,
                 # Azure accepts no false here, and never takes the protection back.
@@ -70,7 +72,10 @@ class EnvironmentVault(ComponentResource):
                 ),
             ),
             tags=site_tags(environment, site_name),
-            opts=ResourceOptions(parent=self, depends_on=list(args.after)),
+            # Vaults from before the list was written have none in the state, and need none.
+            opts=ResourceOptions(
+                parent=self, depends_on=list(args.after), ignore_changes=["properties.accessPolicies"]
+            ),
         )
         officers = [
             authorization.RoleAssignment(

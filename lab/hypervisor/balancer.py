@@ -124,7 +124,7 @@ async def probe(network_id: str, backend: IPv4Address, probe: Probe) -> bool:
             if probe.protocol == "tcp":
                 connection.close()
                 return True
-            context = _unverified() if probe.protocol == "https" else None
+            context = probe_context() if probe.protocol == "https" else None
             name = str(backend) if context else None
             reader, writer = await asyncio.open_connection(sock=connection, ssl=context, server_hostname=name)
             try:
@@ -141,8 +141,11 @@ async def probe(network_id: str, backend: IPv4Address, probe: Probe) -> bool:
         return False
 
 
-def _unverified() -> ssl.SSLContext:
+def probe_context() -> ssl.SSLContext:
+    """Return how an HTTPS probe connects: with any certificate, and with TLS 1.2 at most
+    (https://github.com/MicrosoftDocs/azure-docs/issues/107193)."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
     return context

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from lab.cloud.azure.ids import ASSIGNMENT_TYPE
 from lab.cloud.azure.machines import Machines
 from lab.cloud.azure.operations import Operations
-from lab.cloud.azure.schema import vault, virtual_machine
+from lab.cloud.azure.schema import disks, vault, virtual_machine
 from lab.cloud.azure.schema.base import TypeSpec
 from lab.cloud.store import Document, Store
 
@@ -46,6 +46,7 @@ async def remove_group(
             if store.get(document.id):
                 remove(types, store, document)
         _assignments(store, group.id)
+        disks.forget(store, group.id)
         store.delete(group.id)
     operations.succeed(operation)
 

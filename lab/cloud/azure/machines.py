@@ -11,7 +11,7 @@ from typing import Any, Literal
 from lab.cloud.azure.errors import ArmError, not_found
 from lab.cloud.azure.follower import Follower
 from lab.cloud.azure.operations import Operations
-from lab.cloud.azure.schema import virtual_machine
+from lab.cloud.azure.schema import disks, virtual_machine
 from lab.cloud.store import Document, Store
 from lab.desired import Hypervisor, MachineState
 
@@ -51,6 +51,7 @@ class Machines:
     def deleted(self, machine: Document) -> str:
         """Start the operation of a machine that is deleted, and return it; it ends when the machine is gone."""
         operation = self._operations.start(resource_id=machine.id)
+        disks.leave(self._store, machine)
         self._set(machine.id, state="Deleting", power="deallocated", deleting=True)
         self.spawn(self._remove(machine.id, operation))
         return operation

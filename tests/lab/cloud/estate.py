@@ -109,7 +109,7 @@ def machine(
             "hardwareProfile": {"vmSize": size},
             "storageProfile": {
                 "imageReference": {"id": IMAGE},
-                "osDisk": {"createOption": "FromImage", "name": "api-0"},
+                "osDisk": {"createOption": "FromImage"},
             },
             "osProfile": {
                 "computerName": "api-0",
@@ -130,6 +130,7 @@ def vault(live: Live, **acls: Any) -> dict[str, Any]:
             "tenantId": live.cloud.operator_environment()["AZURE_TENANT_ID"],
             "sku": {"family": "A", "name": "standard"},
             "enableRbacAuthorization": True,
+            "accessPolicies": [],
             "softDeleteRetentionInDays": 7,
             "networkAcls": {"defaultAction": "Deny", "bypass": "None", **acls},
         },

@@ -82,6 +82,21 @@ def test_a_machine_made_again_is_another_one(live: Live) -> None:
     assert second.user_data == b"other"
 
 
+def test_the_disk_of_a_machine_that_failed_bars_the_next_of_its_name_only(live: Live) -> None:
+    prepared(live)
+    live.hypervisor.phases["api-0"] = MachineState(phase="failed", reason="cloud-init: no such file")
+    named = estate.machine()
+    named["properties"]["storageProfile"]["osDisk"]["name"] = "api-0"
+    live.wait(live.arm("PUT", estate.VM, named))
+    live.wait(live.arm("DELETE", estate.VM))
+    refused = live.arm("PUT", estate.VM, named)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (409, "ConflictingUserInput")
+    live.hypervisor.phases.clear()
+    disk = live.put(estate.VM, estate.machine())["properties"]["storageProfile"]["osDisk"]["name"]
+    assert disk.startswith("api-0_OsDisk_1_")
+    assert live.put(estate.VM, estate.machine())["properties"]["storageProfile"]["osDisk"]["name"] == disk
+
+
 def test_creation_goes_on_after_a_restart(live: Live) -> None:
     prepared(live)
     live.hypervisor.hold = asyncio.Event()

@@ -231,6 +231,15 @@ def inner(response: requests.Response) -> str:
     return str(response.json()["error"]["innererror"]["code"])
 
 
+def test_a_new_vault_needs_a_list_of_access_policies(built: Live) -> None:
+    body = estate.vault(built)
+    del body["properties"]["accessPolicies"]
+    refused = built.arm("PUT", estate.VAULT, body)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (400, "BadRequest")
+    built.put(estate.VAULT, estate.vault(built))
+    built.put(estate.VAULT, body)
+
+
 def test_a_rule_needs_the_service_endpoint(built: Live) -> None:
     built.put(f"{NETWORK}/subnets/plain", estate.subnet("127.8.9.0/24"))
     body = estate.vault(built, virtualNetworkRules=[{"id": f"{NETWORK}/subnets/plain"}])

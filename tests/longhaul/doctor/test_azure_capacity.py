@@ -129,6 +129,15 @@ def test_a_type_that_the_region_has_not_is_a_problem(manager: Manager) -> None:
     assert severities(found)[2] == ("problem", "Standard_D8s_v5 is not offered in westeurope to this subscription")
 
 
+@pytest.mark.parametrize(("said", "severity"), [("False", Severity.PROBLEM), ("True", Severity.OK)])
+def test_a_type_without_encryption_at_host_is_a_problem(manager: Manager, said: str, severity: Severity) -> None:
+    servers = sku("Standard_D8s_v5", "standardDSv5Family", 8)
+    servers["capabilities"].append({"name": "EncryptionAtHostSupported", "value": said})
+    found = types(manager, STORES, servers)[2]
+    assert found.severity is severity
+    assert ("no encryption at host in westeurope" in found.what) is (said == "False")
+
+
 def test_zones_that_are_kept_from_the_subscription_do_not_count(manager: Manager) -> None:
     kept = {
         "type": "Zone",

@@ -55,7 +55,7 @@ class Properties(Part):
     sku: Sku
     enable_rbac_authorization: Literal[True]
     """Access policies are legacy; the lab evaluates roles."""
-    access_policies: list[dict[str, Any]] = Field(default_factory=list, max_length=0)
+    access_policies: list[dict[str, Any]] | None = Field(default=None, max_length=0)
     enable_soft_delete: Literal[True] = True
     soft_delete_retention_in_days: int = Field(default=90, ge=7, le=90)
     enable_purge_protection: Literal[True] | None = None
@@ -74,7 +74,8 @@ class Vault(Located):
 
 
 def check(put: Put) -> None:
-    """Refuse a name that is invalid or taken, another tenant, and firewall rules for subnets without the endpoint.
+    """Refuse a name that is invalid or taken, another tenant, a new vault without a list of access policies, and
+    firewall rules for subnets without the endpoint.
 
     Names are global. A deleted vault keeps its name until it is purged.
     """
@@ -93,6 +94,8 @@ def check(put: Put) -> None:
             f"{put.settings.tenant}."
         )
     _name_is_free(put)
+    if "accessPolicies" not in properties:
+        properties["accessPolicies"] = _policies_of_before(put)
     for rule in properties["networkAcls"]["virtualNetworkRules"]:
         found = put.find(rule["id"], type=subnet.TYPE)
         services = {endpoint["service"] for endpoint in found.body["properties"]["serviceEndpoints"]}
@@ -105,6 +108,14 @@ def check(put: Put) -> None:
             )
     recover = properties.pop("createMode", None) == "recover"
     put.hidden["recover"] = recover
+
+
+def _policies_of_before(put: Put) -> list[Any]:
+    """Return the access policies of a vault that exists or is recovered. Azure wants them of any other, roles or not
+    (Azure/azure-sdk-for-net issue 28677, pulumi/pulumi-azure-native issue 1478)."""
+    if put.old is None and put.body["properties"].get("createMode") != "recover":
+        raise ArmError(400, "BadRequest", "The parameter accessPolicies is not specified.")
+    return []
 
 
 def _name_is_free(put: Put) -> None:

@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 from lab.cloud.azure.errors import ArmError, invalid_reference, unsupported
 from lab.cloud.azure.schema import network_interface, user_assigned_identity
 from lab.cloud.azure.schema.base import Located, Part, Put, TypeSpec
+from lab.cloud.azure.schema.disks import check_disk
 from lab.cloud.azure.schema.ssh_keys import check_keys
 from lab.cloud.azure.sizes import known_sizes
 from lab.cloud.store import Document, Store
@@ -198,6 +199,7 @@ def check(put: Put) -> None:
     """Refuse a size, image, interface or identity that does not exist, keys that Azure does not take, and custom data
     that is too large. Move write-only properties to ``hidden``."""
     properties = put.body["properties"]
+    check_disk(put, properties["storageProfile"]["osDisk"])
     check_keys(properties["osProfile"]["linuxConfiguration"].get("ssh", {}).get("publicKeys", ()))
     _check_size(put, properties)
     put.hidden = dict(put.old.hidden) if put.old else {"vmId": str(uuid.uuid4()), "power": "running"}

@@ -108,6 +108,7 @@ vault = keyvault.Vault(
         tenant_id=me.tenant_id,
         sku=keyvault.SkuArgs(family="A", name="standard"),
         enable_rbac_authorization=True,
+        access_policies=[],
         soft_delete_retention_in_days=7,
         network_acls=keyvault.NetworkRuleSetArgs(
             bypass="None",

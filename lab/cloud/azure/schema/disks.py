@@ -1,0 +1,54 @@
+"""System disks by their names, which outlive a machine whose deletion fails to take them."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from lab.cloud.azure.errors import ArmError
+from lab.cloud.azure.ids import group_id
+from lab.cloud.azure.schema.base import Put
+from lab.cloud.store import Document, Store
+
+LEFT = "left-disk"
+"""Kind of the store's records that hold the disks of deleted machines, by id."""
+
+
+def check_disk(put: Put, disk: dict[str, Any]) -> None:
+    """Name the system disk as Azure does where the request does not (Azure/azure-cli issue 15765 shows such a name),
+    and refuse a name that a disk in the group has already."""
+    old = put.old.body["properties"]["storageProfile"]["osDisk"].get("name") if put.old else None
+    name = disk.setdefault("name", old or f"{put.id.name}_OsDisk_1_{uuid.uuid4().hex}")
+    wanted = disk_id(put.id.text, name)
+    others = [one for one in put.store.of_type("Microsoft.Compute/virtualMachines") if one.key != put.id.text.lower()]
+    if put.old is None and (wanted in put.store.records(LEFT) or wanted in map(_disk_of, others)):
+        raise ArmError(
+            409,
+            "ConflictingUserInput",
+            f"Disk {name} already exists in resource group {(put.id.group or '').upper()}. Only CreateOption.Attach is "
+            "supported.",
+            target=wanted,
+        )
+
+
+def leave(store: Store, machine: Document) -> None:
+    """Keep the disk of a machine that never started, when that is deleted: people find such disks, and no document says
+    when Azure takes them along."""
+    if machine.hidden.get("state") == "Failed":
+        store.set_record(LEFT, _disk_of(machine), machine.id)
+
+
+def forget(store: Store, group: str) -> None:
+    """Forget the disks of a deleted group."""
+    for disk in store.records(LEFT):
+        if disk.startswith(f"{group.lower()}/"):
+            store.set_record(LEFT, disk, None)
+
+
+def disk_id(machine_id: str, name: str) -> str:
+    """Return the id of a disk in a machine's group, in lower case."""
+    return f"{group_id(machine_id)}/providers/Microsoft.Compute/disks/{name}".lower()
+
+
+def _disk_of(machine: Document) -> str:
+    return disk_id(machine.id, machine.body["properties"]["storageProfile"]["osDisk"].get("name", ""))
