@@ -7,11 +7,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from clouds.azure.session import AzureError, ResourceManager, asked, credentials, kept_credential, retries, transport
 from clouds.base.control import CommandOutput, MachineView
+from clouds.base.once import once
 
 if TYPE_CHECKING:
     from azure.keyvault.secrets import SecretClient
@@ -230,7 +230,7 @@ class _Door:
         self.until = max(self.until, time.monotonic() + limit_s)
 
 
-@cache
+@once
 def _door(url: str, _credentials: tuple[str | None, ...]) -> _Door:
     """Return one way into a vault for all callers with the same credentials, as for the resource manager."""
     from azure.keyvault.secrets import SecretClient

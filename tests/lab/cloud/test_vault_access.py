@@ -6,7 +6,6 @@ is in "Troubleshoot Azure RBAC".
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -57,14 +56,12 @@ class Servers:
 
 
 @pytest.fixture(name="servers")
-def _servers(live: Live, monkeypatch: pytest.MonkeyPatch) -> Iterator[Servers]:
+def _servers(live: Live, monkeypatch: pytest.MonkeyPatch) -> Servers:
     estate.build(live, with_machine=False)
     live.put(estate.VAULT, estate.vault(live, **LOOPBACK))
     assign(live, scope=estate.VAULT, role=SECRETS_OFFICER, principal=operator(live))
-    api._door.cache_clear()
     monkeypatch.setattr(api, "BUSY_S", 0.0)
-    yield Servers(monkeypatch)
-    api._door.cache_clear()
+    return Servers(monkeypatch)
 
 
 @pytest.mark.parametrize("refusal", [no_role, not_signed_in])
