@@ -7,11 +7,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from clouds.azure.session import AzureError, ResourceManager, asked, credentials, kept_credential, retries, transport
 from clouds.base.control import CommandOutput, MachineView
+from clouds.base.once import once
 
 if TYPE_CHECKING:
     from azure.keyvault.secrets import SecretClient
@@ -153,8 +153,17 @@ class Vault:
         """Wait until the vault answers and admits the caller, who was given a role just now. One answer does not mean
         that the next one is the same, because a role does not come into force everywhere at once. So for ``limit_s``
         seconds from now on, whatever this process asks the vault is asked again after such a refusal."""
-        _door(self._url, credentials()).awaited(limit_s)
-        self.get(PROBE)
+        door = _door(self._url, credentials())
+        door.awaited(limit_s)
+        while True:
+            try:
+                self.get(PROBE)
+                return
+            except AzureError as error:
+                # The name of a new vault is not known everywhere at once either.
+                if error.answered or time.monotonic() > door.until:
+                    raise
+            time.sleep(BUSY_S)
 
     def get(self, name: str) -> str | None:
         """Return the newest value of a secret; None when there is no such secret."""
@@ -191,9 +200,9 @@ class Vault:
 
 
 def _role_may_come(error: AzureError) -> bool:
-    """Return whether a vault refuses a caller whose role is not in force yet, or does not answer yet. A refusal by its
-    firewall is final."""
-    return error.code == ROLE_MISSING or (error.status == 401 and error.code != "") or not error.answered
+    """Return whether a vault refuses a caller as it does while a role is not in force yet. A refusal by its firewall is
+    final, and so is the lack of credentials."""
+    return error.code == ROLE_MISSING or (error.status == 401 and error.code != "")
 
 
 def _write(client: SecretClient, name: str, value: str, *, content_type: str) -> None:
@@ -230,7 +239,7 @@ class _Door:
         self.until = max(self.until, time.monotonic() + limit_s)
 
 
-@cache
+@once
 def _door(url: str, _credentials: tuple[str | None, ...]) -> _Door:
     """Return one way into a vault for all callers with the same credentials, as for the resource manager."""
     from azure.keyvault.secrets import SecretClient

@@ -11,12 +11,13 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache, cached_property
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote, urlsplit
 
 from clouds.azure.tokens import KeptTokens, default_credential
 from clouds.base.errors import CloudError
+from clouds.base.once import once
 
 if TYPE_CHECKING:
     from azure.core import PipelineClient
@@ -161,12 +162,12 @@ def kept_credential() -> KeptTokens:
     return _kept(credentials())
 
 
-@cache
+@once
 def _kept(_credentials: tuple[str | None, ...]) -> KeptTokens:
     return default_credential()
 
 
-@cache
+@once
 def _shared(_credentials: tuple[str | None, ...]) -> Session:
     return Session(MANAGEMENT)
 

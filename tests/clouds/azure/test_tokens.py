@@ -13,7 +13,7 @@ from azure.core.credentials import AccessToken
 from azure.core.exceptions import ClientAuthenticationError
 from azure.identity import AzureCliCredential
 
-from clouds.azure.session import AzureError, Session, _kept, kept_credential
+from clouds.azure.session import AzureError, Session, kept_credential
 from clouds.azure.tokens import EARLY_S, PROCESS_S, KeptTokens, default_credential
 from tests.support.loopback import Answering
 
@@ -110,10 +110,11 @@ def test_azure_cli_gets_the_time_that_it_needs() -> None:
     assert cli._process_timeout == PROCESS_S > 10
 
 
-def test_an_audience_is_signed_in_to_once_for_all_requests(az: Az, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_audience_is_signed_in_to_once_for_all_requests(
+    az: Az, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     az.may_answer()
-    _kept.cache_clear()
-    monkeypatch.setenv("AZURE_TENANT_ID", "of-this-test")
+    monkeypatch.setenv("AZURE_TENANT_ID", str(tmp_path))
     with Answering(lambda _: (200, b"{}")) as azure:
         sessions = [Session(azure.url), Session(azure.url)]
         for session in sessions:

@@ -6,11 +6,12 @@ is in "Troubleshoot Azure RBAC".
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from aiohttp import web
+from azure.core.exceptions import ServiceRequestError
+from azure.keyvault.secrets import KeyVaultSecret, SecretClient
 
 from clouds.azure import api
 from clouds.azure.api import Vault
@@ -57,14 +58,12 @@ class Servers:
 
 
 @pytest.fixture(name="servers")
-def _servers(live: Live, monkeypatch: pytest.MonkeyPatch) -> Iterator[Servers]:
+def _servers(live: Live, monkeypatch: pytest.MonkeyPatch) -> Servers:
     estate.build(live, with_machine=False)
     live.put(estate.VAULT, estate.vault(live, **LOOPBACK))
     assign(live, scope=estate.VAULT, role=SECRETS_OFFICER, principal=operator(live))
-    api._door.cache_clear()
     monkeypatch.setattr(api, "BUSY_S", 0.0)
-    yield Servers(monkeypatch)
-    api._door.cache_clear()
+    return Servers(monkeypatch)
 
 
 @pytest.mark.parametrize("refusal", [no_role, not_signed_in])
@@ -88,6 +87,23 @@ def test_who_was_given_no_role_just_now_is_told_at_once(servers: Servers, refusa
     with pytest.raises(AzureError, match=r"the secret a of .*: (ForbiddenByRbac|Unauthorized)"):
         Vault(URL).get("a")
     assert servers.turns == [None]
+
+
+@pytest.mark.usefixtures("servers")
+def test_a_vault_that_nobody_knows_yet_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    known, unknown = SecretClient.get_secret, [ServiceRequestError("Name or service not known")] * 2
+
+    def get_secret(self: SecretClient, name: str, version: str | None = None, **more: Any) -> KeyVaultSecret:
+        if unknown:
+            raise unknown.pop()
+        return known(self, name, version, **more)
+
+    monkeypatch.setattr(SecretClient, "get_secret", get_secret)
+    VaultAccessProvider().create(ACCESS)
+    assert unknown == []
+    unknown.append(ServiceRequestError("Name or service not known"))
+    with pytest.raises(AzureError, match="no answer"):
+        Vault(URL).get("a")
 
 
 def test_the_wait_has_an_end(servers: Servers) -> None:

@@ -1,0 +1,23 @@
+"""Values that are made once for all threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from functools import cache, wraps
+from threading import Lock
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def once(make: Callable[..., T]) -> Callable[..., T]:
+    """Keep what ``make`` returns for the same arguments, as ``functools.cache`` does. Threads that come together wait
+    for the first, whereas ``cache`` lets each of them make a value of its own."""
+    lock, kept = Lock(), cache(make)
+
+    @wraps(make)
+    def found(*arguments: Hashable) -> T:
+        with lock:
+            return kept(*arguments)
+
+    return found
