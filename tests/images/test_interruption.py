@@ -12,9 +12,10 @@ from controller.interruptions import CONDITION, LABEL
 from gpu.own_node import OwnNode
 from interruption import COMPONENT, POLL_S, RETRY_S, Watcher
 from node_metadata import NotYetError
-from notices import AwsNotices, AzureNotices, Notices, notices
+from notices import AwsNotices, AzureNotices, notices
 
 from tests.images.gpu.told import NAME, Server
+from tests.images.notices_told import Told
 from tests.images.test_node_place import FakeMetadata
 
 ACTION = "/latest/meta-data/spot/instance-action"
@@ -86,30 +87,6 @@ def test_hosts_are_taken_back_by_nobody() -> None:
     assert notices("onprem") is None
     assert isinstance(notices("aws"), AwsNotices)
     assert isinstance(notices("azure"), AzureNotices)
-
-
-class Told(Notices):
-    """Notices that a test gives."""
-
-    def __init__(self) -> None:
-        self.ends = self.recommended = ""
-        self.failures = 0
-
-    def spot(self) -> bool:
-        self._fail()
-        return True
-
-    def interruption(self) -> str:
-        self._fail()
-        return self.ends
-
-    def recommendation(self) -> str:
-        return self.recommended
-
-    def _fail(self) -> None:
-        self.failures -= 1
-        if self.failures >= 0:
-            raise NotYetError("no answer")
 
 
 def test_the_node_says_once_that_it_ends() -> None:

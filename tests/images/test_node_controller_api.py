@@ -6,9 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import interruption
 import pytest
 from controller import judge, node_removal
 from controller.election import Election
+from controller.interruptions import CONDITION, LABEL
+from controller.interruptions import TAINT as TAKEN_BACK
 from controller.inventory import State
 from gpu.names import BOOT, HEALTHY, MISMATCH, PRESENT, TAINT
 from gpu.own_node import OwnNode, by_type, tainted
@@ -21,6 +24,7 @@ from tests.images.fakes import FakeVault
 from tests.images.kubelets import SERVING
 from tests.images.machines import Control, eventually
 from tests.images.node_world import HOST_TOKEN, REQUESTS, Caller, World
+from tests.images.notices_told import Told
 
 pytestmark = pytest.mark.lab
 
@@ -239,6 +243,28 @@ def test_a_node_tells_of_its_gpus_and_the_controller_lifts_their_taint(world: Wo
 
     own.say(reason="Said", message="by a test", warning=True)
     eventually(lambda: {"Said", "GpusHeldBack", "GpusSchedulable"} <= set(told()), what="Events say so")
+
+
+def test_a_node_that_is_taken_back_says_so_and_is_closed_by_the_controller(world: World) -> None:
+    """A node may not end its pods by a taint of its own, and the API server takes what it may say."""
+    name = world.cloud.put("i-000000b1", "10.65.128.46")
+    kubelet = world.join(name)
+    world.register(name, "use1", caller=kubelet)
+    own = OwnNode(replace(world.api, certificate=world.folder / f"{name}.pem"), name, component=interruption.COMPONENT)
+    found = own.read()
+    found["spec"]["taints"] = [TAKEN_BACK]
+    assert kubelet.ask("PUT", f"/api/v1/nodes/{name}", found)[0] == 403, "a node does not set it itself"
+    told = Told()
+    told.ends = "EC2 will terminate this spot instance at 2026-11-23T06:12:00Z"
+    assert interruption.Watcher(own, told).step()
+    assert by_type(own.read())[CONDITION]["message"] == told.ends
+
+    def closed() -> bool:
+        spec = own.read()["spec"]
+        kept = [{key: one[key] for key in TAKEN_BACK} for one in spec.get("taints", []) if one["key"] == LABEL]
+        return bool(spec.get("unschedulable")) and kept == [TAKEN_BACK]
+
+    eventually(closed, what="the controller closes it")
 
 
 def test_one_leads_until_it_lets_go(world: World) -> None:

@@ -93,7 +93,13 @@ class AzureNotices:
 
 def notices(kind: str) -> Notices | None:
     """Return the notices of the cloud ``kind``; None for a site whose machines nobody takes back."""
-    return {"aws": AwsNotices, "azure": AzureNotices}[kind]() if kind in ("aws", "azure") else None
+    match kind:
+        case "aws":
+            return AwsNotices()
+        case "azure":
+            return AzureNotices()
+        case _:
+            return None
 
 
 def _mapping(text: str) -> dict[str, Any]:

@@ -1,0 +1,30 @@
+"""Notices of a cloud, for tests of the node that gets them."""
+
+from __future__ import annotations
+
+from node_metadata import NotYetError
+from notices import Notices
+
+
+class Told(Notices):
+    """Notices that a test gives."""
+
+    def __init__(self) -> None:
+        self.ends = self.recommended = ""
+        self.failures = 0
+
+    def spot(self) -> bool:
+        self._fail()
+        return True
+
+    def interruption(self) -> str:
+        self._fail()
+        return self.ends
+
+    def recommendation(self) -> str:
+        return self.recommended
+
+    def _fail(self) -> None:
+        self.failures -= 1
+        if self.failures >= 0:
+            raise NotYetError("no answer")
