@@ -34,6 +34,8 @@ _LAYOUT = 2
 """Version of the result. Raise it when the code below makes a different result from the same sources."""
 _PLAYED_FILES = ("image.yml", "filter_plugins/images.py", "filter_plugins/pins.py", "lookup_plugins/tree.py")
 """Files on which the playbook's run depends, besides the roles."""
+_LAID = ("upgrades_off", "rootfs", "manifest")
+"""Tags of the tasks that lay files over a node whose packages are there."""
 _ROLES = {"images": "preloaded_images", "manifest": "image_manifest"}
 """Names of roles by their tasks' tag, where the two differ."""
 
@@ -110,13 +112,13 @@ class _Maker:
         under = self._played("node-packages", ["packages", "binaries", "images"], {})
         files = dict(files_of([self.sources.tree, self.sources.lab_tree]))
         described = {name: describe(path) for name, path in files.items()}
-        place = self._place("node", under.name, described, self._roles("rootfs", "manifest"))
+        place = self._place("node", under.name, described, self._roles(*_LAID))
 
         def make(into: Path) -> None:
             base.require_root("the image")
             link_system(under / "rootfs", into / "rootfs")
             variables = {"rootfs_tree": str(self.sources.tree), "release": {"sources": place.name.partition("-")[2]}}
-            self._play(into / "rootfs", ["rootfs", "manifest"], variables)
+            self._play(into / "rootfs", list(_LAID), variables)
             lay(self._lab_files, into / "rootfs")
             tidy(into / "rootfs")
             write_json(into / "manifest.json", self._manifest(into / "rootfs", described))

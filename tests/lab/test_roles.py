@@ -36,7 +36,7 @@ from tests.support.loopback import listening
 pytestmark = pytest.mark.lab
 
 PLAYBOOK = repository() / "playbooks" / "image.yml"
-TAGS = ("packages", "binaries", "images", "rootfs", "manifest")
+TAGS = ("upgrades_off", "packages", "binaries", "images", "rootfs", "manifest")
 """Tags of everything that makes a node."""
 
 

@@ -1,0 +1,96 @@
+"""Role upgrades_off on a folder: what apt, systemd and needrestart themselves read there."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.playbooks.test_scripts import ROLES
+
+UNITS = ("apt-daily.timer", "apt-daily-upgrade.timer", "unattended-upgrades.service")
+
+
+@pytest.fixture(name="root", scope="module")
+def _root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder after the role ran, as on a host of Ubuntu that had its own settings."""
+    root = tmp_path_factory.mktemp("host") / "root"
+    (root / "etc/apt/apt.conf.d").mkdir(parents=True)
+    (root / "etc/apt/apt.conf.d/20auto-upgrades").write_text('APT::Periodic::Unattended-Upgrade "1";\n')
+    units = root / "usr/lib/systemd/system"
+    units.mkdir(parents=True)
+    for unit in UNITS:
+        (units / unit).write_text("[Install]\nWantedBy=timers.target\n")
+    assert play(root) > 0
+    return root
+
+
+def play(root: Path) -> int:
+    """Run the role without its handler and return the number of tasks that changed something."""
+    folder = root.parent
+    role = folder / "roles" / "upgrades_off"
+    if not role.exists():
+        shutil.copytree(ROLES / "upgrades_off", role, symlinks=True)
+        # It would stop this machine's units.
+        (role / "handlers/main.yml").write_text("- {name: Nothing, listen: upgrades turned off, debug: {}}\n")
+        for name in ("callback_plugins", "lookup_plugins"):
+            (folder / name).symlink_to(ROLES.parent / name)
+    variables = {"upgrades_off_root": str(root), "ansible_python_interpreter": sys.executable}
+    own = {"hosts": "localhost", "connection": "local", "gather_facts": False, "roles": ["upgrades_off"]}
+    (folder / "play.json").write_text(json.dumps([{**own, "vars": variables}]))
+    verdicts = folder / "verdicts.json"
+    environ = {
+        "HOME": str(folder),
+        "TMPDIR": str(folder),
+        "PATH": os.environ["PATH"],
+        "LC_ALL": "C.UTF-8",
+        "PYTHONPATH": str(ROLES.parents[1]),
+        "LONGHAUL_VERDICTS": str(verdicts),
+    }
+    ansible = str(Path(sys.executable).with_name("ansible-playbook"))
+    argv = [ansible, "--inventory", "localhost,", str(folder / "play.json")]
+    done = subprocess.run(argv, env=environ, capture_output=True, text=True, check=False, cwd=folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return int(json.loads(verdicts.read_text())["hosts"]["localhost"]["changed"])
+
+
+def output(*argv: str, **environ: str) -> str:
+    env = {**os.environ, **environ}
+    return subprocess.run(argv, capture_output=True, text=True, check=False, env=env).stdout.strip()
+
+
+def test_a_second_run_changes_nothing(root: Path) -> None:
+    assert play(root) == 0
+
+
+@pytest.mark.skipif(shutil.which("apt-config") is None, reason="needs apt")
+@pytest.mark.parametrize("name", ["Enable", "Unattended-Upgrade", "Update-Package-Lists"])
+def test_apt_does_nothing_by_itself(root: Path, name: str) -> None:
+    first = root.parent / "apt.conf"
+    first.write_text(f'Dir::Etc::parts "{root}/etc/apt/apt.conf.d";\n')
+    found = output("apt-config", "shell", "found", f"APT::Periodic::{name}", APT_CONFIG=str(first))
+    assert found == "found='0'"
+
+
+@pytest.mark.skipif(shutil.which("systemctl") is None, reason="needs systemd's programs")
+@pytest.mark.parametrize("unit", UNITS)
+def test_no_timer_fires_and_no_service_upgrades(root: Path, unit: str) -> None:
+    assert output("systemctl", f"--root={root}", "is-enabled", unit) == "masked"
+
+
+@pytest.mark.skipif(shutil.which("perl") is None, reason="needs perl")
+def test_needrestart_restarts_nothing(root: Path) -> None:
+    settings = root / "etc/needrestart/conf.d/99-longhaul.conf"
+    program = "our %nrconf = (restart => 'a'); do $ARGV[0]; print $nrconf{restart}"
+    assert output("perl", "-e", program, str(settings)) == "l"
+
+
+@pytest.mark.parametrize("made", ["image.yml", "roles/node/tasks/prepare.yml", "roles/gateway/tasks/prepare.yml"])
+def test_every_machine_gets_it_before_its_packages(made: str) -> None:
+    text = (ROLES.parent / made).read_text(encoding="utf-8")
+    assert 0 < text.index("upgrades_off") < text.index("packages_names")
