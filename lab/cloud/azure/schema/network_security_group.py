@@ -112,12 +112,20 @@ def check(put: Put) -> None:
             raise ArmError(400, "SecurityRuleInvalidPortRange", f"Security rule {name} must have sourcePortRange '*'.")
 
 
+USERS = (
+    "Microsoft.Network/virtualNetworks/subnets",
+    "Microsoft.Network/networkInterfaces",
+    "Microsoft.Compute/virtualMachineScaleSets/virtualMachines/networkInterfaces",
+)
+"""Types that a group can be attached to."""
+
+
 def users(store: Store, group_id: str) -> list[str]:
     """Return the ids of the subnets and interfaces that use the group."""
     wanted = group_id.lower()
     return [
         document.id
-        for type in ("Microsoft.Network/virtualNetworks/subnets", "Microsoft.Network/networkInterfaces")
+        for type in USERS
         for document in store.of_type(type)
         if document.body["properties"].get("networkSecurityGroup", {}).get("id", "").lower() == wanted
     ]
