@@ -26,7 +26,7 @@ CONTAINERS = frozenset(
 WRAPPED = frozenset(
     {"subnets", "securityRules", "defaultSecurityRules", "frontendIPConfigurations", "backendAddressPools", "probes",
      "loadBalancingRules", "outboundRules", "inboundNatRules", "ipConfigurations", "loadBalancerBackendAddressPools",
-     "networkInterfaces"}
+     "networkInterfaces", "networkInterfaceConfigurations"}
 )  # fmt: skip
 """Lists whose elements have ``properties`` of their own in the API (``x-ms-client-flatten`` in its specification)."""
 OUTER = frozenset({"id", "name", "type", "etag", "zones"})
@@ -80,7 +80,7 @@ def imported_inputs(token: Token, resource_id: str, outputs: dict[str, Any]) -> 
         kept["natGateway"] = outputs.get("natGateway")
     if "identity" in kept:
         ids = list(outputs["identity"].get("userAssignedIdentities", {}))
-        kept["identity"] = {"type": outputs["identity"]["type"], "userAssignedIdentities": ids}
+        kept["identity"] = {"type": outputs["identity"]["type"], **({"userAssignedIdentities": ids} if ids else {})}
     if token.type == "Microsoft.Resources/resourceGroups":
         kept.pop("properties", None)
     return {key: value for key, value in {**kept, **token.names(resource_id)}.items() if value is not None}

@@ -193,14 +193,9 @@ class ResourceManager:
         return web.Response(status=202, headers={"Location": url, "Retry-After": "1"})
 
     async def _remove_group(self, group: Document, operation: str) -> None:
+        await self._scale_sets.removed(group, self._types)
         await deletion.remove_group(
-            self._types,
-            self._store,
-            group,
-            machines=self._machines,
-            scale_sets=self._scale_sets,
-            operations=self._operations,
-            operation=operation,
+            self._types, self._store, group, machines=self._machines, operations=self._operations, operation=operation
         )
 
     def resume(self) -> None:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 from lab.cloud.azure.ids import ASSIGNMENT_TYPE
 from lab.cloud.azure.machines import Machines
 from lab.cloud.azure.operations import Operations
-from lab.cloud.azure.schema import scale_set_instance, vault, virtual_machine
+from lab.cloud.azure.schema import vault, virtual_machine
 from lab.cloud.azure.schema.base import TypeSpec
 from lab.cloud.store import Document, Store
-
-if TYPE_CHECKING:
-    from lab.cloud.azure.scale_sets import ScaleSets
 
 
 def remove(types: dict[str, TypeSpec], store: Store, document: Document) -> None:
@@ -35,14 +31,10 @@ async def remove_group(
     group: Document,
     *,
     machines: Machines,
-    scale_sets: ScaleSets,
     operations: Operations,
     operation: str,
 ) -> None:
     """Delete everything in a group, machines first, then the group."""
-    for document in store.below(group.id):
-        if document.type == scale_set_instance.TYPE:
-            await scale_sets.removed(document, types)
     for document in store.below(group.id):
         if document.type.lower() == virtual_machine.TYPE.lower() and document.hidden.get("state") != "Deleting":
             machines.deleted(document)

@@ -75,11 +75,13 @@ class ScaleSets:
         self._machines.spawn(self._remove(document.id, operation, types))
         return operation
 
-    async def removed(self, group: Document, types: dict[str, TypeSpec]) -> None:
-        """Delete a set, and wait until it is gone."""
-        operation = self._operations.start(resource_id=group.id)
-        self._set(group.id, state="Deleting")
-        await self._remove(group.id, operation, types)
+    async def removed(self, resource_group: Document, types: dict[str, TypeSpec]) -> None:
+        """Delete all sets of a resource group, and wait until they are gone."""
+        for group in self._store.below(resource_group.id):
+            if group.type == TYPE:
+                operation = self._operations.start(resource_id=group.id)
+                self._set(group.id, state="Deleting")
+                await self._remove(group.id, operation, types)
 
     def act(self, document: Document, action: str, body: Any) -> str | None:
         """Start an action on a set or on one instance, and return its operation; None when it has none.
@@ -205,7 +207,8 @@ class ScaleSets:
         mine = [one for one in instances(self._store, group_id) if one.hidden.get("operation") == operation]
         problems = [problem for problem in await asyncio.gather(*map(self._settle, mine)) if problem]
         group = self._store.get(group_id)
-        if group and document.type == TYPE and group.hidden.get("state") != "Deleting":
+        others = [one for one, begun in self._operations.pending().items() if begun["resource"] == document.id]
+        if group and document.type == TYPE and group.hidden.get("state") != "Deleting" and others == [operation]:
             self._set(group_id, state="Failed" if problems else "Succeeded")
         if problems:
             self._operations.fail(operation, problems[0])

@@ -128,7 +128,7 @@ class Properties(Part):
     """Properties of a scale set."""
 
     orchestration_mode: Literal["Uniform"]
-    """Without it, newer API versions make a flexible set, which the lab does not have."""
+    """The lab has no flexible sets, so a program must say which it means."""
     overprovision: Literal[False]
     """Azure's default is true; the lab makes no spare instances."""
     upgrade_policy: UpgradePolicy
