@@ -179,6 +179,8 @@ class AwsPool(ComponentResource):
                 aws.autoscaling.GroupTagArgs(key=key, value=value, propagate_at_launch=True)
                 for key, value in {**self._tags, "Name": self._cloud_name}.items()
             ],
+            # An update sends the size only where it differs from the state's, so never (terraform-provider-aws,
+            # internal/service/autoscaling/group.go, resourceGroupUpdate): a group that was scaled keeps its size.
             opts=ResourceOptions(
                 parent=self,
                 ignore_changes=["desiredCapacity"],

@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pulumi
-from pulumi import ComponentResource, Output, ResourceOptions
+from pulumi import ComponentResource, Output, ResourceHookArgs, ResourceOptions
 from pulumi_azure_native import compute
 
+from clouds.azure.fleet import of_pool
 from clouds.azure.groups import has_infiniband
+from clouds.azure.session import AzureError
 from clouds.base.groups import PoolGroup
 from clouds.base.pool import Pool
 from clouds.base.pool_checks import zones_of
@@ -20,6 +22,10 @@ from components.model import Environment
 from components.model.cloud_names import pool_groups
 from components.model.nodes import POD_ADDRESSES
 from components.model.places import place_of
+from components.pool_size import never_lower
+
+NOT_THERE = 404
+"""Status of the cloud's answer for a scale set that does not exist: somebody deleted it, and the update makes it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,8 +93,25 @@ class AzurePool(ComponentResource):
             identity=compute.VirtualMachineScaleSetIdentityArgs(type=compute.ResourceIdentityType.SYSTEM_ASSIGNED),
             virtual_machine_profile=self._profile(group),
             tags=self._tags,
-            opts=ResourceOptions(parent=self, ignore_changes=["sku.capacity", *IDENTITY]),
+            # Azure takes the capacity with every update, also of a tag (REST reference, "Create Or Update").
+            opts=ResourceOptions(
+                parent=self,
+                ignore_changes=["sku.capacity", *IDENTITY],
+                hooks=never_lower(
+                    f"{group.resource}-set", group=group.name, live=lambda: self._size(group.name), sent=_capacity
+                ),
+            ),
         )
+
+    def _size(self, group: str) -> int | None:
+        """Return the live capacity of a scale set; None when there is no such set."""
+        place = place_of(self._args.environment, self._pool.site)
+        try:
+            return of_pool(place, self._args.pool_name)[group].size()
+        except AzureError as error:
+            if error.status == NOT_THERE:
+                return None
+            raise
 
     def _profile(self, group: PoolGroup) -> compute.VirtualMachineScaleSetVMProfileArgs:
         spot = self._pool.spot
@@ -149,6 +172,11 @@ def _reservation(pool: Pool) -> compute.CapacityReservationProfileArgs | None:
         return None
     group = compute.SubResourceArgs(id=pool.reservation.id)
     return compute.CapacityReservationProfileArgs(capacity_reservation_group=group)
+
+
+def _capacity(update: ResourceHookArgs) -> int | None:
+    found = ((update.new_inputs or {}).get("sku") or {}).get("capacity")
+    return None if found is None else int(found)
 
 
 def _encode(text: str) -> str:

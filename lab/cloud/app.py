@@ -22,6 +22,7 @@ from lab.cloud.azure.gateways import Gateways
 from lab.cloud.azure.machines import Machines
 from lab.cloud.azure.metadata import Metadata
 from lab.cloud.azure.operations import Operations
+from lab.cloud.azure.scale_sets import ScaleSets
 from lab.cloud.azure.schema.base import Settings
 from lab.cloud.azure.secrets import SecretStore
 from lab.cloud.azure.world import build_world
@@ -98,6 +99,7 @@ class Cloud:
             store=self.store,
             identity=self._identity,
             machines=self._machines,
+            scale_sets=ScaleSets(store=self.store, machines=self._machines, operations=operations),
             gateways=Gateways(
                 store=self.store,
                 hypervisor=hypervisor,

@@ -26,7 +26,7 @@ CONTAINERS = frozenset(
 WRAPPED = frozenset(
     {"subnets", "securityRules", "defaultSecurityRules", "frontendIPConfigurations", "backendAddressPools", "probes",
      "loadBalancingRules", "outboundRules", "inboundNatRules", "ipConfigurations", "loadBalancerBackendAddressPools",
-     "networkInterfaces"}
+     "networkInterfaces", "networkInterfaceConfigurations"}
 )  # fmt: skip
 """Lists whose elements have ``properties`` of their own in the API (``x-ms-client-flatten`` in its specification)."""
 OUTER = frozenset({"id", "name", "type", "etag", "zones"})

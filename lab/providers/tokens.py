@@ -137,6 +137,13 @@ def known_tokens() -> dict[str, Token]:
             name="vmName",
         ),
         Token(
+            token="azure-native:compute:VirtualMachineScaleSet",  # noqa: S106
+            type="Microsoft.Compute/virtualMachineScaleSets",
+            path=f"{GROUP}/providers/Microsoft.Compute/virtualMachineScaleSets/{{vmScaleSetName}}",
+            api_version="2024-11-01",
+            name="vmScaleSetName",
+        ),
+        Token(
             token="azure-native:managedidentity:UserAssignedIdentity",  # noqa: S106
             type="Microsoft.ManagedIdentity/userAssignedIdentities",
             path=f"{GROUP}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{{resourceName}}",

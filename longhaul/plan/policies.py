@@ -11,14 +11,15 @@ from components.model import Environment, policy
 from components.model.policy import Waived, name_of
 from longhaul.plan.document import Document, Step
 
-SAME = "same"
+SAME, READ = "same", "refresh"
 
 
 def policies(documents: Iterable[Document], environment: Environment) -> tuple[Finding, ...]:
     """Return a finding for each broken rule, for each waiver that is not valid, and for what waivers admit. A broken
     rule is refused only if this change makes or alters the resource. What was broken before, and old waivers, need care
-    but do not block another change."""
-    steps = [step for document in documents for step in document.steps if step.new is not None and step.new.custom]
+    but do not block another change. With ``--refresh``, what the cloud has now is no part of the change."""
+    every = (step for document in documents for step in document.steps if step.op != READ)
+    steps = [step for step in every if step.new is not None and step.new.custom]
     judged = policy.policies(environment).judge(map(_resource, steps))
     fresh = {step.urn for step in steps if step.op != SAME}
     by_rule: defaultdict[tuple[str, bool], list[Finding]] = defaultdict(list)

@@ -10,6 +10,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
+from unittest import mock
 
 import pulumi
 from pulumi.runtime import mocks, rpc
@@ -199,7 +200,11 @@ def declare(build: Callable[[], Outputs], *, answer: Answer = lambda _: {}, told
         await run_pulumi_func(again)
         await resolve(built.result())
 
-    contextvars.copy_context().run(asyncio.run, run())
+    # Only an engine can call hooks.
+    unregistered = mock.patch("pulumi.resource_hooks.register_resource_hook", return_value=None)
+    unbound = mock.patch("pulumi.runtime.resource._prepare_resource_hooks", mock.AsyncMock(return_value=None))
+    with unregistered, unbound:
+        contextvars.copy_context().run(asyncio.run, run())
     return Program(
         # They come from several threads, in an order that differs from run to run.
         resources=tuple(sorted(monitor.declared, key=lambda one: one.urn)),

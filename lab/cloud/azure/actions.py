@@ -1,4 +1,4 @@
-"""POST actions on virtual machines."""
+"""POST actions on virtual machines, scale sets and their instances."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from pydantic import Field, ValidationError
 from lab.cloud.azure.errors import ArmError, invalid, unsupported
 from lab.cloud.azure.machines import Machines, Power
 from lab.cloud.azure.render import instance_view
-from lab.cloud.azure.schema import virtual_machine
+from lab.cloud.azure.scale_sets import ScaleSets
+from lab.cloud.azure.schema import scale_set_instance, virtual_machine
 from lab.cloud.azure.schema.base import Part
 from lab.cloud.store import Document, Store
 
@@ -21,6 +22,8 @@ POWER: Mapping[str, Power] = {
     "deallocate": "deallocated",
 }
 """Power actions, and the state that each leads to."""
+OF_INSTANCES = ("reimage", "simulateeviction")
+"""Actions that only instances of scale sets have, in lower case."""
 
 
 class RunCommand(Part):
@@ -33,20 +36,24 @@ class RunCommand(Part):
 class Actions:
     """Starts the actions that are requested of a machine."""
 
-    def __init__(self, *, store: Store, machines: Machines) -> None:
+    def __init__(self, *, store: Store, machines: Machines, scale_sets: ScaleSets) -> None:
         self._store = store
         self._machines = machines
+        self._scale_sets = scale_sets
 
-    def start(self, document: Document, action: str, body: Any) -> str:
-        """Start an action and return its operation.
+    def start(self, document: Document, action: str, body: Any) -> str | None:
+        """Start an action and return its operation; None for an action that has none.
 
         Raises:
             ArmError: 400 for an action that the lab does not have, 409 when the machine cannot take it.
         """
-        if document.type != virtual_machine.TYPE:
+        if document.type not in (virtual_machine.TYPE, *scale_set_instance.TYPES):
             raise unsupported(f"The lab has no action '{action}' on {document.type}.")
         if document.hidden.get("state") == "Deleting":
             raise ArmError(409, "OperationNotAllowed", f"{document.name} is being deleted.")
+        instance = document.type == scale_set_instance.INSTANCE and action.lower() in OF_INSTANCES
+        if document.type == scale_set_instance.TYPE or instance:
+            return self._scale_sets.act(document, action, body)
         if action == "runCommand":
             return self._machines.command(document, _script(body))
         if action not in POWER:

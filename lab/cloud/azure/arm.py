@@ -20,7 +20,8 @@ from lab.cloud.azure.operations import Operations, shown
 from lab.cloud.azure.puts import Puts
 from lab.cloud.azure.render import render
 from lab.cloud.azure.resource_types import known_types, spec_of
-from lab.cloud.azure.schema import gateway_connection, virtual_machine
+from lab.cloud.azure.scale_sets import ScaleSets
+from lab.cloud.azure.schema import gateway_connection, scale_set_instance, virtual_machine
 from lab.cloud.azure.schema.base import Settings
 from lab.cloud.store import Document, Store
 
@@ -28,6 +29,8 @@ log = logging.getLogger(__name__)
 
 HOST = "management.azure.com"
 AUDIENCES = ("https://management.azure.com", "https://management.core.windows.net")
+VIEWED = (virtual_machine.TYPE, scale_set_instance.INSTANCE)
+"""Types with an instance view."""
 LONGEST_WAIT_S = 30.0
 """Longest wait in seconds: ``Prefer: wait=N`` (RFC 7240) on an operation holds the answer until it is finished, but no
 longer than this."""
@@ -45,6 +48,7 @@ class ResourceManager:
         store: Store,
         identity: Identity,
         machines: Machines,
+        scale_sets: ScaleSets,
         gateways: gateways.Gateways,
         operations: Operations,
         settings: Settings,
@@ -52,12 +56,13 @@ class ResourceManager:
         self._store = store
         self._identity = identity
         self._machines = machines
+        self._scale_sets = scale_sets
         self._gateways = gateways
         self._operations = operations
         self._settings = settings
         self._types = known_types()
         self._puts = Puts(store=store, types=self._types, settings=settings)
-        self._actions = Actions(store=store, machines=machines)
+        self._actions = Actions(store=store, machines=machines, scale_sets=scale_sets)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answer one request; every refusal is an ARM error document."""
@@ -112,7 +117,7 @@ class ResourceManager:
         if request.method == "PUT":
             return self._put(resource, await _json(request))
         if request.method == "PATCH":
-            return web.json_response(self._shown(self._puts.patch(resource, await _json(request))))
+            return self._written(self._puts.patch(resource, await _json(request)), new=False)
         document = self._store.get(resource.text)
         if request.method == "DELETE":
             return self._delete(document, resource)
@@ -121,7 +126,7 @@ class ResourceManager:
         if request.method == "HEAD":
             return web.Response(status=204)
         body = self._shown(document)
-        if request.query.get("$expand") == "instanceView" and document.type == virtual_machine.TYPE:
+        if request.query.get("$expand") == "instanceView" and document.type in VIEWED:
             body["properties"]["instanceView"] = self._actions.instance_view(document)
         if document.type == gateway_connection.TYPE:
             # Only here: Azure's lists do not show a connection's state.
@@ -140,15 +145,21 @@ class ResourceManager:
 
     def _put(self, resource: ResourceId, body: Any) -> web.Response:
         document, new = self._puts.put(resource, body)
-        headers = {}
         if document.type == virtual_machine.TYPE:
-            operation = self._machines.created(document)
-            document = self._store.get(document.id) or document
-            headers = self._operation_headers(operation, "Microsoft.Compute", document, location=False)
+            return self._begun(self._machines.created(document), "Microsoft.Compute", document, new=new)
         if document.type in gateways.TYPES:
-            operation = self._gateways.written(document)
-            document = self._store.get(document.id) or document
-            headers = self._operation_headers(operation, "Microsoft.Network", document, location=False)
+            return self._begun(self._gateways.written(document), "Microsoft.Network", document, new=new)
+        return self._written(document, new=new)
+
+    def _written(self, document: Document, *, new: bool) -> web.Response:
+        if document.type == scale_set_instance.TYPE:
+            return self._begun(self._scale_sets.written(document), "Microsoft.Compute", document, new=new)
+        return web.json_response(self._shown(document), status=201 if new else 200)
+
+    def _begun(self, operation: str, provider: str, document: Document, *, new: bool) -> web.Response:
+        """Answer with a resource whose operation has just begun."""
+        document = self._store.get(document.id) or document
+        headers = self._operation_headers(operation, provider, document, location=False)
         return web.json_response(self._shown(document), status=201 if new else 200, headers=headers)
 
     def _delete(self, document: Document | None, resource: ResourceId) -> web.Response:
@@ -159,6 +170,10 @@ class ResourceManager:
         spec_of(self._types, document.type).in_use(self._store, document)
         if document.type == virtual_machine.TYPE:
             operation = self._machines.deleted(document)
+            headers = self._operation_headers(operation, "Microsoft.Compute", document)
+            return web.Response(status=202, headers=headers)
+        if document.type in scale_set_instance.TYPES:
+            operation = self._scale_sets.deleted(document, self._types)
             headers = self._operation_headers(operation, "Microsoft.Compute", document)
             return web.Response(status=202, headers=headers)
         if document.type in gateways.TYPES:
@@ -178,6 +193,7 @@ class ResourceManager:
         return web.Response(status=202, headers={"Location": url, "Retry-After": "1"})
 
     async def _remove_group(self, group: Document, operation: str) -> None:
+        await self._scale_sets.removed(group, self._types)
         await deletion.remove_group(
             self._types, self._store, group, machines=self._machines, operations=self._operations, operation=operation
         )
@@ -197,6 +213,7 @@ class ResourceManager:
             if group and group.type == GROUP_TYPE and group.hidden.get("state") == "Deleting":
                 self._machines.spawn(self._remove_group(group, operation))
         self._gateways.resume(self._types)
+        self._scale_sets.resume(self._types)
         self._machines.resume()
 
     async def _post(self, principal: access.Principal, request: web.Request, path: str) -> web.Response:
@@ -208,6 +225,8 @@ class ResourceManager:
         spec = spec_of(self._types, document.type)
         access.require(self._store, principal, action=f"{spec.type}/{action}/action", scope=document.id)
         operation = self._actions.start(document, action, await _json(request) if request.can_read_body else None)
+        if operation is None:
+            return web.Response(status=204)
         return web.Response(status=202, headers=self._operation_headers(operation, "Microsoft.Compute", document))
 
     def _list(self, principal: access.Principal, request: web.Request, path: str) -> web.Response:
@@ -216,7 +235,7 @@ class ResourceManager:
         items = []
         for document in documents:
             body = self._shown(document)
-            if request.query.get("$expand") == "instanceView" and document.type == virtual_machine.TYPE:
+            if request.query.get("$expand") == "instanceView" and document.type in VIEWED:
                 body["properties"]["instanceView"] = self._actions.instance_view(document)
             items.append(body)
         return web.json_response({"value": items})

@@ -57,9 +57,20 @@ def _compute() -> tuple[Fixed, ...]:
         "properties.priority": f"{machines}/spot-vms (a machine cannot be converted)",
         "zones": f"{machines}/move-virtual-machines-regional-zonal-portal (a move makes a new machine)",
     }
+    sets = f"{LEARN}/azure/virtual-machine-scale-sets"
+    modify = f"{sets}/virtual-machine-scale-sets-upgrade-scale-set"
+    profile = "properties.virtualMachineProfile"
+    of_sets = {
+        "properties.orchestrationMode": f"{sets}/virtual-machine-scale-sets-orchestration-modes (at creation)",
+        "properties.platformFaultDomainCount": f"{modify} (create-time properties: fault domains)",
+        f"{profile}.storageProfile.osDisk.managedDisk": f"{modify} (create-time properties: disk storage account type)",
+        f"{profile}.priority": f"{sets}/use-spot (the Spot flag is only supported at creation)",
+        "zones": f"{modify} (only based on the current value; the lab changes none)",
+    }
     return tuple(
-        Fixed(type="Microsoft.Compute/virtualMachines", path=path, answer="refused", source=source)
-        for path, source in refused.items()
+        Fixed(type=f"Microsoft.Compute/{type}", path=path, answer="refused", source=source)
+        for type, paths in (("virtualMachines", refused), ("virtualMachineScaleSets", of_sets))
+        for path, source in paths.items()
     )
 
 

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from lab.cloud.azure.schema import scale_set_instance
 from lab.cloud.store import Document, Store
 
 NAMES = ("client_id", "object_id", "msi_res_id")
@@ -52,6 +53,9 @@ def chosen(store: Store, machine: Document, wanted: Mapping[str, str]) -> Machin
 
 
 def _identities(store: Store, machine: Document) -> Iterator[MachineIdentity]:
+    if machine.type == scale_set_instance.INSTANCE:
+        yield from _of_group(store, machine)
+        return
     identity = machine.body.get("identity", {})
     if principal := identity.get("principalId"):
         client = str(uuid.uuid5(uuid.UUID(principal), "application"))
@@ -60,6 +64,16 @@ def _identities(store: Store, machine: Document) -> Iterator[MachineIdentity]:
         if found := store.get(key):
             hidden = found.hidden
             yield MachineIdentity(object_id=hidden["principalId"], client_id=hidden["clientId"], resource_id=found.id)
+
+
+def _of_group(store: Store, instance: Document) -> Iterator[MachineIdentity]:
+    """Yield the system-assigned identity of an instance's scale set, the only one that the lab's sets have."""
+    group = store.get(scale_set_instance.group_of(instance))
+    if group is not None and "principalId" in group.hidden:
+        hidden = group.hidden
+        yield MachineIdentity(
+            object_id=hidden["principalId"], client_id=hidden["clientId"], resource_id=group.id, system=True
+        )
 
 
 def _is(identity: MachineIdentity, named: Mapping[str, str]) -> bool:

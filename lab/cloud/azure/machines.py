@@ -119,7 +119,7 @@ class Machines:
         await self._follower.applied(self._store.revision)
         machine = self._store.get(machine_id)
         if machine and machine.hidden.get("power") == "running":
-            settled = await self._reported(machine_id, timeout_s)
+            settled = await self.reported(machine_id, timeout_s=timeout_s)
         else:
             settled = MachineState(phase="running", reported=True)  # switched off on purpose: nothing to wait for
         machine = self._store.get(machine_id)
@@ -129,11 +129,14 @@ class Machines:
             self._set(machine_id, state="Succeeded", error=None)
             self._operations.succeed(operation)
         else:
-            error = _provisioning_error(machine, settled)
+            error = provisioning_error(machine, settled)
             self._set(machine_id, state="Failed", error=error.document()["error"])
             self._operations.fail(operation, error)
 
-    async def _reported(self, machine_id: str, timeout_s: float) -> MachineState:
+    async def reported(self, machine_id: str, *, timeout_s: float = PROVISION_TIMEOUT_S) -> MachineState:
+        """Wait until a machine is as the store has it now and its guest has reported, and return its state; ``failed``
+        when that takes too long."""
+        await self._follower.applied(self._store.revision)
         try:
             return await self._hypervisor.wait_reported(machine_id.lower(), timeout_s=timeout_s)
         except TimeoutError:
@@ -159,10 +162,10 @@ class Machines:
             return
         await self._follower.applied(self._store.revision)
         await self._hypervisor.switch_on(machine_id.lower())
-        settled = await self._reported(machine_id, PROVISION_TIMEOUT_S)
+        settled = await self.reported(machine_id)
         machine = self._store.get(machine_id)
         if not settled.reported and machine:
-            self._operations.fail(operation, _provisioning_error(machine, settled))
+            self._operations.fail(operation, provisioning_error(machine, settled))
         else:
             self._operations.succeed(operation)
 
@@ -204,7 +207,8 @@ class Machines:
             log.error("a background task of the cloud failed", exc_info=task.exception())
 
 
-def _provisioning_error(machine: Document, settled: MachineState) -> ArmError:
+def provisioning_error(machine: Document, settled: MachineState) -> ArmError:
+    """Return the error of a machine that did not come up."""
     reason = settled.reason or f"the hypervisor reports '{settled.phase}'"
     return ArmError(
         409,

@@ -17,9 +17,9 @@ from lab.cloud.azure import machine_identities
 from lab.cloud.azure.attested import Attester, Facts
 from lab.cloud.azure.identity import MANAGED_LIFE_S, Identity
 from lab.cloud.azure.ids import parse_id
-from lab.cloud.azure.schema import virtual_machine
+from lab.cloud.azure.schema import scale_set_instance
 from lab.cloud.azure.schema.network_interface import network_of
-from lab.cloud.azure.world import interface_of
+from lab.cloud.azure.world import computers, interface_of
 from lab.cloud.store import Document, Store
 
 log = logging.getLogger(__name__)
@@ -63,7 +63,7 @@ class Metadata:
         return _error(404, "not_found", f"The lab's metadata service does not have {request.path}")
 
     def _machine(self, address: str, network: str) -> Document | None:
-        for machine in self._store.of_type(virtual_machine.TYPE):
+        for machine in computers(self._store):
             found = interface_of(self._store, machine)
             if found is None:
                 continue
@@ -117,17 +117,21 @@ class Metadata:
         properties = machine.body["properties"]
         found = interface_of(self._store, machine)
         configuration = found[1] if found else {}
+        configurations = found[0].body["properties"]["ipConfigurations"] if found else []
         subnet = self._store.get(configuration.get("subnet", {}).get("id", ""))
         prefix = IPv4Network(subnet.body["properties"]["addressPrefix"]) if subnet else IPv4Network("0.0.0.0/32")
         parsed = parse_id(machine.id)
         tags = machine.body.get("tags", {})
         image = properties["storageProfile"]["imageReference"]["id"]
-        addresses = [{"privateIpAddress": configuration.get("privateIPAddress", ""), "publicIpAddress": ""}]
+        addresses = [
+            {"privateIpAddress": one["properties"]["privateIPAddress"], "publicIpAddress": ""} for one in configurations
+        ]
+        group = parsed.names[0] if machine.type == scale_set_instance.INSTANCE else ""
         return {
             "compute": {
                 "azEnvironment": "AzurePublicCloud",
                 "location": machine.body["location"],
-                "name": machine.name,
+                "name": machine.body.get("name", machine.name),
                 "osProfile": {
                     "adminUsername": properties["osProfile"]["adminUsername"],
                     "computerName": properties["osProfile"]["computerName"],
@@ -144,6 +148,7 @@ class Metadata:
                 "tagsList": [{"name": key, "value": value} for key, value in tags.items()],
                 "userData": "",
                 "vmId": machine.hidden["vmId"],
+                "vmScaleSetName": group,
                 "vmSize": properties["hardwareProfile"]["vmSize"],
                 "zone": (machine.body.get("zones") or [""])[0],
             },

@@ -9,7 +9,7 @@ from lab.cloud.azure.errors import ArmError, group_not_found, invalid, not_found
 from lab.cloud.azure.ids import ASSIGNMENT_TYPE, GROUP_TYPE, ResourceId, group_id, parse_id
 from lab.cloud.azure.immutable import check_unchanged
 from lab.cloud.azure.resource_types import spec_of
-from lab.cloud.azure.schema import vault, virtual_network
+from lab.cloud.azure.schema import scale_set, vault, virtual_network
 from lab.cloud.azure.schema.base import Put, Settings, TypeSpec, parse_body
 from lab.cloud.store import Document, Store
 
@@ -37,7 +37,7 @@ class Puts:
             store=self._store,
             settings=self._settings,
             id=resource_id,
-            body=policy.modified(self._store, spec, parse_body(spec, body, resource_id)),
+            body=policy.modified(self._store, spec, parse_body(spec, _whole(spec, old, body), resource_id)),
             old=old,
         )
         with self._store.transaction():
@@ -53,11 +53,13 @@ class Puts:
         return document, old is None
 
     def patch(self, resource_id: ResourceId, body: Any) -> Document:
-        """Change tags; the lab patches nothing else."""
+        """Change tags, and of a scale set its SKU; the lab patches nothing else."""
         spec = spec_of(self._types, resource_id.type or "")
         document = self._store.get(resource_id.text)
         if document is None:
             raise not_found(resource_id.text)
+        if spec is scale_set.SPEC:
+            return self.put(resource_id, scale_set.patched(document, body))[0]
         if not isinstance(body, dict) or set(body) != {"tags"}:
             raise unsupported(f"{spec.type}: the lab patches tags and nothing else; use PUT.")
         if not isinstance(body["tags"], dict) or not all(isinstance(value, str) for value in body["tags"].values()):
@@ -102,3 +104,8 @@ class Puts:
         for item in wanted:
             body = {key: value for key, value in item.items() if key not in ("id", "name", "type", "etag")}
             self.put(parse_id(f"{network.id}/subnets/{item['name']}"), body)
+
+
+def _whole(spec: TypeSpec, old: Document | None, body: Any) -> Any:
+    """Return a request's body with what it leaves as it is."""
+    return scale_set.completed(old, body) if spec is scale_set.SPEC else body

@@ -10,7 +10,7 @@ from lab.cloud.azure.deletion import deleted_vault
 from lab.cloud.azure.errors import ArmError, group_not_found, invalid
 from lab.cloud.azure.ids import ASSIGNMENT_TYPE, GROUP_TYPE
 from lab.cloud.azure.resource_types import spec_of
-from lab.cloud.azure.schema import vault
+from lab.cloud.azure.schema import scale_set_instance, vault
 from lab.cloud.azure.schema.base import Settings, TypeSpec
 from lab.cloud.store import Document, Store
 
@@ -79,7 +79,8 @@ def listing(
     if spec.type == ASSIGNMENT_TYPE:
         return head, _assignments(store, head, query.get("$filter", ""))
     scope = head if len(parts) == 2 else path.rsplit("/", 1)[0]
-    found = [document for document in store.below(scope) if document.type == spec.type]
+    wanted = scale_set_instance.LISTED.get(spec.type, spec.type)
+    found = [document for document in store.below(scope) if document.type == wanted]
     if len(parts) > 2 and store.get(scope) is None:
         raise ArmError(404, "ParentResourceNotFound", f"The parent resource {scope} was not found.")
     return scope, found

@@ -25,7 +25,7 @@ def render(types: dict[str, TypeSpec], store: Store, document: Document) -> dict
         properties["subnets"] = [render(types, store, child) for child in children]
     shown = {key: value for key, value in document.body.items() if key != "properties"}
     if "identity" in shown:
-        shown["identity"] = _identity(store, shown["identity"])
+        shown["identity"] = _identity(store, document)
     return {
         "id": document.id,
         "name": document.name,
@@ -36,8 +36,10 @@ def render(types: dict[str, TypeSpec], store: Store, document: Document) -> dict
     }
 
 
-def _identity(store: Store, identity: dict[str, Any]) -> dict[str, Any]:
-    shown: dict[str, Any] = {}
+def _identity(store: Store, document: Document) -> dict[str, Any]:
+    identity, shown = document.body["identity"], {}
+    if identity["type"] == "SystemAssigned":
+        return {**identity, **{name: document.hidden[name] for name in ("principalId", "tenantId")}}
     for key in identity.get("userAssignedIdentities", {}):
         found = store.get(key)
         hidden = found.hidden if found else {}

@@ -17,6 +17,7 @@ from lab.cloud.azure.schema import (
     resource_group,
     role_assignment,
     scale_set,
+    scale_set_instance,
     storage_account,
     subnet,
     user_assigned_identity,
@@ -44,6 +45,7 @@ def known_types() -> dict[str, TypeSpec]:
         public_ip_address,
         resource_group,
         role_assignment,
+        scale_set,
         storage_account,
         subnet,
         user_assigned_identity,
@@ -53,7 +55,7 @@ def known_types() -> dict[str, TypeSpec]:
         virtual_network_gateway,
         virtual_network_peering,
     )
-    specs = (*(module.SPEC for module in modules), *scale_set.SPECS)
+    specs = (*(module.SPEC for module in modules), *scale_set_instance.SPECS)
     return {spec.type.lower(): spec for spec in specs}
 
 

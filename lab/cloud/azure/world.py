@@ -8,7 +8,14 @@ from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 from typing import Any, Literal
 
 from lab.cloud.azure.rules import merged
-from lab.cloud.azure.schema import load_balancer, private_dns_link, private_dns_record, virtual_machine, virtual_network
+from lab.cloud.azure.schema import (
+    load_balancer,
+    private_dns_link,
+    private_dns_record,
+    scale_set_instance,
+    virtual_machine,
+    virtual_network,
+)
 from lab.cloud.azure.schema.network_interface import network_of
 from lab.cloud.azure.sizes import known_sizes
 from lab.cloud.azure.tunnels import gateways, peerings, routes
@@ -22,7 +29,7 @@ def build_world(store: Store, *, images: Mapping[str, str]) -> World:
     ``images`` maps image ids to the hypervisor's names for them.
     """
     networks = {document.key: _network(store, document) for document in store.of_type(virtual_network.TYPE)}
-    machines = [_machine(store, document, networks, images) for document in store.of_type(virtual_machine.TYPE)]
+    machines = [_machine(store, document, networks, images) for document in computers(store)]
     return World(
         networks=tuple(networks.values()),
         machines=tuple(machine for machine in machines if machine),
@@ -80,8 +87,13 @@ def _names(store: Store, network: Document) -> dict[str, IPv4Address]:
     return found
 
 
+def computers(store: Store) -> list[Document]:
+    """Return all virtual machines, those of scale sets included."""
+    return [*store.of_type(virtual_machine.TYPE), *store.of_type(scale_set_instance.INSTANCE)]
+
+
 def interface_of(store: Store, machine: Document) -> tuple[Document, dict[str, Any]] | None:
-    """Return a machine's interface and its IP configuration; None when the interface does not exist."""
+    """Return a machine's interface and its first IP configuration; None when the interface does not exist."""
     ref = machine.body["properties"]["networkProfile"]["networkInterfaces"][0]
     interface = store.get(ref["id"])
     if interface is None:
@@ -93,20 +105,23 @@ def _machine(
     store: Store, document: Document, networks: dict[str, Network], images: Mapping[str, str]
 ) -> Machine | None:
     found = interface_of(store, document)
-    if found is None or document.hidden.get("deleting"):
+    if found is None or document.hidden.get("deleting") or document.hidden.get("unallocated"):
         return None
     interface, configuration = found
     properties = document.body["properties"]
     network = networks[network_of(configuration["subnet"]["id"]).lower()]
     subnet = store.get(configuration["subnet"]["id"])
     prefix = IPv4Network(subnet.body["properties"]["addressPrefix"]).prefixlen if subnet else 32
-    image = properties["storageProfile"]["imageReference"]["id"].lower()
+    # A scale set's machine may have a newer model than its disk was made from.
+    image = (document.hidden.get("image") or properties["storageProfile"]["imageReference"]["id"]).lower()
+    others = interface.body["properties"]["ipConfigurations"][1:]
     return Machine(
         id=document.key,
         name=properties["osProfile"]["computerName"],
-        generation=document.hidden["vmId"],
+        generation=document.hidden.get("generation", document.hidden["vmId"]),
         network=network.id,
         address=IPv4Interface(f"{configuration['privateIPAddress']}/{prefix}"),
+        routed=tuple(IPv4Network(other["properties"]["privateIPAddress"]) for other in others),
         rules=_rules(store, subnet, interface, network),
         image={key.lower(): version for key, version in images.items()}[image],
         user_data=base64.b64decode(document.hidden.get("customData", "")),

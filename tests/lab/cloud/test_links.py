@@ -137,13 +137,6 @@ def test_a_reader_lists_what_is_in_its_group_and_nothing_beside(live: Live) -> N
     assert code(live.arm("DELETE", estate.VM, token=reader)) == "AuthorizationFailed"
 
 
-def test_a_scale_set_is_refused_clearly(linked: Live) -> None:
-    path = f"{GROUP}/providers/Microsoft.Compute/virtualMachineScaleSets/pool"
-    refused = linked.arm("PUT", path, {**estate.WHERE, "sku": {"name": "Standard_D8s_v5", "capacity": 1}})
-    assert code(refused) == "NotSupportedByLab"
-    assert "has no scale sets" in refused.text
-
-
 @pytest.mark.parametrize(
     ("path", "body", "expected"),
     [

@@ -53,6 +53,15 @@ def test_what_was_so_before_needs_care_and_keeps_nobody_from_another_change() ->
     assert (new.severity, new.where) == (Severity.PROBLEM, ("lab-new",))
 
 
+def test_what_a_refresh_reads_is_not_judged() -> None:
+    """`longhaul up` refreshes: a new tag of the environment is on nothing that the clouds have yet."""
+    group = "urn:pulumi:lab::longhaul::azure-native:resources:ResourceGroup::lab-weu"
+    read = {**step("refresh", "", inputs={"tags": {}}), "urn": group}
+    change = {**step("update", ""), "urn": group}
+    assert found(read, change) == ()
+    assert found({**change, "newState": read["newState"]}) != ()
+
+
 def test_groups_of_resources_and_what_goes_are_not_judged() -> None:
     gone = {**step("delete", "lab-gone"), "newState": None}
     assert found(step("create", "lab-group", custom=False), gone) == ()

@@ -131,12 +131,20 @@ def _check_prefixes(put: Put, rule: dict[str, Any]) -> None:
                 )
 
 
+USERS = (
+    "Microsoft.Network/virtualNetworks/subnets",
+    "Microsoft.Network/networkInterfaces",
+    "Microsoft.Compute/virtualMachineScaleSets/virtualMachines/networkInterfaces",
+)
+"""Types that a group can be attached to."""
+
+
 def users(store: Store, group_id: str) -> list[str]:
     """Return the ids of the subnets and interfaces that use the group."""
     wanted = group_id.lower()
     return [
         document.id
-        for type in ("Microsoft.Network/virtualNetworks/subnets", "Microsoft.Network/networkInterfaces")
+        for type in USERS
         for document in store.of_type(type)
         if document.body["properties"].get("networkSecurityGroup", {}).get("id", "").lower() == wanted
     ]

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv4Network
 
-from lab.cloud.store import Store
+from lab.cloud.store import Document, Store
+
+RESERVED_AT_START = 4
+"""Number of addresses reserved at a subnet's start: network address, gateway and two for DNS
+(learn.microsoft.com/azure/virtual-network/virtual-networks-faq)."""
 
 
 def configurations(store: Store, subnet_id: str) -> list[tuple[str, IPv4Address]]:
@@ -12,6 +16,7 @@ def configurations(store: Store, subnet_id: str) -> list[tuple[str, IPv4Address]
     found: list[tuple[str, IPv4Address]] = []
     for type, key in (
         ("Microsoft.Network/networkInterfaces", "ipConfigurations"),
+        ("Microsoft.Compute/virtualMachineScaleSets/virtualMachines/networkInterfaces", "ipConfigurations"),
         ("Microsoft.Network/loadBalancers", "frontendIPConfigurations"),
     ):
         for document in store.of_type(type):
@@ -21,6 +26,13 @@ def configurations(store: Store, subnet_id: str) -> list[tuple[str, IPv4Address]
                     address = IPv4Address(properties["privateIPAddress"])
                     found.append((f"{document.id}/{key}/{item['name']}", address))
     return found
+
+
+def free(store: Store, subnet: Document) -> list[IPv4Address]:
+    """Return the addresses of a subnet that nothing has and that are not reserved, ascending."""
+    prefix = IPv4Network(subnet.body["properties"]["addressPrefix"])
+    taken = {address for _, address in configurations(store, subnet.id)}
+    return [one for one in list(prefix)[RESERVED_AT_START:-1] if one not in taken]
 
 
 def users(store: Store, subnet_id: str) -> list[str]:

@@ -1,29 +1,163 @@
-"""Microsoft.Compute/virtualMachineScaleSets: lists of them are always empty, and none can be made."""
+"""Microsoft.Compute/virtualMachineScaleSets in uniform orchestration: the model from which a set makes its instances.
+
+The body is in ``scale_set_body.py``, instances are in ``scale_set_instance.py``, and what happens to them is in
+``lab/cloud/azure/scale_sets.py``.
+"""
 
 from __future__ import annotations
 
-from pydantic import ConfigDict
+import uuid
+from datetime import UTC, datetime
+from typing import Any
 
-from lab.cloud.azure.errors import unsupported
-from lab.cloud.azure.schema.base import Body, Put, TypeSpec
+from lab.cloud.azure.errors import ArmError, invalid
+from lab.cloud.azure.schema import scale_set_limits, virtual_machine
+from lab.cloud.azure.schema.base import Put, TypeSpec
+from lab.cloud.azure.schema.occupancy import free
+from lab.cloud.azure.schema.scale_set_body import LARGEST_PLACEMENT_GROUP, ScaleSet
+from lab.cloud.azure.schema.scale_set_instance import TYPE, may_leave, present
+from lab.cloud.azure.schema.subnet import TYPE as SUBNET_TYPE
+from lab.cloud.store import Document, Store
 
-TYPE = "Microsoft.Compute/virtualMachineScaleSets"
+
+def completed(old: Document | None, body: Any) -> Any:
+    """Return the body of a PUT with what it leaves alone: a set that exists keeps its model when the body has no
+    ``properties``, as the cluster autoscaler sends it (kubernetes/autoscaler, azure_scale_set.go)."""
+    if old is None or not isinstance(body, dict) or body.get("properties") is not None:
+        return body
+    return {**old.body, **body, "properties": old.body["properties"]}
 
 
-class ScaleSet(Body):
-    """Body of a scale set; the request is refused as a whole."""
+def patched(old: Document, body: Any) -> dict[str, Any]:
+    """Return the whole body of a set after a PATCH of its SKU or tags; the lab patches nothing else.
 
-    model_config = ConfigDict(extra="allow")
+    Raises:
+        ArmError: 400 for other keys.
+    """
+    if not isinstance(body, dict) or not set(body) <= {"sku", "tags"} or not isinstance(body.get("sku", {}), dict):
+        raise invalid(f"{TYPE} '{old.name}': the lab patches sku and tags; use PUT for the rest.")
+    return {**old.body, **body, "sku": {**old.body["sku"], **body.get("sku", {})}}
 
 
 def check(put: Put) -> None:
-    """Refuse every scale set."""
-    raise unsupported(
-        f"{put.id.name}: the lab has no scale sets. Its Azure sites hold control planes; put pools on an AWS site."
-    )
+    """Refuse what Azure refuses before it changes anything: sizes, images, networks, quotas, too few instances that may
+    be removed. Count the versions of the model, which ``latestModelApplied`` compares."""
+    properties = put.body["properties"]
+    profile = properties["virtualMachineProfile"]
+    virtual_machine.check_size(put.body["sku"]["name"], profile["storageProfile"]["osDisk"])
+    virtual_machine.check_image(put.settings, profile["storageProfile"]["imageReference"]["id"])
+    put.hidden = dict(put.old.hidden) if put.old else _new()
+    custom_data = profile["osProfile"].pop("customData", None)
+    if custom_data is not None:
+        put.hidden["customData"] = virtual_machine.decodable(custom_data)
+    if "identity" in put.body and "principalId" not in put.hidden:
+        ids = {"principalId": str(uuid.uuid4()), "clientId": str(uuid.uuid4()), "tenantId": put.settings.tenant}
+        put.hidden.update(ids)
+    _check_spot(profile)
+    _check_placement(put, properties)
+    subnet = _check_network(put, profile["networkProfile"]["networkInterfaceConfigurations"][0]["properties"])
+    if put.old and _model(put.old.body, put.old.hidden) != _model(put.body, put.hidden):
+        put.hidden["model"] += 1
+    _check_change(put, subnet)
 
 
-SPECS = tuple(
-    TypeSpec(type=type, model=ScaleSet, check=check, parent=parent)
-    for type, parent in ((TYPE, None), (f"{TYPE}/virtualMachines", TYPE), (f"{TYPE}/networkInterfaces", TYPE))
+def _new() -> dict[str, Any]:
+    made = datetime.now(UTC).isoformat()
+    return {"model": 1, "next": 0, "uniqueId": str(uuid.uuid4()), "timeCreated": made}
+
+
+def _model(body: dict[str, Any], hidden: dict[str, Any]) -> tuple[Any, ...]:
+    return body["sku"]["name"], body["properties"]["virtualMachineProfile"], hidden.get("customData")
+
+
+def _check_spot(profile: dict[str, Any]) -> None:
+    if profile["priority"] != "Spot" and ("evictionPolicy" in profile or "billingProfile" in profile):
+        raise invalid("Eviction policy and billing profile can be set only on Azure Spot machines.", target="priority")
+
+
+def _check_placement(put: Put, properties: dict[str, Any]) -> None:
+    capacity, single = put.body["sku"]["capacity"], properties["singlePlacementGroup"]
+    if single and capacity > LARGEST_PLACEMENT_GROUP:
+        raise invalid(
+            f"The specified capacity {capacity} exceeds {LARGEST_PLACEMENT_GROUP}, the most of a single placement "
+            "group.",
+            target="sku.capacity",
+        )
+    if single and put.old and not put.old.body["properties"]["singlePlacementGroup"]:
+        raise ArmError(
+            409,
+            "PropertyChangeNotAllowed",
+            "Changing property 'singlePlacementGroup' is not allowed: it cannot become true.",
+            target="singlePlacementGroup",
+        )
+    zones = put.body.get("zones", [])
+    if len(set(zones)) != len(zones):
+        raise invalid(f"{put.id.name}: a zone is named twice.", target="zones")
+
+
+def _check_network(put: Put, interface: dict[str, Any]) -> Document:
+    """Return the subnet; all addresses of an interface are from one."""
+    configurations = interface["ipConfigurations"]
+    if sum(one["properties"]["primary"] for one in configurations) != 1 and len(configurations) > 1:
+        raise ArmError(
+            400,
+            "MoreThanOneIpConfigurationShouldHaveOnePrimary",
+            f"{put.id.name}: exactly one IP configuration of an interface must be primary.",
+        )
+    if len({one["name"].lower() for one in configurations}) != len(configurations):
+        raise ArmError(400, "DuplicateResourceName", f"{put.id.name} has two IP configurations of the same name.")
+    ids = {one["properties"]["subnet"]["id"].lower(): one["properties"]["subnet"]["id"] for one in configurations}
+    if len(ids) != 1:
+        raise ArmError(
+            400,
+            "IpConfigurationsOnSameNicCannotUseDifferentSubnets",
+            f"{put.id.name}: all IP configurations of an interface must be in one subnet.",
+        )
+    subnet = put.find(next(iter(ids.values())), type=SUBNET_TYPE)
+    network = put.store.get(subnet.id.rsplit("/", 2)[0])
+    if network:
+        put.same_region(network)
+    if "networkSecurityGroup" in interface:
+        group = put.find(interface["networkSecurityGroup"]["id"], type="Microsoft.Network/networkSecurityGroups")
+        put.same_region(group)
+    return subnet
+
+
+def _check_change(put: Put, subnet: Document) -> None:
+    """Refuse a new capacity that there is no room for, or that would end protected instances."""
+    instances = present(put.store, put.id.text)
+    missing = put.body["sku"]["capacity"] - len(instances)
+    profile = put.body["properties"]["virtualMachineProfile"]["networkProfile"]
+    each = len(profile["networkInterfaceConfigurations"][0]["properties"]["ipConfigurations"])
+    if missing > 0:
+        scale_set_limits.check_quota(put, missing)
+        if len(free(put.store, subnet)) < missing * each:
+            raise ArmError(
+                400,
+                "SubnetIsFull",
+                f"Subnet {subnet.name} with address prefix {subnet.body['properties']['addressPrefix']} does not have "
+                f"enough capacity for {missing * each} IP addresses.",
+            )
+    elif -missing > len(may_leave(instances)):
+        raise ArmError(
+            409,
+            "OperationNotAllowed",
+            f"{put.id.name} cannot be reduced to {put.body['sku']['capacity']}: {len(instances)} instances exist, and "
+            f"only {len(may_leave(instances))} of them are not protected from scale-in.",
+        )
+
+
+def view(_store: Store, document: Document) -> dict[str, Any]:
+    """Return the set's read-only properties."""
+    return {"uniqueId": document.hidden["uniqueId"], "timeCreated": document.hidden["timeCreated"]}
+
+
+SPEC = TypeSpec(
+    type=TYPE,
+    model=ScaleSet,
+    check=check,
+    view=view,
+    read_only=frozenset(
+        {"uniqueId", "timeCreated", "principalId", "tenantId", "clientId", "requireGuestProvisionSignal"}
+    ),
 )

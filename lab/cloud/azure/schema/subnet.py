@@ -9,7 +9,7 @@ from pydantic import Field
 
 from lab.cloud.azure.errors import ArmError, invalid
 from lab.cloud.azure.schema.base import Body, Part, Put, Ref, TypeSpec
-from lab.cloud.azure.schema.occupancy import configurations, users
+from lab.cloud.azure.schema.occupancy import RESERVED_AT_START, configurations, users
 from lab.cloud.azure.schema.virtual_network import SUBNET_TYPE, subnets_of
 from lab.cloud.azure.schema.virtual_network import TYPE as NETWORK_TYPE
 from lab.cloud.store import Document, Store
@@ -18,9 +18,6 @@ TYPE = SUBNET_TYPE
 GATEWAY_SUBNET = "GatewaySubnet"
 """Name of a network's subnet for gateways; it cannot have a security group or a NAT gateway:
 learn.microsoft.com/azure/vpn-gateway/vpn-gateway-about-vpn-gateway-settings, section "Gateway subnet"."""
-RESERVED_AT_START = 4
-"""Number of addresses reserved at a subnet's start: network address, gateway and two for DNS
-(learn.microsoft.com/azure/virtual-network/virtual-networks-faq)."""
 
 
 class SubnetRef(Ref):

@@ -53,9 +53,9 @@ def in_use(store: Store, document: Document) -> None:
 
 
 def find_principal(store: Store, principal_id: str) -> Document | None:
-    """Return the identity of this principal id; None when there is none."""
-    for document in store.of_type(TYPE):
-        if document.hidden["principalId"] == principal_id:
+    """Return the identity of this principal id, or the scale set whose own it is; None when there is none."""
+    for document in (*store.of_type(TYPE), *store.of_type("Microsoft.Compute/virtualMachineScaleSets")):
+        if document.hidden.get("principalId") == principal_id:
             return document
     return None
 

@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from lab.cloud.azure.errors import ArmError, invalid_reference, unsupported
 from lab.cloud.azure.schema import network_interface, user_assigned_identity
-from lab.cloud.azure.schema.base import Located, Part, Put, TypeSpec
+from lab.cloud.azure.schema.base import Located, Part, Put, Settings, TypeSpec
 from lab.cloud.azure.schema.disks import check_disk
 from lab.cloud.azure.schema.ssh_keys import check_keys
 from lab.cloud.azure.sizes import known_sizes
@@ -205,13 +205,8 @@ def check(put: Put) -> None:
     put.hidden = dict(put.old.hidden) if put.old else {"vmId": str(uuid.uuid4()), "power": "running"}
     custom_data = properties["osProfile"].pop("customData", None)
     if custom_data is not None:
-        put.hidden["customData"] = _custom_data(custom_data)
-    image = properties["storageProfile"]["imageReference"]["id"]
-    if image.lower() not in {known.lower() for known in put.settings.images}:
-        known = ", ".join(sorted(put.settings.images)) or "none"
-        raise ArmError(
-            404, "GalleryImageNotFound", f"The gallery image {image} is not available in the lab, which has: {known}."
-        )
+        put.hidden["customData"] = decodable(custom_data)
+    check_image(put.settings, properties["storageProfile"]["imageReference"]["id"])
     interface = put.find(properties["networkProfile"]["networkInterfaces"][0]["id"], type=network_interface.TYPE)
     put.same_region(interface)
     holder = network_interface.machine_of(put.store, interface.id)
@@ -239,8 +234,25 @@ def _give_principal(put: Put) -> None:
         identity["tenantId"] = put.settings.tenant
 
 
+def check_image(settings: Settings, image: str) -> None:
+    """Refuse an image that no gallery has."""
+    if image.lower() not in {known.lower() for known in settings.images}:
+        known = ", ".join(sorted(settings.images)) or "none"
+        raise ArmError(
+            404, "GalleryImageNotFound", f"The gallery image {image} is not available in the lab, which has: {known}."
+        )
+
+
 def _check_size(put: Put, properties: dict[str, Any]) -> None:
-    wanted, sizes = properties["hardwareProfile"]["vmSize"], known_sizes()
+    wanted = properties["hardwareProfile"]["vmSize"]
+    check_size(wanted, properties["storageProfile"]["osDisk"])
+    if put.old and put.old.body["properties"]["hardwareProfile"]["vmSize"] != wanted:
+        raise unsupported(f"{put.id.name}: the lab does not resize a machine; Azure restarts it. Replace the machine.")
+
+
+def check_size(wanted: str, disk: dict[str, Any]) -> None:
+    """Refuse a size that does not exist, or that cannot hold the system disk."""
+    sizes = known_sizes()
     if wanted not in sizes:
         raise ArmError(
             400,
@@ -249,11 +261,8 @@ def _check_size(put: Put, properties: dict[str, Any]) -> None:
             f"{','.join(sorted(sizes))}.",
             target="vmSize",
         )
-    if put.old and put.old.body["properties"]["hardwareProfile"]["vmSize"] != wanted:
-        raise unsupported(f"{put.id.name}: the lab does not resize a machine; Azure restarts it. Replace the machine.")
-    settings = properties["storageProfile"]["osDisk"].get("diffDiskSettings")
     size = sizes[wanted]
-    if settings and not (size.temp_gib or size.local_ssd_gib):
+    if disk.get("diffDiskSettings") and not (size.temp_gib or size.local_ssd_gib):
         raise ArmError(
             400,
             "OperationNotAllowed",
@@ -262,7 +271,8 @@ def _check_size(put: Put, properties: dict[str, Any]) -> None:
         )
 
 
-def _custom_data(text: str) -> str:
+def decodable(text: str) -> str:
+    """Return custom data as it was given; refuse what is no base64, or too large."""
     try:
         decoded = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as problem:

@@ -1,0 +1,50 @@
+"""Guard of pools' sizes, which belong to the autoscaler and to operators, not to the program.
+
+The program declares the size that a pool is made with and ignores it from then on. Where a cloud takes a group's size
+with every other change, such as a tag, the engine sends the one that the state has. After a refresh, with which
+``longhaul up`` begins, that is the live one. Without it, it is an older one, and a lower one would delete machines that
+are in the middle of a job.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from pulumi import ResourceHook, ResourceHookArgs, ResourceHookBinding
+
+from clouds.base.errors import CloudError
+from components.control_plane.replacement import RefusedError
+
+
+def never_lower(
+    resource: str, *, group: str, live: Callable[[], int | None], sent: Callable[[ResourceHookArgs], int | None]
+) -> ResourceHookBinding:
+    """Return a hook that refuses an update of a pool's group with a lower size than the live one.
+
+    ``resource`` and ``group`` are the group's names in the program and in its cloud. ``live`` returns its size in the
+    cloud, ``sent`` the one that the update sends; None where there is none.
+    """
+
+    async def before_update(args: ResourceHookArgs) -> None:
+        size = sent(args)
+        if size is None:
+            return
+        try:
+            now = await asyncio.to_thread(live)
+        except CloudError as error:
+            raise RefusedError(f"{group} stays as it is: its size is not known ({error}). Try again later.") from error
+        check(group, sent=size, live=now)
+
+    return ResourceHookBinding(before_update=[ResourceHook(f"{resource}-keeps-its-size", before_update)])
+
+
+def check(group: str, *, sent: int, live: int | None) -> None:
+    """Raise ``RefusedError`` when an update would lower a group's size."""
+    if live is None or sent >= live:
+        return
+    raise RefusedError(
+        f"{group} stays as it is: it has {live} machines now, and this update would leave {sent}.\n"
+        "The state has an older size: run `longhaul up`, which reads the clouds first, or `pulumi up --refresh`. To "
+        "make the pool smaller, drain its nodes and resize the group in its cloud."
+    )

@@ -1,0 +1,279 @@
+"""Scale sets: launches, updates, reimages, evicts and deletes their instances, in background tasks.
+
+learn.microsoft.com/rest/api/compute/virtual-machine-scale-sets and …/virtual-machine-scale-set-vms. An operation's
+instances carry its id, so that it goes on after a restart of the daemon.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from lab.cloud.azure import deletion
+from lab.cloud.azure.errors import ArmError, invalid, unsupported
+from lab.cloud.azure.machines import Machines, provisioning_error
+from lab.cloud.azure.operations import Operations
+from lab.cloud.azure.schema import scale_set_limits
+from lab.cloud.azure.schema.base import Part, TypeSpec
+from lab.cloud.azure.schema.occupancy import free
+from lab.cloud.azure.schema.scale_set_instance import (
+    INSTANCE,
+    INTERFACE,
+    TYPE,
+    TYPES,
+    disk,
+    group_of,
+    instances,
+    interface_id,
+    is_protected,
+    leaving,
+    model,
+    new,
+    next_zone,
+    present,
+)
+from lab.cloud.store import Document, Store
+
+EVERY = "*"
+"""Stands for all instances in a list of ids."""
+
+
+class Chosen(Part):
+    """The body of an action on instances."""
+
+    instance_ids: list[str] | None = Field(default=None, min_length=1)
+
+
+class ScaleSets:
+    """Brings each scale set to its capacity, and its instances to what is asked of them."""
+
+    def __init__(self, *, store: Store, machines: Machines, operations: Operations) -> None:
+        self._store = store
+        self._machines = machines
+        self._operations = operations
+
+    def written(self, group: Document) -> str:
+        """Start the operation of a set that was put, and return it; it ends when the set has its capacity."""
+        operation = self._operations.start(resource_id=group.id)
+        found, wanted = present(self._store, group.id), group.body["sku"]["capacity"]
+        with self._store.transaction():
+            self._set(group.id, state="Updating" if "state" in group.hidden else "Creating")
+            self._end(leaving(found, len(found) - wanted), operation)
+            for _ in range(wanted - len(found)):
+                self._launch(group.id, operation)
+        return self._follow(group.id, operation)
+
+    def deleted(self, document: Document, types: dict[str, TypeSpec]) -> str:
+        """Start the deletion of a set or of one instance, and return its operation."""
+        if document.type == INSTANCE:
+            return self._delete(group_of(document), [document])
+        operation = self._operations.start(resource_id=document.id)
+        self._set(document.id, state="Deleting")
+        self._machines.spawn(self._remove(document.id, operation, types))
+        return operation
+
+    async def removed(self, resource_group: Document, types: dict[str, TypeSpec]) -> None:
+        """Delete all sets of a resource group, and wait until they are gone."""
+        for group in self._store.below(resource_group.id):
+            if group.type == TYPE:
+                operation = self._operations.start(resource_id=group.id)
+                self._set(group.id, state="Deleting")
+                await self._remove(group.id, operation, types)
+
+    def act(self, document: Document, action: str, body: Any) -> str | None:
+        """Start an action on a set or on one instance, and return its operation; None when it has none.
+
+        Raises:
+            ArmError: 400 for an action that the lab does not have, or for unknown instances; 409 for protected ones.
+        """
+        name = action.lower()
+        if document.type == INSTANCE:
+            if name == "simulateeviction":
+                self._evict(document)
+                return None
+            return self._reimage(document.id, group_of(document), [document])
+        if name == "delete":
+            return self._delete(document.id, self._chosen(document, body, required=True))
+        if name == "manualupgrade":
+            return self._upgrade(document, _unprotected(self._chosen(document, body, required=True)))
+        if name == "reimage":
+            return self._reimage(document.id, document.id, _unprotected(self._chosen(document, body, required=False)))
+        raise unsupported(f"The lab has no action '{action}' on scale sets.")
+
+    def resume(self, types: dict[str, TypeSpec]) -> None:
+        """Continue what was under way before a restart of the daemon."""
+        for operation, record in self._operations.pending().items():
+            document = self._store.get(record["resource"])
+            if document is None or document.type not in TYPES:
+                continue
+            if document.hidden.get("state") == "Deleting" and document.type == TYPE:
+                self._machines.spawn(self._remove(document.id, operation, types))
+            else:
+                self._follow(document.id, operation)
+
+    def _launch(self, group_id: str, operation: str) -> None:
+        group = self._known(group_id)
+        profile = group.body["properties"]["virtualMachineProfile"]["networkProfile"]
+        wanted = profile["networkInterfaceConfigurations"][0]["properties"]["ipConfigurations"]
+        subnet = self._known(wanted[0]["properties"]["subnet"]["id"])
+        addresses = [str(address) for address in free(self._store, subnet)[: len(wanted)]]
+        zone = next_zone(group, present(self._store, group.id))
+        body, hidden, interface = new(group, zone, addresses)
+        instance = f"{group.id}/virtualMachines/{body['instanceId']}"
+        error = scale_set_limits.not_allocated(self._store, body["sku"]["name"])
+        if error:
+            failed = {"state": "Failed", "power": "deallocated", "unallocated": True}
+            hidden |= {**failed, "error": error.document()["error"]}
+        self._store.put(instance, type=INSTANCE, body=body, hidden={**hidden, "operation": operation})
+        self._store.put(interface_id(instance), type=INTERFACE, body=interface)
+        self._set(group.id, next=group.hidden["next"] + 1)
+
+    def _delete(self, group_id: str, chosen: Sequence[Document]) -> str:
+        """Delete instances; the set's capacity is then so much lower."""
+        operation = self._operations.start(resource_id=group_id)
+        group, here = self._known(group_id), [one for one in chosen if not one.hidden.get("deleting")]
+        sku = {**group.body["sku"], "capacity": group.body["sku"]["capacity"] - len(here)}
+        with self._store.transaction():
+            self._store.put(group.id, type=TYPE, body={**group.body, "sku": sku})
+            self._end(chosen, operation)
+        return self._follow(group_id, operation)
+
+    def _end(self, chosen: Sequence[Document], operation: str) -> None:
+        for one in chosen:
+            self._set(one.id, state="Deleting", power="deallocated", deleting=True, operation=operation)
+
+    def _upgrade(self, group: Document, chosen: Sequence[Document]) -> str:
+        """Give instances the set's model. Their system disks stay until they are reimaged."""
+        operation = self._operations.start(resource_id=group.id)
+        with self._store.transaction():
+            for one in chosen:
+                name = one.body["properties"]["osProfile"]["computerName"]
+                newest = model(group, instance=one.id, computer_name=name)
+                kept = {k: v for k, v in one.body["properties"].items() if k == "protectionPolicy"}
+                body = {**one.body, **newest, "properties": {**newest["properties"], **kept}}
+                self._store.put(one.id, type=INSTANCE, body=body)
+                self._set(one.id, state="Updating", model=group.hidden["model"], operation=operation)
+        return self._follow(group.id, operation)
+
+    def _reimage(self, resource_id: str, group_id: str, chosen: Sequence[Document]) -> str:
+        """Give instances fresh system disks of the set's model. They stay the same machines otherwise: name, number,
+        addresses, ``vmId``; and reimaging alone does not make a model count as applied (Azure/azure-cli#28008)."""
+        operation, group = self._operations.start(resource_id=resource_id), self._known(group_id)
+        with self._store.transaction():
+            for one in chosen:
+                fresh = {**disk(group), "generation": f"{one.hidden['vmId']}-{operation}"}
+                self._set(one.id, state="Updating", power="running", operation=operation, **fresh)
+        return self._follow(resource_id, operation)
+
+    def _evict(self, one: Document) -> None:
+        """Take a Spot instance back, as its set's eviction policy says: learn.microsoft.com/rest/api/compute/
+        virtual-machine-scale-set-vms/simulate-eviction, within 30 minutes there and at once here."""
+        group = self._known(group_of(one))
+        profile = group.body["properties"]["virtualMachineProfile"]
+        if profile["priority"] != "Spot":
+            raise ArmError(409, "OperationNotAllowed", f"{one.body['name']} is not an Azure Spot machine.")
+        if profile.get("evictionPolicy", "Deallocate") == "Delete":
+            self._delete(group.id, [one])
+        else:
+            self._machines.power(one, "deallocated")
+
+    def _chosen(self, group: Document, body: Any, *, required: bool) -> list[Document]:
+        try:
+            ids = Chosen.model_validate(body or {}).instance_ids
+        except ValidationError as problem:
+            raise invalid(f"{group.name}: {problem.errors(include_url=False, include_input=False)}") from problem
+        if ids is None and required:
+            raise invalid("Required parameter 'instanceIds' is missing (null).", target="instanceIds")
+        found = {one.body["instanceId"]: one for one in instances(self._store, group.id)}
+        if ids is None or EVERY in ids:
+            return list(found.values())
+        unknown = [one for one in ids if one not in found]
+        if unknown:
+            text = f"The provided instanceId {unknown[0]} is not an active Virtual Machine Scale Set VM instanceId."
+            raise invalid(text, target="instanceIds")
+        return [found[one] for one in dict.fromkeys(ids)]
+
+    def _follow(self, resource_id: str, operation: str) -> str:
+        self._machines.spawn(self._finish(resource_id, operation))
+        return operation
+
+    async def _finish(self, resource_id: str, operation: str) -> None:
+        """Wait for an operation's instances, then end it."""
+        document = self._known(resource_id)
+        group_id = document.id if document.type == TYPE else group_of(document)
+        mine = [one for one in instances(self._store, group_id) if one.hidden.get("operation") == operation]
+        problems = [problem for problem in await asyncio.gather(*map(self._settle, mine)) if problem]
+        group = self._store.get(group_id)
+        others = [one for one, begun in self._operations.pending().items() if begun["resource"] == document.id]
+        if group and document.type == TYPE and group.hidden.get("state") != "Deleting" and others == [operation]:
+            self._set(group_id, state="Failed" if problems else "Succeeded")
+        if problems:
+            self._operations.fail(operation, problems[0])
+        else:
+            self._operations.succeed(operation)
+
+    async def _settle(self, one: Document) -> ArmError | None:
+        """Wait until an instance is as it should be, and return the error that kept it from that."""
+        if one.hidden.get("deleting"):
+            return await self._gone(one)
+        if one.hidden.get("unallocated"):
+            return _error(one.hidden["error"])
+        settled = await self._machines.reported(one.id)
+        now = self._store.get(one.id)
+        if now is None or now.hidden.get("deleting"):
+            return ArmError(409, "OperationPreempted", "A later deletion took over.")
+        if settled.reported or now.hidden["power"] != "running":
+            self._set(one.id, state="Succeeded", error=None)
+            return None
+        error = provisioning_error(now, settled)
+        self._set(one.id, state="Failed", error=error.document()["error"])
+        return error
+
+    async def _gone(self, one: Document) -> ArmError | None:
+        try:
+            await self._machines.gone(one.id)
+        except TimeoutError as problem:
+            return ArmError(409, "OperationNotAllowed", str(problem))
+        with self._store.transaction():
+            self._store.delete(interface_id(one.id))
+            self._store.delete(one.id)
+        return None
+
+    async def _remove(self, group_id: str, operation: str, types: dict[str, TypeSpec]) -> None:
+        with self._store.transaction():
+            self._end(instances(self._store, group_id), operation)
+        found = instances(self._store, group_id)
+        problems = [problem for problem in await asyncio.gather(*map(self._settle, found)) if problem]
+        group = self._store.get(group_id)
+        if problems:
+            self._operations.fail(operation, problems[0])
+            return
+        if group:
+            deletion.remove(types, self._store, group)
+        self._operations.succeed(operation)
+
+    def _known(self, resource_id: str) -> Document:
+        found = self._store.get(resource_id)
+        if found is None:
+            raise LookupError(f"{resource_id} is gone")
+        return found
+
+    def _set(self, resource_id: str, **values: Any) -> None:
+        document = self._known(resource_id)
+        hidden = {key: value for key, value in {**document.hidden, **values}.items() if value is not None}
+        self._store.put(document.id, type=document.type, body=document.body, hidden=hidden)
+
+
+def _unprotected(chosen: list[Document]) -> list[Document]:
+    """Return the instances, unless one is protected from what is done to its set."""
+    for one in chosen:
+        if is_protected(one, "protectFromScaleSetActions"):
+            raise ArmError(409, "OperationNotAllowed", f"{one.body['name']} is protected from scale set actions.")
+    return chosen
+
+
+def _error(said: Mapping[str, str]) -> ArmError:
+    return ArmError(409, said["code"], said["message"])

@@ -1,0 +1,157 @@
+"""Body of a scale set: learn.microsoft.com/rest/api/compute/virtual-machine-scale-sets/create-or-update."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from lab.cloud.azure.schema import virtual_machine
+from lab.cloud.azure.schema.base import Located, Part, Ref
+from lab.cloud.azure.schema.subnet import SubnetRef
+
+LARGEST_SET = 1000
+LARGEST_PLACEMENT_GROUP = 100
+"""Most machines of a set, and of one in a single placement group: learn.microsoft.com/azure/
+virtual-machine-scale-sets/virtual-machine-scale-sets-placement-groups."""
+MOST_ADDRESSES = 256
+"""Most addresses of an interface: learn.microsoft.com/azure/azure-resource-manager/management/
+azure-subscription-service-limits, "Networking limits"."""
+
+
+class Sku(Part):
+    """Size of the machines, and their number."""
+
+    name: str
+    tier: Literal["Standard"] = "Standard"
+    capacity: int = Field(ge=0, le=LARGEST_SET)
+
+
+class UpgradePolicy(Part):
+    """Effect of a changed model on instances: none, until somebody asks for it."""
+
+    mode: Literal["Manual"]
+
+
+class AddressProperties(Part):
+    """One address of an instance's interface; the cloud chooses it."""
+
+    primary: bool = False
+    subnet: SubnetRef
+    private_ip_address_version: Literal["IPv4"] = Field(default="IPv4", alias="privateIPAddressVersion")
+
+
+class AddressConfiguration(Part):
+    """A named address."""
+
+    name: str
+    properties: AddressProperties
+
+
+class InterfaceProperties(Part):
+    """Settings of the instances' interface."""
+
+    primary: Literal[True] = True
+    enable_accelerated_networking: bool = False
+    """It makes no difference in the lab."""
+    enable_ip_forwarding: Literal[False] = Field(default=False, alias="enableIPForwarding")
+    disable_tcp_state_tracking: Literal[False] = False
+    network_security_group: Ref | None = None
+    ip_configurations: list[AddressConfiguration] = Field(min_length=1, max_length=MOST_ADDRESSES)
+
+
+class InterfaceConfiguration(Part):
+    """The instances' interface."""
+
+    name: str
+    properties: InterfaceProperties
+
+
+class NetworkProfile(Part):
+    """Interfaces of an instance; the lab's machines have one."""
+
+    network_interface_configurations: list[InterfaceConfiguration] = Field(min_length=1, max_length=1)
+
+
+class OsDisk(Part):
+    """The system disk."""
+
+    create_option: Literal["FromImage"]
+    caching: Literal["None", "ReadOnly", "ReadWrite"] | None = None
+    disk_size_gb: int | None = Field(default=None, alias="diskSizeGB", ge=1)
+    diff_disk_settings: virtual_machine.DiffDiskSettings | None = None
+    managed_disk: virtual_machine.ManagedDisk | None = None
+    os_type: Literal["Linux"] | None = None
+    write_accelerator_enabled: Literal[False] = False
+
+
+class StorageProfile(Part):
+    """Image and disks."""
+
+    image_reference: virtual_machine.ImageReference
+    os_disk: OsDisk
+    data_disks: list[dict[str, Any]] = Field(default_factory=list, max_length=0)
+    disk_controller_type: Literal["SCSI", "NVMe"] | None = None
+
+
+class OsProfile(Part):
+    """Settings of an instance's first boot."""
+
+    computer_name_prefix: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]{0,57}$")
+    admin_username: str
+    custom_data: str | None = None
+    """Base64; write-only."""
+    linux_configuration: virtual_machine.LinuxConfiguration
+    allow_extension_operations: bool = True
+
+
+class BillingProfile(Part):
+    """Highest price of a Spot machine in US dollars an hour; -1 for the ordinary price."""
+
+    max_price: float
+
+
+class Profile(Part):
+    """The model of an instance."""
+
+    priority: Literal["Regular", "Spot"] = "Regular"
+    eviction_policy: Literal["Deallocate", "Delete"] | None = None
+    billing_profile: BillingProfile | None = None
+    os_profile: OsProfile
+    storage_profile: StorageProfile
+    network_profile: NetworkProfile
+    security_profile: virtual_machine.SecurityProfile | None = None
+    diagnostics_profile: virtual_machine.DiagnosticsProfile | None = None
+
+
+class Properties(Part):
+    """Properties of a scale set."""
+
+    orchestration_mode: Literal["Uniform"]
+    """The lab has no flexible sets, so a program must say which it means."""
+    overprovision: Literal[False]
+    """Azure's default is true; the lab makes no spare instances."""
+    upgrade_policy: UpgradePolicy
+    single_placement_group: bool = True
+    platform_fault_domain_count: int = Field(default=5, ge=1, le=5)
+    """It makes no difference in the lab: all machines are on one host."""
+    zone_balance: Literal[False] | None = None
+    do_not_run_extensions_on_overprovisioned_vms: Literal[False] = Field(
+        default=False, alias="doNotRunExtensionsOnOverprovisionedVMs"
+    )
+    virtual_machine_profile: Profile
+
+
+class Identity(Part):
+    """The identity that all instances can act as."""
+
+    type: Literal["SystemAssigned"]
+
+
+class ScaleSet(Located):
+    """A scale set."""
+
+    sku: Sku
+    zones: list[str] | None = Field(default=None, min_length=1)
+    identity: Identity | None = None
+    properties: Properties

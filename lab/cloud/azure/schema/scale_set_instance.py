@@ -1,0 +1,231 @@
+"""Instances of scale sets, and their interfaces.
+
+learn.microsoft.com/rest/api/compute/virtual-machine-scale-set-vms. An instance's document has the form of a virtual
+machine's, so that the world and the metadata service treat both alike.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import Field
+
+from lab.cloud.azure.errors import invalid, not_found, unsupported
+from lab.cloud.azure.schema.base import Body, Part, Put, TypeSpec
+from lab.cloud.store import Document, Store
+
+TYPE = "Microsoft.Compute/virtualMachineScaleSets"
+INSTANCE = f"{TYPE}/virtualMachines"
+INTERFACE = f"{INSTANCE}/networkInterfaces"
+TYPES = (TYPE, INSTANCE)
+LISTED = {f"{TYPE}/networkInterfaces": INTERFACE}
+"""Types that exist only as a list, and the type of what they list."""
+DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+"""An instance's number in its computer name is six digits to the base 36:
+learn.microsoft.com/azure/virtual-machine-scale-sets/virtual-machine-scale-sets-instance-ids."""
+
+
+class Protection(Part):
+    """Protection of an instance: learn.microsoft.com/azure/virtual-machine-scale-sets/
+    virtual-machine-scale-sets-instance-protection."""
+
+    protect_from_scale_in: bool | None = None
+    protect_from_scale_set_actions: bool = False
+
+
+class Properties(Part):
+    """Properties of an instance that can be changed."""
+
+    protection_policy: Protection = Field(default_factory=Protection)
+
+
+class Instance(Body):
+    """The body of a PUT of an instance; the lab takes its protection only."""
+
+    location: str | None = None
+    tags: None = None
+    properties: Properties
+
+
+class Nothing(Body):
+    """Body of a resource that cannot be put."""
+
+
+def check(put: Put) -> None:
+    """Set the protection of an instance that exists."""
+    if put.old is None:
+        raise not_found(put.id.text)
+    policy = put.body["properties"]["protectionPolicy"]
+    if policy["protectFromScaleSetActions"] and policy.get("protectFromScaleIn") is False:
+        raise invalid("protectFromScaleIn cannot be false when protectFromScaleSetActions is true.")
+    policy["protectFromScaleIn"] = policy["protectFromScaleSetActions"] or policy.get("protectFromScaleIn", False)
+    put.hidden = put.old.hidden
+    put.body = {**put.old.body, "properties": {**put.old.body["properties"], "protectionPolicy": policy}}
+
+
+def _read_only(put: Put) -> None:
+    raise unsupported(f"{put.id.text}: interfaces of scale sets can only be read; change the set.")
+
+
+def view(store: Store, document: Document) -> dict[str, Any]:
+    """Return the instance's id, and whether it has its set's newest model."""
+    group = store.get(group_of(document))
+    latest = group is not None and group.hidden["model"] == document.hidden["model"]
+    return {
+        "vmId": document.hidden["vmId"],
+        "latestModelApplied": latest,
+        "modelDefinitionApplied": "VirtualMachineScaleSet",
+    }
+
+
+def group_of(document: Document) -> str:
+    """Return the id of the set that an instance is in."""
+    return document.id.rsplit("/", 2)[0]
+
+
+def interface_id(instance: str) -> str:
+    """Return the id of an instance's interface."""
+    return f"{instance}/networkInterfaces/primary"
+
+
+def instances(store: Store, group: str) -> list[Document]:
+    """Return all instances of a set by their number, those being deleted included."""
+    found = [one for one in store.below(f"{group}/virtualMachines") if one.type == INSTANCE]
+    return sorted(found, key=number)
+
+
+def present(store: Store, group: str) -> list[Document]:
+    """Return the instances that count as the set's capacity: all that are not being deleted."""
+    return [one for one in instances(store, group) if not one.hidden.get("deleting")]
+
+
+def number(instance: Document) -> int:
+    """Return the number of an instance in its set, which is never given again."""
+    return int(instance.body["instanceId"])
+
+
+def zone_of(instance: Document) -> str:
+    """Return the zone of an instance; empty when its set has none."""
+    return str((instance.body.get("zones") or [""])[0])
+
+
+def is_protected(instance: Document, policy: str) -> bool:
+    """Return whether an instance has a protection."""
+    return bool(instance.body["properties"].get("protectionPolicy", {}).get(policy))
+
+
+def may_leave(found: Sequence[Document]) -> list[Document]:
+    """Return the instances that a lower capacity may remove: those without protection from scale-in."""
+    return [one for one in found if not is_protected(one, "protectFromScaleIn")]
+
+
+def leaving(found: Sequence[Document], count: int) -> list[Document]:
+    """Choose the instances that a lower capacity removes: zones are balanced, then those with the highest numbers go,
+    the protected ones never (learn.microsoft.com/azure/virtual-machine-scale-sets/
+    virtual-machine-scale-sets-scale-in-policy, "Default")."""
+    held, left = Counter(map(zone_of, found)), may_leave(found)
+    chosen: list[Document] = []
+    while left and len(chosen) < count:
+        fullest = max(held[zone_of(one)] for one in left)
+        last = max((one for one in left if held[zone_of(one)] == fullest), key=number)
+        chosen.append(last)
+        left.remove(last)
+        held[zone_of(last)] -= 1
+    return chosen
+
+
+def next_zone(group: Document, found: Sequence[Document]) -> str:
+    """Return the zone for the next instance: the one with the fewest; empty when the set has none."""
+    held = Counter(map(zone_of, found))
+    zones: list[str] = group.body.get("zones", [""])
+    return min(zones, key=lambda zone: held[zone])
+
+
+def new(group: Document, zone: str, addresses: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """Return the body and the hidden part of a set's next instance, and the body of its interface."""
+    index = group.hidden["next"]
+    instance = f"{group.id}/virtualMachines/{index}"
+    name = f"{group.body['properties']['virtualMachineProfile']['osProfile']['computerNamePrefix']}{_digits(index)}"
+    body = {
+        "name": f"{group.name}_{index}",
+        "instanceId": str(index),
+        "location": group.body["location"],
+        **({"zones": [zone]} if zone else {}),
+        **model(group, instance=instance, computer_name=name),
+    }
+    hidden = {"vmId": str(uuid.uuid4()), "power": "running", "state": "Creating", **disk(group)}
+    return body, {**hidden, "model": group.hidden["model"]}, _interface(group, instance, addresses)
+
+
+def model(group: Document, *, instance: str, computer_name: str) -> dict[str, Any]:
+    """Return the part of an instance that comes from its set's model."""
+    profile = group.body["properties"]["virtualMachineProfile"]
+    login = {key: value for key, value in profile["osProfile"].items() if key != "computerNamePrefix"}
+    kept = ("storageProfile", "securityProfile", "diagnosticsProfile")
+    return {
+        "sku": {key: group.body["sku"][key] for key in ("name", "tier")},
+        "tags": group.body.get("tags", {}),
+        "properties": {
+            **{key: profile[key] for key in kept if key in profile},
+            "hardwareProfile": {"vmSize": group.body["sku"]["name"]},
+            "osProfile": {"computerName": computer_name, **login},
+            "networkProfile": {"networkInterfaces": [{"id": interface_id(instance), "properties": {"primary": True}}]},
+        },
+    }
+
+
+def disk(group: Document) -> dict[str, str]:
+    """Return what a fresh system disk of a set's machine has: image and custom data."""
+    storage = group.body["properties"]["virtualMachineProfile"]["storageProfile"]
+    return {"image": storage["imageReference"]["id"], "customData": group.hidden.get("customData", "")}
+
+
+def _interface(group: Document, instance: str, addresses: Sequence[str]) -> dict[str, Any]:
+    (wanted,) = group.body["properties"]["virtualMachineProfile"]["networkProfile"]["networkInterfaceConfigurations"]
+    settings = wanted["properties"]
+    # The machine's own address first, as everywhere in the lab.
+    ordered = sorted(settings["ipConfigurations"], key=lambda one: not one["properties"]["primary"])
+    configurations = [
+        {
+            "name": one["name"],
+            "id": f"{interface_id(instance)}/ipConfigurations/{one['name']}",
+            "properties": {
+                "privateIPAddress": address,
+                "privateIPAllocationMethod": "Dynamic",
+                "privateIPAddressVersion": "IPv4",
+                "primary": index == 0,
+                "subnet": {"id": one["properties"]["subnet"]["id"]},
+                "provisioningState": "Succeeded",
+            },
+        }
+        for index, (one, address) in enumerate(zip(ordered, addresses, strict=True))
+    ]
+    rules = settings.get("networkSecurityGroup")
+    return {
+        "properties": {
+            "primary": True,
+            "ipConfigurations": configurations,
+            "virtualMachine": {"id": instance},
+            "enableAcceleratedNetworking": settings["enableAcceleratedNetworking"],
+            "enableIPForwarding": False,
+            **({"networkSecurityGroup": rules} if rules else {}),
+        }
+    }
+
+
+def _digits(index: int) -> str:
+    text = ""
+    for _ in range(6):
+        index, rest = divmod(index, len(DIGITS))
+        text = DIGITS[rest] + text
+    return text
+
+
+SPECS = (
+    TypeSpec(type=INSTANCE, model=Instance, check=check, view=view, parent=TYPE),
+    TypeSpec(type=INTERFACE, model=Nothing, check=_read_only, parent=INSTANCE),
+    TypeSpec(type=next(iter(LISTED)), model=Nothing, check=_read_only, parent=TYPE),
+)
