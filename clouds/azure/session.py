@@ -59,11 +59,16 @@ class Session:
     """Authorised requests to one audience."""
 
     def __init__(
-        self, audience: str, *, credential: Callable[[], Any] | None = None, headers: Mapping[str, str] | None = None
+        self,
+        audience: str,
+        *,
+        credential: Callable[[], Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+        tries: int = TRIES,
     ) -> None:
-        """``credential`` returns a credential of azure-identity at the first request; ``headers`` go with each
-        request."""
-        self._audience = audience
+        """``credential`` returns a credential of azure-identity at the first request; ``headers`` go with each request;
+        ``tries`` is the number of repeats after an answer with an error that passes."""
+        self._audience, self._tries = audience, tries
         self._made = credential or _default_credential
         self._headers = dict(headers or {})
 
@@ -74,7 +79,7 @@ class Session:
 
         # Half a minute in all, so that what is awaited for ten minutes is not given up for a connection that fails.
         retry = RetryPolicy(
-            retry_total=TRIES, retry_connect=TRIES, retry_read=TRIES, retry_status=TRIES, retry_backoff_factor=1
+            retry_total=TRIES, retry_connect=TRIES, retry_read=TRIES, retry_status=self._tries, retry_backoff_factor=1
         )
         return PipelineClient(self._audience, policies=[retry], transport=transport())
 

@@ -16,15 +16,18 @@ from lab.cloud.aws.cloud import AwsCloud
 from lab.cloud.azure import access, arm, blob_data, identity, vault_data
 from lab.cloud.azure.attested import Attester
 from lab.cloud.azure.blobs import BlobStore
+from lab.cloud.azure.changes import Changes
 from lab.cloud.azure.firewall import Peer
 from lab.cloud.azure.follower import Follower
 from lab.cloud.azure.gateways import Gateways
 from lab.cloud.azure.machines import Machines
 from lab.cloud.azure.metadata import Metadata
 from lab.cloud.azure.operations import Operations
+from lab.cloud.azure.registry import known_types
 from lab.cloud.azure.schema.base import Settings
 from lab.cloud.azure.secrets import SecretStore
 from lab.cloud.azure.world import build_world
+from lab.cloud.delays import Delays
 from lab.cloud.pki import ensure_pki
 from lab.cloud.store import Store
 from lab.desired import Hypervisor, World
@@ -65,9 +68,11 @@ class Cloud:
         subscription: str = SUBSCRIPTION,
         tenant: str = TENANT,
         regions: Sequence[str] = (),
+        delays: Delays | None = None,
     ) -> None:
         """``images`` maps an image id, as in a machine's ``imageReference.id`` or a launch template's ``ImageId``, to
-        the ``image`` by which the hypervisor knows it. ``regions``: the environment's regions on AWS."""
+        the ``image`` by which the hypervisor knows it. ``regions``: the environment's regions on AWS. ``delays``:
+        those of Azure's operations; left out, there are none."""
         state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._state = state_dir
         self._settings = Settings(tenant=tenant, subscription=subscription, images=dict(images))
@@ -93,11 +98,13 @@ class Cloud:
             store=self.store,
             identity=self._identity,
             machines=self._machines,
-            gateways=Gateways(
+            gateways=Gateways(store=self.store, hypervisor=hypervisor),
+            changes=Changes(
                 store=self.store,
-                hypervisor=hypervisor,
+                types=known_types(),
                 follower=self._follower,
                 operations=operations,
+                delays=delays or Delays(),
                 spawn=self._machines.spawn,
             ),
             operations=operations,

@@ -10,11 +10,14 @@ from typing import Any
 
 from aiohttp import web
 
-from lab.cloud.azure import access, deletion, gateways, queries, shared_keys
+from lab.cloud.azure import access, deletion, queries, shared_keys
 from lab.cloud.azure.actions import Actions
+from lab.cloud.azure.changes import DURATIONS_S, Changes
 from lab.cloud.azure.errors import ArmError, group_not_found, not_found
+from lab.cloud.azure.gateways import Gateways
 from lab.cloud.azure.identity import Identity, TokenError
 from lab.cloud.azure.ids import GROUP_TYPE, InvalidIdError, ResourceId, parse_id
+from lab.cloud.azure.locks import free
 from lab.cloud.azure.machines import Machines
 from lab.cloud.azure.operations import Operations, shown
 from lab.cloud.azure.puts import Puts
@@ -45,7 +48,8 @@ class ResourceManager:
         store: Store,
         identity: Identity,
         machines: Machines,
-        gateways: gateways.Gateways,
+        gateways: Gateways,
+        changes: Changes,
         operations: Operations,
         settings: Settings,
     ) -> None:
@@ -53,6 +57,7 @@ class ResourceManager:
         self._identity = identity
         self._machines = machines
         self._gateways = gateways
+        self._changes = changes
         self._operations = operations
         self._settings = settings
         self._types = known_types()
@@ -135,7 +140,7 @@ class ResourceManager:
         if request.method == "GET":
             return web.json_response(shared_keys.shown(document))
         document = shared_keys.changed(self._store, document, await _json(request))
-        headers = self._operation_headers(self._gateways.written(document), "Microsoft.Network", document)
+        headers = self._operation_headers(self._changes.written(document), "Microsoft.Network", document)
         return web.json_response(shared_keys.shown(document), headers=headers)
 
     def _put(self, resource: ResourceId, body: Any) -> web.Response:
@@ -145,8 +150,8 @@ class ResourceManager:
             operation = self._machines.created(document)
             document = self._store.get(document.id) or document
             headers = self._operation_headers(operation, "Microsoft.Compute", document, location=False)
-        if document.type in gateways.TYPES:
-            operation = self._gateways.written(document)
+        if document.type in DURATIONS_S:
+            operation = self._changes.written(document)
             document = self._store.get(document.id) or document
             headers = self._operation_headers(operation, "Microsoft.Network", document, location=False)
         return web.json_response(self._shown(document), status=201 if new else 200, headers=headers)
@@ -157,12 +162,13 @@ class ResourceManager:
                 raise group_not_found(resource.name)
             return web.Response(status=204)
         spec_of(self._types, document.type).in_use(self._store, document)
+        free(self._store, document.id, document.type, document.body)
         if document.type == virtual_machine.TYPE:
             operation = self._machines.deleted(document)
             headers = self._operation_headers(operation, "Microsoft.Compute", document)
             return web.Response(status=202, headers=headers)
-        if document.type in gateways.TYPES:
-            operation = self._gateways.deleted(document, self._types)
+        if document.type in DURATIONS_S:
+            operation = self._changes.deleted(document)
             headers = self._operation_headers(operation, "Microsoft.Network", document)
             return web.Response(status=202, headers=headers)
         if document.type == GROUP_TYPE:
@@ -183,14 +189,14 @@ class ResourceManager:
         )
 
     def resume(self) -> None:
-        """Continue what was under way before a restart of the daemon: deletions of groups, and operations of gateways
-        and machines."""
+        """Continue what was under way before a restart of the daemon: deletions of groups, changes that take
+        time, and operations of machines."""
         self._operations.prune()
         for operation, record in self._operations.pending().items():
             group = self._store.get(record["resource"])
             if group and group.type == GROUP_TYPE and group.hidden.get("state") == "Deleting":
                 self._machines.spawn(self._remove_group(group, operation))
-        self._gateways.resume(self._types)
+        self._changes.resume()
         self._machines.resume()
 
     async def _post(self, principal: access.Principal, request: web.Request, path: str) -> web.Response:

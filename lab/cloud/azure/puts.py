@@ -7,6 +7,7 @@ from typing import Any
 from lab.cloud.azure.errors import ArmError, group_not_found, invalid, not_found, unsupported
 from lab.cloud.azure.ids import ASSIGNMENT_TYPE, GROUP_TYPE, ResourceId, group_id, parse_id
 from lab.cloud.azure.immutable import check_unchanged
+from lab.cloud.azure.locks import free
 from lab.cloud.azure.registry import spec_of
 from lab.cloud.azure.schema import vault, virtual_network
 from lab.cloud.azure.schema.base import Put, Settings, TypeSpec, parse_body
@@ -41,6 +42,7 @@ class Puts:
         )
         with self._store.transaction():
             spec.check(put)
+            free(self._store, resource_id.text, spec.type, put.body)
             check_unchanged(put, spec.type)
             recovered = put.hidden.pop("recover", False)
             subnets = put.body["properties"].pop("subnets", None) if spec.type == virtual_network.TYPE else None
@@ -61,6 +63,7 @@ class Puts:
             raise unsupported(f"{spec.type}: the lab patches tags and nothing else; use PUT.")
         if not isinstance(body["tags"], dict) or not all(isinstance(value, str) for value in body["tags"].values()):
             raise invalid(f"{spec.type} '{resource_id.name}': tags must be a map from text to text.")
+        free(self._store, document.id, document.type, document.body)
         return self._store.put(document.id, type=document.type, body={**document.body, "tags": body["tags"]})
 
     def _group_takes_it(self, resource_id: ResourceId, spec: TypeSpec) -> None:
