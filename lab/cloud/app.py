@@ -17,6 +17,7 @@ from lab.cloud.azure import access, arm, blob_data, identity, vault_data
 from lab.cloud.azure.attested import Attester
 from lab.cloud.azure.blobs import BlobStore
 from lab.cloud.azure.changes import Changes
+from lab.cloud.azure.commands import Commands
 from lab.cloud.azure.firewall import Peer
 from lab.cloud.azure.follower import Follower
 from lab.cloud.azure.gateways import Gateways
@@ -89,7 +90,7 @@ class Cloud:
             claims=self._identity.claims,
         )
         self._pki = ensure_pki(state_dir / "ca", (*NAMES, *self.aws.names))
-        operations = Operations(self.store)
+        operations, delays = Operations(self.store), delays or Delays()
         self._follower = Follower(self.store, hypervisor, self._world)
         self._machines = Machines(
             store=self.store, hypervisor=hypervisor, follower=self._follower, operations=operations
@@ -98,13 +99,20 @@ class Cloud:
             store=self.store,
             identity=self._identity,
             machines=self._machines,
+            commands=Commands(
+                store=self.store,
+                hypervisor=hypervisor,
+                operations=operations,
+                delays=delays,
+                spawn=self._machines.spawn,
+            ),
             gateways=Gateways(store=self.store, hypervisor=hypervisor),
             changes=Changes(
                 store=self.store,
                 types=known_types(),
                 follower=self._follower,
                 operations=operations,
-                delays=delays or Delays(),
+                delays=delays,
                 spawn=self._machines.spawn,
             ),
             operations=operations,

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
+from lab.cloud.azure.commands import Commands
 from lab.cloud.azure.errors import ArmError, invalid, unsupported
 from lab.cloud.azure.machines import Machines, Power
 from lab.cloud.azure.render import instance_view
@@ -33,9 +34,10 @@ class RunCommand(Part):
 class Actions:
     """Starts the actions that are requested of a machine."""
 
-    def __init__(self, *, store: Store, machines: Machines) -> None:
+    def __init__(self, *, store: Store, machines: Machines, commands: Commands) -> None:
         self._store = store
         self._machines = machines
+        self._commands = commands
 
     def start(self, document: Document, action: str, body: Any) -> str:
         """Start an action and return its operation.
@@ -48,7 +50,7 @@ class Actions:
         if document.hidden.get("state") == "Deleting":
             raise ArmError(409, "OperationNotAllowed", f"{document.name} is being deleted.")
         if action == "runCommand":
-            return self._machines.command(document, _script(body))
+            return self._commands.start(document, _script(body))
         if action not in POWER:
             raise unsupported(f"The lab has no action '{action}' on virtual machines.")
         return self._machines.power(document, POWER[action], restart=action == "restart")

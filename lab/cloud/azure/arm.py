@@ -13,6 +13,7 @@ from aiohttp import web
 from lab.cloud.azure import access, deletion, queries, shared_keys
 from lab.cloud.azure.actions import Actions
 from lab.cloud.azure.changes import DURATIONS_S, Changes
+from lab.cloud.azure.commands import Commands
 from lab.cloud.azure.errors import ArmError, group_not_found, not_found
 from lab.cloud.azure.gateways import Gateways
 from lab.cloud.azure.identity import Identity, TokenError
@@ -48,6 +49,7 @@ class ResourceManager:
         store: Store,
         identity: Identity,
         machines: Machines,
+        commands: Commands,
         gateways: Gateways,
         changes: Changes,
         operations: Operations,
@@ -62,7 +64,7 @@ class ResourceManager:
         self._settings = settings
         self._types = known_types()
         self._puts = Puts(store=store, types=self._types, settings=settings)
-        self._actions = Actions(store=store, machines=machines)
+        self._actions = Actions(store=store, machines=machines, commands=commands)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answer one request; every refusal is an ARM error document."""
