@@ -21,6 +21,7 @@ from lab.cloud.azure.commands import Commands
 from lab.cloud.azure.firewall import Peer
 from lab.cloud.azure.follower import Follower
 from lab.cloud.azure.gateways import Gateways
+from lab.cloud.azure.grants import Grants
 from lab.cloud.azure.machines import Machines
 from lab.cloud.azure.metadata import Metadata
 from lab.cloud.azure.operations import Operations
@@ -115,6 +116,7 @@ class Cloud:
                 delays=delays,
                 spawn=self._machines.spawn,
             ),
+            grants=Grants(store=self.store, delays=delays, spawn=self._machines.spawn),
             operations=operations,
             settings=self._settings,
         )

@@ -16,8 +16,9 @@ from lab.cloud.azure.changes import DURATIONS_S, Changes
 from lab.cloud.azure.commands import Commands
 from lab.cloud.azure.errors import ArmError, group_not_found, not_found
 from lab.cloud.azure.gateways import Gateways
+from lab.cloud.azure.grants import Grants
 from lab.cloud.azure.identity import Identity, TokenError
-from lab.cloud.azure.ids import GROUP_TYPE, InvalidIdError, ResourceId, parse_id
+from lab.cloud.azure.ids import ASSIGNMENT_TYPE, GROUP_TYPE, InvalidIdError, ResourceId, parse_id
 from lab.cloud.azure.locks import free
 from lab.cloud.azure.machines import Machines
 from lab.cloud.azure.operations import Operations, shown
@@ -52,6 +53,7 @@ class ResourceManager:
         commands: Commands,
         gateways: Gateways,
         changes: Changes,
+        grants: Grants,
         operations: Operations,
         settings: Settings,
     ) -> None:
@@ -60,6 +62,7 @@ class ResourceManager:
         self._machines = machines
         self._gateways = gateways
         self._changes = changes
+        self._grants = grants
         self._operations = operations
         self._settings = settings
         self._types = known_types()
@@ -148,6 +151,8 @@ class ResourceManager:
     def _put(self, resource: ResourceId, body: Any) -> web.Response:
         document, new = self._puts.put(resource, body)
         headers = {}
+        if document.type == ASSIGNMENT_TYPE and new:
+            self._grants.made(document)
         if document.type == virtual_machine.TYPE:
             operation = self._machines.created(document)
             document = self._store.get(document.id) or document
@@ -199,6 +204,7 @@ class ResourceManager:
             if group and group.type == GROUP_TYPE and group.hidden.get("state") == "Deleting":
                 self._machines.spawn(self._remove_group(group, operation))
         self._changes.resume()
+        self._grants.resume()
         self._machines.resume()
 
     async def _post(self, principal: access.Principal, request: web.Request, path: str) -> web.Response:
