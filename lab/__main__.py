@@ -68,6 +68,9 @@ def _add_start(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--tools", default="", metavar="FOLDER", help="pinned tools, for the operator's PATH")
     verb.add_argument("--cloud", default="lab.cloud.app:Cloud", help=argparse.SUPPRESS)
     verb.add_argument("--boot-timeout", type=float, default=600.0, metavar="SECONDS")
+    verb.add_argument(
+        "--delays", type=float, default=0.0, metavar="FACTOR", help="share of the clouds' own delays (default: 0, none)"
+    )
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -138,6 +141,7 @@ def _config(options: argparse.Namespace) -> LabConfig:
         tools=options.tools,
         cloud=options.cloud,
         boot_timeout_s=options.boot_timeout,
+        delays=options.delays,
     )
 
 

@@ -47,6 +47,8 @@ class LabConfig:
     cloud: str = "lab.cloud.app:Cloud"
     """``module:class`` of the clouds; tests use their own."""
     boot_timeout_s: float = 600.0
+    delays: float = 0.0
+    """Factor of the times that the clouds document for their operations: 0 for none, 1 for all of them."""
 
     def plan(self, tenant: str = "") -> Plan:
         """Return the environment's ranges; ``tenant`` is its name when it is a tenant. Raises :class:`LabError` for an
@@ -82,6 +84,8 @@ class LabConfig:
         """Raise :class:`LabError` for a configuration that cannot work."""
         self.plan()
         self.api()
+        if not 0 <= self.delays <= 1:
+            raise LabError(f"--delays {self.delays}: write a factor from 0 (no delays) to 1 (those of the clouds)")
         for root in filter(None, (self.rootfs, self.bare_rootfs, self.gateway_rootfs, *self.images.values())):
             if not (Path(root).is_absolute() and (Path(root) / "usr").is_dir()):
                 raise LabError(

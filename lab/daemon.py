@@ -19,6 +19,7 @@ from aiohttp import web
 
 from components.model import load, plan
 from lab import control, hosts, operator
+from lab.cloud.delays import Delays
 from lab.config import LabConfig
 from lab.desired import Hypervisor, Network, World
 from lab.hypervisor import LabHypervisor, Settings
@@ -60,7 +61,13 @@ class CloudFactory(Protocol):
     """Makes the clouds."""
 
     def __call__(
-        self, *, state_dir: Path, hypervisor: Hypervisor, images: Mapping[str, str], regions: Sequence[str]
+        self,
+        *,
+        state_dir: Path,
+        hypervisor: Hypervisor,
+        images: Mapping[str, str],
+        regions: Sequence[str],
+        delays: Delays,
     ) -> CloudServices: ...
 
 
@@ -170,6 +177,7 @@ class Daemon:
             hypervisor=hypervisor,
             images=self._config.images,
             regions=self._config.regions,
+            delays=Delays(self._config.delays, seed=self._state.env),
         )
 
     def _depot(self) -> Path | None:

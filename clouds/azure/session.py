@@ -63,11 +63,16 @@ class Session:
     """Authorised requests to one audience."""
 
     def __init__(
-        self, audience: str, *, credential: Callable[[], Any] | None = None, headers: Mapping[str, str] | None = None
+        self,
+        audience: str,
+        *,
+        credential: Callable[[], Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+        tries: int = TRIES,
     ) -> None:
-        """``credential`` returns a credential of azure-identity at the first request; ``headers`` go with each
-        request."""
-        self._audience = audience
+        """``credential`` returns a credential of azure-identity at the first request; ``headers`` go with each request;
+        ``tries`` is the number of repeats after an answer with an error that passes."""
+        self._audience, self._tries = audience, tries
         self._made = credential or kept_credential
         self._headers = dict(headers or {})
 
@@ -75,7 +80,7 @@ class Session:
     def _client(self) -> PipelineClient[Any, Any]:
         from azure.core import PipelineClient
 
-        return PipelineClient(self._audience, policies=[retries()], transport=transport())
+        return PipelineClient(self._audience, policies=[retries(self._tries)], transport=transport())
 
     @cached_property
     def _credential(self) -> Any:
@@ -98,13 +103,14 @@ class Session:
         return str(self._credential.get_token(f"{self._audience}/.default").token)
 
 
-def retries() -> RetryPolicy[Any, Any]:
+def retries(tries: int = TRIES) -> RetryPolicy[Any, Any]:
     """Return the repeats of a request whose connection fails, or that Azure is too busy for: half a minute in all, so
-    that what is awaited for ten minutes is not given up for one of these."""
+    that what is awaited for ten minutes is not given up for one of these. ``tries`` is the number of repeats after an
+    answer of Azure's."""
     from azure.core.pipeline.policies import RetryPolicy
 
     return RetryPolicy(
-        retry_total=TRIES, retry_connect=TRIES, retry_read=TRIES, retry_status=TRIES, retry_backoff_factor=1
+        retry_total=TRIES, retry_connect=TRIES, retry_read=TRIES, retry_status=tries, retry_backoff_factor=1
     )
 
 

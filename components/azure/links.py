@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import pulumi
-from pulumi import Output, Resource
+from pulumi import Output, Resource, ResourceOptions
 
 from components.azure.account import azure_site
 from components.azure.existing import existing_gateway
@@ -34,10 +34,13 @@ class AzureLinked:
 
 
 class AzureEnd:
-    """The end of an Azure site."""
+    """The end of an Azure site. Azure makes one change of a network at a time, and one connection of a gateway, so each
+    waits for the one before."""
 
     def __init__(self, linked: AzureLinked, place: EndContext) -> None:
         self._linked, self._place = linked, place
+        self._changes: Sequence[Resource] = linked.after
+        self._connections: Sequence[Resource] = ()
 
     @property
     def side(self) -> AzurePeeringSide:
@@ -52,7 +55,11 @@ class AzureEnd:
 
     def peer(self, name: str, far: AzureEnd) -> None:
         """Connect two sites by peering."""
-        AzurePeering(name, AzurePeeringArgs(first=self.side, second=far.side), opts=self._place.opts)
+        after = [*self._changes, *far._changes]
+        made = AzurePeering(
+            name, AzurePeeringArgs(first=self.side, second=far.side, after=after), opts=self._place.opts
+        )
+        self._changes = far._changes = [made]
 
     def gateways(self) -> Sequence[Gateway]:
         """Return the one gateway."""
@@ -76,7 +83,8 @@ class AzureEnd:
                 tags=site_tags(place.environment, place.site),
                 called=place.called(own),
             )
-            AzureVpnPeer(own, args, opts=place.opts)
+            opts = ResourceOptions.merge(place.opts, ResourceOptions(depends_on=self._connections))
+            self._connections = [AzureVpnPeer(own, args, opts=opts)]
 
     @cached_property
     def _gateway(self) -> tuple[Output[str], Sequence[pulumi.Input[str]]]:
@@ -94,10 +102,11 @@ class AzureEnd:
             network_name=linked.network_name,
             subnet=place.addresses.sites[place.site].subnet("gateway"),
             tags=site_tags(place.environment, place.site),
-            after=linked.after,
+            after=self._changes,
             called=place.called(place.name),
             network_group=linked.network_group,
             subnet_id=Output.concat(linked.network_id, "/subnets/", subnet) if subnet else None,
         )
         made = AzureVpnGateway(place.name, args, opts=place.opts)
+        self._changes = [made.subnet] if made.subnet else self._changes
         return made.gateway_id, made.addresses

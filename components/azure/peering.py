@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pulumi
-from pulumi import ComponentResource, ResourceOptions
+from pulumi import ComponentResource, Resource, ResourceOptions
 from pulumi_azure_native import network
 
 
@@ -28,15 +29,18 @@ class AzurePeeringArgs:
 
     first: AzurePeeringSide
     second: AzurePeeringSide
+    after: Sequence[Resource] = ()
+    """Resources that change one of the networks, to wait for: Azure makes one change of a network at a time."""
 
 
 class AzurePeering(ComponentResource):
-    """A peering from each side; Azure makes the routes."""
+    """A peering from each side, one after the other; Azure makes the routes."""
 
     def __init__(self, name: str, args: AzurePeeringArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:azure:Peering", name, None, opts)
+        after = list(args.after)
         for near, far in ((args.first, args.second), (args.second, args.first)):
-            network.VirtualNetworkPeering(
+            half = network.VirtualNetworkPeering(
                 f"{name}-{near.site_name}",
                 virtual_network_peering_name=far.peering_name,
                 resource_group_name=near.resource_group,
@@ -47,6 +51,7 @@ class AzurePeering(ComponentResource):
                 allow_forwarded_traffic=False,
                 allow_gateway_transit=False,
                 use_remote_gateways=False,
-                opts=ResourceOptions(parent=self),
+                opts=ResourceOptions(parent=self, depends_on=after),
             )
+            after = [half]
         self.register_outputs({})

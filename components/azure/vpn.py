@@ -53,13 +53,16 @@ class AzureVpnGateway(ComponentResource):
     gateway_id: Output[str]
     addresses: tuple[Output[str], Output[str]]
     """Static public address of each instance."""
+    subnet: network.Subnet | None
+    """Subnet of the gateway, if it was made here."""
 
     def __init__(self, name: str, args: AzureVpnGatewayArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("longhaul:azure:VpnGateway", name, None, opts)
         self._name, self._args, self._child = name, args, ResourceOptions(parent=self)
         self._called = args.called or name
         first, second = self._address(0), self._address(1)
-        subnet_id = args.subnet_id or self._subnet().id
+        self.subnet = None if args.subnet_id else self._subnet()
+        subnet_id = self.subnet.id if self.subnet else args.subnet_id
         gateway = network.VirtualNetworkGateway(
             f"{name}-gateway",
             virtual_network_gateway_name=self._called,

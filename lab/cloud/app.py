@@ -16,16 +16,21 @@ from lab.cloud.aws.cloud import AwsCloud
 from lab.cloud.azure import access, arm, blob_data, identity, policy, vault_data
 from lab.cloud.azure.attested import Attester
 from lab.cloud.azure.blobs import BlobStore
+from lab.cloud.azure.changes import Changes
+from lab.cloud.azure.commands import Commands
 from lab.cloud.azure.firewall import Peer
 from lab.cloud.azure.follower import Follower
 from lab.cloud.azure.gateways import Gateways
+from lab.cloud.azure.grants import Grants
 from lab.cloud.azure.machines import Machines
 from lab.cloud.azure.metadata import Metadata
 from lab.cloud.azure.operations import Operations
+from lab.cloud.azure.resource_types import known_types
 from lab.cloud.azure.scale_sets import ScaleSets
 from lab.cloud.azure.schema.base import Settings
 from lab.cloud.azure.secrets import SecretStore
 from lab.cloud.azure.world import build_world
+from lab.cloud.delays import Delays
 from lab.cloud.pki import ensure_pki
 from lab.cloud.store import Store
 from lab.desired import Hypervisor, World
@@ -66,9 +71,11 @@ class Cloud:
         subscription: str = SUBSCRIPTION,
         tenant: str = TENANT,
         regions: Sequence[str] = (),
+        delays: Delays | None = None,
     ) -> None:
         """``images`` maps an image id, as in a machine's ``imageReference.id`` or a launch template's ``ImageId``, to
-        the ``image`` by which the hypervisor knows it. ``regions``: the environment's regions on AWS."""
+        the ``image`` by which the hypervisor knows it. ``regions``: the environment's regions on AWS. ``delays``:
+        those of Azure's operations; left out, there are none."""
         state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._state = state_dir
         self.store = Store(state_dir / "cloud.sqlite")
@@ -90,7 +97,7 @@ class Cloud:
             claims=self._identity.claims,
         )
         self._pki = ensure_pki(state_dir / "ca", (*NAMES, *self.aws.names))
-        operations = Operations(self.store)
+        operations, delays = Operations(self.store), delays or Delays()
         self._follower = Follower(self.store, hypervisor, self._world)
         self._machines = Machines(
             store=self.store, hypervisor=hypervisor, follower=self._follower, operations=operations
@@ -100,13 +107,23 @@ class Cloud:
             identity=self._identity,
             machines=self._machines,
             scale_sets=ScaleSets(store=self.store, machines=self._machines, operations=operations),
-            gateways=Gateways(
+            commands=Commands(
                 store=self.store,
                 hypervisor=hypervisor,
-                follower=self._follower,
                 operations=operations,
+                delays=delays,
                 spawn=self._machines.spawn,
             ),
+            gateways=Gateways(store=self.store, hypervisor=hypervisor),
+            changes=Changes(
+                store=self.store,
+                types=known_types(),
+                follower=self._follower,
+                operations=operations,
+                delays=delays,
+                spawn=self._machines.spawn,
+            ),
+            grants=Grants(store=self.store, delays=delays, spawn=self._machines.spawn),
             operations=operations,
             settings=self._settings,
         )

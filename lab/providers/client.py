@@ -16,6 +16,12 @@ HOLD_S = 5
 requests."""
 
 
+STATUS_TRIES = 0
+"""Number of repeats of what Azure refuses with an error that passes. The real plugin repeats 429, and 409
+AnotherOperationInProgress, three times in 200 seconds (pulumi-azure-native, provider/pkg/azure/client_azcore.go); a
+program that relies on it fails as soon as an operation takes longer, so here it fails at once."""
+
+
 class ApiError(Exception):
     """A refusal by the resource manager."""
 
@@ -34,7 +40,9 @@ class Client:
 
     def __init__(self) -> None:
         self.cancelled = threading.Event()
-        self._session = Session(MANAGEMENT, credential=_credential, headers={"Prefer": f"wait={HOLD_S}"})
+        self._session = Session(
+            MANAGEMENT, credential=_credential, headers={"Prefer": f"wait={HOLD_S}"}, tries=STATUS_TRIES
+        )
         self._manager = ResourceManager(self._session)
 
     @property

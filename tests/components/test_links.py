@@ -14,6 +14,8 @@ from components.model.environment import Link
 from tests.support import production as make
 from tests.support.declared import Program, declare, open_text, plain
 
+CONNECTION = "azure-native:network:VirtualNetworkGatewayConnection"
+
 
 def _pairs(program: Program, production: Environment) -> Iterator[tuple[str, frozenset[str]]]:
     """Yield every link that was made, by the component that makes it once for each pair."""
@@ -150,3 +152,31 @@ def test_two_azure_sites_peer_and_two_racks_tunnel(production: Environment) -> N
     far = {t["remote_address"]: t["key"] for t in made.outputs["tunnels"]["prod-gw2"] if t["remote_site"] == "colo"}
     assert near["203.0.113.20"] == far["203.0.113.10"]
     assert set(far) == {"203.0.113.10", "203.0.113.11"}
+
+
+def test_azure_is_asked_for_one_change_of_a_network_at_a_time(production: Environment) -> None:
+    """Subnets and peerings of a network, and connections of a gateway, wait for each other; there is no other order
+    that keeps Azure from refusing them."""
+    colo = production.sites["colo"]
+    sites = dict.fromkeys(("weu", "neu", "fra"), production.sites["weu"]) | {"colo": colo}
+    environment = production.model_copy(update={"sites": sites, "pools": {}, "hosts": ()})
+    made = declare(lambda: make.build(environment), answer=make.cloud)
+    by_name = {one.name: one for one in made.resources}
+
+    def waits_for(one: str, other: str) -> bool:
+        """Follow what a resource waits for: what it names, and what its parent does."""
+        before = by_name[one].after | {by_name[one].parent.rpartition("::")[2]}
+        return any(name == other or waits_for(name, other) for name in before if name in by_name)
+
+    for site in ("weu", "neu", "fra"):
+        changes = [
+            one.name
+            for one in made.resources
+            if (one.type == "azure-native:network:Subnet" and one.name == f"prod-links-{site}-subnet")
+            or (one.type == "azure-native:network:VirtualNetworkPeering" and site in one.name.split("-"))
+        ]
+        assert len(changes) == 5, "a subnet, and both halves of two peerings"
+        connections = [one.name for one in made.of(CONNECTION) if f"-{site}-" in one.name]
+        assert len(connections) == 2
+        for one, other in [*combinations(changes, 2), *combinations(connections, 2)]:
+            assert waits_for(one, other) or waits_for(other, one), f"{one} and {other} are made side by side"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lab.cloud.azure.errors import ArmError
+from lab.cloud.azure.grants import in_force
 from lab.cloud.azure.ids import ASSIGNMENT_TYPE
 from lab.cloud.azure.roles import OWNER, Role, role_of
 from lab.cloud.store import Store
@@ -20,7 +21,7 @@ class Principal:
 
 
 def roles_at(store: Store, *, principal_id: str, scope: str) -> list[Role]:
-    """Return the roles that a principal has on a scope, assigned there or on a scope above it."""
+    """Return the roles that a principal has on a scope now, assigned there or on a scope above it."""
     target = scope.strip("/").lower() + "/"
     found: list[Role] = []
     for assignment in store.of_type(ASSIGNMENT_TYPE):
@@ -28,7 +29,7 @@ def roles_at(store: Store, *, principal_id: str, scope: str) -> list[Role]:
         given_at = properties["scope"].strip("/").lower() + "/"
         if properties["principalId"].lower() == principal_id.lower() and target.startswith(given_at):
             role = role_of(properties["roleDefinitionId"])
-            if role:
+            if role and in_force(store, assignment):
                 found.append(role)
     return found
 

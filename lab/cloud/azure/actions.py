@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
+from lab.cloud.azure.commands import Commands
 from lab.cloud.azure.errors import ArmError, invalid, unsupported
 from lab.cloud.azure.machines import Machines, Power
 from lab.cloud.azure.render import instance_view
@@ -36,10 +37,11 @@ class RunCommand(Part):
 class Actions:
     """Starts the actions that are requested of a machine."""
 
-    def __init__(self, *, store: Store, machines: Machines, scale_sets: ScaleSets) -> None:
+    def __init__(self, *, store: Store, machines: Machines, scale_sets: ScaleSets, commands: Commands) -> None:
         self._store = store
         self._machines = machines
         self._scale_sets = scale_sets
+        self._commands = commands
 
     def start(self, document: Document, action: str, body: Any) -> str | None:
         """Start an action and return its operation; None for an action that has none.
@@ -55,7 +57,7 @@ class Actions:
         if document.type == scale_set_instance.TYPE or instance:
             return self._scale_sets.act(document, action, body)
         if action == "runCommand":
-            return self._machines.command(document, _script(body))
+            return self._commands.start(document, _script(body))
         if action not in POWER:
             raise unsupported(f"The lab has no action '{action}' on virtual machines.")
         return self._machines.power(document, POWER[action], restart=action == "restart")

@@ -10,11 +10,16 @@ from typing import Any
 
 from aiohttp import web
 
-from lab.cloud.azure import access, deletion, gateways, policy, queries, shared_keys
+from lab.cloud.azure import access, deletion, policy, queries, shared_keys
 from lab.cloud.azure.actions import Actions
+from lab.cloud.azure.changes import DURATIONS_S, Changes
+from lab.cloud.azure.commands import Commands
 from lab.cloud.azure.errors import ArmError, group_not_found, not_found
+from lab.cloud.azure.gateways import Gateways
+from lab.cloud.azure.grants import Grants
 from lab.cloud.azure.identity import Identity, TokenError
-from lab.cloud.azure.ids import GROUP_TYPE, InvalidIdError, ResourceId, parse_id
+from lab.cloud.azure.ids import ASSIGNMENT_TYPE, GROUP_TYPE, InvalidIdError, ResourceId, parse_id
+from lab.cloud.azure.locks import free
 from lab.cloud.azure.machines import Machines
 from lab.cloud.azure.operations import Operations, shown
 from lab.cloud.azure.puts import Puts
@@ -49,7 +54,10 @@ class ResourceManager:
         identity: Identity,
         machines: Machines,
         scale_sets: ScaleSets,
-        gateways: gateways.Gateways,
+        commands: Commands,
+        gateways: Gateways,
+        changes: Changes,
+        grants: Grants,
         operations: Operations,
         settings: Settings,
     ) -> None:
@@ -58,11 +66,13 @@ class ResourceManager:
         self._machines = machines
         self._scale_sets = scale_sets
         self._gateways = gateways
+        self._changes = changes
+        self._grants = grants
         self._operations = operations
         self._settings = settings
         self._types = known_types()
         self._puts = Puts(store=store, types=self._types, settings=settings)
-        self._actions = Actions(store=store, machines=machines, scale_sets=scale_sets)
+        self._actions = Actions(store=store, machines=machines, scale_sets=scale_sets, commands=commands)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answer one request; every refusal is an ARM error document."""
@@ -140,15 +150,17 @@ class ResourceManager:
         if request.method == "GET":
             return web.json_response(shared_keys.shown(document))
         document = shared_keys.changed(self._store, document, await _json(request))
-        headers = self._operation_headers(self._gateways.written(document), "Microsoft.Network", document)
+        headers = self._operation_headers(self._changes.written(document), "Microsoft.Network", document)
         return web.json_response(shared_keys.shown(document), headers=headers)
 
     def _put(self, resource: ResourceId, body: Any) -> web.Response:
         document, new = self._puts.put(resource, body)
+        if document.type == ASSIGNMENT_TYPE and new:
+            self._grants.made(document)
         if document.type == virtual_machine.TYPE:
             return self._begun(self._machines.created(document), "Microsoft.Compute", document, new=new)
-        if document.type in gateways.TYPES:
-            return self._begun(self._gateways.written(document), "Microsoft.Network", document, new=new)
+        if document.type in DURATIONS_S:
+            return self._begun(self._changes.written(document), "Microsoft.Network", document, new=new)
         return self._written(document, new=new)
 
     def _written(self, document: Document, *, new: bool) -> web.Response:
@@ -168,6 +180,7 @@ class ResourceManager:
                 raise group_not_found(resource.name)
             return web.Response(status=204)
         spec_of(self._types, document.type).in_use(self._store, document)
+        free(self._store, document.id, document.type, document.body)
         if document.type == virtual_machine.TYPE:
             operation = self._machines.deleted(document)
             headers = self._operation_headers(operation, "Microsoft.Compute", document)
@@ -176,8 +189,8 @@ class ResourceManager:
             operation = self._scale_sets.deleted(document, self._types)
             headers = self._operation_headers(operation, "Microsoft.Compute", document)
             return web.Response(status=202, headers=headers)
-        if document.type in gateways.TYPES:
-            operation = self._gateways.deleted(document, self._types)
+        if document.type in DURATIONS_S:
+            operation = self._changes.deleted(document)
             headers = self._operation_headers(operation, "Microsoft.Network", document)
             return web.Response(status=202, headers=headers)
         if document.type == GROUP_TYPE:
@@ -205,14 +218,15 @@ class ResourceManager:
             self._puts.remediate()
 
     def resume(self) -> None:
-        """Continue what was under way before a restart of the daemon: deletions of groups, and operations of gateways
-        and machines."""
+        """Continue what was under way before a restart of the daemon: deletions of groups, changes that take
+        time, and operations of machines."""
         self._operations.prune()
         for operation, record in self._operations.pending().items():
             group = self._store.get(record["resource"])
             if group and group.type == GROUP_TYPE and group.hidden.get("state") == "Deleting":
                 self._machines.spawn(self._remove_group(group, operation))
-        self._gateways.resume(self._types)
+        self._changes.resume()
+        self._grants.resume()
         self._scale_sets.resume(self._types)
         self._machines.resume()
 

@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 
 class ArmError(Exception):
     """An error answer: HTTP status, Azure's error code, and a message."""
 
-    def __init__(self, status: int, code: str, message: str, *, target: str | None = None) -> None:
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        *,
+        target: str | None = None,
+        details: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
         super().__init__(f"{code}: {message}")
         self.status = status
         self.code = code
         self.message = message
         self.target = target
+        self.details = tuple(details)
 
     def document(self) -> dict[str, Any]:
-        """Return the body: ``{"error": {"code", "message"}}``."""
+        """Return the body: ``{"error": {"code", "message"}}``, with ``target`` and ``details`` where there are any."""
         error: dict[str, Any] = {"code": self.code, "message": self.message}
         if self.target:
             error["target"] = self.target
+        if self.details:
+            error["details"] = list(self.details)
         return {"error": error}
 
 
@@ -52,6 +64,22 @@ def invalid_reference(resource_id: str, *, by: str) -> ArmError:
         "resource "
         "exists, and that both resources are in the same region.",
     )
+
+
+def not_provisioned(resource_id: str, *, by: str, state: str = "Updating") -> ArmError:
+    """Return 400 for a reference to a resource whose change is under way."""
+    return ArmError(
+        400,
+        "ReferencedResourceNotProvisioned",
+        f"Cannot proceed with operation because resource {resource_id} used by resource {by} is not in Succeeded "
+        f"state. Resource is in {state} state.",
+    )
+
+
+def retryable(inner: ArmError) -> ArmError:
+    """Return 429 around an error that passes (hashicorp/terraform issue 7986,
+    hashicorp/terraform-provider-azurerm issue 70)."""
+    return ArmError(429, "RetryableError", "A retryable error occurred.", details=[inner.document()["error"]])
 
 
 def change_refused(path: str) -> ArmError:

@@ -1,4 +1,4 @@
-"""Virtual machines: provisioning, deletion, power and commands."""
+"""Virtual machines: provisioning, deletion and power."""
 
 from __future__ import annotations
 
@@ -20,12 +20,8 @@ log = logging.getLogger(__name__)
 PROVISION_TIMEOUT_S = 1200.0
 """Seconds until provisioning times out because the agent does not report: 20 min, says
 learn.microsoft.com/troubleshoot/azure/virtual-machines."""
-COMMAND_TIMEOUT_S = 5400.0
-"""Seconds that a script may run: 90 minutes, says learn.microsoft.com/azure/virtual-machines/linux/run-command."""
 STOP_TIMEOUT_S = 120.0
 """Seconds that a machine may take to go down."""
-OUTPUT_LIMIT = 4096
-"""Number of bytes that are kept of each stream, from its end: same page."""
 
 Power = Literal["running", "stopped", "deallocated"]
 
@@ -60,18 +56,6 @@ class Machines:
         """Start, stop or restart a machine, and return the operation; it ends when that is done."""
         operation = self._operations.start(resource_id=machine.id)
         self.spawn(self._switch(machine.id, power, restart, operation))
-        return operation
-
-    def command(self, machine: Document, script: str) -> str:
-        """Run a script, and return the operation; its output is the answer of Azure's run command."""
-        if machine.hidden.get("power") != "running":
-            raise ArmError(
-                409,
-                "OperationNotAllowed",
-                f"Cannot modify extensions in the VM when the VM is not running: {machine.name}.",
-            )
-        operation = self._operations.start(resource_id=machine.id)
-        self.spawn(self._run(machine.id, script, operation))
         return operation
 
     def resume(self) -> None:
@@ -169,24 +153,6 @@ class Machines:
         else:
             self._operations.succeed(operation)
 
-    async def _run(self, machine_id: str, script: str, operation: str) -> None:
-        try:
-            result = await self._hypervisor.run(machine_id.lower(), script, timeout_s=COMMAND_TIMEOUT_S)
-        except Exception as problem:  # noqa: BLE001 - whatever it was, the caller is told
-            error = ArmError(
-                409, "VMAgentStatusCommunicationError", f"The command could not be run in {machine_id}: {problem}"
-            )
-            self._operations.fail(operation, error)
-            return
-        message = f"Enable succeeded: \n[stdout]\n{_tail(result.stdout)}\n[stderr]\n{_tail(result.stderr)}"
-        status = {
-            "code": "ProvisioningState/succeeded",
-            "level": "Info",
-            "displayStatus": "Provisioning succeeded",
-            "message": message,
-        }
-        self._operations.succeed(operation, {"value": [status]})
-
     def _set(self, machine_id: str, **values: Any) -> None:
         machine = self._store.get(machine_id)
         if machine is None:
@@ -215,7 +181,3 @@ def provisioning_error(machine: Document, settled: MachineState) -> ArmError:
         "OSProvisioningTimedOut" if "within" in reason else "OSProvisioningClientError",
         f"OS provisioning for VM '{machine.name}' failed: {reason}.",
     )
-
-
-def _tail(text: str) -> str:
-    return text.encode()[-OUTPUT_LIMIT:].decode(errors="replace")

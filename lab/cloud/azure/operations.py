@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import uuid
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -26,12 +27,12 @@ class Operations:
         self._store = store
         self._done: dict[str, asyncio.Event] = {}
 
-    def start(self, *, resource_id: str) -> str:
-        """Record a new operation on a resource and return its id."""
+    def start(self, *, resource_id: str, until: float | None = None, held: Iterable[str] = ()) -> str:
+        """Record a new operation on a resource and return its id. ``until``: the moment at which it ends, in seconds
+        since the epoch, if that is known. ``held``: keys of what no other change may touch meanwhile."""
         operation_id = str(uuid.uuid4())
-        self._store.set_record(
-            KIND, operation_id, {"status": "InProgress", "startTime": _now(), "resource": resource_id}
-        )
+        record = {"status": "InProgress", "startTime": _now(), "resource": resource_id}
+        self._store.set_record(KIND, operation_id, {**record, "until": until, "held": sorted(held)})
         return operation_id
 
     def succeed(self, operation_id: str, output: Any = None) -> None:
@@ -44,7 +45,7 @@ class Operations:
 
     def pending(self) -> dict[str, dict[str, Any]]:
         """Return the operations that are not finished, by id."""
-        return {key: value for key, value in self._store.records(KIND).items() if value["status"] == "InProgress"}
+        return pending(self._store)
 
     def prune(self) -> None:
         """Forget operations that finished longer than :data:`KEPT` ago."""
@@ -83,6 +84,11 @@ class Operations:
         event = self._done.pop(operation_id, None)
         if event:
             event.set()
+
+
+def pending(store: Store) -> dict[str, dict[str, Any]]:
+    """Return the operations that are not finished, by id."""
+    return {key: value for key, value in store.records(KIND).items() if value["status"] == "InProgress"}
 
 
 def shown(operation_id: str, record: dict[str, Any]) -> dict[str, Any]:

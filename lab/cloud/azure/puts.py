@@ -8,6 +8,7 @@ from lab.cloud.azure import policy
 from lab.cloud.azure.errors import ArmError, group_not_found, invalid, not_found, unsupported
 from lab.cloud.azure.ids import ASSIGNMENT_TYPE, GROUP_TYPE, ResourceId, group_id, parse_id
 from lab.cloud.azure.immutable import check_unchanged
+from lab.cloud.azure.locks import free
 from lab.cloud.azure.resource_types import spec_of
 from lab.cloud.azure.schema import scale_set, vault, virtual_network
 from lab.cloud.azure.schema.base import Put, Settings, TypeSpec, parse_body
@@ -42,6 +43,7 @@ class Puts:
         )
         with self._store.transaction():
             spec.check(put)
+            free(self._store, resource_id.text, spec.type, put.body)
             check_unchanged(put, spec.type)
             recovered = put.hidden.pop("recover", False)
             subnets = put.body["properties"].pop("subnets", None) if spec.type == virtual_network.TYPE else None
@@ -64,6 +66,7 @@ class Puts:
             raise unsupported(f"{spec.type}: the lab patches tags and nothing else; use PUT.")
         if not isinstance(body["tags"], dict) or not all(isinstance(value, str) for value in body["tags"].values()):
             raise invalid(f"{spec.type} '{resource_id.name}': tags must be a map from text to text.")
+        free(self._store, document.id, document.type, document.body)
         changed = policy.modified(self._store, spec, {**document.body, "tags": body["tags"]})
         return self._store.put(document.id, type=document.type, body=changed)
 

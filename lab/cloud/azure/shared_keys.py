@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from lab.cloud.azure import access
 from lab.cloud.azure.errors import ArmError, invalid, not_found, unsupported
+from lab.cloud.azure.locks import free
 from lab.cloud.azure.schema import gateway_connection
 from lab.cloud.azure.schema.base import Part
 from lab.cloud.store import Document, Store
@@ -60,5 +61,6 @@ def changed(store: Store, document: Document, body: Any) -> Document:
         given = SharedKey.model_validate(body)
     except ValidationError as problem:
         raise invalid(f"sharedkey: {problem.errors(include_url=False, include_input=False)}") from problem
+    free(store, document.id, document.type, document.body)
     hidden = {**document.hidden, "sharedKey": gateway_connection.checked_key(given.value, of=document.name)}
     return store.put(document.id, type=document.type, body=document.body, hidden=hidden)

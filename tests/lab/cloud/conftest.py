@@ -16,9 +16,12 @@ from aiohttp import web
 from requests.adapters import HTTPAdapter
 
 from lab.cloud.app import SUBSCRIPTION, Cloud
+from lab.cloud.delays import Delays
+from tests.lab.cloud.clock import TurnedClock
 from tests.lab.cloud.fake import FakeHypervisor
 
 T = TypeVar("T")
+L = TypeVar("L", bound="Live")
 REAL_LOOKUP = socket.getaddrinfo
 IMAGE = (
     f"/subscriptions/{SUBSCRIPTION}/resourceGroups/i/providers/Microsoft.Compute/galleries/g/images/node/versions/1.0.0"
@@ -42,8 +45,11 @@ class Source(HTTPAdapter):
 class Live:
     """A cloud in a thread of its own, and methods that call it."""
 
-    def __init__(self, state: Path, *, port: int = 0, regions: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, state: Path, *, port: int = 0, regions: tuple[str, ...] = (), delays: Delays | None = None
+    ) -> None:
         self.state = state
+        self.delays = delays
         self.regions = regions
         self.hypervisor = FakeHypervisor()
         self.ports: dict[str, int] = {"internet": port}
@@ -77,6 +83,7 @@ class Live:
             hypervisor=self.hypervisor,
             images={IMAGE: "node-1.0.0", AMI: "node-1.0.0"},
             regions=self.regions,
+            delays=self.delays,
         )
         runners = [
             await self._listen("internet", self.cloud.internet_app(), tls=True),
@@ -173,7 +180,12 @@ def resolve(live: Live, listener: str, monkeypatch: pytest.MonkeyPatch) -> None:
 @contextlib.contextmanager
 def running(state: Path, *, regions: tuple[str, ...] = ()) -> Iterator[Live]:
     """Run a cloud that the SDKs in this process reach by its real names, as its operator."""
-    found = Live(state, regions=regions)
+    with _reached(Live(state, regions=regions)) as found:
+        yield found
+
+
+@contextlib.contextmanager
+def _reached(found: L) -> Iterator[L]:
     with pytest.MonkeyPatch.context() as patch:
         resolve(found, "internet", patch)
         for key, value in found.cloud.operator_environment().items():
@@ -188,6 +200,31 @@ def running(state: Path, *, regions: tuple[str, ...] = ()) -> Iterator[Live]:
 def live(tmp_path: Path) -> Iterator[Live]:
     """A cloud without any resource."""
     with running(tmp_path / "cloud") as found:
+        yield found
+
+
+class SlowLive(Live):
+    """A cloud in which everything takes as long as Azure documents, by a clock that the test turns."""
+
+    def __init__(self, state: Path) -> None:
+        self.clock = TurnedClock()
+        super().__init__(state, delays=Delays(1.0, clock=self.clock))
+
+    def turn(self, seconds: float) -> None:
+        """Let time pass."""
+        self.call(self.clock.turn(seconds))
+
+    def wait(self, response: requests.Response) -> dict[str, Any]:
+        """See :class:`Live`; hours pass if there is an operation to wait for."""
+        if "Azure-AsyncOperation" in response.headers or "Location" in response.headers:
+            self.turn(10_000.0)
+        return super().wait(response)
+
+
+@pytest.fixture
+def slow(tmp_path: Path) -> Iterator[SlowLive]:
+    """A cloud without any resource, and with Azure's delays."""
+    with _reached(SlowLive(tmp_path / "cloud")) as found:
         yield found
 
 

@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from lab.cloud.delays import Delays
 from lab.desired import Hypervisor, World
 
 NAME = "management.azure.com"
@@ -32,7 +33,13 @@ class FakeCloud:
     """Serves the caller's address, so that a test sees whether it was translated."""
 
     def __init__(
-        self, *, state_dir: Path, hypervisor: Hypervisor, images: Mapping[str, str], regions: Sequence[str]
+        self,
+        *,
+        state_dir: Path,
+        hypervisor: Hypervisor,
+        images: Mapping[str, str],
+        regions: Sequence[str],
+        delays: Delays,
     ) -> None:
         state_dir.mkdir(exist_ok=True)
         self._state = state_dir

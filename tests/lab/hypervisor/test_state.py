@@ -87,9 +87,10 @@ def test_hierarchies_of_both_versions() -> None:
         ({"operators": "10.0.0.0/31"}, "/30"),
         ({"api_address": "10.0.0.1"}, "--api-address"),
         ({"rootfs": "/nowhere"}, "is no root file system"),
+        ({"delays": 2.0}, "--delays 2.0"),
     ],
 )
-def test_parameters_that_cannot_work_are_said(change: dict[str, str], complaint: str) -> None:
+def test_parameters_that_cannot_work_are_said(change: dict[str, Any], complaint: str) -> None:
     values: dict[str, Any] = {
         "rootfs": "/",
         "operators": "10.9.0.0/24",

@@ -22,6 +22,7 @@ from typing import Any
 
 from lab import tools
 from lab.cloud.azure.policy import GOVERNED, Assignments
+from lab.cloud.delays import Delays
 from lab.desired import MachineState
 from tests.lab.cloud.conftest import SUBSCRIPTION, Live
 from tests.lab.cloud.test_policy import govern
@@ -243,13 +244,15 @@ SCENARIOS: dict[str, Callable[[Engine], Any]] = {
 
 
 @contextmanager
-def clouds(folder: Path, names: Iterable[str], *, regions: tuple[str, ...] = ()) -> Iterator[Live]:
+def clouds(
+    folder: Path, names: Iterable[str], *, regions: tuple[str, ...] = (), delays: Delays | None = None
+) -> Iterator[Live]:
     """Run the lab's clouds at their real ``names`` and port, in namespaces without other processes."""
     file = folder / "hosts"
     file.write_text(f"127.0.0.1 localhost {' '.join(names)}\n")
     subprocess.run(["mount", "--bind", str(file), "/etc/hosts"], check=True)
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
-    live = Live(folder / "cloud", port=443, regions=regions)
+    live = Live(folder / "cloud", port=443, regions=regions, delays=delays)
     try:
         yield live
     finally:

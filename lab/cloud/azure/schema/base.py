@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 
-from lab.cloud.azure.errors import ArmError, invalid, invalid_reference, unsupported
+from lab.cloud.azure.errors import ArmError, invalid, invalid_reference, not_provisioned, retryable, unsupported
 from lab.cloud.azure.ids import InvalidIdError, ResourceId, parse_id
 from lab.cloud.store import Document, Store
 
@@ -74,7 +74,8 @@ class Put:
         """Return the referenced document.
 
         Raises:
-            ArmError: 400 when the id is malformed, of another type, or of a resource that does not exist.
+            ArmError: 400 when the id is malformed, of another type, or of a resource that does not exist; 429 when a
+                change of that resource is under way.
         """
         try:
             parsed = parse_id(resource_id)
@@ -85,6 +86,8 @@ class Put:
             raise invalid(f"{resource_id}, referenced by {self.id.text}, is not of type {type}.")
         if found is None:
             raise invalid_reference(resource_id, by=self.id.text)
+        if found.hidden.get("state") in ("Updating", "Deleting"):
+            raise retryable(not_provisioned(found.id, by=self.id.text, state=found.hidden["state"]))
         return found
 
     def same_region(self, other: Document) -> None:

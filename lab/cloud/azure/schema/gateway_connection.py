@@ -77,19 +77,12 @@ class Connection(Located):
 
 
 def check(put: Put) -> None:
-    """Refuse ends that do not exist or are not ready, a second connection between the same ends, and algorithms or a
+    """Refuse ends that do not exist, a second connection between the same ends, and algorithms or a
     key that Azure does not accept."""
     properties = put.body["properties"]
     gateway = put.find(properties["virtualNetworkGateway1"]["id"], type=virtual_network_gateway.TYPE)
     remote = put.find(properties["localNetworkGateway2"]["id"], type=local_network_gateway.TYPE)
     put.same_region(gateway)
-    if gateway.hidden.get("state", "Succeeded") != "Succeeded":
-        raise ArmError(
-            409,
-            "ReferencedResourceNotProvisioned",
-            f"Cannot proceed with operation because resource {gateway.id} used by resource {put.id.text} is not in "
-            f"Succeeded state. Resource is in {gateway.hidden['state']} state.",
-        )
     _only_one(put, gateway, remote)
     own = {address.hidden["address"] for address in public_ip_address.addresses_of(put.store, gateway)}
     if remote.body["properties"]["gatewayIpAddress"] in own:

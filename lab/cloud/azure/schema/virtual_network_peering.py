@@ -10,6 +10,7 @@ from ipaddress import IPv4Network
 from typing import Any, Literal
 
 from lab.cloud.azure.errors import ArmError, invalid
+from lab.cloud.azure.locks import provisioned
 from lab.cloud.azure.schema import virtual_network
 from lab.cloud.azure.schema.base import Body, Part, Put, Ref, TypeSpec
 from lab.cloud.store import Document, Store
@@ -78,6 +79,7 @@ def check(put: Put) -> None:
     remote = put.find(put.body["properties"]["remoteVirtualNetwork"]["id"], type=virtual_network.TYPE)
     if remote.key == own.key:
         raise invalid(f"{own.id} cannot be peered with itself.", target="remoteVirtualNetwork")
+    provisioned(put.store, remote, by=put.id.text)
     for half in halves_of(put.store, own.id):
         if half.key == put.id.text.lower():
             continue

@@ -284,8 +284,9 @@ second = network.VirtualNetwork(
     opts=ResourceOptions(ignore_changes=["subnets"]),
     **where,
 )
+before: pulumi.Resource = gateway_subnet
 for near, far in ((net, second), (second, net)):
-    network.VirtualNetworkPeering(
+    before = network.VirtualNetworkPeering(
         f"peering-{far._name}",
         virtual_network_peering_name=far._name,
         resource_group_name=group.name,
@@ -293,7 +294,7 @@ for near, far in ((net, second), (second, net)):
         remote_virtual_network=network.SubResourceArgs(id=far.id),
         allow_virtual_network_access=True,
         allow_forwarded_traffic=False,
-        opts=ResourceOptions(depends_on=[gateway_subnet]),
+        opts=ResourceOptions(depends_on=[before]),
     )
 if config.get_bool("routes"):
     network.RouteTable("routes", route_table_name="routes", **where)

@@ -1,0 +1,63 @@
+"""Locks of changes: Azure makes one change of a network, or of a gateway, at a time.
+
+A change holds its own resource and what :func:`held_by` says; another one that needs the same is refused, not queued:
+409 AnotherOperationInProgress (hashicorp/terraform-provider-azurerm issue 3780, Azure/sap-automation issue 1052; for
+connections of one gateway Azure/Azure-Landing-Zones issue 4134, after a shared key was set Azure/azure-rest-api-specs
+issue 14473).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lab.cloud.azure.errors import ArmError, not_provisioned
+from lab.cloud.azure.operations import pending
+from lab.cloud.store import Document, Store
+
+IN_A_NETWORK = frozenset(
+    {"Microsoft.Network/virtualNetworks/subnets", "Microsoft.Network/virtualNetworks/virtualNetworkPeerings"}
+)
+"""Types that are parts of a network."""
+CONNECTION = "Microsoft.Network/connections"
+
+
+def held_by(resource_id: str, type: str, body: Mapping[str, Any]) -> frozenset[str]:
+    """Return the keys of what a change of a resource holds: itself, the network that it is a part of, and the gateway
+    of a connection."""
+    held = {resource_id.lower()}
+    if type in IN_A_NETWORK:
+        held.add(resource_id.lower().rsplit("/", 2)[0])
+    if type == CONNECTION:
+        held.add(str(body["properties"]["virtualNetworkGateway1"]["id"]).lower())
+    return frozenset(held)
+
+
+def free(store: Store, resource_id: str, type: str, body: Mapping[str, Any]) -> None:
+    """Refuse a change of a resource while another one holds what it needs.
+
+    Raises:
+        ArmError: 409 AnotherOperationInProgress.
+    """
+    wanted = held_by(resource_id, type, body)
+    for operation, record in pending(store).items():
+        if not wanted.isdisjoint(record["held"]):
+            provider = f"subscriptions/{resource_id.split('/')[2]}/providers/Microsoft.Network"
+            raise ArmError(
+                409,
+                "AnotherOperationInProgress",
+                "Another operation on this or dependent resource is in progress. To retrieve status of the operation "
+                f"use uri: https://management.azure.com/{provider}/locations/{body.get('location', 'global')}/"
+                f"operations/{operation}?api-version=2024-11-01.",
+            )
+
+
+def provisioned(store: Store, document: Document, *, by: str) -> None:
+    """Refuse a reference to a network while a change of it, or of a part of it, is under way.
+
+    Raises:
+        ArmError: 400 ReferencedResourceNotProvisioned (hashicorp/terraform-provider-azurerm issue 2605,
+            pulumi/pulumi-azure-native issue 4340).
+    """
+    if any(document.key in record["held"] for record in pending(store).values()):
+        raise not_provisioned(document.id, by=by)

@@ -1,0 +1,50 @@
+"""The networks of two sites on Azure and of a room of racks, and their links, declared with production's components."""
+
+from functools import partial
+from pathlib import Path
+
+from clouds.onprem.site import OnpremSite
+from components.azure.account import azure_site
+from components.azure.links import AzureEnd, AzureLinked
+from components.azure.network import SiteNetwork, SiteNetworkArgs
+from components.links import End, EndContext, Links, LinksArgs
+from components.model import plan
+from components.model.load import load
+from components.onprem.links import OnpremEnd
+
+environment = load(Path(__file__).parent / "environment" / "Pulumi.slow.yaml")
+addresses = plan(environment)
+
+
+def end(network: SiteNetwork, place: EndContext) -> End:
+    site = azure_site(environment, place.site)
+    linked = AzureLinked(
+        region=site.region,
+        zones=site.zones,
+        resource_group=network.resource_group,
+        network_id=network.network_id,
+        network_name=network.network_name,
+        network_group=network.network_group,
+        after=[network],
+    )
+    return AzureEnd(linked, place)
+
+
+networks = {
+    name: SiteNetwork(
+        f"slow-{name}",
+        SiteNetworkArgs(environment=environment, addresses=addresses, site=name, control_plane=name == "weu"),
+    )
+    for name in ("weu", "neu")
+}
+racks = environment.sites["colo"]
+assert isinstance(racks, OnpremSite)
+Links(
+    "slow-links",
+    LinksArgs(
+        environment=environment,
+        addresses=addresses,
+        ends={"colo": partial(OnpremEnd, racks)} | {name: partial(end, made) for name, made in networks.items()},
+        tunnel_key=lambda _: "correct_horse_battery_staple",
+    ),
+)
