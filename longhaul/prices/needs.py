@@ -15,6 +15,7 @@ from clouds.registry import cloud_of
 from components.model import Environment
 from components.model.links import LinkKind, links
 from components.model.places import place_of
+from components.model.sites import Site
 from longhaul.prices.names import name_of
 
 CONTROL_PLANE = "control plane"
@@ -113,10 +114,16 @@ def _pools(environment: Environment) -> Iterator[Need]:
 def _networks(environment: Environment) -> Iterator[Need]:
     for name, site in environment.sites.items():
         others = (environment.sites[remote] for remote in _tunnels_to(environment, name))
-        remote = sum(cloud_of(other).tunnels.addresses(other) for other in others)
+        remote = sum(_connections(other) for other in others)
         for part, count in cloud_of(site).made.hourly_parts(place_of(environment, name), remote):
             if count:
                 yield _part(f"site {name}", site, part, count)
+
+
+def _connections(other: Site) -> int:
+    """Return the number of connections to a site, for a cloud that makes one for each address."""
+    own = cloud_of(other).tunnels
+    return 1 if own.is_single(other) else own.addresses(other)
 
 
 def _tunnels_to(environment: Environment, name: str) -> list[str]:
