@@ -7,17 +7,20 @@ connection (:class:`Dials`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Network
-from typing import Any, Protocol, runtime_checkable
+from itertools import islice
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import pulumi
 from pulumi import ComponentResource, Output, ResourceOptions
 
 from components.model import AddressPlan, Environment
 from components.model.cloud_names import cloud_name
-from components.model.links import LinkKind, PlannedLink, links
+from components.model.links import LinkKind, PlannedLink, links, single_ends
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,44 +160,50 @@ class Links(ComponentResource):
         that order."""
         sites = self._args.environment.sites
         first, second = sorted((link.first, link.second), key=lambda site: sites[site].kind)
-        name = f"{self._name}-{link.name}"
+        name, single = f"{self._name}-{link.name}", single_ends(self._args.environment, link)
         match link.kind, self._ends[first], self._ends[second]:
             case LinkKind.EXISTING, _, _:
                 return
             case LinkKind.BACKBONE, Peers() as near, far:
                 near.peer(name, far)
             case LinkKind.IPSEC, Holds() as near, Holds() as far:
-                self._hold(name, first, near, second, far)
+                self._hold(name, first, near, second, far, single=single)
             case LinkKind.IPSEC, Dials() as near, Holds() as far:
-                _dial(name, first, near, second, far)
+                _dial(name, first, near, second, far, single=second in single)
             case LinkKind.IPSEC, Holds() as far, Dials() as near:
-                _dial(name, second, near, first, far)
+                _dial(name, second, near, first, far, single=first in single)
             case _:
                 kinds = f"{sites[first].kind} and {sites[second].kind}"
                 raise NotImplementedError(f"link {link.name}: {link.kind} between {kinds}")
 
-    def _hold(self, name: str, first: str, near: Holds, second: str, far: Holds) -> None:
-        """Make the tunnels between two ends that know each other's addresses, with one key for each pair of
-        gateways."""
-        for own in near.gateways():
-            for other in far.gateways():
+    def _hold(self, name: str, first: str, near: Holds, second: str, far: Holds, *, single: Sequence[str]) -> None:
+        """Make the tunnels between two ends that know each other's addresses, with one key for each pair of gateways. A
+        ``single`` site connects to one address of one gateway; that gateway has a tunnel to each address of the
+        site."""
+        for own in _some(near.gateways(), first=second in single):
+            for other in _some(far.gateways(), first=first in single):
                 ends = "-".join(part for part in (first, own.name, second, other.name) if part)
                 key = Output.secret(self._args.tunnel_key(f"tunnel-{ends}"))
-                near.hold(name, own, second, _keyed(other.remotes(), key))
-                far.hold(name, other, first, _keyed(own.remotes(), key))
+                near.hold(name, own, second, _keyed(_some(other.remotes(), first=first in single), key))
+                far.hold(name, other, first, _keyed(_some(own.remotes(), first=second in single), key))
 
 
-def _keyed(remotes: Iterator[Remote], key: pulumi.Input[str]) -> list[Tunnel]:
+def _some(items: Iterable[Item], *, first: bool) -> list[Item]:
+    """Return the first item alone, or all."""
+    return list(islice(items, 1 if first else None))
+
+
+def _keyed(remotes: Iterable[Remote], key: pulumi.Input[str]) -> list[Tunnel]:
     return [Tunnel(label=remote.label, address=remote.address, key=key) for remote in remotes]
 
 
-def _dial(name: str, first: str, near: Dials, second: str, far: Holds) -> None:
+def _dial(name: str, first: str, near: Dials, second: str, far: Holds, *, single: bool) -> None:
     """Connect an end that gets addresses and keys with each connection: one connection for each address of the other
-    end. When the other end is Azure, two connections in AWS, with two tunnels each, become four in Azure. (Of the two
-    instances of an Azure connection, only the one that AWS expects there comes up.) Azure documents several connections
-    to one site only with BGP; that one takes over from another with static routes was seen in the lab only."""
-    remotes = [remote for gateway in far.gateways() for remote in gateway.remotes()]
-    given = near.dial(name, second, remotes)
-    for gateway in far.gateways():
-        for remote in gateway.remotes():
-            far.hold(f"{name}-{remote.label}", gateway, first, given[remote.label])
+    end. When the other end is ``single``, there is one connection to its first address, of which it holds the first
+    tunnel alone; else, two connections in AWS with two tunnels each become four in Azure, of whose two instances only
+    the one that AWS expects comes up."""
+    pairs = [(gateway, remote) for gateway in far.gateways() for remote in gateway.remotes()]
+    chosen = _some(pairs, first=single)
+    given = near.dial(name, second, [remote for _, remote in chosen])
+    for gateway, remote in chosen:
+        far.hold(f"{name}-{remote.label}", gateway, first, _some(given[remote.label], first=single))

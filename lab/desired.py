@@ -140,6 +140,8 @@ class Tunnel:
     dpd_s: int
     initiate: bool
     """True when this end initiates the tunnel."""
+    carries: bool = True
+    """False when the cloud routes the remote ranges elsewhere: the tunnel comes up, and drops what it is given."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,6 +155,9 @@ class Gateway:
     addresses: tuple[IPv4Address, ...]
     """Public addresses of the gateway, on the internet."""
     tunnels: tuple[Tunnel, ...] = ()
+    spreads: bool = False
+    """True when each address is an instance that gets a share of the flows to every remote range, whether it has a
+    tunnel there or not."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,6 +23,12 @@ def ends(_site: AwsSite, /) -> tuple[str, ...]:
     return tuple(f"0-{tunnel}" for tunnel in range(TUNNELS))
 
 
+def is_single(_site: AwsSite, /) -> bool:
+    """Return False: AWS uses another connection when the one in use is down
+    (docs.aws.amazon.com/vpn, "Site-to-Site VPN routing options")."""
+    return False
+
+
 def seen(place: Place[AwsSite], links: Sequence[str]) -> list[TunnelView]:
     """Return the tunnels of all connections of the site, by one request."""
     wanted = {f"tag:{ENVIRONMENT}": place.environment, f"tag:{SITE}": place.name}

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from clouds.azure.existing import CONTROL_PLANE_SUBNETS
 from clouds.azure.site import AzureSite
-from clouds.azure.tunnels import ADDRESSES
+from clouds.azure.tunnels import addresses
 from clouds.base.place import Place
 from clouds.base.prices import Part
 from clouds.base.words import listed
@@ -26,12 +26,12 @@ def makes_vpn_gateway(site: AzureSite) -> bool:
 def public_addresses(place: Place[AzureSite]) -> int:
     """Return the number of public addresses that Longhaul makes: for the NAT gateway and for the VPN gateway."""
     gateway = place.has_tunnels and makes_vpn_gateway(place.site)
-    return int(makes_egress(place)) + (ADDRESSES if gateway else 0)
+    return int(makes_egress(place)) + (addresses(place.site) if gateway else 0)
 
 
 def hourly_parts(place: Place[AzureSite], _remote: int, /) -> Iterator[tuple[Part, int]]:
     """Yield the parts that Azure charges for by the hour: one NAT gateway with one address
-    (``components/azure/network.py``), and a VPN gateway with two active instances where there is a tunnel
+    (``components/azure/network.py``), and a VPN gateway where there is a tunnel
     (``components/azure/vpn.py``)."""
     yield "nat-gateway", int(makes_egress(place))
     yield "public-address", public_addresses(place)

@@ -9,7 +9,7 @@ from typing import Any, Final
 from clouds.azure.groups import SCALE_SET
 from clouds.azure.made import makes_egress, makes_vpn_gateway
 from clouds.azure.site import AzureSite
-from clouds.azure.tunnels import ADDRESSES
+from clouds.azure.tunnels import addresses
 from clouds.base import policy_rules
 from clouds.base.ingress import Ingress, ingress_breaches
 from clouds.base.inputs import at, is_true, is_unknown, sections, shown, texts, walk
@@ -237,7 +237,7 @@ def public(place: Place[AzureSite], /) -> frozenset[str]:
     """Return the names of the site's public addresses, as `components/azure/network.py` and `vpn.py` name them."""
     egress = {f"{place.environment}-{place.name}-egress"} if makes_egress(place) else set()
     gateway = place.has_tunnels and makes_vpn_gateway(place.site)
-    numbers = range(ADDRESSES) if gateway else ()
+    numbers = range(addresses(place.site)) if gateway else ()
     return frozenset({*egress, *(f"{place.environment}-links-{place.name}-address-{number}" for number in numbers)})
 
 

@@ -8,8 +8,17 @@ from pydantic import Field
 
 from clouds.azure.existing import AzureExisting
 from clouds.base.gateway import Gateway
-from clouds.base.section import Uuid
+from clouds.base.section import Section, Uuid
 from clouds.base.site import ZONES, SiteBase
+
+
+class AzureVpnForm(Section):
+    """Form of the VPN gateway that Longhaul makes for a site."""
+
+    active_active: bool = False
+    """Makes both instances of the gateway active, with an address each and a connection to every address of the other
+    sites. Azure documents several connections to one site with BGP only, which Longhaul does not have yet. It is for
+    environments that have it already, since Longhaul 0.1 made every gateway so."""
 
 
 class AzureSite(SiteBase):
@@ -43,6 +52,8 @@ class AzureSite(SiteBase):
     """Resource id of the node image's version in an Azure compute gallery."""
     existing: AzureExisting = Field(default_factory=AzureExisting)
     """Existing parts of the site, which Longhaul does not make."""
+    vpn: AzureVpnForm = Field(default_factory=AzureVpnForm)
+    """Form of the site's VPN gateway."""
 
     @property
     def gateways(self) -> tuple[Gateway, ...]:

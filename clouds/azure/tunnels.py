@@ -14,13 +14,20 @@ from clouds.base.tunnels import TunnelView, link_of
 
 NETWORK_VERSION = "2024-05-01"
 
-ADDRESSES = 2
-"""Number of public addresses of a site's gateway, one for each of its two active instances."""
+ACTIVE_ACTIVE = 2
+"""Number of public addresses of a gateway with both instances active, one for each."""
 
 
-def ends(_site: AzureSite, /) -> tuple[str, ...]:
-    """Return the numbers of the gateway's two instances, as texts."""
-    return tuple(map(str, range(ADDRESSES)))
+def ends(site: AzureSite, /) -> tuple[str, ...]:
+    """Return the numbers of the gateway's active instances, as texts."""
+    return tuple(map(str, range(addresses(site))))
+
+
+def is_single(site: AzureSite, /) -> bool:
+    """Return True unless the file says otherwise. Azure requires BGP for several connections to one site
+    (learn.microsoft.com/azure/vpn-gateway/vpn-gateway-highlyavailable, "Multiple on-premises VPN devices"), and our
+    routes are static."""
+    return not site.vpn.active_active
 
 
 def seen(place: Place[AzureSite], links: Sequence[str]) -> list[TunnelView]:
@@ -60,4 +67,6 @@ def seen_of(link: str, site: str, connection: Mapping[str, Any]) -> TunnelView:
 def addresses(site: AzureSite, /) -> int:
     """Return the number of public addresses of the site's gateway, made or existing."""
     named = site.existing.vpn_gateway
-    return len(named.addresses) if named else ADDRESSES
+    if named is not None:
+        return len(named.addresses)
+    return ACTIVE_ACTIVE if site.vpn.active_active else 1

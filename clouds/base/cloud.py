@@ -278,8 +278,12 @@ class Tunnels(Protocol[SiteT_contra]):
     """Tunnels to a site."""
 
     def ends(self, site: SiteT_contra, /) -> tuple[str, ...]:
-        """Return the labels of the site's tunnel ends. Each end of the other site has a tunnel to each of them. The
-        names of connections contain these labels."""
+        """Return the labels of the site's tunnel ends. Each end of the other site has a tunnel to each of them, unless
+        one of the sites is single. The names of connections contain these labels."""
+
+    def is_single(self, site: SiteT_contra, /) -> bool:
+        """Return whether the site has one connection to each other site, because its gateway would not use another one
+        when that is down."""
 
     def seen(self, place: Place[SiteT_contra], links: Sequence[str], /) -> list[TunnelView]:
         """Return the tunnels of these links as the site's own gateway sees them; an empty list when no cloud knows this

@@ -14,6 +14,11 @@ def ends(site: OnpremSite) -> tuple[str, ...]:
     return tuple(gateway.name for gateway in site.gateways)
 
 
+def is_single(_site: OnpremSite, /) -> bool:
+    """Return False: strongSwan uses the tunnels that are up."""
+    return False
+
+
 def seen(_place: Place[OnpremSite], _links: Sequence[str], /) -> list[TunnelView]:
     """Return an empty list: no service reports the state of these gateways. The clouds report the other ends."""
     return []

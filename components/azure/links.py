@@ -1,4 +1,4 @@
-"""Links of Azure sites: one gateway with two addresses, which share one key for each gateway of another site."""
+"""Links of Azure sites: one gateway, whose addresses share one key for each gateway of another site."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class AzureEnd:
         return [Gateway(addresses=addresses)]
 
     def hold(self, name: str, _gateway: Gateway, far: str, tunnels: Sequence[Tunnel]) -> None:
-        """Make a connection to each address, from both of the gateway's instances: Azure has one key for the two."""
+        """Make a connection to each address, from every active instance of the gateway: Azure has one key for all."""
         place, linked = self._place, self._linked
         gateway_id, _ = self._gateway
         for tunnel in tunnels:
@@ -90,7 +90,8 @@ class AzureEnd:
     def _gateway(self) -> tuple[Output[str], Sequence[pulumi.Input[str]]]:
         """Return the id and the public addresses of the site's gateway, made here or existing."""
         place, linked = self._place, self._linked
-        there = azure_site(place.environment, place.site).existing
+        site = azure_site(place.environment, place.site)
+        there = site.existing
         if there.vpn_gateway is not None and there.network is not None:
             own = existing_gateway(there.vpn_gateway, site=place.site, network_id=there.network, parent=place.parent)
             return own, tuple(map(str, there.vpn_gateway.addresses))
@@ -102,6 +103,7 @@ class AzureEnd:
             network_name=linked.network_name,
             subnet=place.addresses.sites[place.site].subnet("gateway"),
             tags=site_tags(place.environment, place.site),
+            active_active=site.vpn.active_active,
             after=self._changes,
             called=place.called(place.name),
             network_group=linked.network_group,

@@ -11,6 +11,7 @@ from pulumi import ComponentResource, Output, Resource, ResourceOptions
 from pulumi_azure_native import network
 
 from clouds.azure.names import GATEWAY_SUBNET
+from clouds.azure.tunnels import ACTIVE_ACTIVE
 from clouds.azure.zones import address_zones
 from clouds.base.ipsec import SUITE
 
@@ -36,6 +37,8 @@ class AzureVpnGatewayArgs:
     subnet: IPv4Network
     """Range of the gateway's subnet: the `gateway` part of the site's plan."""
     tags: Mapping[str, str]
+    active_active: bool = False
+    """True to make both instances active, with an address each."""
     after: Sequence[Resource] = ()
     """Resources that the gateway's subnet waits for: Azure changes one subnet of a network at a time."""
     called: str | None = None
@@ -47,12 +50,13 @@ class AzureVpnGatewayArgs:
 
 
 class AzureVpnGateway(ComponentResource):
-    """A site's virtual network gateway, with both instances active. Azure takes half an hour to make one; its addresses
-    are there at once, so that the other sites do not wait for it."""
+    """A site's virtual network gateway. Azure takes half an hour to make one; its addresses are there at once, so that
+    the other sites do not wait for it. One instance is active, unless the arguments say otherwise; the other takes over
+    its address."""
 
     gateway_id: Output[str]
-    addresses: tuple[Output[str], Output[str]]
-    """Static public address of each instance."""
+    addresses: tuple[Output[str], ...]
+    """Static public address of each active instance."""
     subnet: network.Subnet | None
     """Subnet of the gateway, if it was made here."""
 
@@ -60,7 +64,7 @@ class AzureVpnGateway(ComponentResource):
         super().__init__("longhaul:azure:VpnGateway", name, None, opts)
         self._name, self._args, self._child = name, args, ResourceOptions(parent=self)
         self._called = args.called or name
-        first, second = self._address(0), self._address(1)
+        addresses = [self._address(index) for index in range(ACTIVE_ACTIVE if args.active_active else 1)]
         self.subnet = None if args.subnet_id else self._subnet()
         subnet_id = self.subnet.id if self.subnet else args.subnet_id
         gateway = network.VirtualNetworkGateway(
@@ -72,7 +76,7 @@ class AzureVpnGateway(ComponentResource):
             vpn_type="RouteBased",
             vpn_gateway_generation="Generation2",
             sku=network.VirtualNetworkGatewaySkuArgs(name=SKU, tier=SKU),
-            active_active=True,
+            active_active=args.active_active,
             enable_bgp=False,
             ip_configurations=[
                 network.VirtualNetworkGatewayIPConfigurationArgs(
@@ -81,13 +85,13 @@ class AzureVpnGateway(ComponentResource):
                     public_ip_address=network.SubResourceArgs(id=address.id),
                     subnet=network.SubResourceArgs(id=subnet_id),
                 )
-                for index, address in enumerate((first, second))
+                for index, address in enumerate(addresses)
             ],
             tags=args.tags,
             opts=self._child,
         )
         self.gateway_id = gateway.id
-        self.addresses = (_known(first), _known(second))
+        self.addresses = tuple(map(_known, addresses))
         self.register_outputs({"gateway_id": self.gateway_id})
 
     def _subnet(self) -> network.Subnet:
@@ -149,7 +153,7 @@ class AzureVpnPeerArgs:
 
 
 class AzureVpnPeer(ComponentResource):
-    """The remote gateway as Azure knows it, and the connection to it from both instances."""
+    """The remote gateway as Azure knows it, and the connection to it from every active instance."""
 
     connection_id: Output[str]
 

@@ -52,11 +52,16 @@ def has_tunnels(environment: Environment, site: str) -> bool:
 
 
 def remote_addresses(environment: Environment, site: str) -> int:
-    """Return the number of public addresses of other sites to which a site has tunnels. In a cloud whose connections
-    lead to one address each, it is the number of connections."""
+    """Return the number of public addresses of other sites to which a site has tunnels, one of a site that has a single
+    connection to each. In a cloud whose connections lead to one address each, it is the number of connections."""
     tunnelled = (one for one in links(environment) if one.kind is LinkKind.IPSEC and site in (one.first, one.second))
     others = (environment.sites[one.second if one.first == site else one.first] for one in tunnelled)
-    return sum(cloud_of(other).tunnels.addresses(other) for other in others)
+    return sum(_reached(other) for other in others)
+
+
+def _reached(site: Site) -> int:
+    own = cloud_of(site).tunnels
+    return 1 if own.is_single(site) else own.addresses(site)
 
 
 def _kind(first: Site, second: Site, *, existing: bool) -> LinkKind:
@@ -68,12 +73,19 @@ def _kind(first: Site, second: Site, *, existing: bool) -> LinkKind:
 
 def tunnels(environment: Environment, link: PlannedLink) -> int:
     """Return the number of tunnels of an IPsec link, as ``components/links.py`` makes them: one from each end of the
-    first site to each end of the second.
+    first site to each end of the second, or to one end of a site that the other has a single connection to.
 
     Raises:
         ValueError: the link has no tunnels.
     """
     if link.kind is not LinkKind.IPSEC:
         raise ValueError(f"link {link.name} is no tunnel: it is {link.kind}")
-    ends = (environment.sites[name] for name in (link.first, link.second))
-    return prod(len(cloud_of(site).tunnels.ends(site)) for site in ends)
+    counted = single_ends(environment, link) or (link.first, link.second)
+    sites = (environment.sites[name] for name in counted)
+    return prod(len(cloud_of(site).tunnels.ends(site)) for site in sites)
+
+
+def single_ends(environment: Environment, link: PlannedLink) -> tuple[str, ...]:
+    """Return the sites of a link that have a single connection to the other one."""
+    found = ((name, environment.sites[name]) for name in (link.first, link.second))
+    return tuple(name for name, site in found if cloud_of(site).tunnels.is_single(site))

@@ -15,6 +15,7 @@ import asyncio
 import contextlib
 import re
 import shutil
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -42,6 +43,8 @@ learn.microsoft.com/azure/vpn-gateway/vpn-gateway-about-vpn-devices."""
 MSS = 1350
 """TCP segment size to which Azure's gateways clamp (same page)."""
 _START_S = 30.0
+_OWN_REQID = 2**30
+"""First of the ids that charon does not come to by counting."""
 
 _UNWANTED = ("connmark", "dhcp", "farp", "forecast", "ha", "led", "pkcs11", "resolve", "tpm", "unity")
 """Plugins of Debian's packages that touch the network's configuration, or that only log complaints."""
@@ -172,6 +175,10 @@ class CharonParts:
         """Set the MTU of charon's interface."""
         await self.namespace.ip([f"link set {TUN} mtu {MTU}"])
 
+    async def spread(self, rules: str) -> None:
+        """Apply the rules of :mod:`lab.hypervisor.instances`."""
+        await command(self.namespace.inside(["nft", "-f", "-"]), stdin=rules)
+
     async def stop(self) -> None:
         """End charon."""
         await self._container.end()
@@ -198,6 +205,9 @@ def connection(tunnel: Tunnel) -> Tree:
         "life_time": f"{tunnel.esp_lifetime_s}s",
         "dpd_action": "clear",
     }
+    if not tunnel.carries:
+        # Without policies no packet fits the association. An id of its own keeps those of others from using it.
+        child |= {"policies": "no", "reqid": str(_OWN_REQID + zlib.crc32(tunnel.name.encode()) % _OWN_REQID)}
     body: Tree = {
         "version": "2",
         "local_addrs": [str(tunnel.local)],

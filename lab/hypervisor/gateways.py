@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lab.desired import Gateway, Network, Tunnel, TunnelState
-from lab.hypervisor import nspawn
+from lab.hypervisor import instances, nspawn
 from lab.hypervisor.charon import NAMESPACE, PROCESS, CharonParts, connection, key_of, shared_key
 from lab.hypervisor.commands import CommandError
 from lab.hypervisor.namespaces import RUN
@@ -32,6 +32,8 @@ class GatewayKeeper:
         self._spec: Gateway | None = None
         self._loaded: dict[str, Tunnel] = {}
         """Tunnels that are loaded into this charon."""
+        self._spread = ""
+        """Rules that divide the flows among the instances, as they were last applied."""
         self._watched: dict[str, Watched] = {}
         self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -90,7 +92,7 @@ class GatewayKeeper:
         if process is None:
             await self._parts.stop()  # what a crash left: mount and group
             process = await self._parts.start(self._name())
-        self._loaded = {}
+        self._loaded, self._spread = {}, ""
         session = await self._parts.connect(process)
         try:
             await self._parts.tune()
@@ -101,6 +103,7 @@ class GatewayKeeper:
                 self._changed.clear()
                 await self._load(session, self._spec)
                 await self._look(session, self._spec)
+                await self._divide(self._spec)
                 await self._wait(_LOOK_S * random.uniform(0.8, 1.2))  # noqa: S311
         finally:
             # If charon has ended, its tunnels are gone too; if it still runs, it is asked again.
@@ -159,6 +162,13 @@ class GatewayKeeper:
             watched = self._watched.get(tunnel.name)
             if tunnel.initiate and watched is not None and not listed[tunnel.name] and watched.due():
                 await self._dial(session, tunnel.name)
+
+    async def _divide(self, spec: Gateway) -> None:
+        """Drop what instances without a tunnel are given."""
+        rules = instances.render(spec, up={name for name, watched in self._watched.items() if watched.up})
+        if rules != self._spread:
+            await self._parts.spread(rules)
+            self._spread = rules
 
     async def _dial(self, session: Session, name: str) -> None:
         try:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from clouds.base.findings import Severity
 from clouds.base.tunnels import TunnelView
 from components.model import plan
+from components.model.links import LinkKind, links, tunnels
 from components.model.nodes import HOSTS, host_nodes
 from longhaul.status.observed import AddonView, NodeView, Observed
-from longhaul.status.tunnels import ipsec_links
 
 if TYPE_CHECKING:
     from components.model import Environment
@@ -109,17 +109,21 @@ def judge_links(environment: Environment, observed: Observed) -> tuple[LinkStatu
     by_link: defaultdict[str, defaultdict[str, list[TunnelView]]] = defaultdict(lambda: defaultdict(list))
     for view in observed.tunnels:
         by_link[view.link][view.site].append(view)
-    return tuple(_link(name, list(by_link[name].values()), observed) for name in ipsec_links(environment))
+    planned = {link.name: tunnels(environment, link) for link in links(environment) if link.kind is LinkKind.IPSEC}
+    return tuple(_link(name, most, list(by_link[name].values()), observed) for name, most in planned.items())
 
 
-def _link(name: str, ends: Sequence[Sequence[TunnelView]], observed: Observed) -> LinkStatus:
+def _link(name: str, most: int, ends: Sequence[Sequence[TunnelView]], observed: Observed) -> LinkStatus:
+    """Judge a link of ``most`` tunnels. An end may show more: AWS makes two for each connection, also where the other
+    end holds one."""
     if not ends:
         reason = "; ".join(observed.blind.values()) or "no cloud has it, and racks are not asked"
         return LinkStatus(name=name, verdict=Verdict.UNKNOWN, reason=reason)
-    worst = min(ends, key=lambda end: sum(view.up for view in end) / len(end))
-    up = sum(view.up for view in worst)
+    worst = min(ends, key=lambda end: sum(view.up for view in end) / min(len(end), most))
+    wanted = min(len(worst), most)
+    up = min(sum(view.up for view in worst), wanted)
     counted = next((end for end in ends if all(view.bytes_in is not None for view in end)), ())
-    if up == len(worst):
+    if up == wanted:
         verdict, reason = Verdict.OK, "all tunnels are up"
     else:
         verdict = Verdict.DEGRADED if up else Verdict.DOWN
@@ -129,7 +133,7 @@ def _link(name: str, ends: Sequence[Sequence[TunnelView]], observed: Observed) -
         verdict=verdict,
         reason=reason,
         up=up,
-        tunnels=len(worst),
+        tunnels=wanted,
         since=max((view.since for end in ends for view in end if view.up), default=""),
         bytes_in=sum(view.bytes_in or 0 for view in counted) if counted else None,
         bytes_out=sum(view.bytes_out or 0 for view in counted) if counted else None,

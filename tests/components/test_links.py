@@ -5,14 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from itertools import combinations
+from unittest import mock
 
 from clouds.aws.site import AwsSite
+from clouds.azure.existing import AzureVpn
+from clouds.azure.site import AzureSite, AzureVpnForm
 from clouds.base.gateway import Gateway
 from clouds.onprem.site import OnpremSite
+from components.azure import links as azure_links
 from components.model import Environment, plan
 from components.model.environment import Link
 from tests.support import production as make
-from tests.support.declared import Program, declare, open_text, plain
+from tests.support.declared import Declared, Program, declare, open_text, plain
+
+NETWORKING = (
+    "/subscriptions/00000000-0000-4000-8000-000000000001/resourceGroups/corp-network/providers/Microsoft.Network"
+)
 
 CONNECTION = "azure-native:network:VirtualNetworkGatewayConnection"
 
@@ -57,17 +65,56 @@ def test_every_site_routes_to_every_other_block(production: Environment, program
                 assert targets == Counter({"0.0.0.0/0", *others})
 
 
-def test_each_azure_instance_has_two_tunnels_to_each_aws_site_with_a_key_each(program: Program) -> None:
+def _azure_to_aws(program: Program) -> tuple[list[Declared], set[str]]:
+    """Return Azure's connections to one AWS site, and the addresses that AWS expects them from."""
     connections = [c for c in program.of("azure-native:network:VirtualNetworkGatewayConnection") if "-use1-" in c.name]
+    customers = [c for c in program.of("aws:ec2/customerGateway:CustomerGateway") if "weu-use1" in c.name]
+    return connections, {str(customer.inputs["ipAddress"]) for customer in customers}
+
+
+def test_azure_has_one_instance_and_one_connection_to_each_site(program: Program) -> None:
+    """Azure documents several connections to one range with BGP only, and we have none."""
+    [gateway] = program.of("azure-native:network:VirtualNetworkGateway")
+    assert gateway.inputs["activeActive"] is False
+    assert [one["name"] for one in gateway.inputs["ipConfigurations"]] == ["instance-0"]
+    remotes = program.of("azure-native:network:LocalNetworkGateway")
+    ranges = Counter(str(one.inputs["localNetworkAddressSpace"]["addressPrefixes"]) for one in remotes)
+    assert set(ranges.values()) == {1}
+    assert {remote.name for remote in remotes} == {
+        *(f"prod-links-weu-{site}-0-0-remote" for site in ("use1", "usw2", "euw1")),
+        "prod-links-weu-colo-gw0-remote",
+    }
+    [connection], expected = _azure_to_aws(program)
+    assert connection.name == "prod-links-weu-use1-0-0-connection"
+    assert expected == {"prod-links-weu-address-0-public"}
+
+
+def test_both_instances_are_active_where_the_file_says_so(production: Environment) -> None:
+    weu = production.sites["weu"].model_copy(update={"vpn": AzureVpnForm(active_active=True)})
+    both = production.model_copy(update={"sites": {**production.sites, "weu": weu}})
+    program = declare(lambda: make.build(both), answer=make.cloud)
+    connections, expected = _azure_to_aws(program)
     assert len(connections) == 4
     assert len({plain(connection.inputs["sharedKey"]) for connection in connections}) == 4
     remotes = [r for r in program.of("azure-native:network:LocalNetworkGateway") if "-use1-" in r.name]
     assert len({remote.inputs["gatewayIpAddress"] for remote in remotes}) == 4
-    customers = [c for c in program.of("aws:ec2/customerGateway:CustomerGateway") if "weu-use1" in c.name]
-    assert {customer.inputs["ipAddress"] for customer in customers} == {
-        "prod-links-weu-address-0-public",
-        "prod-links-weu-address-1-public",
-    }
+    assert expected == {"prod-links-weu-address-0-public", "prod-links-weu-address-1-public"}
+    assert Counter(t["remote_site"] for t in program.outputs["tunnels"]["prod-gw1"])["weu"] == 2
+
+
+def test_a_named_gateway_with_two_addresses_has_a_tunnel_from_each_to_one_of_the_racks(production: Environment) -> None:
+    named = AzureVpn(id=f"{NETWORKING}/virtualNetworkGateways/vgw", addresses=("198.51.100.10", "198.51.100.11"))  # type: ignore[arg-type]
+    weu = production.sites["weu"]
+    assert isinstance(weu, AzureSite)
+    existing = weu.existing.model_copy(update={"vpn_gateway": named, "network": f"{NETWORKING}/virtualNetworks/n"})
+    sites = {"weu": weu.model_copy(update={"existing": existing}), "colo": production.sites["colo"]}
+    named_so = production.model_copy(update={"sites": sites, "pools": {}})
+    with mock.patch.object(azure_links, "existing_gateway", return_value="gateway-id"):
+        made = declare(lambda: make.build(named_so), answer=make.cloud)
+    assert len(made.of("azure-native:network:VirtualNetworkGatewayConnection")) == 1
+    held = made.outputs["tunnels"]
+    assert {t["remote_address"] for t in held["prod-gw0"]} == {"198.51.100.10", "198.51.100.11"}
+    assert held["prod-gw1"] == []
 
 
 def test_every_connection_has_a_customer_gateway_of_its_own(program: Program) -> None:
@@ -97,13 +144,15 @@ def test_racks_hold_a_tunnel_to_every_end_of_every_cloud_site(production: Enviro
     assert program.secret["tunnels"] is True
     held = program.outputs["tunnels"]
     assert set(held) == {"prod-gw0", "prod-gw1"}
+    to_aws = {"use1": 2, "usw2": 2, "euw1": 2}
+    # Azure has one connection to a site, which ends at the first gateway.
+    wanted = {"prod-gw0": {"weu": 1, **to_aws}, "prod-gw1": to_aws}
     for host, tunnels in held.items():
-        # Two ends in each of four cloud sites.
-        assert Counter(t["remote_site"] for t in tunnels) == {"weu": 2, "use1": 2, "usw2": 2, "euw1": 2}
-        assert len({t["remote_address"] for t in tunnels}) == 8
+        assert Counter(t["remote_site"] for t in tunnels) == wanted[host]
+        assert len({t["remote_address"] for t in tunnels}) == len(tunnels)
         assert {t["local_address"] for t in tunnels} == {f"203.0.113.1{host[-1]}"}
         assert all(make.KEY in t["key"] for t in tunnels)
-    keys = [t["key"] for tunnels in held.values() for t in tunnels if t["remote_site"] != "weu"]
+    keys = [t["key"] for tunnels in held.values() for t in tunnels]
     assert len(set(keys)) == len(keys)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pulumi
 import pytest
 
+from clouds.azure.site import AzureVpnForm
 from clouds.registry import clouds
 from components.aws.cloud import AwsCloud
 from components.azure.links import AzureEnd, AzureLinked
@@ -73,11 +74,12 @@ class Dialling:
         return {remote.label: [Tunnel(label="0", address=DIALS, key=f"of {remote.label}")] for remote in remotes}
 
 
-def linked(end: Holding | Dialling) -> dict[str, dict[str, Any]]:
+def linked(end: Holding | Dialling, *, active_active: bool = False) -> dict[str, dict[str, Any]]:
     """Return Azure's connections, by name, to a site with this ``end``."""
     whole = production.production()
     racks = next(name for name, site in whole.sites.items() if site.kind == "onprem")
-    sites = {"weu": whole.sites["weu"], "home": whole.sites[racks]}
+    weu = whole.sites["weu"].model_copy(update={"vpn": AzureVpnForm(active_active=active_active)})
+    sites = {"weu": weu, "home": whole.sites[racks]}
     pools = {name: pool for name, pool in whole.pools.items() if pool.site == "weu"}
     environment: Environment = whole.model_copy(update={"sites": sites, "pools": pools, "links": ()})
     azure = AzureLinked(
@@ -106,6 +108,14 @@ def test_an_end_that_holds_is_all_that_a_link_needs() -> None:
     end = Holding()
     assert {name: inputs["gatewayIpAddress"] for name, inputs in linked(end).items()} == {
         "prod-links-weu-home-gate0-remote": HOLDS[0],
+    }
+    assert [held[:4] for held in end.held] == [("prod-links-weu-home", "gate0", "weu", ["0"])]
+
+
+def test_two_active_instances_share_a_key_for_each_gateway() -> None:
+    end = Holding()
+    assert {name: inputs["gatewayIpAddress"] for name, inputs in linked(end, active_active=True).items()} == {
+        "prod-links-weu-home-gate0-remote": HOLDS[0],
         "prod-links-weu-home-gate1-remote": HOLDS[1],
     }
     assert [held[:4] for held in end.held] == [
@@ -119,6 +129,5 @@ def test_an_end_that_dials_is_all_that_a_link_needs() -> None:
     end = Dialling()
     assert {name: inputs["gatewayIpAddress"] for name, inputs in linked(end).items()} == {
         "prod-links-weu-home-0-0-remote": DIALS,
-        "prod-links-weu-home-1-0-remote": DIALS,
     }
-    assert end.dialled == [("prod-links-weu-home", "weu", ["0", "1"])]
+    assert end.dialled == [("prod-links-weu-home", "weu", ["0"])]

@@ -18,7 +18,7 @@ from clouds.base.tunnels import TunnelView
 from components.model import Environment, Machine, control_machines, load, plan
 from longhaul.exits import CommandError, Exit
 from longhaul.status import collect
-from longhaul.status.fleet import Verdict
+from longhaul.status.fleet import LinkStatus, Verdict, judge_links
 from longhaul.status.observed import (
     AddonView,
     CloudView,
@@ -47,6 +47,16 @@ TUNNELS = (
     tunnel("use1-rack", "use1"),
     tunnel("use1-rack", "use1"),
 )
+
+
+def test_a_second_tunnel_of_aws_that_azure_does_not_hold_is_no_fault(environment: Environment) -> None:
+    def link(*at_aws: bool) -> LinkStatus:
+        ends = (tunnel("weu-use1", "weu"), *(tunnel("weu-use1", "use1", up=up) for up in at_aws))
+        found = judge_links(environment, Observed(cloud={}, endpoint=REACHED, tunnels=ends))
+        return next(one for one in found if one.name == "weu-use1")
+
+    assert (link(True, False).verdict, link(False, True).tunnels) == (Verdict.OK, 1)
+    assert (link(False, False).verdict, link(False, False).up) == (Verdict.DOWN, 0)
 
 
 def node(name: str, *, pool: str, site: str, ready: bool = True) -> NodeView:

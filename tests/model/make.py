@@ -59,6 +59,7 @@ def full() -> dict[str, Any]:
             "depot": "http://depot.example.internal",
             "zones": ["1", "2"],
             "existing": azure_existing(),
+            "vpn": {"active_active": False},
         },
         "use1": {
             **AWS,

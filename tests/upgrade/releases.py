@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -34,7 +35,13 @@ class Entry(BaseModel):
     """Type of the resources, as in ``azure-native:network:Subnet``."""
     property: str = ""
     """Path of the changed property, without indexes; only for a change or a replacement."""
+    only: str = ""
+    """Pattern of the names that it is about; all of that type without it."""
     why: str = Field(min_length=20)
+
+    def covers(self, type_: str, name: str) -> bool:
+        """Return whether it is about a resource of that type and name."""
+        return type_ == self.type and (not self.only or re.fullmatch(self.only, name) is not None)
 
     @model_validator(mode="after")
     def _names_a_property(self) -> Self:

@@ -9,18 +9,27 @@ from typing import Any
 import pytest
 from pulumi import Alias, ComponentResource, CustomResource, ResourceOptions
 
+from clouds.azure.site import AzureVpnForm
 from components.model import load
 from components.model.load import load_directory
 from tests.support.declared import declare
 from tests.upgrade.names import Program, declared, lost, names
-from tests.upgrade.releases import ENVIRONMENTS, LAB, Release, releases
+from tests.upgrade.releases import ACCEPTED, ENVIRONMENTS, LAB, Entry, Release, releases
 
 
 def known(release: Release, env: str) -> set[str]:
     """Return the names that the release declared for an environment, without those that may go."""
     lines = (release.folder / f"names.{env}.txt").read_text(encoding="utf-8").splitlines()
-    going = {one.type for one in release.accepted() if one.action == "destroy"}
-    return {name for name in lines if name.split("::")[0].split("$")[-1] not in going}
+    return {name for name in lines if not any(_is_of(entry, name) for entry in _going(release))}
+
+
+def _going(release: Release) -> list[Entry]:
+    return [one for one in release.accepted() if one.action == "destroy"]
+
+
+def _is_of(entry: Entry, name: str) -> bool:
+    kinship, _, own = name.partition("::")
+    return entry.covers(kinship.split("$")[-1], own)
 
 
 def today(release: Release, env: str) -> Program:
@@ -46,6 +55,27 @@ def test_every_name_is_still_there(release: Release, env: str) -> None:
         "keep type, name and parent, or give the new one `aliases` in its ResourceOptions (docs/releasing.md, Renaming "
         "a resource):\n  " + "\n  ".join(gone)
     )
+
+
+def test_what_may_go_goes(release: Release) -> None:
+    gone: set[str] = set()
+    for env in ENVIRONMENTS:
+        lines = (release.folder / f"names.{env}.txt").read_text(encoding="utf-8").splitlines()
+        gone |= set(lost(lines, today(release, env)))
+    unused = [entry for entry in _going(release) if not any(_is_of(entry, name) for name in gone)]
+    assert not unused, f"nothing of this goes any more: take it out of {release.folder / ACCEPTED}"
+
+
+@pytest.mark.parametrize("env", ENVIRONMENTS)
+def test_two_active_instances_keep_every_name(release: Release, env: str) -> None:
+    """An environment of 0.1.0 whose file says `active_active` keeps the gateway and all connections that it has."""
+    environment = load(release.stacks / f"Pulumi.{env}.yaml")
+    form = {"vpn": AzureVpnForm(active_active=True)}
+    sites = {
+        name: site.model_copy(update=form) if site.kind == "azure" else site for name, site in environment.sites.items()
+    }
+    lines = (release.folder / f"names.{env}.txt").read_text(encoding="utf-8").splitlines()
+    assert not lost(lines, declared(environment.model_copy(update={"sites": sites})))
 
 
 class Group(ComponentResource):

@@ -40,19 +40,24 @@ class Verdict:
 def judge(changes: Iterable[Change], accepted: Iterable[Entry]) -> Verdict:
     """Judge every property that changes in a cloud's resources: each must be accepted. Components and the engine's own
     providers do not count, since they are nothing in a cloud."""
-    entries = {(one.action, one.type, one.property): one for one in accepted}
+    entries = tuple(accepted)
     refused: list[str] = []
     used: set[Entry] = set()
     for change in changes:
         if not is_kept(change.urn):
             continue
         for path in _properties(change):
-            entry = entries.get((_word(change, path), change.type, path))
+            entry = _entry(change, path, entries)
             if entry is None or not _admissible(change, entry):
                 refused.append(_told(change, path))
             else:
                 used.add(entry)
     return Verdict(refused=tuple(refused), used=frozenset(used))
+
+
+def _entry(change: Change, path: str, entries: Iterable[Entry]) -> Entry | None:
+    found = (one for one in entries if one.covers(change.type, change.name))
+    return next((one for one in found if (one.action, one.property) == (_word(change, path), path)), None)
 
 
 def _properties(change: Change) -> Iterator[str]:

@@ -6,6 +6,7 @@ Nothing here has side effects.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network
 
 from lab.cloud.azure.ipsec import IKE_LIFETIME_S, esp_proposal, ike_proposal
@@ -74,19 +75,39 @@ def tunnel_names(store: Store, connection: Document) -> tuple[str, ...]:
 def _gateway(store: Store, document: Document) -> Gateway:
     found = public_ip_address.addresses_of(store, document)
     addresses = tuple(IPv4Address(address.hidden["address"]) for address in found)
+    connections = _with_key(store, document)
+    carrying = _carrying(store, connections)
     return Gateway(
         id=document.key,
         name=document.name,
         network=virtual_network_gateway.network_key(document),
         addresses=addresses,
         tunnels=tuple(
-            _tunnel(store, connection, remote, instance=instance, local=address)
-            for connection in _with_key(store, document)
+            replace(
+                _tunnel(store, connection, remote, instance=instance, local=address),
+                carries=connection.key in carrying,
+            )
+            for connection in connections
             for remote in (store.get(connection.body["properties"]["localNetworkGateway2"]["id"]),)
             if remote
             for instance, address in enumerate(addresses)
         ),
+        spreads=document.body["properties"]["activeActive"],
     )
+
+
+def _carrying(store: Store, connections: list[Document]) -> set[str]:
+    """Return the keys of the connections that carry traffic. Azure requires BGP for several connections to one range,
+    and says nothing of static ones (learn.microsoft.com/azure/vpn-gateway/vpn-gateway-highlyavailable, "Multiple
+    on-premises VPN devices"): here the oldest carries, up or down, and the others never do."""
+    taken: list[IPv4Network] = []
+    carrying: set[str] = set()
+    for connection in sorted(connections, key=gateway_connection.age):
+        ranges = list(_remote_ranges(store, connection))
+        if not any(one.overlaps(other) for one in ranges for other in taken):
+            carrying.add(connection.key)
+        taken += ranges
+    return carrying
 
 
 def _tunnel(store: Store, connection: Document, remote: Document, *, instance: int, local: IPv4Address) -> Tunnel:

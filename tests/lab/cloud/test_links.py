@@ -246,6 +246,50 @@ def test_a_connection_waits_for_its_gateway(live: Live) -> None:
     live.put(links.CONNECTION, links.connection())
 
 
+def test_of_two_connections_to_one_range_the_oldest_carries(live: Live) -> None:
+    links.build(live)
+
+    def carrying() -> dict[str, bool]:
+        return {tunnel.name: tunnel.carries for tunnel in live.hypervisor.world.gateways[0].tunnels}
+
+    # The id of the second sorts before that of the first, and its range lies within the other's.
+    second, remote = f"{links.NETWORKING}/connections/a", f"{links.REMOTE}2"
+    live.put(remote, links.remote("198.51.100.21", prefix="10.66.128.0/17"))
+    live.put(second, links.connection(localNetworkGateway2={"id": remote}))
+    assert carrying() == {"a-0": False, "a-1": False, "rack-0": True, "rack-1": True}
+    live.put(links.CONNECTION, links.connection(dpdTimeoutSeconds=60))
+    assert carrying() == {"a-0": False, "a-1": False, "rack-0": True, "rack-1": True}
+    live.wait(live.arm("DELETE", links.CONNECTION))
+    assert carrying() == {"a-0": True, "a-1": True}
+
+
+def test_a_gateway_spreads_flows_when_both_instances_are_active(live: Live) -> None:
+    links.build(live)
+    assert live.hypervisor.world.gateways[0].spreads
+    live.put(links.GATEWAY, links.gateway(links.ADDRESSES[0], activeActive=False))
+    (gateway,) = live.hypervisor.world.gateways
+    assert not gateway.spreads
+    assert [tunnel.name for tunnel in gateway.tunnels] == ["rack-0"]
+    assert live.arm("DELETE", links.ADDRESSES[1]).status_code == 200
+
+
+def test_a_gateway_has_as_many_connections_as_its_size_has_tunnels(live: Live) -> None:
+    links.build(live)
+    for number in range(31):
+        remote = f"{links.NETWORKING}/localNetworkGateways/other-{number}"
+        live.put(remote, links.remote(f"192.0.2.{number + 1}", prefix=f"10.{100 + number}.0.0/16"))
+        answer = live.arm(
+            "PUT",
+            f"{links.NETWORKING}/connections/other-{number}",
+            links.connection(localNetworkGateway2={"id": remote}),
+        )
+        if number < 29:
+            assert answer.status_code == 201, answer.text
+        else:
+            assert code(answer) == "VirtualNetworkGatewayConnectionsLimitReached"
+    live.wait(live.arm("PUT", links.CONNECTION, links.connection(dpdTimeoutSeconds=60)))
+
+
 def test_what_is_shown_can_be_put_back(live: Live) -> None:
     links.build(live)
     for path in (links.GATEWAY_SUBNET, links.GATEWAY, links.REMOTE, links.CONNECTION, links.ADDRESSES[0]):

@@ -8,6 +8,7 @@ import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from ipaddress import IPv4Network
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,7 @@ from tests.lab.hypervisor.conftest import (
 )
 from tests.lab.hypervisor.links import (
     EGRESS,
+    FAR_BLOCK,
     NEAR,
     PODS,
     RACK,
@@ -182,6 +184,42 @@ def test_a_gateway_cut_there_is_no_path_and_back_there_is_one(lab: Lab, cut: Cal
     refused = lab.lab("tunnel", "gw-far", "restore", check=False)
     assert "'gw-far' is not cut" in refused.stderr
     assert "there are gw-far, gw-near, test-links-gw-0" in lab.lab("tunnel", "gw-x", "cut", check=False).stderr
+
+
+def test_a_tunnel_that_does_not_carry_comes_up_and_drops(lab: Lab, cut: Callable[[str], None]) -> None:
+    ends = world().gateways
+    near, far = (replace(end, tunnels=(end.tunnels[0], replace(end.tunnels[1], carries=False))) for end in ends)
+    lab.apply(replace(world(), gateways=(near, far)))
+    await_tunnels(lab, *TUNNELS)
+    assert call(lab, "alpha", GAMMA_POD) == "gamma 10.1.0.4\n"
+    assert call(lab, "gamma", ALPHA_POD) == "alpha 10.2.0.4\n"
+    # The far end may send into it as it likes.
+    lab.apply(replace(world(), gateways=(near, ends[1])))
+    cut("gw-near/link-0")
+    await_tunnels(lab, "link-1")
+    assert is_dropped(lab, "alpha", GAMMA_POD)
+    assert is_dropped(lab, "gamma", ALPHA_POD)
+    lab.apply(world())
+    await_tunnels(lab, "link-1")
+    assert call(lab, "alpha", GAMMA_POD) == "gamma 10.1.0.4\n"
+
+
+def test_an_instance_without_its_tunnel_drops_its_share_of_the_flows(lab: Lab, cut: Callable[[str], None]) -> None:
+    near, far = world().gateways
+    targets = [str(FAR_BLOCK[256 * 100 + number]) for number in range(8)]
+    lab.inside("gamma", "; ".join(f"ip addr add {target}/32 dev lo" for target in targets))
+    gamma = next(machine for machine in world().machines if machine.name == "gamma")
+    routed = replace(gamma, routed=(*gamma.routed, IPv4Network(f"{targets[0]}/29")))
+    machines = tuple(routed if machine.name == "gamma" else machine for machine in world().machines)
+    lab.apply(replace(world(), machines=machines, gateways=(replace(near, spreads=True), far)))
+    await_tunnels(lab, *TUNNELS)
+    eventually(lambda: all(attempt(lab, "alpha", one).stdout for one in targets), what="all are reached")
+    cut("gw-near/link-1")
+    await_tunnels(lab, "link-0")
+    reached = [bool(attempt(lab, "alpha", target).stdout) for target in targets]
+    assert True in reached
+    assert False in reached
+    lab.apply(world())
 
 
 def charon_of(lab: Lab, name: str) -> int | None:

@@ -7,14 +7,15 @@ from ipaddress import IPv4Address, IPv4Network
 
 import pytest
 
-from lab.desired import Network, World
-from lab.hypervisor import firewall, internet
+from lab.desired import Gateway, Network, World
+from lab.hypervisor import firewall, instances, internet
 from lab.hypervisor.addresses import FAR as HOP
 from lab.hypervisor.addresses import NEAR as OWN
 from lab.hypervisor.addresses import Plan
 from lab.hypervisor.charon import connection, shared_key
 from lab.hypervisor.internet import Cut, find_cut
 from lab.hypervisor.router_links import RouterLink, router_links, routes
+from lab.hypervisor.vici import Tree
 from tests.lab.hypervisor.links import FAR_BLOCK, NEAR, NEAR_BLOCK, PODS, SIDE, SIDE_BLOCK, gateway, tunnel, world
 from tests.lab.hypervisor.test_firewall import chain
 
@@ -98,6 +99,38 @@ def test_a_tunnel_for_charon_names_both_ends_and_never_its_key() -> None:
     assert body["local"] == {"auth": "psk", "id": "198.51.100.65"}
     assert body["children"]["link-1"]["remote_ts"] == ["10.2.0.0/16"]
     assert shared_key(made)["owners"] == ["198.51.100.65", "198.51.100.97"]
+
+
+def test_a_tunnel_that_does_not_carry_has_no_policies_and_an_id_of_its_own() -> None:
+    def child(number: int, *, carries: bool) -> Tree:
+        body = connection(replace(tunnel(number, near=True), carries=carries))[f"link-{number}"]
+        assert isinstance(body, dict)
+        children = body["children"]
+        assert isinstance(children, dict)
+        found = children[f"link-{number}"]
+        assert isinstance(found, dict)
+        return found
+
+    assert not {"policies", "reqid"} & child(0, carries=True).keys()
+    first, second = (child(number, carries=False) for number in (0, 1))
+    assert first["policies"] == second["policies"] == "no"
+    assert first["reqid"] != second["reqid"]
+
+
+def test_an_instance_without_a_tunnel_drops_its_share() -> None:
+    def dropping(of: Gateway, *up: str) -> list[str]:
+        lines = instances.render(of, up=set(up)).splitlines()
+        return [line.split("seed 0x1 ")[1] for line in lines if "jhash" in line]
+
+    plain = gateway(NEAR)
+    spread = replace(plain, spreads=True)
+    assert dropping(plain) == []
+    assert dropping(spread, "link-0", "link-1") == []
+    assert dropping(spread, "link-0") == ["1 drop"]
+    assert dropping(spread) == ["0 drop", "1 drop"]
+    first, second = spread.tunnels
+    assert dropping(replace(spread, tunnels=(first, replace(second, carries=False))), "link-0", "link-1") == ["1 drop"]
+    assert f"ip daddr {FAR_BLOCK} jhash ip saddr . ip daddr mod 2" in instances.render(spread, up={"link-0"})
 
 
 def test_what_a_cut_means() -> None:

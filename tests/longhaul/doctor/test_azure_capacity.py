@@ -101,10 +101,10 @@ def test_a_named_group_may_be_full_of_others_machines(
     assert query["$filter"] == ["tagName eq 'longhaul-environment' and tagValue eq 'dev'"]
 
 
-def test_a_vpn_gateway_takes_two_addresses_more(manager: Manager) -> None:
-    found = quotas(manager, addresses=2)["Azure westeurope, PublicIPAddresses (PublicIPAddresses)"]
+def test_a_vpn_gateway_takes_an_address_more(manager: Manager) -> None:
+    found = quotas(manager, addresses=1)["Azure westeurope, PublicIPAddresses (PublicIPAddresses)"]
     assert found.severity is Severity.PROBLEM
-    assert "the environment takes 3" in found.what
+    assert "the environment takes 2" in found.what
 
 
 def test_spot_machines_count_against_their_own_quota(manager: Manager) -> None:

@@ -20,8 +20,8 @@ def counted(environment: Environment) -> dict[str, tuple[int, int]]:
 
 
 def test_of_the_hybrid_environment(environment: Environment) -> None:
-    """Azure's gateway has two addresses and its site has one more. AWS has a NAT gateway in each of two zones, and
-    three VPN connections with two addresses each: two to Azure, one to the rack's gateway."""
+    """Azure's gateway has one address and its site has one more. AWS has a NAT gateway in each of two zones, and two
+    VPN connections with two addresses each: one to Azure, one to the rack's gateway."""
     assert counted(environment) == {
         "control plane: etcd": (3, 3),
         "control plane: etcd for events": (3, 3),
@@ -31,20 +31,20 @@ def test_of_the_hybrid_environment(environment: Environment) -> None:
         "pool gpu-spot: machines": (0, 4),
         "pool h100: machines": (1, 2),
         "site weu: NAT gateway": (1, 1),
-        "site weu: public address": (3, 3),
+        "site weu: public address": (2, 2),
         "site weu: VPN gateway": (1, 1),
         "site use1: NAT gateway": (2, 2),
-        "site use1: public address": (8, 8),
-        "site use1: VPN connection": (3, 3),
+        "site use1: public address": (6, 6),
+        "site use1: VPN connection": (2, 2),
         "racks rack: hosts": (2, 2),
     }
 
 
 def test_of_production(root: Path) -> None:
-    """Peering has no price by the hour. Each AWS site has two connections to Azure and two to the colocation."""
+    """Peering has no price by the hour. Each AWS site has one connection to Azure and two to the colocation."""
     found = counted(load(root / "stacks" / "Pulumi.prod.yaml"))
-    assert found["site use1: VPN connection"] == (4, 4)
-    assert found["site use1: public address"] == (11, 11)
+    assert found["site use1: VPN connection"] == (3, 3)
+    assert found["site use1: public address"] == (9, 9)
     assert found["site euw1: NAT gateway"] == (2, 2)
     assert found["pool h100: machines"] == (0, 128)
     assert found["racks colo: hosts"] == (40, 40)
@@ -89,4 +89,3 @@ def test_the_gateways_kind_is_the_one_that_is_made(root: Path) -> None:
     made = re.search(r'^SKU = "(\w+)"$', source, re.MULTILINE)
     assert made is not None
     assert made[1] == azure.VPN_SKU == azure.meters()["vpn-gateway"].meter
-    assert "active_active=True" in source

@@ -70,7 +70,7 @@ def test_for_programs_it_is_one_document(run: Run, capsys: pytest.CaptureFixture
     assert len(found["read"]) == 13
     assert list(found["missing"]) == ["p5.48xlarge spot, AWS us-east-1"]
     assert found["failed"] == {}
-    assert found["cost"]["minimum"]["hourly"] == {"USD": "29.1440"}
+    assert found["cost"]["minimum"]["hourly"] == {"USD": "29.0870"}
     assert Path("mine.yaml").exists()
 
 

@@ -15,6 +15,11 @@ def ends(_site: NimbusSite, /) -> tuple[str, ...]:
     return ("0",)
 
 
+def is_single(_site: NimbusSite, /) -> bool:
+    """Return False: Nimbus uses the tunnels that are up."""
+    return False
+
+
 def seen(place: Place[NimbusSite], links: Sequence[str], /) -> list[TunnelView]:
     """Return the account's tunnels that belong to these links."""
     return [

@@ -84,6 +84,7 @@ def check(put: Put) -> None:
     remote = put.find(properties["localNetworkGateway2"]["id"], type=local_network_gateway.TYPE)
     put.same_region(gateway)
     _only_one(put, gateway, remote)
+    _room(put, gateway)
     own = {address.hidden["address"] for address in public_ip_address.addresses_of(put.store, gateway)}
     if remote.body["properties"]["gatewayIpAddress"] in own:
         raise ArmError(
@@ -99,6 +100,27 @@ def check(put: Put) -> None:
         raise invalid(f"{put.id.name}: usePolicyBasedTrafficSelectors needs an entry in ipsecPolicies.")
     _policy(put, properties["ipsecPolicies"][0])
     _key(put, properties.pop("sharedKey", None))
+    others = virtual_network_gateway.connections_of(put.store, gateway.id)
+    put.hidden["age"] = age(put.old) if put.old else max(map(age, others), default=0) + 1
+
+
+def age(connection: Document) -> int:
+    """Return a connection's place among those of its gateway, the oldest first."""
+    return int(connection.hidden.get("age", 0))
+
+
+def _room(put: Put, gateway: Document) -> None:
+    """Refuse more connections than a gateway of this size has tunnels. Each connection counts as one
+    (vpn-gateway-highlyavailable). Azure's code and wording are not published."""
+    sku = gateway.body["properties"]["sku"]["name"]
+    others = virtual_network_gateway.connections_of(put.store, gateway.id)
+    most = virtual_network_gateway.TUNNELS[sku]
+    if put.old is None and len(others) >= most:
+        raise ArmError(
+            400,
+            "VirtualNetworkGatewayConnectionsLimitReached",
+            f"Gateway {gateway.id} of SKU {sku} has {len(others)} connections; it can have {most}.",
+        )
 
 
 def _only_one(put: Put, gateway: Document, remote: Document) -> None:

@@ -6,7 +6,7 @@ Azure/Azure-Landing-Zones issues 2660 and 2674, hashicorp/terraform-provider-azu
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import Field
 
@@ -26,9 +26,13 @@ SkuName = Literal[
 ]  # fmt: skip
 """Names of SKUs: learn.microsoft.com/azure/vpn-gateway/about-gateway-skus, without the policy-based Basic."""
 
+TUNNELS = {name: 100 if name.startswith(("VpnGw4", "VpnGw5")) else 30 for name in get_args(SkuName)}
+"""Largest number of site-to-site tunnels of each SKU (the same page, "Gateway SKUs by tunnel, connection, and
+throughput")."""
+
 
 class Sku(Part):
-    """SKU of a gateway; in the lab all behave alike."""
+    """SKU of a gateway; in the lab they differ by the number of their tunnels alone."""
 
     name: SkuName
     tier: SkuName
