@@ -24,7 +24,7 @@ from lab.cloud.azure.schema.scale_set_instance import (
     INTERFACE,
     TYPE,
     TYPES,
-    disk,
+    applied,
     group_of,
     instances,
     interface_id,
@@ -94,13 +94,13 @@ class ScaleSets:
             if name == "simulateeviction":
                 self._evict(document)
                 return None
-            return self._reimage(document.id, group_of(document), [document])
+            return self._reimage(document.id, [document])
         if name == "delete":
             return self._delete(document.id, self._chosen(document, body, required=True))
         if name == "manualupgrade":
             return self._upgrade(document, _unprotected(self._chosen(document, body, required=True)))
         if name == "reimage":
-            return self._reimage(document.id, document.id, _unprotected(self._chosen(document, body, required=False)))
+            return self._reimage(document.id, _unprotected(self._chosen(document, body, required=False)))
         raise unsupported(f"The lab has no action '{action}' on scale sets.")
 
     def resume(self, types: dict[str, TypeSpec]) -> None:
@@ -155,16 +155,17 @@ class ScaleSets:
                 kept = {k: v for k, v in one.body["properties"].items() if k == "protectionPolicy"}
                 body = {**one.body, **newest, "properties": {**newest["properties"], **kept}}
                 self._store.put(one.id, type=INSTANCE, body=body)
-                self._set(one.id, state="Updating", model=group.hidden["model"], operation=operation)
+                self._set(one.id, state="Updating", operation=operation, **applied(group))
         return self._follow(group.id, operation)
 
-    def _reimage(self, resource_id: str, group_id: str, chosen: Sequence[Document]) -> str:
-        """Give instances fresh system disks of the set's model. They stay the same machines otherwise: name, number,
-        addresses, ``vmId``; and reimaging alone does not make a model count as applied (Azure/azure-cli#28008)."""
-        operation, group = self._operations.start(resource_id=resource_id), self._known(group_id)
+    def _reimage(self, resource_id: str, chosen: Sequence[Document]) -> str:
+        """Give instances fresh system disks of the model that they have, not of the set's newest one (REST reference,
+        "Virtual Machine Scale Sets - Reimage": without an exact version the existing one is taken). They stay the same
+        machines otherwise: name, number, addresses, ``vmId``."""
+        operation = self._operations.start(resource_id=resource_id)
         with self._store.transaction():
             for one in chosen:
-                fresh = {**disk(group), "generation": f"{one.hidden['vmId']}-{operation}"}
+                fresh = {**one.hidden["fresh"], "generation": f"{one.hidden['vmId']}-{operation}"}
                 self._set(one.id, state="Updating", power="running", operation=operation, **fresh)
         return self._follow(resource_id, operation)
 

@@ -138,11 +138,13 @@ def test_an_instance_takes_a_model_over_and_is_then_made_anew(live: Live) -> Non
 
 
 def test_reimage_alone_does_not_apply_a_model(live: Live) -> None:
-    """Azure/azure-cli#28008: the disk is new, and "latest model" stays no."""
+    """The disk is a fresh one of the model that the instance has, and "latest model" stays no."""
     sets.build(live, 1)
+    generation = live.hypervisor.world.machines[0].generation
     live.put(sets.SET, sets.body(1, data=b"other"))
     sets.act(live, "reimage", "0")
-    assert live.hypervisor.world.machines[0].user_data == b"other"
+    (machine,) = live.hypervisor.world.machines
+    assert (machine.user_data, machine.generation != generation) == (b"#cloud-config\n", True)
     assert sets.latest(live) == [False]
 
 

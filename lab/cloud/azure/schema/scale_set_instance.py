@@ -157,7 +157,7 @@ def new(group: Document, zone: str, addresses: Sequence[str]) -> tuple[dict[str,
         **model(group, instance=instance, computer_name=name),
     }
     hidden = {"vmId": str(uuid.uuid4()), "power": "running", "state": "Creating", **disk(group)}
-    return body, {**hidden, "model": group.hidden["model"]}, _interface(group, instance, addresses)
+    return body, {**hidden, **applied(group)}, _interface(group, instance, addresses)
 
 
 def model(group: Document, *, instance: str, computer_name: str) -> dict[str, Any]:
@@ -177,8 +177,13 @@ def model(group: Document, *, instance: str, computer_name: str) -> dict[str, An
     }
 
 
+def applied(group: Document) -> dict[str, Any]:
+    """Return what an instance remembers of its set's newest model: the version, and what a fresh disk would have."""
+    return {"model": group.hidden["model"], "fresh": disk(group)}
+
+
 def disk(group: Document) -> dict[str, str]:
-    """Return what a fresh system disk of a set's machine has: image and custom data."""
+    """Return what the system disk of a set's new machine has: image and custom data."""
     storage = group.body["properties"]["virtualMachineProfile"]["storageProfile"]
     return {"image": storage["imageReference"]["id"], "customData": group.hidden.get("customData", "")}
 
