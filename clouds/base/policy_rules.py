@@ -16,8 +16,8 @@ PUBLIC_ADDRESS = Rule(
 PUBLIC_INTERFACE = Rule(
     id="public-interface",
     reason=(
-        "No machine has a public address. The declaration of its interface says so, and does not rely on the subnet's "
-        "default."
+        "No machine has a public address, and the declaration of its interface says so instead of relying on the "
+        "subnet's default."
     ),
     source="AWS Security Hub EC2.9 and EC2.25; CIS Azure v4.0.0, 8.7",
 )
@@ -31,7 +31,7 @@ PUBLIC_LOAD_BALANCER = Rule(
 PUBLIC_ROUTE = Rule(
     id="public-route",
     reason=(
-        "Only the subnets of NAT gateways have a route to an internet gateway. In any other subnet, a machine with a "
+        "Only the subnets of NAT gateways have a route to an internet gateway, since in any other a machine with a "
         "public address would be reachable."
     ),
     source="AWS Security Hub EC2.172; components/aws/network.py",
@@ -74,7 +74,7 @@ VAULT_RECOVERABLE = Rule(
     id="vault-recoverable",
     reason=(
         "A vault keeps deleted secrets for its retention and cannot be purged during it, because the authorities' "
-        "keys are nowhere else. An environment that is declared destroyable is exempt: `destroy` purges its vault."
+        "keys are nowhere else; an environment that is declared destroyable is exempt, and `destroy` purges its vault."
     ),
     source="CIS Azure v4.0.0, 9.3.5; docs/certificates.md",
 )
@@ -129,8 +129,8 @@ IAM_RESOURCES = Rule(
 IAM_PRINCIPALS = Rule(
     id="iam-principals",
     reason=(
-        "Policies of roles, buckets and keys name the principals that they admit. Identities of an identity provider "
-        "are named by audience and subject."
+        "Policies of roles, buckets and keys name the principals that they admit, and name an identity provider's "
+        "identities by audience and subject."
     ),
     source="docs.aws.amazon.com, Create a role for OpenID Connect federation; AWS Security Hub KMS.5",
 )
@@ -195,7 +195,7 @@ TAGS = Rule(
     id="tags",
     reason=(
         "Every resource that takes tags has those of its environment and site, machines also that of their pool or "
-        "role. Nobody finds a resource without tags."
+        "role, since nobody finds a resource without tags."
     ),
     source="the environment file's `tags`; components/tags.py",
 )
