@@ -122,7 +122,7 @@ vault = keyvault.Vault(
 authorization.RoleAssignment(
     "reader",
     role_assignment_name="11111111-1111-4111-8111-111111111111",
-    scope=Output.concat(vault.id, "/secrets/x"),
+    scope=identity.id,
     principal_id=identity.principal_id,
     principal_type="ServicePrincipal",
     role_definition_id=f"{ROLES}/4633458b-17de-408a-b874-0445c86b69e6",
