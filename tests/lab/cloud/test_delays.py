@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from lab.cloud.azure.changes import DURATIONS_S
 from lab.cloud.azure.schema import virtual_network_gateway
 from lab.cloud.delays import Delays
+from lab.config import LabConfig
+from lab.daemon import Daemon
+from lab.state import LabState
 from tests.lab.cloud import links
 from tests.lab.cloud.clock import TurnedClock
 from tests.lab.cloud.conftest import Live, SlowLive
+from tests.lab.cloud.fake import FakeHypervisor
 
 MINUTE = 60.0
 
@@ -59,3 +65,21 @@ def test_a_restart_of_the_daemon_makes_nothing_begin_anew(slow: SlowLive) -> Non
     slow.turn(MINUTE)
     Live.wait(slow, being_changed)
     assert state(slow, links.GATEWAY) == "Succeeded"
+
+
+class Asked:
+    """Clouds that only keep what the daemon gave them."""
+
+    def __init__(self, **given: Any) -> None:
+        self.given = given
+
+
+def test_the_daemon_gives_the_clouds_the_factor_of_its_configuration(tmp_path: Path) -> None:
+    state = LabState.of("x", root=tmp_path)
+    state.create()
+    config = LabConfig(
+        rootfs="/", operators="10.9.0.0/24", supernet="10.0.0.0/8", port=1, cloud=f"{__name__}:Asked", delays=0.5
+    )
+    config.write(state)
+    made: Any = Daemon(state, LabConfig.read(state), 0)._make_cloud(FakeHypervisor())
+    assert made.given["delays"].after(100.0, since=0.0) == 50.0

@@ -1,4 +1,5 @@
-"""The networks of two sites on Azure and of a room of racks, and their links, declared with production's components."""
+"""The networks of two sites on Azure and their links, also to two rooms of racks, declared with production's
+components."""
 
 from functools import partial
 from pathlib import Path
@@ -37,14 +38,14 @@ networks = {
     )
     for name in ("weu", "neu")
 }
-racks = environment.sites["colo"]
-assert isinstance(racks, OnpremSite)
+racks = {name: site for name, site in environment.sites.items() if isinstance(site, OnpremSite)}
 Links(
     "slow-links",
     LinksArgs(
         environment=environment,
         addresses=addresses,
-        ends={"colo": partial(OnpremEnd, racks)} | {name: partial(end, made) for name, made in networks.items()},
+        ends={name: partial(OnpremEnd, site) for name, site in racks.items()}
+        | {name: partial(end, made) for name, made in networks.items()},
         tunnel_key=lambda _: "correct_horse_battery_staple",
     ),
 )
