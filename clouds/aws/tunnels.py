@@ -9,6 +9,8 @@ from typing import Any
 from clouds.aws.session import asked, shared
 from clouds.aws.site import AwsSite
 from clouds.base.place import Place
+from clouds.base.risks import Risk
+from clouds.base.site import SiteBase
 from clouds.base.tagging import ENVIRONMENT, SITE
 from clouds.base.tunnels import TunnelView, link_of
 
@@ -64,3 +66,8 @@ def seen_of(place: Place[AwsSite], connection: Mapping[str, Any], links: Sequenc
 def addresses(_site: AwsSite, /) -> int:
     """Return the number of public addresses of a connection."""
     return TUNNELS
+
+
+def risks(_place: Place[AwsSite], _others: Mapping[str, SiteBase], /) -> Iterator[Risk]:
+    """Yield nothing: another tunnel takes over from one that is down."""
+    yield from ()

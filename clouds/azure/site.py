@@ -17,8 +17,9 @@ class AzureVpnForm(Section):
 
     active_active: bool = False
     """Makes both instances of the gateway active, with an address each and a connection to every address of the other
-    sites. Azure documents several connections to one site with BGP only, which Longhaul does not have yet. It is for
-    environments that have it already, since Longhaul 0.1 made every gateway so."""
+    sites. Azure documents several connections to one site with BGP only, which Longhaul does not have yet: `longhaul
+    plan` refuses to make this. It is for environments that have it already, since Longhaul 0.1 made every gateway
+    so."""
 
 
 class AzureSite(SiteBase):

@@ -3,19 +3,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from clouds.azure.names import resource_group_path
 from clouds.azure.session import ResourceManager
 from clouds.azure.site import AzureSite
 from clouds.base.place import Place
+from clouds.base.risks import Risk
+from clouds.base.site import SiteBase
 from clouds.base.tunnels import TunnelView, link_of
+from clouds.base.words import listed
 
 NETWORK_VERSION = "2024-05-01"
 
 ACTIVE_ACTIVE = 2
 """Number of public addresses of a gateway with both instances active, one for each."""
+
+CONNECTIONS, THROUGHPUT = 30, "1 Gbit/s"
+"""Largest number of connections of a gateway that Longhaul makes (VpnGw2AZ, ``components/azure/vpn.py``), and what it
+carries in all in Azure's benchmark (learn.microsoft.com/azure/vpn-gateway/about-gateway-skus)."""
+
+_HIGHLY_AVAILABLE = "learn.microsoft.com/azure/vpn-gateway/vpn-gateway-highlyavailable"
 
 
 def ends(site: AzureSite, /) -> tuple[str, ...]:
@@ -70,3 +79,68 @@ def addresses(site: AzureSite, /) -> int:
     if named is not None:
         return len(named.addresses)
     return ACTIVE_ACTIVE if site.vpn.active_active else 1
+
+
+def risks(place: Place[AzureSite], others: Mapping[str, SiteBase], /) -> Iterator[Risk]:
+    """Yield the risks of static routes, and of the number and size of the gateway's instances."""
+    if place.site.vpn.active_active or not _holds_all(place.site, others):
+        yield _undefined(place, others)
+        return
+    to = listed(list(others))
+    if addresses(place.site) == 1:
+        yield Risk(
+            name="vpn-instance",
+            what=f"The VPN gateway of {place.name} has one active instance.",
+            where=f"sites.{place.name}.vpn",
+            why="When the other one takes over, all of the site's tunnels break: for 10 to 15 s in maintenance, for up "
+            f"to 3 minutes otherwise ({_HIGHLY_AVAILABLE}).",
+            do="Two active instances need BGP, which is not there yet.",
+        )
+    yield Risk(
+        name="vpn-static",
+        what=f"Nothing takes over from the one connection of {place.name} to each of {to}.",
+        where=f"sites.{place.name}.vpn",
+        why="Its routes are static, and Azure documents several connections to one site with BGP only "
+        f"({_HIGHLY_AVAILABLE}). When the other end fails, or AWS makes its end anew, the link is down "
+        "(docs/network.md).",
+        do="Name a circuit of your own for a link that must not fail (`links`, kind existing).",
+    )
+    if place.site.existing.vpn_gateway is None:
+        yield Risk(
+            name="vpn-throughput",
+            what=f"The VPN gateway of {place.name} carries {THROUGHPUT} in all, to and from {to}.",
+            where=f"sites.{place.name}.vpn",
+            why="That is Azure's benchmark for its size (learn.microsoft.com/azure/vpn-gateway/about-gateway-skus): "
+            "what reads data or checkpoints across sites shares it with the cluster's own traffic.",
+            do="Keep data in the site that reads it, or name a circuit of your own (`links`, kind existing).",
+        )
+        if len(others) > CONNECTIONS:
+            yield Risk(
+                name="vpn-connections",
+                what=f"The VPN gateway of {place.name} would have {len(others)} connections, of {CONNECTIONS}.",
+                where="sites",
+                why="Azure refuses more (learn.microsoft.com/azure/vpn-gateway/about-gateway-skus).",
+                do="Declare circuits of your own between sites (`links`, kind existing), or fewer sites.",
+                refused=True,
+            )
+
+
+def _holds_all(site: AzureSite, others: Mapping[str, SiteBase]) -> bool:
+    """Return whether each active instance has a tunnel to each site. A cloud's gateway at the other end expects one of
+    them, while the operator's own gateways have a tunnel to each."""
+    return addresses(site) == 1 or all(other.gateways for other in others.values())
+
+
+def _undefined(place: Place[AzureSite], others: Mapping[str, SiteBase]) -> Risk:
+    named = place.site.existing.vpn_gateway is not None and not place.site.vpn.active_active
+    return Risk(
+        name="vpn-active-active",
+        what=f"Both instances of the VPN gateway of {place.name} are active, without BGP to {listed(list(others))}.",
+        where=f"sites.{place.name}." + ("existing.vpn_gateway" if named else "vpn.active_active"),
+        why="Azure gives each instance a share of the traffic, and an instance without a tunnel drops it; of several "
+        f"connections to one site, which one carries is documented with BGP only ({_HIGHLY_AVAILABLE}).",
+        do="Switch the gateway to one active instance, and name its one address."
+        if named
+        else "Leave `active_active` out until BGP is there; docs/upgrading.md says what that does to what is there.",
+        refused=True,
+    )

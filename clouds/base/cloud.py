@@ -25,6 +25,7 @@ from clouds.base.picture import Picture
 from clouds.base.place import Place
 from clouds.base.policy import Check
 from clouds.base.prices import Asking, Batch, Key, Part
+from clouds.base.risks import Risk
 from clouds.base.site import SiteBase
 from clouds.base.tags import Most
 from clouds.base.tunnels import TunnelView
@@ -291,6 +292,9 @@ class Tunnels(Protocol[SiteT_contra]):
 
     def addresses(self, site: SiteT_contra, /) -> int:
         """Return the number of public addresses at which the other site's gateways reach this site."""
+
+    def risks(self, place: Place[SiteT_contra], others: Mapping[str, SiteBase], /) -> Iterator[Risk]:
+        """Yield the risks of the site's own gateway, which has tunnels to these other sites."""
 
 
 class Cloud(Protocol[SiteT_contra]):

@@ -12,11 +12,12 @@ from components.model import Role
 from longhaul.plan.changes import Action, Change
 from longhaul.plan.consequences import CONSEQUENCES, Consequence
 from longhaul.plan.earlier import role_changes
-from longhaul.plan.kinds import is_whole_network, kind_of
+from longhaul.plan.kinds import kind_of
 from longhaul.plan.masking import LATER, masked
 from longhaul.plan.places import ENVIRONMENT, LINKS, EnvironmentPart
 from longhaul.plan.properties import changes_only, properties
 from longhaul.plan.refusals import GONE, Case, quorum
+from longhaul.plan.risks import introduced, new_sites
 from longhaul.report.text import counted
 
 _ACTIONS = {
@@ -40,6 +41,7 @@ def cares(case: Case) -> Iterator[Finding]:
             yield from _removed_machines(case, role)
     yield from _pools_that_go(case)
     yield from _sites_that_go(case)
+    yield from introduced(case)
     found = _by_kind(case)
     for kind, consequence in CONSEQUENCES.items():
         for action in _ACTIONS:
@@ -50,12 +52,12 @@ def _by_kind(case: Case) -> defaultdict[tuple[Kind, Action], list[Change]]:
     """Group the changes by kind and action. Leave out changes of tags alone, what goes with a whole machine, pool or
     site, and what is new in a machine, a pool, a link or a new site."""
     found: defaultdict[tuple[Kind, Action], list[Change]] = defaultdict(list)
-    gone, new_sites = _gone_places(case), _new_sites(case)
+    gone, made = _gone_places(case), new_sites(case)
     for change in case.changes:
         place = case.places.of(change)
         if place in gone or _goes_with_its_site(place, case) or changes_only(change, "tags", "tagSpecifications"):
             continue
-        if change.action is Action.MAKE and (place.kind or place.site in new_sites):
+        if change.action is Action.MAKE and (place.kind or place.site in made):
             continue
         found[kind_of(change), change.action].append(change)
     return found
@@ -167,12 +169,6 @@ def _goes_with_its_site(place: EnvironmentPart, case: Case) -> bool:
     if place.kind == "link":
         return any(place.part.startswith(f"{site}-") or place.part.endswith(f"-{site}") for site in ends)
     return place.site in ends and place.site not in (LINKS, ENVIRONMENT)
-
-
-def _new_sites(case: Case) -> set[str]:
-    """Return the sites that this change makes. Nothing runs there yet that a new rule could cut off."""
-    made = (change for change in case.changes if change.action is Action.MAKE)
-    return {case.places.of(change).site for change in made if is_whole_network(change)}
 
 
 def _pools_that_go(case: Case) -> Iterator[Finding]:

@@ -46,6 +46,9 @@ def _sections(plan: Plan) -> Iterator[tuple[str, str]]:
     if rows:
         yield "capacity", f"### Capacity\n\n{table(rows[0], rows[1:])}\n"
     yield "cost", f"### Cost\n\n{plain(plan.cost.summary)}\n"
+    if plan.risks:
+        listed = "\n".join(f"- {plain(risk.what)} {plain(risk.why)}" for risk in plan.risks)
+        yield "risks", "### Risks\n\n" + fold("as before", f"{listed}\n")
     if plan.notes:
         yield "what is not known", "### Not known\n\n" + "".join(f"- {plain(note)}\n" for note in plan.notes)
     found = blocks(plan)

@@ -20,6 +20,7 @@ from longhaul.plan.kinds import is_group, kind_of
 from longhaul.plan.places import EnvironmentPart, EnvironmentParts, places
 from longhaul.plan.properties import Property, properties
 from longhaul.plan.refusals import Case, refusals
+from longhaul.plan.risks import standing
 
 VERDICTS = {Severity.OK: "safe", Severity.WARNING: "needs care", Severity.PROBLEM: "refused"}
 """Words for the verdict on a plan, and for the severity of a finding."""
@@ -66,6 +67,8 @@ class Plan:
     parts: tuple[Part, ...]
     rows: tuple[Row, ...]
     cost: Cost
+    risks: tuple[Finding, ...]
+    """Risks that were there before, and do not count for the verdict."""
     notes: tuple[str, ...]
     """Sentences about what is unknown."""
 
@@ -118,6 +121,7 @@ def make_plan(environment: Environment, changes: Changes, terms: Terms) -> Plan:
         parts=_parts(changes.changes, found),
         rows=rows,
         cost=compare_cost(before, environment, terms.prices, source=terms.prices_source),
+        risks=standing(case),
         notes=_notes(state, terms),
     )
 

@@ -15,6 +15,7 @@ from longhaul.plan.earlier import role_changes
 from longhaul.plan.kinds import kind_of
 from longhaul.plan.places import EnvironmentParts
 from longhaul.plan.ranges import Moved, moved_in_files, moved_in_state
+from longhaul.plan.risks import refused
 from longhaul.report.text import counted, names
 
 GONE = (Action.DESTROY, Action.REPLACE)
@@ -252,6 +253,7 @@ REFUSALS = (
     ),
     Refusal(id="addresses", look=_addresses, engine="the address plan's; not what else has an address"),
     Refusal(id="in-use", look=_held, engine="all of it"),
+    Refusal(id="links", look=refused, engine="nothing"),
     Refusal(id="nodes", look=_nodes, engine="nothing"),
     Refusal(id="hosts", look=_hosts, engine="nothing: hosts are in no stack"),
 )

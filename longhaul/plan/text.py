@@ -21,6 +21,7 @@ def to_json(plan: Plan) -> str:
     content["verdict"] = VERDICTS[plan.verdict]
     content["reasons"] = [_reason(finding) for finding in plan.reasons]
     content["policy"] = [_reason(finding) for finding in plan.policy]
+    content["risks"] = [_reason(finding) for finding in plan.risks]
     content["counts"] = {str(action): number for action, number in plan.counts.items()}
     content["capacity"] = content.pop("rows")
     content["places"] = [{**part.pop("place"), "resources": part["lines"]} for part in content.pop("parts")]
@@ -55,6 +56,9 @@ def _parts(plan: Plan) -> Iterator[list[str]]:
     if rows:
         yield ["Capacity", *table(rows[0], rows[1:])]
     yield ["Cost", *wrapped(plan.cost.summary, indent="  ")]
+    if plan.risks:
+        told = (f"{risk.what} {risk.why}" for risk in plan.risks)
+        yield ["Risks as before", *(line for one in told for line in wrapped(one, indent="  ", hanging="    "))]
     if plan.notes:
         yield ["Not known", *(line for note in plan.notes for line in wrapped(note, indent="  "))]
 

@@ -199,7 +199,8 @@ def test_plan(third: Checkout) -> None:
     said = run(third, "plan", "--env", "dev", "--format", "json")
     assert "was not looked up" not in said, "no plugin is needed for what is there already"
     plan = json.loads(said)
-    assert (plan["verdict"], plan["reasons"], set(plan["counts"])) == ("safe", [], {"make"})
+    assert (plan["verdict"], set(plan["counts"])) == ("needs care", {"make"})
+    assert {key for reason in plan["reasons"] for key in reason["where"]} == {"sites.weu.vpn"}, "risks alone"
     made = {one["urn"].rpartition("::")[2] for place in plan["places"] for one in place["resources"]}
     assert {"dev-nim-fabric", "dev-work", "dev-work-f1", "dev-links-nim-address", "dev-links-far-nim"} <= made
     assert "dev-far-fabric" not in made

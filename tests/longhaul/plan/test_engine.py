@@ -35,7 +35,8 @@ def test_a_new_environment(checkout: Checkout) -> None:
     done = checkout.run("plan", "--env", "dev", "--format", "json")
     assert done.returncode == Exit.OK, done.stderr
     plan = json.loads(done.stdout)
-    assert (plan["verdict"], plan["reasons"], set(plan["counts"])) == ("safe", [], {"make"})
+    assert (plan["verdict"], set(plan["counts"])) == ("needs care", {"make"})
+    assert {key.split(".")[0] for reason in plan["reasons"] for key in reason["where"]} == {"sites"}, "risks alone"
     places = {(place["site"], place["kind"], place["part"]) for place in plan["places"]}
     assert {("weu", "machine", "dev-etcd-0"), ("use1", "pool", "cpu"), ("links", "link", "weu-rack")} <= places
     assert {site for site, _, _ in places} == {"the environment", "weu", "use1", "links"}

@@ -180,4 +180,10 @@ def test_with_a_state_the_files_do_not_judge() -> None:
 
 def test_without_a_file_of_before_it_is_a_new_environment() -> None:
     plan = make_plan(lab(machine_type), changes(STACK), Terms())
-    assert (plan.verdict, plan.reasons) == (Severity.OK, ())
+    assert plan.verdict is Severity.WARNING
+    assert {finding.check for finding in plan.reasons} == {
+        "vpn-instance",
+        "vpn-static",
+        "vpn-throughput",
+        "one-gateway",
+    }

@@ -185,7 +185,7 @@ def test_racks_hosts_that_go_are_counted_with_the_file_of_before() -> None:
         assert bool(judged(environment=after, base=before).reasons) is refuses
 
 
-def test_a_new_environment_is_safe() -> None:
+def test_a_new_environment_has_its_risks_and_no_other_reason() -> None:
     steps = [
         {
             **step("create", "pulumi:pulumi:Stack", "longhaul-lab"),
@@ -196,7 +196,9 @@ def test_a_new_environment_is_safe() -> None:
         step("create", "azure-native:network:NetworkSecurityGroup", "lab-weu-etcd-rules"),
     ]
     plan = judged(*steps)
-    assert (plan.verdict, plan.reasons) == (Severity.OK, ())
+    assert plan.verdict is Severity.WARNING
+    assert {one.check for one in plan.reasons} == {"vpn-instance", "vpn-static", "vpn-throughput", "one-gateway"}
+    assert plan.risks == ()
     assert all(row.before is None for row in plan.rows)
     assert plan.notes[0].startswith("There was no state to compare with")
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from clouds.base.place import Place
+from clouds.base.risks import Risk
+from clouds.base.site import SiteBase
 from clouds.base.tunnels import TunnelView, link_of
 from nimbus.api import account
 from nimbus.site import NimbusSite
@@ -32,3 +34,8 @@ def seen(place: Place[NimbusSite], links: Sequence[str], /) -> list[TunnelView]:
 def addresses(_site: NimbusSite, /) -> int:
     """Return the number of addresses: the one gateway's."""
     return 1
+
+
+def risks(_place: Place[NimbusSite], _others: Mapping[str, SiteBase], /) -> Iterator[Risk]:
+    """Yield nothing: another tunnel takes over from one that is down."""
+    yield from ()
