@@ -18,5 +18,7 @@ class Risk:
     why: str
     """Consequence, how long it lasts, and the source."""
     do: str
+    pool: str = ""
+    """Pool that has the risk; empty when it is the site's own."""
     refused: bool = False
     """True when it must not be made, because the cloud does not document that it works."""

@@ -6,7 +6,7 @@ A risk that was there before is told, and does not change the verdict.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from clouds.base.findings import Finding, Severity
@@ -46,22 +46,6 @@ def standing(case: Case) -> tuple[Finding, ...]:
     return tuple(_finding(one, Severity.OK) for site, one in _risks(case.after) if not _new(case, site, one))
 
 
-def unreserved(environment: Environment, reserved: Collection[str]) -> Iterator[tuple[str, Risk]]:
-    """Yield a risk, with its site, for each pool of a GPU type on demand that is not among the ``reserved`` pools."""
-    for name, pool in environment.pools.items():
-        if environment.machine_type(pool.machine_type).gpus and not pool.spot and name not in reserved:
-            yield (
-                pool.site,
-                Risk(
-                    name=f"unreserved-{name}",
-                    what=f"No capacity is reserved for the GPU machines of the pool {name}.",
-                    where=f"pools.{name}",
-                    why="Clouds give GPU machines as long as they have some; a pool that shrinks may not grow again.",
-                    do="Reserve capacity for what must be there.",
-                ),
-            )
-
-
 def new_sites(case: Case) -> set[str]:
     """Return the sites that this change makes. Nothing runs there yet that a new rule could cut off."""
     made = (change for change in case.changes if change.action is Action.MAKE)
@@ -82,6 +66,20 @@ def _risks(environment: Environment) -> Iterator[tuple[str, Risk]]:
             yield from ((name, risk) for risk in found)
         if len(site.zones) == 1:
             yield name, _one_zone(name, site.zones[0])
+    for name, pool in environment.pools.items():
+        if environment.machine_type(pool.machine_type).gpus and not pool.spot and pool.reservation is None:
+            yield pool.site, _unreserved(name)
+
+
+def _unreserved(pool: str) -> Risk:
+    return Risk(
+        name=f"unreserved-{pool}",
+        what=f"No capacity is reserved for the GPU machines of the pool {pool}.",
+        where=f"pools.{pool}.reservation",
+        why="Clouds give GPU machines as long as they have some; a pool that shrinks may not grow again.",
+        do="Reserve capacity for what must be there, and name it.",
+        pool=pool,
+    )
 
 
 def _one_zone(site: str, zone: str) -> Risk:
@@ -101,6 +99,8 @@ def _new(case: Case, site: str, risk: Risk) -> bool:
         return (site, risk.name) not in {(name, one.name) for name, one in _risks(case.base)}
     if case.stateless:
         return True
+    if risk.pool:
+        return any(change.action in _MADE and case.places.of(change).part == risk.pool for change in case.changes)
     if risk.name == _ONE_ZONE:
         return site in new_sites(case)
     return any(_concerns(case, change, site) and _makes(change, only=risk.refused) for change in case.changes)

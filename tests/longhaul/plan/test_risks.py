@@ -9,7 +9,6 @@ import pytest
 
 from clouds.base.findings import Finding, Severity
 from components.model import Environment
-from longhaul.plan.risks import unreserved
 from tests.longhaul.plan.steps import Step, judged, lab, step
 from tests.model import make
 
@@ -118,7 +117,9 @@ def test_a_gateway_has_thirty_connections() -> None:
 def test_gpu_pools_without_reserved_capacity() -> None:
     def with_pools(raw: dict[str, Any]) -> None:
         gpus = {"site": "use1", "machine_type": "p5.48xlarge", "max": 2}
-        raw["pools"] |= {"h100": gpus, "spare": {**gpus, "spot": True}, "kept": gpus}
+        reserved = {**gpus, "zones": ["a"], "reservation": {"id": "cr-0123456789abcdef0"}}
+        raw["pools"] |= {"h100": gpus, "spare": {**gpus, "spot": True}, "kept": reserved}
 
-    ((site, risk),) = unreserved(lab(with_pools), {"kept"})
-    assert (site, risk.name) == ("use1", "unreserved-h100")
+    found = checks(judged(base=lab(), environment=lab(with_pools)).reasons)
+    assert {name for name in found if name.startswith("unreserved")} == {"unreserved-h100"}
+    assert "unreserved-h100" in checks(judged(environment=lab(with_pools)).risks), "it is there already"
