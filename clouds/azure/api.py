@@ -32,6 +32,10 @@ scripts in your Linux VM by using action Run Commands": one at a time; Azure/azu
 BUSY_S = 2.0
 """Pause between tries, in seconds."""
 
+VAULT_CONNECTIONS = 3
+"""Number of repeats of a connection to a vault, six seconds in all: a vault that nobody can reach from here, or that is
+not there, has to be told soon."""
+
 PROBE = "longhaul-probe"
 """Name of a secret that does not exist: a request for it shows whether secrets may be read."""
 
@@ -244,4 +248,6 @@ def _door(url: str, _credentials: tuple[str | None, ...]) -> _Door:
     """Return one way into a vault for all callers with the same credentials, as for the resource manager."""
     from azure.keyvault.secrets import SecretClient
 
-    return _Door(SecretClient(url, kept_credential(), transport=transport(), retry_policy=retries()))
+    return _Door(
+        SecretClient(url, kept_credential(), transport=transport(), retry_policy=retries(connections=VAULT_CONNECTIONS))
+    )

@@ -103,14 +103,18 @@ class Session:
         return str(self._credential.get_token(f"{self._audience}/.default").token)
 
 
-def retries(tries: int = TRIES) -> RetryPolicy[Any, Any]:
+def retries(tries: int = TRIES, *, connections: int = TRIES) -> RetryPolicy[Any, Any]:
     """Return the repeats of a request whose connection fails, or that Azure is too busy for: half a minute in all, so
     that what is awaited for ten minutes is not given up for one of these. ``tries`` is the number of repeats after an
-    answer of Azure's."""
+    answer of Azure's, ``connections`` of those after a connection that failed."""
     from azure.core.pipeline.policies import RetryPolicy
 
     return RetryPolicy(
-        retry_total=TRIES, retry_connect=TRIES, retry_read=TRIES, retry_status=tries, retry_backoff_factor=1
+        retry_total=TRIES,
+        retry_connect=connections,
+        retry_read=connections,
+        retry_status=tries,
+        retry_backoff_factor=1,
     )
 
 

@@ -27,7 +27,7 @@ from lab.providers.aws_vpc import network_kinds
 from lab.providers.aws_vpn import vpn_kinds
 from lab.providers.base import BaseProvider, init_failed, type_of
 from lab.providers.protocol import log_to_engine
-from lab.providers.shapes import refreshed_inputs
+from lab.providers.shapes import changed_inputs
 from lab.providers.values import from_struct, is_secret, keep_secrets, plain, preview_outputs, secret, to_struct
 
 CREATE_VARIABLE = "LAB_AWS_CREATE"
@@ -158,7 +158,7 @@ class AwsProvider(BaseProvider):
         if found is None:
             return provider_pb2.ReadResponse(id="")
         now = {**{key: value for key, value in before.items() if key not in found}, **found}
-        inputs = refreshed_inputs(inputs, before, now)
+        inputs = changed_inputs(inputs, before, now)
         properties = to_struct(self._marked(kind, now, inputs))
         return provider_pb2.ReadResponse(id=request.id, properties=properties, inputs=to_struct(inputs))
 

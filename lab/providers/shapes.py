@@ -86,10 +86,10 @@ def imported_inputs(token: Token, resource_id: str, outputs: dict[str, Any]) -> 
 
 
 def refreshed_inputs(inputs: dict[str, Any], before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
-    """Return the inputs with the changes of the cloud between two reads; inputs that the cloud never showed stay. Tags
-    and an identity that have appeared in the cloud become inputs, as with the real plugin (pulumi-azure-native
-    provider/pkg/provider/diff.go, ``applyDiff``), which does so with every property that can be an input."""
-    changed = _refreshed(inputs, before, now)
+    """Return the inputs of an Azure resource with the changes of the cloud between two reads. Tags and an identity that
+    have appeared in the cloud become inputs, as with the real plugin (pulumi-azure-native provider/pkg/provider/
+    diff.go, ``applyDiff``), which does so with every property that can be an input."""
+    changed = changed_inputs(inputs, before, now)
     held = before.get("tags") or {}
     appeared = {key: value for key, value in (now.get("tags") or {}).items() if key not in held}
     if appeared:
@@ -104,7 +104,8 @@ def _identity_inputs(identity: dict[str, Any]) -> dict[str, Any]:
     return {"type": identity["type"], **({"userAssignedIdentities": ids} if ids else {})}
 
 
-def _refreshed(inputs: dict[str, Any], before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
+def changed_inputs(inputs: dict[str, Any], before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
+    """Return the inputs with the changes of the cloud between two reads; inputs that the cloud never showed stay."""
     changed = dict(inputs)
     for key, value in inputs.items():
         if key not in now or now.get(key) == before.get(key):
@@ -117,7 +118,7 @@ def _refreshed(inputs: dict[str, Any], before: dict[str, Any], now: dict[str, An
 
 def _merge(value: Any, before: Any, now: Any) -> Any:
     if isinstance(value, dict) and isinstance(now, dict):
-        return _refreshed(value, before if isinstance(before, dict) else {}, now)
+        return changed_inputs(value, before if isinstance(before, dict) else {}, now)
     if isinstance(value, list) and isinstance(now, list) and len(value) == len(now):
         old = before if isinstance(before, list) and len(before) == len(now) else [None] * len(now)
         return [_merge(item, old[index], now[index]) for index, item in enumerate(value)]

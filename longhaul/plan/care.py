@@ -9,6 +9,7 @@ from clouds.base.findings import Finding, Severity
 from clouds.base.kinds import Kind
 from clouds.registry import clouds
 from components.model import Role
+from longhaul.plan.case import Case
 from longhaul.plan.changes import Action, Change
 from longhaul.plan.consequences import CONSEQUENCES, Consequence
 from longhaul.plan.earlier import role_changes
@@ -16,7 +17,7 @@ from longhaul.plan.kinds import kind_of
 from longhaul.plan.masking import LATER, masked
 from longhaul.plan.places import ENVIRONMENT, LINKS, EnvironmentPart
 from longhaul.plan.properties import changes_only, properties
-from longhaul.plan.refusals import GONE, Case, quorum
+from longhaul.plan.refusals import GONE, quorum
 from longhaul.plan.risks import introduced, new_sites
 from longhaul.report.text import counted
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from clouds.base.findings import Finding, Severity
 from components.model import Environment, Role
+from longhaul.plan.case import Case
 from longhaul.plan.properties import NOTHING, Property, between
-from longhaul.plan.refusals import Case
 from longhaul.plan.texts import SHORT
 from longhaul.report.text import names
 

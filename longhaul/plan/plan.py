@@ -12,6 +12,7 @@ from components.model import Environment
 from longhaul.arguments import MAX_REMOVED
 from longhaul.plan.capacity import Row, compare
 from longhaul.plan.care import cares
+from longhaul.plan.case import Case
 from longhaul.plan.changes import Action, Change, Changes
 from longhaul.plan.cost import Cost, Prices, compare_cost
 from longhaul.plan.earlier import Earlier, earlier
@@ -19,7 +20,7 @@ from longhaul.plan.files import by_files
 from longhaul.plan.kinds import is_group, kind_of
 from longhaul.plan.places import EnvironmentPart, EnvironmentParts, places
 from longhaul.plan.properties import Property, properties
-from longhaul.plan.refusals import Case, refusals
+from longhaul.plan.refusals import refusals
 from longhaul.plan.risks import standing
 
 VERDICTS = {Severity.OK: "safe", Severity.WARNING: "needs care", Severity.PROBLEM: "refused"}

@@ -7,36 +7,18 @@ from dataclasses import dataclass, replace
 
 from clouds.base.findings import Finding, Severity
 from clouds.base.kinds import Kind
-from components.model import Environment, Role, plan
+from components.model import Role, plan
 from components.model.immutable import Settings, changes, instead, settings
 from longhaul.plan.capacity import Row
-from longhaul.plan.changes import Action, Change
+from longhaul.plan.case import Case
+from longhaul.plan.changes import Action
 from longhaul.plan.earlier import role_changes
 from longhaul.plan.kinds import kind_of
-from longhaul.plan.places import EnvironmentParts
 from longhaul.plan.ranges import Moved, moved_in_files, moved_in_state
 from longhaul.plan.risks import refused
 from longhaul.report.text import counted, names
 
 GONE = (Action.DESTROY, Action.REPLACE)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Case:
-    """Input of a judgement."""
-
-    after: Environment
-    before: Environment | None
-    """The environment from the earlier file, else from the state; None when there was nothing."""
-    base: Environment | None
-    """The environment from the earlier file alone; None when no file is given."""
-    changes: tuple[Change, ...]
-    places: EnvironmentParts
-    rows: tuple[Row, ...]
-    max_removed: float
-    """Share of the nodes that may be removed at once, 0 to 1."""
-    stateless: bool = False
-    """True when there is no state. Then only the earlier file, if given, shows what was there before."""
 
 
 def refusals(case: Case) -> Iterator[Finding]:

@@ -7,7 +7,6 @@ A risk that was there before is told, and does not change the verdict.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from clouds.base.findings import Finding, Severity
 from clouds.base.kinds import Kind
@@ -16,12 +15,10 @@ from clouds.registry import cloud_of
 from components.model import Environment
 from components.model.links import LinkKind, links
 from components.model.places import place_of
+from longhaul.plan.case import Case
 from longhaul.plan.changes import Action, Change
 from longhaul.plan.kinds import is_whole_network, kind_of
 from longhaul.plan.properties import changes_only
-
-if TYPE_CHECKING:
-    from longhaul.plan.refusals import Case
 
 _MADE = (Action.MAKE, Action.ADOPT)
 _ONE_ZONE = "one-zone"

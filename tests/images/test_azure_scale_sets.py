@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Address
 from pathlib import Path
 
+import managed_identity
 import node_metadata
 import node_proofs
 import pytest
@@ -64,12 +65,12 @@ def _group(live: Live) -> AzureGroup:
 def _from(source: str, patch: pytest.MonkeyPatch) -> None:
     """Let the node's programs ask the metadata service as the machine with this address."""
 
-    def asked(url: str, *, headers: Mapping[str, str], method: str = "GET") -> str:
+    def asked(url: str, *, headers: Mapping[str, str], method: str = "GET", **_limits: float) -> str:
         answer = ask(url.partition("/metadata")[2], source=source, headers=dict(headers))
         assert (method, answer.status_code) == ("GET", 200), answer.text
         return answer.text
 
-    for module in (node_metadata, node_proofs):
+    for module in (managed_identity, node_metadata, node_proofs):
         patch.setattr(module, "ask", asked)
 
 

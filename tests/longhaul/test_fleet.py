@@ -46,8 +46,9 @@ def test_links_that_are_up(environment: Environment) -> None:
 
 
 def test_a_link_is_as_well_as_the_end_that_sees_it_worst(environment: Environment) -> None:
-    more = (*TUNNELS, tunnel("weu-use1", "use1", up=False))
-    link = judge_links(environment, replace(SEEN, tunnels=more))[0]
+    worse = (*TUNNELS[:-1], tunnel("use1-rack", "use1", up=False))
+    links = {link.name: link for link in judge_links(environment, replace(SEEN, tunnels=worse))}
+    link = links["use1-rack"]
     assert (link.verdict, link.up, link.tunnels) == (Verdict.DEGRADED, 1, 2)
     assert "it is down" in link.reason
     none = (tunnel("weu-use1", "weu"), tunnel("weu-use1", "use1", up=False))

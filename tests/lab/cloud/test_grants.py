@@ -81,7 +81,7 @@ def test_the_program_begins_with_a_vault_when_its_role_is_in_force(
 ) -> None:
     estate.build(slow, with_machine=False)
     slow.put(estate.VAULT, estate.vault(slow, **LOOPBACK))
-    monkeypatch.setattr("components.control_plane.secrets.time.sleep", slow.turn)
+    monkeypatch.setattr("clouds.azure.api.time.sleep", slow.turn)
     given = slow.clock.now()
     operator = slow.cloud.operator_environment()["LAB_OPERATOR_OBJECT_ID"]
     grant(slow, scope=estate.VAULT, role=SECRETS_OFFICER, principal=operator)

@@ -64,6 +64,9 @@ class Parts:
                 self._hear({f"link-{number}": {"established": "1", "child-sas": {"one": child}}})
         return {}
 
+    async def spread(self, rules: str) -> None:
+        return None
+
     async def tune(self) -> None:
         return None
 

@@ -106,11 +106,11 @@ def test_vpn_connections_are_counted(sdk: Sdk) -> None:
     here, everywhere = f"AWS us-east-1, {CONNECTIONS} (L-B91E5754)", f"AWS us-east-1, {REGION_CONNECTIONS} (L-3E6EC3A3)"
     found = quotas(sdk, connections=connections)
     assert found[here].severity is Severity.OK
-    assert "10 connections, 0 in use by others; the environment takes 3" in found[here].what
-    assert "50 connections, 10 in use by others; the environment takes 3" in found[everywhere].what
+    assert "10 connections, 0 in use by others; the environment takes 2" in found[here].what
+    assert "50 connections, 10 in use by others; the environment takes 2" in found[everywhere].what
     found = quotas(sdk, connections=connections, raw=named_environment())
     assert found[here].severity is Severity.PROBLEM
-    assert "10 connections, 9 in use by others; the environment takes 3" in found[here].what
+    assert "10 connections, 9 in use by others; the environment takes 2" in found[here].what
     assert found[here].where == (f"sites.use1 in {FILE}",)
 
 

@@ -52,6 +52,7 @@ AWS = {
     "ec2.Subnet": ("ec2:CreateSubnet",),
     "ec2.SubnetCidrReservation": ("ec2:CreateSubnetCidrReservation",),
     "ec2.Vpc": ("ec2:CreateVpc", "ec2:ModifyVpcAttribute"),
+    "ec2.PlacementGroup": ("ec2:CreatePlacementGroup",),
     "ec2.VpcEndpoint": ("ec2:CreateVpcEndpoint",),
     "ec2.VpcIpv4CidrBlockAssociation": ("ec2:AssociateVpcCidrBlock",),
     "ec2.VpcPeeringConnection": ("ec2:CreateVpcPeeringConnection",),

@@ -1,0 +1,28 @@
+"""A change as its judges see it: the environment before and after, and what the engine would do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from components.model import Environment
+from longhaul.plan.capacity import Row
+from longhaul.plan.changes import Change
+from longhaul.plan.places import EnvironmentParts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """Input of a judgement."""
+
+    after: Environment
+    before: Environment | None
+    """The environment from the earlier file, else from the state; None when there was nothing."""
+    base: Environment | None
+    """The environment from the earlier file alone; None when no file is given."""
+    changes: tuple[Change, ...]
+    places: EnvironmentParts
+    rows: tuple[Row, ...]
+    max_removed: float
+    """Share of the nodes that may be removed at once, 0 to 1."""
+    stateless: bool = False
+    """True when there is no state. Then only the earlier file, if given, shows what was there before."""
