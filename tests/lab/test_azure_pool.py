@@ -88,6 +88,20 @@ def test_an_up_with_another_change_leaves_the_size(project: Project) -> None:
     assert (size(project), ready(project)) == (1, {NODE})
 
 
+def test_a_roll_renews_the_machine_in_its_place(project: Project) -> None:
+    raw = project.read()
+    raw["pools"]["cpu"]["labels"] = {"longhaul.test/generation": "2"}
+    project.write(raw)
+    project.longhaul("up", "--yes", "--only", "infrastructure")
+    before = node(project)["metadata"]
+    done = project.longhaul("roll", "--pool", "cpu")
+    assert "1 replaced" in done.stdout
+    after = node(project)["metadata"]
+    assert after["uid"] != before["uid"], "the Node of the disk that is gone was deleted"
+    assert after["labels"]["longhaul.test/generation"] == "2"
+    assert (size(project), ready(project)) == (1, {NODE})
+
+
 def test_its_node_goes_with_the_machine(project: Project) -> None:
     assert size(project, "0") == 0
     eventually(lambda: ready(project) == set() and project.phase(NODE) == "", limit_s=600.0)
