@@ -45,6 +45,6 @@ def check(group: str, *, sent: int, live: int | None) -> None:
         return
     raise RefusedError(
         f"{group} stays as it is: it has {live} machines now, and this update would leave {sent}.\n"
-        "The state has an older size: run `longhaul up`, which reads the clouds first, or `pulumi up --refresh`. To "
-        "make the pool smaller, drain its nodes and resize the group in its cloud."
+        "The state has an older size: run `longhaul up` again, which reads the clouds first, or `pulumi up --refresh`. "
+        "To make the pool smaller, drain its nodes and resize the group in its cloud."
     )

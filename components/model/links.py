@@ -56,12 +56,8 @@ def remote_addresses(environment: Environment, site: str) -> int:
     connection to each. In a cloud whose connections lead to one address each, it is the number of connections."""
     tunnelled = (one for one in links(environment) if one.kind is LinkKind.IPSEC and site in (one.first, one.second))
     others = (environment.sites[one.second if one.first == site else one.first] for one in tunnelled)
-    return sum(_reached(other) for other in others)
-
-
-def _reached(site: Site) -> int:
-    own = cloud_of(site).tunnels
-    return 1 if own.is_single(site) else own.addresses(site)
+    own = environment.sites[site]
+    return sum(1 if _is_single(other, own) else cloud_of(other).tunnels.addresses(other) for other in others)
 
 
 def _kind(first: Site, second: Site, *, existing: bool) -> LinkKind:
@@ -86,6 +82,16 @@ def tunnels(environment: Environment, link: PlannedLink) -> int:
 
 
 def single_ends(environment: Environment, link: PlannedLink) -> tuple[str, ...]:
-    """Return the sites of a link that have a single connection to the other one."""
-    found = ((name, environment.sites[name]) for name in (link.first, link.second))
-    return tuple(name for name, site in found if cloud_of(site).tunnels.is_single(site))
+    """Return the sites of a link that have a single connection to the other one.
+
+    A named gateway with several active instances is not one of them where the other end is a cloud's, whose connections
+    lead to one address each: an instance without a tunnel would drop its share of the traffic.
+    """
+    first, second = environment.sites[link.first], environment.sites[link.second]
+    found = ((link.first, first, second), (link.second, second, first))
+    return tuple(name for name, site, other in found if _is_single(site, other))
+
+
+def _is_single(site: Site, other: Site) -> bool:
+    own = cloud_of(site).tunnels
+    return own.is_single(site) and not (own.addresses(site) > 1 and cloud_of(other).rents)

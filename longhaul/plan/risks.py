@@ -74,7 +74,7 @@ def _unreserved(pool: str) -> Risk:
         what=f"No capacity is reserved for the GPU machines of the pool {pool}.",
         where=f"pools.{pool}.reservation",
         why="Clouds give GPU machines as long as they have some; a pool that shrinks may not grow again.",
-        do="Reserve capacity for what must be there, and name it.",
+        do="Reserve capacity for what must be there, where the cloud does that for the type (docs/gpu-pools.md).",
         pool=pool,
     )
 
@@ -91,9 +91,12 @@ def _one_zone(site: str, zone: str) -> Risk:
 
 def _new(case: Case, site: str, risk: Risk) -> bool:
     """Return whether the change introduces a risk. The earlier file shows it; without one, what happens to the site's
-    gateway and tunnels, or to its network."""
+    gateway and tunnels, or to its network. A state shows better than a file whether something is made that must not
+    be: an earlier release may have made it of the same file."""
     if case.base is not None:
-        return (site, risk.name) not in {(name, one.name) for name, one in _risks(case.base)}
+        new = (site, risk.name) not in {(name, one.name) for name, one in _risks(case.base)}
+        if not new or not risk.refused or case.stateless:
+            return new
     if case.stateless:
         return True
     if risk.pool:
@@ -105,7 +108,8 @@ def _new(case: Case, site: str, risk: Risk) -> bool:
 
 def _concerns(case: Case, change: Change, site: str) -> bool:
     place = case.places.of(change)
-    return place.site == site or place.part.startswith(f"{site}-") or place.part.endswith(f"-{site}")
+    own = {link.name for link in links(case.after) if site in (link.first, link.second)}
+    return place.site == site or place.part in own
 
 
 def _makes(change: Change, *, only: bool) -> bool:

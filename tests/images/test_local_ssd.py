@@ -8,7 +8,7 @@ from pathlib import Path
 
 import local_ssd
 import pytest
-from local_ssd import ARRAY, LABEL, Disk, DiskError, array_of, choose
+from local_ssd import ARRAY, LABEL, NAMED, Disk, DiskError, array_of, choose
 
 OURS = Disk(device="/dev/nvme1n1", label=LABEL, signature="ext4", zeroed=False)
 BLANK = Disk(device="/dev/nvme0n1")
@@ -102,7 +102,7 @@ class Machine:
 
 MKFS = ["mkfs.ext4", "-q", "-L", LABEL, "/dev/md127"]
 DEVICES = [disk.device for disk in MEMBERS]
-CREATE = ["mdadm", "--create", f"/dev/md/{ARRAY}", "--run", "--level=0", "--raid-devices=4", f"--name={ARRAY}"]
+CREATE = ["mdadm", "--create", f"/dev/md/{ARRAY}", "--run", "--level=0", "--raid-devices=4", *NAMED]
 
 
 def test_blank_disks_become_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,7 +115,7 @@ def test_blank_disks_become_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_an_array_survives_a_reboot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: bool) -> None:
     machine = Machine(tmp_path, held=held, made="ext4")
     assert machine.prepare(monkeypatch, MEMBERS, blank=False) == "/dev/md127"
-    started = [["mdadm", "--assemble", f"/dev/md/{ARRAY}", f"--name={ARRAY}", *DEVICES]]
+    started = [["mdadm", "--assemble", f"/dev/md/{ARRAY}", *NAMED, *DEVICES]]
     assert machine.ran == ([] if held else started)
 
 

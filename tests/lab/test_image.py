@@ -278,7 +278,7 @@ def test_a_changed_unit_makes_another_node_over_the_same_packages(
     monkeypatch.setattr(image, "play", noting)
     changed = image.bake(log_dir=tmp_path, progress=print, sources=replace(sources, project=tmp_path))
     try:
-        assert played == [["rootfs", "manifest"]]
+        assert played == [["upgrades_off", "rootfs", "manifest"]]
         assert changed.version != baked.version
         assert (changed.bare, changed.gateway) == (baked.bare, baked.gateway)
         assert (changed.node / names[0]).read_text() == "# ours\n"

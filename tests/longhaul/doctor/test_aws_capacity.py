@@ -110,7 +110,7 @@ def test_vpn_connections_are_counted(sdk: Sdk) -> None:
     assert "50 connections, 10 in use by others; the environment takes 2" in found[everywhere].what
     found = quotas(sdk, connections=connections, raw=named_environment())
     assert found[here].severity is Severity.PROBLEM
-    assert "10 connections, 9 in use by others; the environment takes 2" in found[here].what
+    assert "10 connections, 9 in use by others; the environment takes 3" in found[here].what
     assert found[here].where == (f"sites.use1 in {FILE}",)
 
 

@@ -29,7 +29,8 @@ FORMS: dict[str, Callable[[Plan], str]] = {"txt": to_text, "md": to_markdown, "j
 
 def grown(raw: dict[str, Any]) -> None:
     raw["pools"]["cpu"]["max"] = 20
-    raw["pools"]["gpu"] = {"site": "use1", "machine_type": "p5.48xlarge", "max": 8}
+    reserved = {"reservation": {"id": "cr-0123456789abcdef0"}, "zones": ["a"]}
+    raw["pools"]["gpu"] = {"site": "use1", "machine_type": "p5.48xlarge", "max": 8, **reserved}
 
 
 def moved_port(raw: dict[str, Any]) -> None:

@@ -92,7 +92,9 @@ def test_the_file_of_before_shows_what_is_new() -> None:
     assert checks(judged(base=lab(), environment=lab(one_zone)).reasons) == {"one-zone"}
     plan = judged(connection(), base=lab(one_zone), environment=lab(one_zone))
     assert (plan.reasons, checks(plan.risks)) == ((), OF_THE_LAB | {"one-zone"})
-    assert judged(base=lab(), environment=lab(active_active)).verdict is Severity.PROBLEM
+    assert judged(connection(), base=lab(), environment=lab(active_active)).verdict is Severity.PROBLEM
+    kept = judged(gateway("sku", "VpnGw2AZ", "VpnGw3AZ"), base=lab(), environment=lab(active_active))
+    assert kept.verdict is Severity.WARNING, "an earlier release made it so of the same file"
     assert judged(connection(), base=lab(active_active), environment=lab(active_active)).verdict is Severity.OK
 
 
@@ -110,7 +112,8 @@ def test_a_gateway_has_thirty_connections() -> None:
         return make.environment(raw)
 
     assert judged(base=racks(1), environment=racks(30)).verdict is Severity.WARNING
-    (refused,) = [one for one in judged(base=racks(1), environment=racks(31)).reasons if one.check == "links"]
+    made = connection(name=f"{make.STACK}-links-weu-r30-g30-connection")
+    (refused,) = [one for one in judged(made, base=racks(1), environment=racks(31)).reasons if one.check == "links"]
     assert "31 connections, of 30" in refused.what
 
 

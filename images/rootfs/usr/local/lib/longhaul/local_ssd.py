@@ -26,6 +26,10 @@ docs.aws.amazon.com, "Instance store volumes")."""
 ARRAY = "longhaul-ssds"
 """Name of the array in its disks' superblocks, which say it as ``name`` or ``host:name`` (md(4))."""
 
+NAMED = (f"--name={ARRAY}", "--homehost=any")
+"""Options that name the array for whatever host name the machine has when it is put together: it may have been made
+before the machine had its own (mdadm(8), ``--homehost``)."""
+
 STARTED = frozenset(("active", "active-idle", "clean", "readonly", "read-auto", "write-pending"))
 """States of an array that can be read (kernel, Documentation/admin-guide/md.rst, ``array_state``)."""
 
@@ -108,9 +112,9 @@ def array_of(disks: list[Disk], *, blank: bool, sys_block: Path = Path("/sys/blo
     devices = [disk.device for disk in disks]
     if blank:
         count = f"--raid-devices={len(devices)}"
-        _mdadm("--create", f"/dev/md/{ARRAY}", "--run", "--level=0", count, f"--name={ARRAY}", *devices)
+        _mdadm("--create", f"/dev/md/{ARRAY}", "--run", "--level=0", count, *NAMED, *devices)
     elif _holder(devices[0], sys_block) is None:
-        _mdadm("--assemble", f"/dev/md/{ARRAY}", f"--name={ARRAY}", *devices)
+        _mdadm("--assemble", f"/dev/md/{ARRAY}", *NAMED, *devices)
     name = _holder(devices[0], sys_block)
     state = (sys_block / name / "md" / "array_state").read_text().strip() if name else "missing"
     if state not in STARTED:
