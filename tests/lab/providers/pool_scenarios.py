@@ -87,7 +87,7 @@ def scaled(engine: PoolEngine) -> None:
     engine.set("team", "b")
     refused = engine.up("--refresh=false", fails=True)
     assert "pools-gpu stays as it is: it has 4 machines now, and this update would leave 1." in refused
-    assert "run `longhaul up`, which reads the clouds first, or `pulumi up --refresh`" in refused
+    assert "run `longhaul up` again, which reads the clouds first, or `pulumi up --refresh`" in refused
     assert (engine.size, engine.tags()["team"]) == ((4, 4), "a")
     assert "1 updated" in engine.up("--refresh")
     assert (engine.size, engine.tags()["team"]) == ((4, 4), "b")
