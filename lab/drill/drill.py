@@ -18,7 +18,7 @@ class Drill:
 
     name: str
     summary: str
-    """What is done, in one line."""
+    """Description of the fault, one line."""
     goal_s: float
     """Longest time in seconds for which nothing may be acknowledged; more is marked, and no failure."""
     fault: Fault

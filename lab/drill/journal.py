@@ -60,7 +60,7 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self._lock = threading.Lock()
-        self._file = path.open("a", encoding="utf-8")
+        self._file = path.open("w", encoding="utf-8")
         self.acknowledged = 0
         """Number of writes and probes that were acknowledged so far."""
 

@@ -40,7 +40,7 @@ class Result:
     verdict: dict[str, Any]
     """The verifier's verdict (:class:`lab.drill.verdict.Verdict`)."""
     failures: tuple[str, ...]
-    """What must hold and does not, in one sentence each."""
+    """Promises that do not hold, one sentence each."""
 
     @property
     def passed(self) -> bool:

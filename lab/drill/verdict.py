@@ -12,7 +12,7 @@ from lab.drill.journal import Kind, Outcome, Record, of_kind
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What a verifier found. ``safe`` is what must hold in every drill."""
+    """Findings of a verifier. ``safe`` must hold in every drill."""
 
     acknowledged: int
     """Writes that were acknowledged, probes apart."""
