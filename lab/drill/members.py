@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -21,6 +23,10 @@ class Machines(Protocol):
 
     def address(self, machine: str) -> str:
         """Return a machine's address."""
+
+
+EFFECT_S = 30.0
+"""Time limit in seconds for a fault to show: an election takes two of them at most."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +60,33 @@ def leader(machines: Machines, names: Sequence[str]) -> str:
         except LabError:
             continue
     raise LabError(f"none of {', '.join(names)} leads its etcd cluster")
+
+
+def await_successor(machines: Machines, names: Sequence[str], *, of: str) -> None:
+    """Wait until another member than that on ``of`` leads; ``LabError`` when none does within :data:`EFFECT_S`."""
+    others = [name for name in names if name != of]
+    await_effect(lambda: leader(machines, others) != of, what=f"another member than {of} leads")
+
+
+def await_effect(shows: Callable[[], bool], *, what: str) -> None:
+    """Wait until a fault shows; ``LabError`` when it does not within :data:`EFFECT_S`: a fault without effect tries
+    nothing. ``shows`` may raise ``LabError`` as long as it does not."""
+    deadline = time.monotonic() + EFFECT_S
+    while True:
+        with suppress(LabError):
+            if shows():
+                return
+        if time.monotonic() > deadline:
+            raise LabError(f"the fault has no effect after {EFFECT_S:.0f} s: not so: {what}")
+        time.sleep(0.1)
+
+
+def answers(machines: Machines, machine: str) -> bool:
+    """Return whether the member on ``machine`` commits through a quorum."""
+    try:
+        return bool(_ask(machines, machine, "endpoint", "health")[0]["health"])
+    except LabError:
+        return False
 
 
 def hashes(machines: Machines, names: Sequence[str]) -> dict[str, int]:

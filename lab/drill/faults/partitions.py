@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from lab.drill.environment import DrillEnvironment
-from lab.drill.members import leader
+from lab.drill.members import answers, await_effect, await_successor, leader
 
 TABLE = "inet longhaul-drill"
 
@@ -17,22 +17,27 @@ def follower_cut_off(environment: DrillEnvironment) -> Iterator[str]:
     members = environment.machines("etcd")
     machine = next(name for name in members if name != leader(environment, members))
     with _cut_off(environment, machine, "input", "output"):
+        await_effect(lambda: not answers(environment, machine), what=f"{machine} has no quorum")
         yield machine
 
 
 @contextmanager
 def leader_cut_off(environment: DrillEnvironment) -> Iterator[str]:
     """Drop all packets of the leader of the main etcd cluster."""
-    machine = leader(environment, environment.machines("etcd"))
+    members = environment.machines("etcd")
+    machine = leader(environment, members)
     with _cut_off(environment, machine, "input", "output"):
+        await_successor(environment, members, of=machine)
         yield machine
 
 
 @contextmanager
 def leader_not_heard(environment: DrillEnvironment) -> Iterator[str]:
     """Drop what the leader of the main etcd cluster sends, and let it receive."""
-    machine = leader(environment, environment.machines("etcd"))
+    members = environment.machines("etcd")
+    machine = leader(environment, members)
     with _cut_off(environment, machine, "output"):
+        await_successor(environment, members, of=machine)
         yield machine
 
 
